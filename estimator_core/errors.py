@@ -1,0 +1,93 @@
+"""Every error this framework raises on purpose.
+
+Each class also derives from the built-in exception a caller would expect, so `except ValueError` keeps working. Messages say what happened,
+where, and what to do.
+"""
+
+
+class EstimatorError(Exception):
+    """Base of all errors raised by estimator-core and its plugins."""
+
+
+class ArgumentError(EstimatorError, ValueError):
+    """A public argument has a value that cannot be used."""
+
+
+class ArgumentTypeError(EstimatorError, TypeError):
+    """A public argument has a type that cannot be used."""
+
+
+class ModelFnError(EstimatorError, ValueError):
+    """The user's model_fn (or what it returned) breaks its contract."""
+
+
+class VariableError(EstimatorError, ValueError):
+    """A variable is declared, read or written in a way that cannot work."""
+
+
+class InputError(EstimatorError, ValueError):
+    """An input_fn or one of its batches breaks its contract."""
+
+
+class HookError(EstimatorError, RuntimeError):
+    """A hook breaks its contract."""
+
+
+class NanLossDuringTrainingError(EstimatorError, RuntimeError):
+    """The loss or the weights are no longer finite.
+
+    Attributes:
+        step: the first global step with a value that is not finite, where known.
+    """
+
+    def __init__(self, message: str, step: int | None = None) -> None:
+        super().__init__(message)
+        self.step = step
+
+
+class CheckpointError(EstimatorError, RuntimeError):
+    """A checkpoint cannot be written or read."""
+
+
+class CheckpointNotFoundError(CheckpointError, ValueError):
+    """There is no checkpoint where one is needed."""
+
+
+class CheckpointCorruptError(CheckpointError):
+    """A checkpoint is torn, or its contents fail their checksums."""
+
+
+class CheckpointMismatchError(CheckpointError, ValueError):
+    """A checkpoint does not fit the model: names, shapes or dtypes differ."""
+
+
+class ModelDirLockedError(EstimatorError, RuntimeError):
+    """Another process is training in this model_dir."""
+
+
+class ExportError(EstimatorError, RuntimeError):
+    """An export cannot be written, or does not reproduce the estimator."""
+
+
+class BackendUnavailableError(EstimatorError, RuntimeError):
+    """A device backend asked for by name cannot be used here."""
+
+
+class PluginError(EstimatorError, RuntimeError):
+    """A plugin package is broken or does not fit this core."""
+
+
+class PluginLookupError(PluginError, LookupError):
+    """No component of the kind and name asked for."""
+
+
+class PreemptedError(EstimatorError, RuntimeError):
+    """Training was asked to stop by the platform; its state is saved and can be resumed.
+
+    Attributes:
+        step: the global step that was saved.
+    """
+
+    def __init__(self, message: str, step: int | None = None) -> None:
+        super().__init__(message)
+        self.step = step

@@ -1,0 +1,232 @@
+"""The contracts of hooks and checkpoint listeners: what happens around a step.
+
+A hook says when it next wants control; between those steps it costs nothing, and the loop may dispatch several steps at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+
+    from estimator_core.config import RunConfig
+
+
+class StepOutputs(Mapping[str, Any], Protocol):
+    """What one dispatch computed, read lazily: nothing is copied from the device before it is asked for.
+
+    `out["loss"]` is the value of the last step of the dispatch, with the shape it has without several steps per dispatch.
+    """
+
+    def all(self, name: str) -> np.ndarray:
+        """The values of every step of the dispatch, with a leading axis of steps."""
+        ...
+
+    @property
+    def steps(self) -> range:
+        """The global steps this dispatch completed."""
+        ...
+
+
+class Run(Protocol):
+    """What a hook sees of the train, evaluate or predict call it runs in."""
+
+    @property
+    def mode(self) -> str:
+        """One of `ModeKeys`."""
+        ...
+
+    @property
+    def name(self) -> str | None:
+        """The name of the evaluation, None in training."""
+        ...
+
+    @property
+    def step(self) -> int:
+        """The global step: the number of completed training steps."""
+        ...
+
+    @property
+    def first_step(self) -> int:
+        """The global step at which this call started."""
+        ...
+
+    @property
+    def last_step(self) -> int | None:
+        """The global step at which this call stops by itself, if known."""
+        ...
+
+    @property
+    def batch_size(self) -> int:
+        """Examples in the newest batch (all processes together)."""
+        ...
+
+    @property
+    def estimator(self) -> Any:
+        """The Estimator."""
+        ...
+
+    @property
+    def config(self) -> RunConfig:
+        """The RunConfig of the estimator."""
+        ...
+
+    @property
+    def params(self) -> Any:
+        """The params or HParams handed to model_fn."""
+        ...
+
+    @property
+    def model_dir(self) -> Path:
+        """Where the run writes."""
+        ...
+
+    @property
+    def summaries(self) -> SummaryWriter:
+        """The event file of this run; a no-op object where summaries are off or this process does not write."""
+        ...
+
+    @property
+    def output_names(self) -> frozenset[str]:
+        """Names `out[...]` can give: "loss", summaries, named tensors, hyperparameters, predictions. Known from `after_create` on."""
+        ...
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the run stops, once somebody asked for it."""
+        ...
+
+    def request_stop(self, reason: str) -> None:
+        """Ends the loop after the dispatch under way; the remaining hooks still see its step."""
+        ...
+
+    def fetch(self, name: str) -> None:
+        """Declares, in `begin`, that `out[name]` of a non-scalar output (a prediction, a named tensor) will be read."""
+        ...
+
+    def variables(self) -> dict[str, np.ndarray]:
+        """A host copy of the trainable variables, by path."""
+        ...
+
+
+class SummaryWriter(Protocol):
+    """A TensorBoard event file."""
+
+    def scalar(self, tag: str, value: float, step: int) -> None: ...
+    def histogram(self, tag: str, values: Any, step: int) -> None: ...
+    def image(self, tag: str, image: Any, step: int) -> None:
+        """Height x width x channels, uint8 or float in [0, 1]."""
+        ...
+
+    def text(self, tag: str, text: str, step: int) -> None: ...
+    def flush(self) -> None: ...
+
+
+class Hook:
+    """Base of all hooks: every method does nothing; override those you need.
+
+    Call order in training::
+
+        begin          devices ready, input_fn called, no batch drawn (hooks that come out of the EstimatorSpec: right after discovery)
+        after_create   first batch seen, state initialised or restored, output names known
+        before_step    before the step whose completion this hook waits for
+        after_step     after it
+        end            always, even if another hook raised
+
+    Methods are called in the order of the hooks, `end` too. An exception names the hook, its package and the step.
+
+    Example:
+        >>> class Every(Hook):
+        ...     def next_step(self, step):
+        ...         return step + 10
+        ...     def after_step(self, run, step, out):
+        ...         print(step, float(out["loss"]))
+        >>> Every().next_step(20)
+        30
+        >>> Hook().next_step(0) is None
+        True
+    """
+
+    #: Stable key of this hook's state in checkpoints; the class name unless set. Two hooks of one name are numbered in list order.
+    name: ClassVar[str | None] = None
+
+    def begin(self, run: Run) -> None:
+        """Called once before the first batch is drawn."""
+
+    def after_create(self, run: Run) -> None:
+        """Called once when the state is ready and the first batch has been seen."""
+
+    def before_step(self, run: Run, step: int) -> None:
+        """Called before a dispatch that completes a step this hook asked for. `step`: the global step before it."""
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Called after a dispatch that completed a step this hook asked for. `step`: the global step after it."""
+
+    def end(self, run: Run) -> None:
+        """Called once at the end, whatever happened."""
+
+    def next_step(self, step: int) -> int | None:
+        """The next global step (> `step`) after which this hook wants control; None: never.
+
+        Default: every step for hooks that override `before_step` or `after_step`, never for the others.
+        """
+        per_step = type(self).after_step is not Hook.after_step or type(self).before_step is not Hook.before_step
+        return step + 1 if per_step else None
+
+    def next_time(self) -> float | None:
+        """The `time.monotonic()` at which this hook wants control even if no step of its own is due; looked at once per dispatch."""
+        return None
+
+    def values(self) -> Sequence[str]:
+        """Names of scalar outputs wanted for every step without a boundary: delivered stacked to `on_values`."""
+        return ()
+
+    def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
+        """Called some time after the steps ran (values[name].shape == (len(steps),)), in order, with none missing at `end`."""
+
+    def state(self) -> Mapping[str, Any]:
+        """What must survive a resume: JSON values or numpy arrays."""
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes back what `state` gave; called before `after_create` when a run is resumed."""
+
+
+@runtime_checkable
+class SavedCheckpoint(Protocol):
+    """A checkpoint that is being written."""
+
+    @property
+    def step(self) -> int: ...
+
+    @property
+    def path(self) -> str:
+        """The committed directory; waits for the commit."""
+        ...
+
+
+class CheckpointListener:
+    """Called around each checkpoint, in list order.
+
+    Example:
+        >>> class Announce(CheckpointListener):
+        ...     def after_save(self, run, step, checkpoint):
+        ...         print("saved", step, checkpoint.path)
+    """
+
+    def begin(self, run: Run) -> None:
+        """Called when training begins."""
+
+    def before_save(self, run: Run, step: int) -> None:
+        """Called just before the state is copied."""
+
+    def after_save(self, run: Run, step: int, checkpoint: SavedCheckpoint) -> bool | None:
+        """Called after the save was started; reading `checkpoint.path` waits for its commit. True asks training to stop."""
+        return None
+
+    def end(self, run: Run, step: int) -> None:
+        """Called when training ends."""

@@ -1,0 +1,18 @@
+"""The modes a `model_fn` is called in."""
+
+from typing import Final
+
+
+class ModeKeys:
+    """Names of the modes, as in tf.estimator.
+
+    Example:
+        >>> ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT
+        ('train', 'eval', 'infer')
+    """
+
+    TRAIN: Final = "train"
+    EVAL: Final = "eval"
+    PREDICT: Final = "infer"
+
+    ALL: Final = ("train", "eval", "infer")
