@@ -1,0 +1,3 @@
+"""What estimator-exporters declares to estimator-core. Imported at start-up: keep it light."""
+
+ESTIMATOR_PLUGIN_API = (1, 0)
