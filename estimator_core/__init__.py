@@ -1,3 +1,60 @@
-"""Estimator framework on JAX: write a model once, then train, evaluate, predict and export it."""
+"""Estimators on JAX: write a `model_fn` once; train, evaluate, predict, export and serve it anywhere JAX runs.
+
+Importing this package imports neither jax nor orbax: every public name is imported when it is first used. `__init__.pyi` is the typed list of them.
+"""
+
+import importlib
+from typing import Any
 
 __version__ = "0.1.0"
+
+_SUBMODULES = ("errors", "export", "inputs", "learn_runner", "metrics", "summary", "testing")
+
+_HOME = {
+    "modes": ("ModeKeys",),
+    "specs": ("EstimatorSpec", "EvalSpec", "Scaffold", "TrainSpec"),
+    "config": ("RunConfig",),
+    "hparams": ("HParams",),
+    "hooks": ("CheckpointListener", "Hook", "Run", "StepOutputs"),
+    "heads": ("Head",),
+    "errors": ("EstimatorError", "NanLossDuringTrainingError"),
+    "estimator": ("Estimator",),
+    "predictor": ("Predictor",),
+    "train_and_evaluate": ("train_and_evaluate",),
+    "experiment": ("Experiment",),
+    "extenders": ("add_metrics",),
+    "step.train_op": ("custom_train_op", "group", "minimize"),
+    "step.sparse": ("sparse_lookup",),
+    "metrics.example_weights": ("example_weights",),
+    "model": (
+        "VocabInfo",
+        "WarmStartSettings",
+        "get_assignment_map_from_checkpoint",
+        "get_variable",
+        "init_from_checkpoint",
+        "module",
+        "next_rng_key",
+        "set_variable",
+        "tensor",
+        "trainable_variables",
+        "variable_scope",
+    ),
+    "checkpoint": ("latest_checkpoint", "load_variables"),
+    "summaries": ("read_eval_metrics",),
+    "plugins": ("Plugins",),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_SUBMODULES, *_MODULE_OF])

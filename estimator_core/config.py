@@ -1,0 +1,244 @@
+"""How a run is done, apart from the model: `RunConfig`."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal
+
+from estimator_core.cluster import ClusterInfo
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+
+
+class _Unset:
+    def __repr__(self) -> str:
+        return "UNSET"
+
+    def __copy__(self) -> _Unset:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Unset:
+        return self
+
+
+_UNSET: Final = _Unset()
+_DEFAULT_SAVE_SECS: Final = 600
+
+_REMOVED: Final = {
+    "session_config": "there is no session; set XLA_FLAGS or backend=... instead",
+    "train_distribute": "sharding is set with mesh=... and partition_rules=...",
+    "eval_distribute": "sharding is set with mesh=... and partition_rules=...",
+    "experimental_distribute": "sharding is set with mesh=... and partition_rules=...",
+    "device_fn": "placement is set with mesh=... and partition_rules=...",
+    "protocol": "processes are connected by jax.distributed",
+    "session_creation_timeout_secs": "there is no session",
+    "experimental_max_worker_delay_secs": "processes start together",
+    "checkpoint_save_graph_def": "there is no graph; the checkpoint's manifest describes the variables",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """How a run is done: where it writes, how often, on which devices.
+
+    Args:
+        model_dir: directory of checkpoints, event files, evaluations and exports. None: `TF_CONFIG["model_dir"]`, else a temporary one.
+        tf_random_seed: seed of initial values and of every random key; None draws one and records it in the run.
+        save_summary_steps: steps between summaries in the event file; 0 or None switches them off.
+        save_checkpoints_steps, save_checkpoints_secs: at most one of them; neither: every 600 seconds; both None: no checkpoints.
+        keep_checkpoint_max: newest checkpoints kept; None or 0 keeps all.
+        keep_checkpoint_every_n_hours: besides, one checkpoint is kept for every n hours of training.
+        log_step_count_steps: steps between log lines of loss and steps per second; None switches them off.
+        backend: a device backend by name ("cpu", "gpu", "tpu", ...) or "auto".
+        mesh: axis sizes by name, -1 for "the rest"; `{"data": -1}` shards batches over all devices of the backend.
+        partition_rules: `(regex of variable names, partition spec)` pairs; the first match decides, no match replicates.
+        precision: "float32".
+        accumulate_steps: micro-batches averaged into one step.
+        steps_per_dispatch: training steps run by one call of the device program, or "auto", which measures and says what it chose.
+        prefetch: batches drawn ahead by a thread; 0 draws inline; "auto" measures.
+        eval_loss: what `evaluate` calls "loss": "batch_mean" (mean over batches, as tf.estimator) or "example_mean".
+        allow_untrained: evaluate, predict and export freshly initialised variables instead of refusing.
+        allow_cast: restore a checkpoint whose dtypes differ from the model's.
+        replay_input: after a resume, an input that cannot be repositioned is replayed by skipping the batches already seen; False starts it anew.
+        grace_secs: seconds that may pass between SIGTERM and the end of the final save.
+        compile_cache: directory of compiled programs; None switches the cache off.
+        debug: run without jit, with finiteness checks of every output.
+        default_hooks: run-level hooks of installed packages: True, False, or the names of the packages whose hooks run.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: for values that cannot be used, before any work starts.
+
+    Example:
+        >>> config = RunConfig(model_dir="runs/one", save_checkpoints_steps=200)
+        >>> config.replace(save_checkpoints_secs=60).save_checkpoints_steps is None
+        True
+
+    Source: `tf.estimator.RunConfig`.
+    """
+
+    model_dir: str | None = None
+    tf_random_seed: int | None = None
+    save_summary_steps: int | None = 100
+    save_checkpoints_steps: int | None = _UNSET  # type: ignore[assignment]
+    save_checkpoints_secs: float | None = _UNSET  # type: ignore[assignment]
+    keep_checkpoint_max: int | None = 5
+    keep_checkpoint_every_n_hours: float = 10000
+    log_step_count_steps: int | None = 100
+    backend: str = "auto"
+    mesh: Mapping[str, int] | None = None
+    partition_rules: Sequence[tuple[str, Any]] = ()
+    precision: Literal["float32"] = "float32"
+    accumulate_steps: int = 1
+    steps_per_dispatch: int | Literal["auto"] = 1
+    prefetch: int | Literal["auto"] = "auto"
+    eval_loss: Literal["batch_mean", "example_mean"] = "batch_mean"
+    allow_untrained: bool = False
+    allow_cast: bool = False
+    replay_input: bool = True
+    grace_secs: float = 30.0
+    compile_cache: str | None = None
+    debug: bool = False
+    default_hooks: bool | Sequence[str] = True
+
+    def __new__(cls, *args: Any, **given: Any) -> RunConfig:
+        known = [field.name for field in fields(cls)]
+        for name in given:
+            if name in _REMOVED:
+                raise ArgumentError(f"RunConfig no longer takes {name!r}: {_REMOVED[name]}.")
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                raise ArgumentTypeError(f"RunConfig has no argument {name!r}.{hint} Allowed: {known}.")
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        cluster = ClusterInfo.from_environment()
+        object.__setattr__(self, "_cluster", cluster)
+        object.__setattr__(self, "model_dir", _model_dir(self.model_dir, cluster.model_dir))
+        steps, secs = _save_cadence(self.save_checkpoints_steps, self.save_checkpoints_secs)
+        object.__setattr__(self, "save_checkpoints_steps", steps)
+        object.__setattr__(self, "save_checkpoints_secs", secs)
+        _check(self)
+
+    @property
+    def cluster(self) -> ClusterInfo:
+        """What TF_CONFIG says about this process and its peers."""
+        return self._cluster  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this process writes checkpoints, events and exports."""
+        return self.cluster.is_chief
+
+    @property
+    def task_type(self) -> str | None:
+        """The role of this process in the cluster."""
+        return self.cluster.task_type
+
+    @property
+    def task_id(self) -> int | None:
+        """The index of this process within its role."""
+        return self.cluster.task_id
+
+    def replace(self, **changes: Any) -> RunConfig:
+        """A validated copy with some fields changed.
+
+        Giving one of save_checkpoints_steps and save_checkpoints_secs switches the other off.
+
+        Raises:
+            ArgumentError: for a name that is no field.
+        """
+        known = [field.name for field in fields(self)]
+        for name in changes:
+            if name not in known:
+                raise ArgumentError(f"Replacing {name} is not supported. Allowed properties are {known}.")
+        values = {name: copy.deepcopy(getattr(self, name)) for name in known}
+        if "save_checkpoints_steps" in changes and "save_checkpoints_secs" not in changes:
+            values["save_checkpoints_secs"] = None
+        if "save_checkpoints_secs" in changes and "save_checkpoints_steps" not in changes:
+            values["save_checkpoints_steps"] = None
+        return RunConfig(**{**values, **changes})
+
+
+def _model_dir(given: Any, from_cluster: str | None) -> str | None:
+    if given is None:
+        return from_cluster
+    if not isinstance(given, str) and not hasattr(given, "__fspath__"):
+        raise ArgumentTypeError(f"model_dir must be a path, given: {given!r}.")
+    path = str(given)
+    if not path:
+        raise ArgumentError("model_dir should be non-empty. Leave it out for a temporary directory.")
+    if from_cluster is not None and from_cluster != path:
+        raise ArgumentError(f"`model_dir` provided in RunConfig construct, if set, must have the same value as the model_dir in TF_CONFIG. RunConfig: {path!r}, TF_CONFIG: {from_cluster!r}.")
+    return path
+
+
+def _save_cadence(steps: Any, secs: Any) -> tuple[int | None, float | None]:
+    if steps is _UNSET and secs is _UNSET:
+        return None, _DEFAULT_SAVE_SECS
+    steps = None if steps is _UNSET else steps
+    secs = None if secs is _UNSET else secs
+    if steps is not None and secs is not None:
+        raise ArgumentError("`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set. Give one of them.")
+    return steps, secs
+
+
+def _is_int(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _check(config: RunConfig) -> None:
+    if config.tf_random_seed is not None and not _is_int(config.tf_random_seed):
+        raise ArgumentTypeError(f"tf_random_seed must be integer, given: {config.tf_random_seed!r}.")
+    if config.tf_random_seed is not None and not 0 <= config.tf_random_seed < 2**64:
+        raise ArgumentError(f"tf_random_seed must lie in [0, 2**64), given: {config.tf_random_seed}.")
+    _at_least(config, 0, "save_summary_steps", "keep_checkpoint_max", optional=True)
+    _at_least(config, 1, "save_checkpoints_steps", "log_step_count_steps", optional=True)
+    _at_least(config, 1, "accumulate_steps")
+    for name in ("save_checkpoints_secs", "keep_checkpoint_every_n_hours", "grace_secs"):
+        value = getattr(config, name)
+        if value is not None and not (_is_number(value) and value > 0):
+            raise ArgumentError(f"{name} should be > 0, given: {value!r}.")
+    for name, least in (("steps_per_dispatch", 1), ("prefetch", 0)):
+        value = getattr(config, name)
+        if value != "auto" and not (_is_int(value) and value >= least):
+            raise ArgumentError(f'{name} should be "auto" or an int >= {least}, given: {value!r}.')
+    if config.eval_loss not in ("batch_mean", "example_mean"):
+        raise ArgumentError(f'eval_loss should be "batch_mean" or "example_mean", given: {config.eval_loss!r}.')
+    if config.precision != "float32":
+        raise ArgumentError(f'precision should be "float32", given: {config.precision!r}. Other policies are not available yet.')
+    if not isinstance(config.backend, str) or not config.backend:
+        raise ArgumentTypeError(f'backend should be a name such as "auto" or "cpu", given: {config.backend!r}.')
+    for name in ("allow_untrained", "allow_cast", "replay_input", "debug"):
+        if not isinstance(getattr(config, name), bool):
+            raise ArgumentTypeError(f"{name} should be True or False, given: {getattr(config, name)!r}.")
+    if config.default_hooks not in (True, False) and (isinstance(config.default_hooks, str) or not all(isinstance(name, str) for name in config.default_hooks)):  # type: ignore[union-attr]
+        raise ArgumentTypeError(f"default_hooks should be True, False or a list of plugin names, given: {config.default_hooks!r}.")
+    _check_mesh(config)
+
+
+def _at_least(config: RunConfig, least: int, *names: str, optional: bool = False) -> None:
+    for name in names:
+        value = getattr(config, name)
+        if value is None and optional:
+            continue
+        if not (_is_int(value) and value >= least):
+            raise ArgumentError(f"{name} should be an int >= {least}{' or None' if optional else ''}, given: {value!r}.")
+
+
+def _check_mesh(config: RunConfig) -> None:
+    mesh = config.mesh
+    if mesh is not None:
+        if not isinstance(mesh, Mapping) or not mesh or not all(isinstance(axis, str) and _is_int(size) for axis, size in mesh.items()):
+            raise ArgumentTypeError(f'mesh should map axis names to sizes, for example {{"data": -1}}, given: {mesh!r}.')
+        if any(size == 0 or size < -1 for size in mesh.values()) or list(mesh.values()).count(-1) > 1:
+            raise ArgumentError(f"mesh sizes should be positive, with -1 at most once, given: {dict(mesh)!r}.")
+    for rule in config.partition_rules:
+        if not isinstance(rule, (tuple, list)) or len(rule) != 2 or not isinstance(rule[0], str):
+            raise ArgumentTypeError(f"partition_rules should hold (regex, spec) pairs, given: {rule!r}.")
