@@ -1,0 +1,33 @@
+"""Streaming metrics: pytrees that merge exactly and compute at the end."""
+
+from estimator_core.metrics.base import Metric, TotalsMetric
+from estimator_core.metrics.example_weights import applying_example_weights, example_weights
+from estimator_core.metrics.mean import Mean, accuracy, mean
+from estimator_core.metrics.merging import check_same_structure, compute_metrics, merge_metrics, split_host_metrics
+from estimator_core.metrics.on_host import HostChunk, HostMetric, on_host
+from estimator_core.metrics.totals import merge_totals, total, total_value
+from estimator_core.metrics.weighting import fit_weights, padding_mask, same_shape, weigh
+
+__all__ = [
+    "HostChunk",
+    "HostMetric",
+    "Mean",
+    "Metric",
+    "TotalsMetric",
+    "accuracy",
+    "applying_example_weights",
+    "check_same_structure",
+    "compute_metrics",
+    "example_weights",
+    "fit_weights",
+    "mean",
+    "merge_metrics",
+    "merge_totals",
+    "on_host",
+    "padding_mask",
+    "same_shape",
+    "split_host_metrics",
+    "total",
+    "total_value",
+    "weigh",
+]

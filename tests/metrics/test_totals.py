@@ -1,0 +1,78 @@
+"""Totals stay exact, whatever the split, the order and the size."""
+
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimator_core.metrics import merge_totals, total, total_value
+
+finite = st.floats(-1e6, 1e6, width=32)
+
+
+def test_counts_carry_beyond_2_to_the_32():
+    almost = jnp.array([2**32 - 3, 7], jnp.uint32)
+    added = merge_totals(almost, total(jnp.ones(5, bool)))
+    assert int(total_value(added)) == 8 * 2**32 + 2
+
+
+def test_counting_does_not_stop_at_2_to_the_24():
+    # float32 would stay at 16777216 for ever.
+    state = jnp.array([2**24, 0], jnp.uint32)
+    for _ in range(3):
+        state = merge_totals(state, total(jnp.ones(1, bool)))
+    assert int(total_value(state)) == 2**24 + 3
+
+
+def test_weighted_sums_do_not_stop_at_2_to_the_24():
+    state = total(jnp.array([2.0**24]))
+    for _ in range(100):
+        state = merge_totals(state, total(jnp.ones(1)))
+    assert total_value(state) == 2**24 + 100
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(finite, min_size=1, max_size=60), st.randoms())
+def test_any_split_in_any_order_gives_the_same_sum(values, random):
+    shuffled = list(values)
+    random.shuffle(shuffled)
+    cut = random.randint(0, len(values))
+    whole = total(np.array(values, np.float32))
+    parts = merge_totals(total(np.array(shuffled[:cut], np.float32)), total(np.array(shuffled[cut:], np.float32)))
+    scale = math.fsum(abs(v) for v in values)
+    assert abs(total_value(whole) - math.fsum(values)) <= 1e-13 * scale
+    assert abs(total_value(parts) - math.fsum(values)) <= 1e-13 * scale
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations([1e8, 1.0, -1e8])))
+def test_cancellation_keeps_the_small_term(order):
+    assert total_value(total(jnp.array(order))) == 1.0
+
+
+def test_sum_of_a_million_terms_is_exact_under_jit():
+    values = np.random.default_rng(0).lognormal(0, 4, 1_000_000).astype(np.float32)
+    assert total_value(jax.jit(total)(values)) == pytest.approx(math.fsum(values.tolist()), rel=1e-12)
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_values_that_are_not_finite_stay_visible(bad):
+    state = merge_totals(total(jnp.array([1.0, bad])), total(jnp.array([2.0])))
+    np.testing.assert_equal(float(total_value(state)), bad)
+
+
+def test_weight_zero_leaves_a_nan_out():
+    assert total_value(total(jnp.array([np.nan, 3.0]), jnp.array([0.0, 2.0]))) == 6.0
+
+
+def test_bfloat16_values_are_summed_in_float32():
+    assert total_value(total(jnp.ones(1000, jnp.bfloat16))) == 1000.0
+
+
+def test_axis_keeps_the_other_axes():
+    state = total(jnp.arange(6.0).reshape(3, 2), axis=0)
+    np.testing.assert_array_equal(total_value(state), [6.0, 9.0])
