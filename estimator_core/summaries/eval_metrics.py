@@ -1,0 +1,103 @@
+"""The results of evaluations, one JSON line each in `<eval_dir>/metrics.jsonl`.
+
+Early stopping and the best exporter read this file and nothing else. A line is written by one call, so a killed process leaves at most one torn
+line, which readers skip.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+FILE_NAME: Final = "metrics.jsonl"
+
+logger = logging.getLogger(__name__)
+
+
+def read_eval_metrics(eval_dir: str | os.PathLike[str]) -> dict[int, dict[str, Any]]:
+    """Returns the recorded evaluations of a directory, by global step, in the order of the steps.
+
+    The newest of several evaluations of one step wins. A torn line is skipped with a warning.
+
+    Args:
+        eval_dir: what `Estimator.eval_dir(name)` returns.
+
+    Returns:
+        `{global_step: {metric: value}}`; empty when there is no such directory or nothing was recorded.
+
+    Example:
+        >>> read_eval_metrics("no/such/directory")
+        {}
+    """
+    path = Path(eval_dir) / FILE_NAME
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return {}
+    results: dict[int, dict[str, Any]] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+            results[int(record["global_step"])] = dict(record["metrics"])
+        except (ValueError, KeyError, TypeError):
+            logger.warning("%s, line %d is torn or no evaluation record; it is skipped.", path, number)
+    return dict(sorted(results.items()))
+
+
+def append_eval_metrics(
+    eval_dir: str | os.PathLike[str], step: int, metrics: Mapping[str, Any], checkpoint_path: str | os.PathLike[str] | None
+) -> None:
+    """Records one evaluation.
+
+    Args:
+        eval_dir: what `Estimator.eval_dir(name)` returns; created when needed.
+        step: the global step of the evaluated variables.
+        metrics: values by name: numbers, strings, or arrays (stored as lists).
+        checkpoint_path: the evaluated checkpoint, None where live variables were evaluated.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     append_eval_metrics(directory, 10, {"loss": np.float32(0.5)}, None)
+        ...     read_eval_metrics(directory)
+        {10: {'loss': 0.5}}
+    """
+    record = {
+        "global_step": int(step),
+        "metrics": {name: _plain(value) for name, value in metrics.items()},
+        "checkpoint_path": None if checkpoint_path is None else os.fspath(checkpoint_path),
+        "wall_time": time.time(),
+    }
+    path = Path(eval_dir) / FILE_NAME
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = json.dumps(record).encode() + b"\n"
+    with path.open("ab+") as file:
+        if _ends_torn(file):
+            line = b"\n" + line
+        file.write(line)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _ends_torn(file: Any) -> bool:
+    if file.seek(0, os.SEEK_END) == 0:
+        return False
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) != b"\n"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (str, bool, int, float)) or value is None:
+        return value
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return np.asarray(value).tolist()

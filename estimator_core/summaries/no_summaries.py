@@ -1,0 +1,35 @@
+"""A summary writer that writes nothing, for processes and runs that have no event file."""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+
+@final
+class NoSummaries:
+    """Takes every call of a `SummaryWriter` and does nothing.
+
+    Example:
+        >>> NO_SUMMARIES.scalar("loss", 0.5, 10)
+    """
+
+    def scalar(self, tag: str, value: float, step: int) -> None:
+        """Does nothing."""
+
+    def histogram(self, tag: str, values: Any, step: int) -> None:
+        """Does nothing."""
+
+    def image(self, tag: str, image: Any, step: int) -> None:
+        """Does nothing."""
+
+    def text(self, tag: str, text: str, step: int) -> None:
+        """Does nothing."""
+
+    def flush(self) -> None:
+        """Does nothing."""
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+NO_SUMMARIES: Final = NoSummaries()
