@@ -1,0 +1,36 @@
+"""Prints pytest's counts of every nox session and their sum, from the JUnit files that the sessions leave."""
+
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from pathlib import Path
+
+
+def counts(report: Path) -> Counter[str]:
+    """Number of tests by outcome in one JUnit file."""
+    total: Counter[str] = Counter()
+    for suite in ElementTree.parse(report).getroot().iter("testsuite"):
+        failed, errors, skipped = (int(suite.get(key, 0)) for key in ("failures", "errors", "skipped"))
+        total += Counter(failed=failed, errors=errors, skipped=skipped)
+        total["passed"] += int(suite.get("tests", 0)) - failed - errors - skipped
+        total["seconds"] += round(float(suite.get("time", 0)))
+    return total
+
+
+def line(found: Counter[str]) -> str:
+    """The counts in the words of pytest's last line."""
+    outcomes = ", ".join(f"{found[name]} {name}" for name in ("failed", "passed", "skipped", "errors") if found[name])
+    return f"{outcomes or 'no tests ran'} in {found['seconds']}s"
+
+
+def main(folder: str) -> None:
+    total: Counter[str] = Counter()
+    for report in sorted(Path(folder).glob("*.xml")):
+        found = counts(report)
+        total += found
+        print(f"{report.stem}: {line(found)}")
+    print(f"==================== {line(total)} ====================")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

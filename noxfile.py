@@ -1,0 +1,222 @@
+# /// script
+# dependencies = ["nox[uv]>=2026.10"]
+# ///
+"""Every check of this repository, one session each: `uv run nox`, or `uv run nox -s lint` for one of them.
+
+Sessions that prove something about packages (`core`, `plugin-*`, `all`, `wheels`) install built wheels into empty
+environments and run where the checkout cannot be imported. Sessions that look at the sources (`lint`, `types`,
+`imports`, `docs`) use the development environment of `uv sync`. `parity`, `faults` and `bench` are long and run only
+when named.
+"""
+
+import functools
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).parent
+REPORTS = ROOT / ".nox" / "reports"
+PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))
+EVERYTHING = ["estimator_core", *(f"estimator_{plugin}" for plugin in PLUGINS)]
+LIGHT_EXTRAS = {"estimator_exporters": "[serve]"}
+RESOLUTIONS = ["highest", "lowest-direct"]
+QUICK_AND_ALONE = "not plugins and not libraries and not slow"
+OLDEST = "3.11"
+
+nox.needs_version = ">=2026.10"
+nox.options.default_venv_backend = "uv"
+nox.options.download_python = "never"
+nox.options.error_on_missing_interpreters = False  # a missing newer Python is a skip that the summary names
+nox.options.sessions = [
+    "lint",
+    "imports",
+    "types",
+    "docs",
+    "core",
+    *(f"plugin-{plugin}" for plugin in PLUGINS),
+    "wheels",
+    "all",
+]
+
+# Rules about the sources and snippets of the documents: sessions `lint`, `imports` and `docs`.
+NEED_THE_CHECKOUT = ("--ignore=tests/repo", "--ignore=tests/docs")
+# Nothing from the checkout is importable by accident, and no test finds an accelerator by chance.
+ISOLATED = {"PYTHONSAFEPATH": "1", "PYTHONPATH": None, "JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "jax"}
+
+
+def newer_python() -> str:
+    """The newest supported Python of this machine, or the one whose absence the summary shall name."""
+    for version in ("3.13", "3.12"):
+        found = subprocess.run(["uv", "python", "find", "--no-python-downloads", version], capture_output=True)
+        if found.returncode == 0:
+            return version
+    return "3.13"
+
+
+# ---- Installing -----------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def wheelhouse() -> Path:
+    """A folder with one freshly built wheel of every package of the workspace."""
+    folder = ROOT / ".nox" / "wheelhouse"
+    shutil.rmtree(folder, ignore_errors=True)
+    command = ["uv", "build", "--all-packages", "--wheel", "--quiet", "--no-create-gitignore", "-o", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return folder
+
+
+def wheel(package: str) -> str:
+    """Requirement for the built wheel of an import name, with the light extras that its tests use."""
+    (path,) = wheelhouse().glob(f"{package}-*.whl")
+    return f"{path}{LIGHT_EXTRAS.get(package, '')}"
+
+
+def install_wheels(session: nox.Session, *packages: str, resolution: str = "highest", groups: tuple[str, ...]) -> None:
+    """Installs built packages first, so that tools take what `resolution` chose; `groups` are of a pyproject.toml."""
+    wheels = [wheel(package) for package in packages]
+    session.install("--no-sources", "--resolution", resolution, *wheels)
+    session.install(*(argument for group in groups for argument in ("--group", group)))
+    for package in packages:
+        session.run(
+            "python",
+            "-c",
+            f"import {package}, sysconfig; from pathlib import Path; where = Path({package}.__file__);"
+            " assert where.is_relative_to(sysconfig.get_path('purelib')), where",
+            env=ISOLATED,
+            silent=True,
+        )
+    names = sorted(package.removeprefix("estimator_") for package in packages if package != "estimator_core")
+    session.run(
+        "python",
+        "-c",
+        "import importlib.metadata as metadata;"
+        " names = sorted(point.name for point in metadata.entry_points(group='estimator.plugins'));"
+        f" assert names == {names!r}, names",
+        env=ISOLATED,
+        silent=True,
+    )
+
+
+@contextmanager
+def outside(session: nox.Session, *paths: str) -> Iterator[Path]:
+    """Runs the body in a temporary folder that holds copies of `paths` and of the pytest configuration."""
+    with tempfile.TemporaryDirectory() as folder:
+        for path in ["pyproject.toml", *paths]:
+            source, target = ROOT / path, Path(folder, path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+            elif source.exists():
+                shutil.copy2(source, target)
+        with session.chdir(folder):
+            yield Path(folder)
+
+
+def pytest(session: nox.Session, *arguments: str, runner: tuple[str, ...] = ()) -> None:
+    """Runs pytest and leaves its counts for the summary of `.ci/run`."""
+    report = REPORTS / f"{session.name.replace(' ', '')}.xml"
+    options = ["-q", "-p", "no:cacheprovider", f"--junit-xml={report}", f"-o=junit_suite_name={session.name}"]
+    session.run(*runner, "pytest", *options, *arguments, *session.posargs, env=ISOLATED, external=bool(runner))
+
+
+# ---- Packages -------------------------------------------------------------------------------------------------------
+
+
+@nox.session(python=OLDEST)
+@nox.parametrize("resolution", RESOLUTIONS)
+def core(session: nox.Session, resolution: str) -> None:
+    """The core alone: no plugin, no neural-network library, and no way to import from the checkout."""
+    install_wheels(session, "estimator_core", resolution=resolution, groups=("test",))
+    with outside(session, "tests"):
+        pytest(session, f"-m={QUICK_AND_ALONE}", *NEED_THE_CHECKOUT, "tests")
+
+
+def define_plugin_session(plugin: str) -> None:
+    folder = f"plugins/{plugin}"
+    project = nox.project.load_toml(ROOT / folder / "pyproject.toml")
+    own_tools = (f"{folder}/pyproject.toml:test",) if "test" in project.get("dependency-groups", {}) else ()
+
+    @nox.session(name=f"plugin-{plugin}", python=OLDEST)
+    @nox.parametrize("resolution", RESOLUTIONS)
+    def alone(session: nox.Session, resolution: str) -> None:
+        """This plugin with the core and the packages that its pyproject names, nothing else."""
+        groups = ("test", *own_tools)
+        install_wheels(session, "estimator_core", f"estimator_{plugin}", resolution=resolution, groups=groups)
+        with outside(session, f"{folder}/tests"):
+            pytest(session, f"-m={QUICK_AND_ALONE}", f"{folder}/tests")
+
+
+for _plugin in PLUGINS:
+    define_plugin_session(_plugin)
+
+
+@nox.session(python=[OLDEST, newer_python()])
+def all(session: nox.Session) -> None:  # noqa: A001 - the name of the session
+    """Everything together, with the libraries of the examples."""
+    install_wheels(session, *EVERYTHING, groups=("libraries", "test"))
+    pytest(session, "-m=not slow", *NEED_THE_CHECKOUT, "tests", "plugins")
+
+
+@nox.session(python=OLDEST)
+def wheels(session: nox.Session) -> None:
+    """The built packages in an empty environment: the command line and an example, outside the repository."""
+    session.install("--no-sources", *(wheel(package) for package in EVERYTHING))
+    session.install("--group", "libraries")
+    with outside(session, "examples"):
+        for arguments in (["--help"], ["plugins"], ["run", "examples/digits_convnet.py", "--hparams", "train_steps=20"]):
+            session.run("estimator", *arguments, env=ISOLATED)
+
+
+# ---- Sources --------------------------------------------------------------------------------------------------------
+
+UV_RUN = ("uv", "run", "--quiet")
+
+
+@nox.session(venv_backend="none")
+def lint(session: nox.Session) -> None:
+    """Style, layout and the rules of the repository."""
+    session.run(*UV_RUN, "ruff", "check", ".", external=True)
+    session.run(*UV_RUN, "ruff", "format", "--check", ".", external=True)
+    pytest(session, "tests/repo", "--ignore=tests/repo/test_import_contracts.py", runner=UV_RUN)
+
+
+@nox.session(venv_backend="none")
+def imports(session: nox.Session) -> None:
+    """The floors of docs/architecture.md; and each contract fails on a violation put in by the test."""
+    session.run(*UV_RUN, "lint-imports", "--no-cache", external=True)
+    pytest(session, "tests/repo/test_import_contracts.py", runner=UV_RUN)
+
+
+@nox.session(venv_backend="none")
+def types(session: nox.Session) -> None:
+    """Strict on the core; the plugins and the examples as a user's checker sees them."""
+    session.run(*UV_RUN, "pyright", external=True)
+
+
+@nox.session(venv_backend="none")
+def docs(session: nox.Session) -> None:
+    """Every Python block of the README and of docs/, and every doctest."""
+    packages = ["estimator_core", *(f"plugins/{plugin}/src" for plugin in PLUGINS)]
+    pytest(session, "tests/docs", "--doctest-modules", *packages, runner=UV_RUN)
+
+
+# ---- Long ones, not by default --------------------------------------------------------------------------------------
+
+
+@nox.session(venv_backend="none")
+def faults(session: nox.Session) -> None:
+    """Runs killed at random steps, torn files, full disks: the slow tests."""
+    pytest(session, "-m=slow", "tests", "plugins", runner=UV_RUN)
+
+
+@nox.session(venv_backend="none")
+def bench(session: nox.Session) -> None:
+    """Cost of a step against a bare loop; prints the figures that docs/performance.md quotes."""
+    for script in sorted(ROOT.glob("benchmarks/[!_]*.py")):
+        session.run(*UV_RUN, "python", str(script), *session.posargs, external=True)
