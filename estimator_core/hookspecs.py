@@ -1,0 +1,167 @@
+"""The hook specifications: every function a plugin module may define.
+
+A plugin module implements a specification by defining a function of its name (`estimator_...`); `hookimpl` is needed
+only to move an implementation to the front or the back (`@hookimpl(tryfirst=True)`). Arguments may be left out; they
+may not be renamed. Where several plugins implement one specification, they are called in the order of their entry-point
+names. Declarations are asked for once, when the plugins are loaded; the others are called as described. An exception in
+a run-level hook is logged with the plugin's name and does not stop the run, unless plugins are strict
+(`ESTIMATOR_STRICT_PLUGINS=1`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+if TYPE_CHECKING:
+    from estimator_core.hooks import Hook, Run
+    from estimator_core.plugins.records import Command, Component, Option
+
+PROJECT = "estimator"
+PREFIX = "estimator_"
+PLUGIN_API = (1, 0)
+"""The contract this core offers, (major, minor); a plugin states the one it is written for as `ESTIMATOR_PLUGIN_API`."""
+
+hookimpl = pluggy.HookimplMarker(PROJECT)
+_hookspec = pluggy.HookspecMarker(PROJECT)
+
+
+@_hookspec
+def estimator_components() -> Sequence[Component]:
+    """Declares what users can look up by name: heads, hooks, exporters, backends and the other `KINDS`.
+
+    Called once, when the plugins are loaded. Must not import what it declares.
+
+    Example:
+        >>> from estimator_core.plugins import Component
+        >>> def estimator_components():
+        ...     return [Component(kind="hook", name="bell", target="acme.bell:BellHook", summary="Rings at the end.")]
+    """
+    raise NotImplementedError
+
+
+@_hookspec
+def estimator_commands() -> Sequence[Command]:
+    """Declares sub-commands of `estimator`.
+
+    Called once, when the plugins are loaded.
+
+    Example:
+        >>> from estimator_core.plugins import Command
+        >>> def estimator_commands():
+        ...     return [Command(name="acme-login", target="acme.cli", summary="Log in to the tracker.")]
+    """
+    raise NotImplementedError
+
+
+@_hookspec
+def estimator_options() -> Sequence[Option]:
+    """Declares the plugin's own settings; the other hooks get their values as `options`.
+
+    Called once, when the plugins are loaded.
+
+    Example:
+        >>> from estimator_core.plugins import Option
+        >>> def estimator_options():
+        ...     return [Option(name="url", type=str, default="", help="Address of the tracker.")]
+    """
+    raise NotImplementedError
+
+
+@_hookspec
+def estimator_run_hooks(run: Run, options: Mapping[str, Any]) -> Sequence[Hook]:
+    """Gives hooks that join every train, evaluate and predict call, after the core's hooks and before the user's.
+
+    Called once per call, before `begin` of any hook. Give fresh objects each time; look at `run.mode` to join only some
+    calls.
+
+    Args:
+        run: the call that starts; its state is not ready yet.
+        options: the plugin's own options by name.
+
+    Example:
+        >>> from estimator_core.hooks import Hook
+        >>> def estimator_run_hooks(run):
+        ...     return [Hook()] if run.mode == "train" else []
+    """
+    raise NotImplementedError
+
+
+@_hookspec
+def estimator_run_start(run: Run, options: Mapping[str, Any]) -> None:
+    """Observes that a train, evaluate or predict call starts.
+
+    Called after `estimator_run_hooks` and before `begin` of the hooks.
+
+    Args:
+        run: the call that starts; its state is not ready yet.
+        options: the plugin's own options by name.
+
+    Example:
+        >>> def estimator_run_start(run):
+        ...     print("starting", run.mode, run.model_dir)
+    """
+
+
+@_hookspec
+def estimator_run_end(run: Run, error: BaseException | None, options: Mapping[str, Any]) -> None:
+    """Observes that a call ended; called after `end` of the hooks, whatever happened.
+
+    Args:
+        run: the call that ended.
+        error: the exception that ended it, None after success.
+        options: the plugin's own options by name.
+
+    Example:
+        >>> def estimator_run_end(run, error):
+        ...     print("ended at step", run.step, "failed" if error else "well")
+    """
+
+
+@_hookspec
+def estimator_checkpoint_saved(run: Run, step: int, path: str, options: Mapping[str, Any]) -> None:
+    """Observes that a checkpoint was committed to disk.
+
+    Args:
+        run: the training call that saved it.
+        step: the global step saved.
+        path: directory of the checkpoint.
+        options: the plugin's own options by name.
+
+    Example:
+        >>> def estimator_checkpoint_saved(step, path):
+        ...     print("saved", step, path)
+    """
+
+
+@_hookspec
+def estimator_evaluation_finished(run: Run, metrics: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    """Observes the result of an evaluation.
+
+    Args:
+        run: the evaluate call; `run.name` is the name of the evaluation.
+        metrics: what `evaluate` returns, by metric name, `global_step` included.
+        options: the plugin's own options by name.
+
+    Example:
+        >>> def estimator_evaluation_finished(run, metrics):
+        ...     print(run.name, metrics["loss"])
+    """
+
+
+@_hookspec
+def estimator_export_written(estimator: Any, path: str, format_name: str, options: Mapping[str, Any]) -> None:
+    """Observes that an export was written and checked.
+
+    Args:
+        estimator: the Estimator that was exported.
+        path: directory of the export.
+        format_name: name of the export format.
+        options: the plugin's own options by name.
+
+    Example:
+        >>> def estimator_export_written(path, format_name):
+        ...     print("exported", format_name, path)
+    """

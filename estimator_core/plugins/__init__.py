@@ -1,0 +1,18 @@
+"""Plugins: what packages declare to the core, how they are found, and how the core asks them.
+
+`Component`, `Command` and `Option` are what a plugin module declares; `Plugins` is what the core holds. The functions a
+plugin may define are in `estimator_core.hookspecs`.
+"""
+
+from estimator_core.hookspecs import PLUGIN_API as PLUGIN_API
+from estimator_core.hookspecs import hookimpl as hookimpl
+from estimator_core.plugins.facade import Plugins as Plugins
+from estimator_core.plugins.kinds import KINDS as KINDS
+from estimator_core.plugins.kinds import Kind as Kind
+from estimator_core.plugins.manifest import compare_versions as compare_versions
+from estimator_core.plugins.records import Command as Command
+from estimator_core.plugins.records import Component as Component
+from estimator_core.plugins.records import Option as Option
+from estimator_core.plugins.records import PluginRecord as PluginRecord
+from estimator_core.plugins.registry import Registered as Registered
+from estimator_core.plugins.shared import default_plugins as default_plugins

@@ -1,0 +1,79 @@
+"""Watches foreign code while it is imported: how long it took, what it printed, which heavy packages it pulled in."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+
+#: Packages that have no place in a module imported at every start.
+HEAVY_PACKAGES = frozenset(
+    {
+        *(
+            "jax",
+            "jaxlib",
+            "numpy",
+            "scipy",
+            "orbax",
+            "optax",
+            "flax",
+            "equinox",
+            "keras",
+            "tensorflow",
+            "torch",
+            "transformers",
+        ),
+        *(
+            "pandas",
+            "pyarrow",
+            "sklearn",
+            "grain",
+            "tensorboardX",
+            "tensorboard",
+            "matplotlib",
+            "tokenizers",
+            "onnx",
+            "IPython",
+        ),
+    }
+)
+SLOW_SECONDS = 0.1
+
+
+@dataclass
+class Observed:
+    """What was seen; complete once the `with` block is left."""
+
+    seconds: float = 0.0
+    output: str = ""
+    heavy: tuple[str, ...] = ()
+    before: frozenset[str] = field(default_factory=frozenset)
+
+    def notes(self) -> tuple[str, ...]:
+        """One line for each thing that should not happen at import."""
+        notes: list[str] = []
+        if self.output.strip():
+            notes.append(f"printed at import: {self.output.strip().splitlines()[0][:80]!r}")
+        if self.heavy:
+            notes.append(f"imports {', '.join(self.heavy)} at start-up; import them where they are used")
+        if self.seconds > SLOW_SECONDS:
+            notes.append(f"importing it took {self.seconds:.2f} s")
+        return tuple(notes)
+
+
+@contextmanager
+def observe() -> Iterator[Observed]:
+    """Keeps what the block prints away from the terminal, so that lists and JSON stay clean, and measures it."""
+    observed = Observed(before=frozenset(HEAVY_PACKAGES & sys.modules.keys()))
+    buffer = io.StringIO()
+    start = time.perf_counter()
+    try:
+        with redirect_stdout(buffer), redirect_stderr(buffer):
+            yield observed
+    finally:
+        observed.seconds = time.perf_counter() - start
+        observed.output = buffer.getvalue()
+        observed.heavy = tuple(sorted((HEAVY_PACKAGES & sys.modules.keys()) - observed.before))

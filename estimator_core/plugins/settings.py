@@ -1,0 +1,106 @@
+"""Which plugins may load: three levers and a strict switch, from arguments or the environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from estimator_core.errors import ArgumentError
+
+ONLY = "ESTIMATOR_PLUGINS"
+BLOCK = "ESTIMATOR_PLUGINS_BLOCK"
+NO_AUTOLOAD = "ESTIMATOR_DISABLE_PLUGIN_AUTOLOAD"
+STRICT = "ESTIMATOR_STRICT_PLUGINS"
+TRACE = "ESTIMATOR_TRACE_PLUGINS"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluginSettings:
+    """Which plugins may load. Names are entry-point names or distribution names.
+
+    Attributes:
+        only: None: every installed plugin; else these alone.
+        block: never these, even if `only` names them.
+        strict: a broken plugin or a failing run-level hook raises.
+        trace: every hook call is logged with its time.
+    """
+
+    only: tuple[str, ...] | None = None
+    block: tuple[str, ...] = ()
+    strict: bool = False
+    trace: bool = False
+
+    def refusal(self, name: str, distribution: str | None) -> str | None:
+        """Why a plugin may not load, None if it may; `name` is its entry point's.
+
+        Example:
+            >>> PluginSettings(block=("acme",)).refusal("acme", "acme-tracker")
+            'blocked by name (block list: acme)'
+        """
+        if _matches(self.block, name, distribution):
+            return f"blocked by name (block list: {', '.join(self.block)})"
+        if self.only is not None and not _matches(self.only, name, distribution):
+            return f"not on the allow list ({', '.join(self.only)})" if self.only else "plugins are switched off"
+        return None
+
+    def unmatched(self, installed: Iterable[tuple[str, str | None]]) -> list[str]:
+        """Names on the lists that no installed plugin has: `installed` gives (name, distribution)."""
+        known = {normalise(name) for pair in installed for name in pair if name}
+        return [name for name in (*(self.only or ()), *self.block) if normalise(name) not in known]
+
+
+def resolve_settings(
+    environ: Mapping[str, str],
+    *,
+    only: Iterable[str] | None = None,
+    block: Iterable[str] | None = None,
+    autoload: bool | None = None,
+    strict: bool | None = None,
+) -> PluginSettings:
+    """Settings from arguments, and from the environment where an argument is None.
+
+    Example:
+        >>> resolve_settings({"ESTIMATOR_PLUGINS": "heads, hooks ,"}).only
+        ('heads', 'hooks')
+        >>> resolve_settings({}, autoload=False).only
+        ()
+    """
+    allowed = _names(environ.get(ONLY, "")) or None if only is None else _given("only", only)
+    if autoload is None:
+        autoload = not _flag(environ, NO_AUTOLOAD)
+    return PluginSettings(
+        only=() if allowed is None and not autoload else allowed,
+        block=_names(environ.get(BLOCK, "")) if block is None else _given("block", block),
+        strict=_flag(environ, STRICT) if strict is None else strict,
+        trace=_flag(environ, TRACE),
+    )
+
+
+def normalise(name: str) -> str:
+    """The form in which names are compared, as package installers do."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _matches(names: Iterable[str], name: str, distribution: str | None) -> bool:
+    own = {normalise(name), normalise(distribution or name)}
+    return any(normalise(listed) in own for listed in names)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _given(argument: str, names: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise ArgumentError(f"{argument}={names!r} is one string; give a list of names: {argument}=[{names!r}]")
+    return tuple(names)
+
+
+def _flag(environ: Mapping[str, str], name: str) -> bool:
+    value = environ.get(name, "").strip().lower()
+    if value in ("", "0", "false", "no", "off"):
+        return False
+    if value in ("1", "true", "yes", "on"):
+        return True
+    raise ArgumentError(f"environment variable {name}={value!r}; use 1 or 0")
