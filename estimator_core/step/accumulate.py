@@ -1,0 +1,70 @@
+"""Gradient accumulation: one step over several micro-batches, exact for losses that are means over examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+
+def over_micro_batches(gradients: Callable[..., Any], count: int, features: Any, labels: Any, weights: Any, model_state: dict[str, Any]) -> tuple[Any, Any, Any, dict[str, Any]]:
+    """Runs `gradients` on `count` equal parts of the batch and averages, weighted by the examples that are real.
+
+    A batch whose size does not divide (a ragged last one) runs as one part. Losses, gradients and scalar outputs are carried as (sum, weight) and
+    divided once. Row gradients stay side by side, scaled by their part's share.
+
+    Args:
+        gradients: `(features, labels, weights, model_state, salt) -> (dense gradients, row gradients, losses, aux)`.
+    """
+    size = _batch_size((features, labels))
+    if count == 1 or size is None or size % count:
+        return gradients(features, labels, weights, model_state, None)
+    parts = jax.tree.map(lambda leaf: leaf.reshape(count, leaf.shape[0] // count, *leaf.shape[1:]), (features, labels, weights))
+
+    def one(carry: dict[str, Any], part: tuple[Any, Any]) -> tuple[dict[str, Any], Any]:
+        salt, (features, labels, weights) = part
+        dense, rows, losses, aux = gradients(features, labels, weights, carry, salt)
+        share = jnp.float32(size // count) if weights is None else jnp.sum(weights)
+        return aux.pop("model_state"), (share, dense, rows, losses, aux)
+
+    model_state, (shares, dense, rows, losses, aux) = jax.lax.scan(one, model_state, (jnp.arange(count, dtype=jnp.uint32), parts))
+    shares = shares / jnp.maximum(jnp.sum(shares), 1e-30)
+
+    def average(stacked: Any) -> Any:
+        return jnp.tensordot(shares.astype(stacked.dtype), stacked, axes=1)
+
+    def scale(stacked: Any) -> Any:
+        return (stacked * shares.astype(stacked.dtype).reshape(-1, *[1] * (stacked.ndim - 1))).reshape(-1, stacked.shape[-1])
+
+    return (
+        jax.tree.map(average, dense),
+        jax.tree.map(scale, rows),
+        jax.tree.map(average, losses),
+        {
+            "loss": average(aux["loss"]),
+            "model_state": model_state,
+            "outputs": {name: _combine(value, average) for name, value in aux["outputs"].items()},
+            "ids": {key: ids.reshape(-1) for key, ids in aux["ids"].items()},
+        },
+    )
+
+
+def _combine(value: Any, average: Callable[[Any], Any]) -> Any:
+    """Scalars are averaged, metrics merged, batches joined again."""
+    if hasattr(value, "merge"):
+        count = jax.tree_util.tree_leaves(value)[0].shape[0]
+        parts = [jax.tree.map(lambda leaf, index=index: leaf[index], value) for index in range(count)]
+        merged = parts[0]
+        for part in parts[1:]:
+            merged = merged.merge(part)
+        return merged
+    if value.ndim == 1:
+        return average(value) if jnp.issubdtype(value.dtype, jnp.floating) else value[-1]
+    return value.reshape(-1, *value.shape[2:])
+
+
+def _batch_size(tree: Any) -> int | None:
+    sizes = {leaf.shape[0] if leaf.ndim else None for leaf in jax.tree_util.tree_leaves(tree)}
+    return sizes.pop() if len(sizes) == 1 else None

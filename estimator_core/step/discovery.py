@@ -1,0 +1,131 @@
+"""Discovery: one abstract trace that learns everything about a model before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from estimator_core.errors import ModelFnError
+from estimator_core.metrics.example_weights import applying_example_weights
+from estimator_core.model.scope import declaring
+from estimator_core.model.variables import VariableSpec
+from estimator_core.modes import ModeKeys
+from estimator_core.specs import EstimatorSpec, Scaffold
+from estimator_core.step import sparse
+from estimator_core.step.model_fn import BoundModelFn
+from estimator_core.step.optimizer import init_opt_state, reject_leaks
+from estimator_core.step.train_op import TrainOp, hyperparameters, normalize
+
+
+@dataclass(frozen=True, kw_only=True)
+class Discovery:
+    """What one abstract trace of model_fn told.
+
+    Attributes:
+        mode: the mode it was traced in.
+        specs: every variable known so far, by path.
+        training_chief_hooks, training_hooks, scaffold, train_op: the static parts of the EstimatorSpec (train_op normalised, its losses unusable).
+        outputs: names a step gives: kinds of summaries and named tensors ("scalar", "histogram", "tensor", ...).
+        predictions: shapes and dtypes of the predictions.
+        requests: what `init_from_checkpoint` asked for.
+        lookups: shapes of the row-sparse lookups; `tables` their variables.
+        opt_state: shapes and dtypes of the optimizer state (TRAIN).
+    """
+
+    mode: str
+    specs: Mapping[str, VariableSpec]
+    training_chief_hooks: Sequence[Any]
+    training_hooks: Sequence[Any]
+    scaffold: Scaffold | None
+    train_op: TrainOp | None
+    outputs: Mapping[str, str]
+    predictions: Any
+    requests: Sequence[Any]
+    lookups: Mapping[str, tuple[tuple[int, ...], Any]]
+    tables: frozenset[str]
+    opt_state: Any
+
+    @property
+    def trainable(self) -> dict[str, VariableSpec]:
+        """The trainable variables' specs."""
+        return {name: spec for name, spec in self.specs.items() if spec.trainable}
+
+    @property
+    def model_state(self) -> dict[str, VariableSpec]:
+        """The other variables' specs."""
+        return {name: spec for name, spec in self.specs.items() if not spec.trainable}
+
+
+def discover(model_fn: BoundModelFn, mode: str, features: Any, labels: Any, *, known: Mapping[str, VariableSpec], weights: Any = None) -> Discovery:
+    """Traces model_fn abstractly in one mode.
+
+    Args:
+        model_fn: the bound model_fn.
+        mode: one of ModeKeys.
+        features, labels: arrays or ShapeDtypeStructs of one batch.
+        known: variables declared by earlier traces.
+        weights: the mask of a padded batch, or None.
+
+    Raises:
+        ModelFnError, VariableError: when model_fn breaks its contract.
+    """
+    found: dict[str, Any] = {}
+
+    def trace(features: Any, labels: Any, weights: Any) -> Any:
+        with applying_example_weights(weights), sparse.recording() as lookups, declaring(known, mode=mode) as scope:
+            spec = model_fn.spec(features, labels, mode)
+        found.update(scope=scope, spec=spec, lookups=lookups)
+        return spec.predictions
+
+    predictions = jax.eval_shape(trace, features, labels, weights)
+    spec: EstimatorSpec = found["spec"]
+    scope: Any = found["scope"]
+    lookups: sparse.Lookups = found["lookups"]
+    specs = dict(scope.specs)
+    train_op = opt_state = None
+    tables = frozenset(lookups.tables)
+    if mode == ModeKeys.TRAIN:
+        train_op, opt_state = _discover_optimizer(spec, specs, tables)
+    outputs = {"loss": "scalar", **{name: output.kind for name, output in [*scope.summaries.items(), *scope.tensors.items()]}}
+    if opt_state is not None:
+        outputs.update(dict.fromkeys(hyperparameters(opt_state), "scalar"))
+    if mode == ModeKeys.TRAIN:
+        outputs.update(dict.fromkeys(spec.eval_metric_ops or {}, "metric"))
+    _reject_tracers_in_hooks(spec)
+    return Discovery(
+        mode=mode,
+        specs=specs,
+        training_chief_hooks=spec.training_chief_hooks,
+        training_hooks=spec.training_hooks,
+        scaffold=spec.scaffold,
+        train_op=train_op,
+        outputs=outputs,
+        predictions=predictions,
+        requests=tuple(scope.requests),
+        lookups={key: value for key, value in lookups.shapes.items()},
+        tables=tables,
+        opt_state=opt_state,
+    )
+
+
+def _discover_optimizer(spec: EstimatorSpec, specs: Mapping[str, VariableSpec], tables: frozenset[str]) -> tuple[TrainOp, Any]:
+    train_op = normalize(spec.train_op, None)
+    trainable = {name: jax.ShapeDtypeStruct(item.shape, item.dtype) for name, item in specs.items() if item.trainable}
+    if not trainable:
+        raise ModelFnError("model_fn declares no trainable variable in mode 'train': there is nothing to train. Declare one with ec.get_variable or ec.module.")
+    opt_state = jax.eval_shape(lambda variables: init_opt_state(train_op, variables, tables), trainable)
+    reject_leaks(opt_state)
+    return train_op, opt_state
+
+
+def _reject_tracers_in_hooks(spec: EstimatorSpec) -> None:
+    for hook in [*spec.training_chief_hooks, *spec.training_hooks, *spec.evaluation_hooks, *spec.prediction_hooks]:
+        for name, value in vars(hook).items() if hasattr(hook, "__dict__") else ():
+            if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(value)):
+                raise ModelFnError(
+                    f"The hook {type(hook).__name__} keeps a traced array in {name!r}. Hooks outlive the trace of model_fn: give the value a name with ec.tensor(name, value) "
+                    f"or ec.summary.scalar(name, value), and let the hook read out[name]."
+                )

@@ -1,0 +1,19 @@
+"""The state of a fresh run, and its optimizer slots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+
+from estimator_core.step.discovery import Discovery
+from estimator_core.step.optimizer import init_opt_state
+
+
+def initial_opt_state(discovery: Discovery, variables: Mapping[str, Any]) -> Any:
+    """The optimizer state of a fresh run, computed on the variables' devices."""
+    if discovery.train_op is None:
+        return ()
+    train_op, tables = discovery.train_op, discovery.tables
+    return jax.jit(lambda values: init_opt_state(train_op, values, tables))(dict(variables))

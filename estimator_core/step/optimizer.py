@@ -1,0 +1,71 @@
+"""The optimizer side of a step: initial slots, and gradients turned into new variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import optax
+
+from estimator_core.errors import ModelFnError
+from estimator_core.step import sparse
+from estimator_core.step.train_op import CustomTrainOp, Minimize, TrainOp, assign_paths
+
+_LEAK = (
+    "The optimizer depends on an array computed inside model_fn. train_op may depend on params, mode and the step only: give the learning rate as a number or as an optax schedule "
+    "(optax.inject_hyperparams(optax.adam)(learning_rate=schedule) also logs it)."
+)
+
+
+class MemberState(NamedTuple):
+    """The slots of one `minimize`: of its dense variables together, and of each row-sparse table by itself."""
+
+    dense: Any
+    tables: dict[str, Any]
+
+
+def init_opt_state(train_op: TrainOp, variables: Mapping[str, Any], tables: frozenset[str]) -> Any:
+    """The first optimizer state.
+
+    Raises:
+        ModelFnError: when the optimizer was built from arrays of the trace, or its variables match nothing.
+    """
+    try:
+        if isinstance(train_op, CustomTrainOp):
+            return train_op.init(dict(variables))
+        return tuple(_member_state(member, paths, variables, tables) for member, paths in zip(train_op.members, assign_paths(train_op.members, list(variables)), strict=True))
+    except jax.errors.UnexpectedTracerError as error:
+        raise ModelFnError(_LEAK) from error
+
+
+def _member_state(member: Minimize, paths: Sequence[str], variables: Mapping[str, Any], tables: frozenset[str]) -> MemberState:
+    dense = {name: variables[name] for name in paths if name not in tables}
+    return MemberState(member.transformation.init(dense), {name: member.transformation.init(variables[name]) for name in paths if name in tables})
+
+
+def reject_leaks(opt_state: Any) -> None:
+    """Refuses an optimizer state that keeps tracers of an earlier trace."""
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(opt_state)):
+        raise ModelFnError(_LEAK)
+
+
+def apply_member(
+    member: Minimize, state: MemberState, variables: dict[str, Any], gradients: Mapping[str, Any], sparse_ids: Mapping[str, Any], sparse_gradients: Mapping[str, Any], loss: Any
+) -> tuple[dict[str, Any], MemberState]:
+    """The new values of one member's variables, and its new slots.
+
+    The transformation is called as `update(gradients, state, variables, value=loss, ...)`, with support for extra arguments.
+    """
+    transformation = optax.with_extra_args_support(member.transformation)
+    dense = {name: variables[name] for name in gradients}
+    try:
+        updates, dense_state = transformation.update(dict(gradients), state.dense, dense, value=loss, grad=dict(gradients))
+        changed = dict(optax.apply_updates(dense, updates))
+        tables: dict[str, Any] = {}
+        for name, slots in state.tables.items():
+            indices, rows = sparse.touched_rows(name, sparse_ids, sparse_gradients, variables[name].shape[0])
+            changed[name], tables[name] = sparse.update_rows(transformation, variables[name], slots, indices, rows, value=loss)
+    except jax.errors.UnexpectedTracerError as error:
+        raise ModelFnError(_LEAK) from error
+    return changed, MemberState(dense_state, tables)

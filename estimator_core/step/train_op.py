@@ -1,0 +1,158 @@
+"""What a model_fn may return as `train_op`, brought to one form: a list of (loss, transformation, paths)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import optax
+
+from estimator_core.errors import ModelFnError
+
+GradFn = Callable[[dict[str, Any]], tuple[Any, dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Minimize:
+    """One loss, the transformation that reduces it, and the variables it changes."""
+
+    loss: Any
+    transformation: optax.GradientTransformation
+    variables: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Several `Minimize` over disjoint variables, done in one step."""
+
+    members: tuple[Minimize, ...]
+
+
+@dataclass(frozen=True)
+class CustomTrainOp:
+    """A user's own update rule."""
+
+    update: Callable[[dict[str, Any], Any, GradFn], tuple[dict[str, Any], Any]]
+    init: Callable[[dict[str, Any]], Any]
+
+
+TrainOp = Group | CustomTrainOp
+
+
+def minimize(loss: Any, transformation: optax.GradientTransformation, variables: str = ".*") -> Minimize:
+    """A train_op that reduces `loss` by changing only the variables whose whole name matches a regex.
+
+    Only matching variables are differentiated and have optimizer slots; the others stay as they are.
+
+    Args:
+        loss: a scalar, float.
+        transformation: an optax transformation.
+        variables: a regular expression, matched against the whole name (`re.fullmatch`).
+
+    Raises:
+        ModelFnError: for a transformation or regex that cannot be used.
+
+    Example:
+        >>> minimize(0.0, optax.sgd(0.1), variables="head/.*").variables
+        'head/.*'
+    """
+    _check_transformation(transformation)
+    try:
+        re.compile(variables)
+    except (re.error, TypeError) as error:
+        raise ModelFnError(f"ec.minimize: variables must be a regular expression, given {variables!r}: {error}.") from error
+    return Minimize(loss, transformation, variables)
+
+
+def group(*members: Minimize) -> Group:
+    """A train_op made of several `minimize`, over disjoint variables: a GAN's two losses, or two optimizers.
+
+    Example:
+        >>> len(group(minimize(0.0, optax.sgd(0.1), "a/.*"), minimize(0.0, optax.adam(0.1), "b/.*")).members)
+        2
+    """
+    if not members or not all(isinstance(member, Minimize) for member in members):
+        raise ModelFnError(f"ec.group takes one or more ec.minimize(...), given: {members!r}.")
+    return Group(tuple(members))
+
+
+def custom_train_op(update: Callable[[dict[str, Any], Any, GradFn], tuple[dict[str, Any], Any]], init: Callable[[dict[str, Any]], Any] = lambda variables: ()) -> CustomTrainOp:
+    """A train_op written by the user.
+
+    Args:
+        update: `(variables, opt_state, grad_fn) -> (variables, opt_state)`, traced; `grad_fn(variables)` gives `(loss, gradients)` at any point.
+        init: gives the first opt_state from the variables.
+
+    Example:
+        >>> def descend(variables, opt_state, grad_fn):
+        ...     loss, gradients = grad_fn(variables)
+        ...     return {name: value - 0.1 * gradients[name] for name, value in variables.items()}, opt_state
+        >>> custom_train_op(descend).init({})
+        ()
+    """
+    return CustomTrainOp(update, init)
+
+
+def normalize(train_op: Any, loss: Any) -> TrainOp:
+    """Any accepted form of train_op as a `Group` or a `CustomTrainOp`."""
+    if isinstance(train_op, (Group, CustomTrainOp)):
+        return train_op
+    if isinstance(train_op, Minimize):
+        return Group((train_op,))
+    if _is_transformation(train_op):
+        return Group((Minimize(loss, train_op, ".*"),))
+    if callable(train_op):
+        return custom_train_op(train_op)
+    raise ModelFnError(f"train_op must be an optax.GradientTransformation, ec.minimize(...), ec.group(...) or a function (variables, opt_state, grad_fn), given: {train_op!r}.")
+
+
+def assign_paths(members: Sequence[Minimize], names: Sequence[str]) -> list[tuple[str, ...]]:
+    """The variable names each member changes.
+
+    Raises:
+        ModelFnError: when a member changes none, or two members change the same one.
+    """
+    paths = [tuple(name for name in names if re.fullmatch(member.variables, name)) for member in members]
+    for member, matched in zip(members, paths, strict=True):
+        if not matched:
+            raise ModelFnError(f"ec.minimize: no trainable variable matches {member.variables!r}. Trainable variables: {sorted(names)}.")
+    seen: dict[str, int] = {}
+    for index, matched in enumerate(paths):
+        for name in matched:
+            if name in seen:
+                first, second = members[seen[name]].variables, members[index].variables
+                raise ModelFnError(f"ec.group: variable {name!r} is changed by two members, {first!r} and {second!r}. Their variables must be disjoint.")
+            seen[name] = index
+    return paths
+
+
+def hyperparameters(opt_state: Any) -> dict[str, Any]:
+    """Every scalar that `optax.inject_hyperparams` put into an optimizer state, by name; a later one of the same name gets a number."""
+
+    def has_hyperparameters(node: Any) -> bool:
+        return isinstance(getattr(node, "hyperparams", None), Mapping)
+
+    found: dict[str, Any] = {}
+    for node in jax.tree_util.tree_leaves(opt_state, is_leaf=has_hyperparameters):
+        if not has_hyperparameters(node):
+            continue
+        scalars = {name: value for name, value in node.hyperparams.items() if getattr(value, "shape", None) == ()}
+        for name, value in {**scalars, **hyperparameters(node.inner_state)}.items():
+            unique, number = name, 1
+            while unique in found:
+                number += 1
+                unique = f"{name}_{number}"
+            found[unique] = value
+    return found
+
+
+def _is_transformation(value: Any) -> bool:
+    return callable(getattr(value, "init", None)) and callable(getattr(value, "update", None)) and not isinstance(value, type)
+
+
+def _check_transformation(value: Any) -> None:
+    if not _is_transformation(value):
+        raise ModelFnError(f"An optimizer must be an optax.GradientTransformation, given: {value!r}. For example optax.adam(1e-3).")

@@ -1,0 +1,183 @@
+"""One training step: forward, gradients, optimizer, new state, named outputs; and k of them in one dispatch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from estimator_core.errors import ModelFnError
+from estimator_core.metrics.example_weights import applying_example_weights
+from estimator_core.model.rng import step_key
+from estimator_core.model.scope import applying
+from estimator_core.modes import ModeKeys
+from estimator_core.step import accumulate, sparse
+from estimator_core.step.discovery import Discovery, discover
+from estimator_core.step.model_fn import BoundModelFn
+from estimator_core.step.optimizer import apply_member
+from estimator_core.step.state import FIRST_BAD_STEP, SEED_LOW, STEP, TrainState
+from estimator_core.step.train_op import CustomTrainOp, Group, TrainOp, assign_paths, hyperparameters, normalize
+
+GRADIENT_NORM = "gradient_norm"
+
+
+class TrainStep:
+    """The compiled training step of one model, for all its batch shapes.
+
+    Args:
+        model_fn: the bound model_fn.
+        discovery: of the TRAIN mode.
+        fetches: names of outputs that are computed but not returned by default: predictions, tensors, "gradient_norm".
+        summaries: whether histograms, images and texts are returned; scalars always are.
+        accumulate_steps: micro-batches each batch is split into.
+        traces: counts the traces of model_fn.
+
+    `step(state, features, labels, weights)` gives `(state, outputs)` and donates `state`; `scan(k)` gives the same for k stacked batches, outputs with a
+    leading axis of steps.
+    """
+
+    def __init__(self, model_fn: BoundModelFn, discovery: Discovery, *, fetches: frozenset[str], summaries: bool, accumulate_steps: int, traces: Counter[str]) -> None:
+        assert discovery.train_op is not None
+        self._model_fn = model_fn
+        self._discovery = discovery
+        self._train_op: TrainOp = discovery.train_op
+        self._fetches = fetches
+        self._summaries = summaries
+        self._accumulate_steps = accumulate_steps
+        self._traces = traces
+        self.texts: dict[str, str] = {}
+        self._lookup_shapes: dict[Any, Mapping[str, Any]] = {}
+        self.step: Callable[..., Any] = jax.jit(self._step, donate_argnums=0)
+        self._scans: dict[int, Callable[..., Any]] = {}
+
+    def scan(self, k: int) -> Callable[..., Any]:
+        """The step over k stacked batches."""
+        if k not in self._scans:
+
+            def steps(state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[TrainState, dict[str, Any]]:
+                return jax.lax.scan(lambda state, batch: self._step(state, *batch), state, (features, labels, weights), length=k)
+
+            self._scans[k] = jax.jit(steps, donate_argnums=0)
+        return self._scans[k]
+
+    def eager(self, state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[TrainState, dict[str, Any]]:
+        """The step without compilation, for debugging."""
+        return self._step(state, features, labels, weights)
+
+    def _step(self, state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[TrainState, dict[str, Any]]:
+        if isinstance(self._train_op, CustomTrainOp):
+            variables, opt_state, aux = self._custom(self._train_op, state, features, labels, weights)
+            norms = {}
+        else:
+            gradients, sparse_gradients, losses, aux = self._gradients(self._train_op, state, features, labels, weights)
+            variables, opt_state = dict(state.variables), []
+            for member, slots, member_gradients, rows, loss in zip(self._train_op.members, state.opt_state, gradients, sparse_gradients, losses, strict=True):
+                changed, new_slots = apply_member(member, slots, state.variables, member_gradients, aux["ids"], rows, loss)
+                variables.update(changed)
+                opt_state.append(new_slots)
+            opt_state = tuple(opt_state)
+            norms = {GRADIENT_NORM: optax.global_norm(gradients)} if GRADIENT_NORM in self._fetches else {}
+        loss = aux["loss"]
+        outputs = {"loss": loss, **hyperparameters(opt_state), **norms, **aux["outputs"]}
+        return TrainState(_advance(state.clock, loss), variables, aux["model_state"], opt_state), outputs
+
+    def _custom(self, train_op: CustomTrainOp, state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[dict[str, Any], Any, dict[str, Any]]:
+        results: list[dict[str, Any]] = []
+
+        def grad_fn(variables: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+            (loss, aux), gradients = jax.value_and_grad(lambda values: _first(self._forward(values, {}, state, features, labels, weights)), has_aux=True)(variables)
+            results.append(aux)
+            return loss, gradients
+
+        changed = train_op.update(dict(state.variables), state.opt_state, grad_fn)
+        if not (isinstance(changed, tuple) and len(changed) == 2):
+            raise ModelFnError(f"A custom train_op must return (variables, opt_state), given: {type(changed).__name__}.")
+        variables, opt_state = changed
+        if jax.tree.map(_aval, dict(variables)) != jax.tree.map(_aval, dict(state.variables)):
+            raise ModelFnError("A custom train_op must return the variables it was given, with the same names, shapes and dtypes.")
+        aux = results[0] if results else _first(self._forward(state.variables, {}, state, features, labels, weights))[1]
+        return dict(variables), opt_state, aux
+
+    def _gradients(self, train_op: Group, state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
+        """Per member: the gradients of its own loss by its own dense variables and lookups. One vjp serves all losses."""
+        paths = assign_paths(train_op.members, list(state.variables))
+        tables = self._discovery.tables
+        differentiated = {name: state.variables[name] for matched in paths for name in matched if name not in tables}
+
+        def member_gradients(features: Any, labels: Any, weights: Any, model_state: dict[str, Any], salt: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
+            current = state._replace(model_state=model_state)
+            deltas = sparse.zero_deltas(self._lookups(features, labels, weights)) if tables else {}
+
+            def forward(values: dict[str, Any], deltas: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+                return self._forward({**state.variables, **values}, deltas, current, features, labels, weights, salt)
+
+            losses, vjp, aux = jax.vjp(forward, differentiated, deltas, has_aux=True)
+            dense: list[dict[str, Any]] = []
+            rows: list[dict[str, Any]] = []
+            for index, matched in enumerate(paths):
+                cotangents = tuple(jnp.full_like(loss, float(index == position)) for position, loss in enumerate(losses))
+                by_variable, by_lookup = vjp(cotangents)
+                dense.append({name: by_variable[name] for name in matched if name not in tables})
+                rows.append({key: value for key, value in by_lookup.items() if key.rpartition("#")[0] in matched})
+            return dense, rows, losses, aux
+
+        return accumulate.over_micro_batches(member_gradients, self._accumulate_steps, features, labels, weights, state.model_state)
+
+    def _forward(
+        self, variables: dict[str, Any], deltas: Mapping[str, Any], state: TrainState, features: Any, labels: Any, weights: Any, salt: Any = None
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        def key() -> Any:
+            base = step_key(state.clock[SEED_LOW:], state.clock[STEP])
+            return base if salt is None else jax.random.fold_in(base, salt)
+
+        self._traces[ModeKeys.TRAIN] += 1
+        with applying_example_weights(weights), sparse.recording(deltas) as lookups, applying(variables, state.model_state, mode=ModeKeys.TRAIN, key=key, specs=self._discovery.specs) as scope:
+            spec = self._model_fn.spec(features, labels, ModeKeys.TRAIN)
+        train_op = normalize(spec.train_op, spec.loss)
+        if isinstance(train_op, Group):
+            losses = tuple(jnp.asarray(member.loss).reshape(()) for member in train_op.members)
+        else:
+            losses = (spec.loss,)
+        aux = {"loss": spec.loss, "model_state": scope.new_model_state, "outputs": self._outputs(spec, scope), "ids": dict(lookups.ids)}
+        return losses, aux
+
+    def _outputs(self, spec: Any, scope: Any) -> dict[str, Any]:
+        summaries = {name: output for name, output in scope.summaries.items() if output.kind != "text"}
+        self.texts.update({name: output.value for name, output in scope.summaries.items() if output.kind == "text"})
+        outputs = {name: output.value for name, output in summaries.items() if output.kind == "scalar" or self._summaries}
+        outputs.update(spec.eval_metric_ops or {})
+        predictions = spec.predictions if isinstance(spec.predictions, Mapping) else {"predictions": spec.predictions}
+        tensors = {name: output.value for name, output in scope.tensors.items()}
+        wanted = {**predictions, **tensors, **{name: output.value for name, output in summaries.items()}}
+        outputs.update({name: value for name, value in wanted.items() if name in self._fetches and value is not None})
+        outputs.update({name: value for name, value in tensors.items() if jnp.shape(value) == ()})
+        return outputs
+
+    def _lookups(self, features: Any, labels: Any, weights: Any) -> Mapping[str, Any]:
+        """Shapes of the row-sparse lookups for these batch shapes; a shape other than the discovery's costs one more abstract trace."""
+        leaves, treedef = jax.tree_util.tree_flatten((features, labels, weights))
+        signature = (treedef, tuple(_aval(leaf) for leaf in leaves))
+        if signature not in self._lookup_shapes:
+            abstract = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), (features, labels))
+            found = discover(self._model_fn, ModeKeys.TRAIN, *abstract, known=self._discovery.specs, weights=None if weights is None else jax.ShapeDtypeStruct(weights.shape, weights.dtype))
+            self._lookup_shapes[signature] = found.lookups
+        return self._lookup_shapes[signature]
+
+
+def _advance(clock: Any, loss: Any) -> Any:
+    step = clock[STEP] + 1
+    newly_bad = (clock[FIRST_BAD_STEP] == 0) & ~jnp.isfinite(loss)
+    return clock.at[STEP].set(step).at[FIRST_BAD_STEP].set(jnp.where(newly_bad, step, clock[FIRST_BAD_STEP]))
+
+
+def _first(result: tuple[tuple[Any, ...], dict[str, Any]]) -> tuple[Any, dict[str, Any]]:
+    losses, aux = result
+    return losses[0], aux
+
+
+def _aval(value: Any) -> tuple[Any, Any]:
+    return jnp.shape(value), jnp.result_type(value)
