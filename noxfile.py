@@ -13,7 +13,7 @@ import functools
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -104,7 +104,7 @@ def install_wheels(session: nox.Session, *packages: str, resolution: str = "high
 
 
 @contextmanager
-def outside(session: nox.Session, *paths: str) -> Iterator[Path]:
+def outside(session: nox.Session, *paths: str) -> Generator[Path]:
     """Runs the body in a temporary folder that holds copies of `paths` and of the pytest configuration."""
     with tempfile.TemporaryDirectory() as folder:
         for path in ["pyproject.toml", *paths]:
