@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
@@ -33,7 +33,8 @@ class ClusterInfo:
         evaluation_master: the same for an evaluator.
         num_worker_replicas: training processes, the chief included.
         num_ps_replicas: parameter servers.
-        global_id_in_cluster: index among all processes of the training cluster (chief first, then roles by name, "ps" last); None for an evaluator.
+        global_id_in_cluster: index among all processes of the training cluster (chief first, then roles by name, "ps"
+            last); None for an evaluator.
         cluster: the addresses of each role; empty for an evaluator, which is no part of the training cluster.
         environment: "cloud", "google" or whatever TF_CONFIG says, "" by default.
         service: the "service" entry of TF_CONFIG.
@@ -78,7 +79,9 @@ class ClusterInfo:
         try:
             tf_config = json.loads(text)
         except json.JSONDecodeError as error:
-            raise ArgumentError(f"The environment variable TF_CONFIG is no valid JSON ({error}). Given: {text!r}") from error
+            raise ArgumentError(
+                f"The environment variable TF_CONFIG is no valid JSON ({error}). Given: {text!r}"
+            ) from error
         return _cluster_info(_mapping(tf_config, "TF_CONFIG"))
 
 
@@ -88,7 +91,9 @@ def _cluster_info(tf_config: Mapping[str, Any]) -> ClusterInfo:
         raise ArgumentTypeError(f'If "service" is set in TF_CONFIG, it must be a dict. Given {type(service)}')
     model_dir = tf_config.get("model_dir")
     if model_dir == "":
-        raise ArgumentError("model_dir should be non-empty. It comes from TF_CONFIG: remove the entry or give a directory.")
+        raise ArgumentError(
+            "model_dir should be non-empty. It comes from TF_CONFIG: remove the entry or give a directory."
+        )
     if model_dir is not None and not isinstance(model_dir, str):
         raise ArgumentTypeError(f'"model_dir" in TF_CONFIG must be a string. Given {type(model_dir)}')
     cluster = _addresses(tf_config.get("cluster") or {})
@@ -103,7 +108,6 @@ def _cluster_info(tf_config: Mapping[str, Any]) -> ClusterInfo:
     return _distributed(tf_config, cluster, task, common)
 
 
-
 def _local(tf_config: Mapping[str, Any], task: Mapping[str, Any], common: dict[str, Any]) -> ClusterInfo:
     if task.get("type", TaskType.WORKER) != TaskType.WORKER:
         raise ArgumentError('If "cluster" is not set in TF_CONFIG, task type must be WORKER.')
@@ -115,7 +119,10 @@ def _local(tf_config: Mapping[str, Any], task: Mapping[str, Any], common: dict[s
 
 
 def _distributed(
-    tf_config: Mapping[str, Any], cluster: Mapping[str, tuple[str, ...]], task: Mapping[str, Any], common: dict[str, Any]
+    tf_config: Mapping[str, Any],
+    cluster: Mapping[str, tuple[str, ...]],
+    task: Mapping[str, Any],
+    common: dict[str, Any],
 ) -> ClusterInfo:
     chief_type = TaskType.CHIEF
     if TaskType.MASTER in cluster:
@@ -148,7 +155,9 @@ def _distributed(
     )
 
 
-def _validated_task(cluster: Mapping[str, tuple[str, ...]], task: Mapping[str, Any], chief_type: str) -> tuple[str, int]:
+def _validated_task(
+    cluster: Mapping[str, tuple[str, ...]], task: Mapping[str, Any], chief_type: str
+) -> tuple[str, int]:
     if not cluster.get(chief_type):
         raise ArgumentError(f'If "cluster" is set in TF_CONFIG, it must have one "{chief_type}" node.')
     if len(cluster[chief_type]) > 1:
@@ -197,14 +206,17 @@ def _addresses(cluster: Any) -> dict[str, tuple[str, ...]]:
     result: dict[str, tuple[str, ...]] = {}
     for role, addresses in _mapping(cluster, 'The "cluster" entry of TF_CONFIG').items():
         if isinstance(addresses, Mapping):  # sparse form: {"0": "host:port"}
-            addresses = [addresses[index] for index in sorted(addresses, key=int)]
-        if isinstance(addresses, str) or not all(isinstance(address, str) for address in addresses):
-            raise ArgumentTypeError(f'"cluster" in TF_CONFIG must give a list of addresses for {role!r}. Given: {addresses!r}')
-        result[role] = tuple(addresses)
+            sparse = cast("Mapping[str, Any]", addresses)
+            addresses = [sparse[index] for index in sorted(sparse, key=int)]
+        if not isinstance(addresses, list) or not all(isinstance(item, str) for item in cast("list[Any]", addresses)):
+            raise ArgumentTypeError(
+                f'"cluster" in TF_CONFIG must give a list of addresses for {role!r}. Given: {addresses!r}'
+            )
+        result[role] = tuple(cast("list[str]", addresses))
     return result
 
 
 def _mapping(value: Any, what: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ArgumentTypeError(f"{what} must be a dict. Given {type(value)}: {value!r}")
-    return value
+    return cast("Mapping[str, Any]", value)

@@ -25,7 +25,8 @@ _BOOLS: Final = {"true": True, "True": True, "1": True, "false": False, "False":
 class HParams:
     """Hyperparameters as attributes; the type of each is fixed by its first value.
 
-    Values are numbers, strings, booleans, None (any type later) or non-empty lists of one of them. Works as `params` of a model_fn.
+    Values are numbers, strings, booleans, None (any type later) or non-empty lists of one of them. An object of this
+    class can be the `params` of an Estimator.
 
     Args:
         **values: name and initial value of each hyperparameter.
@@ -44,7 +45,7 @@ class HParams:
     """
 
     _values: dict[str, Any]
-    _types: dict[str, tuple[type, bool]]
+    _types: dict[str, tuple[type[Any], bool]]
 
     def __init__(self, **values: Any) -> None:
         object.__setattr__(self, "_values", {})
@@ -64,8 +65,9 @@ class HParams:
             items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
             if not items:
                 raise ArgumentError(f"Multi-valued hyperparameters cannot be empty: {name}")
-            self._types[name] = (type(items[0]), True)
-            self._values[name] = [_cast(name, type(items[0]), item) for item in items]
+            item_type: type[Any] = items[0].__class__
+            self._types[name] = (item_type, True)
+            self._values[name] = [_cast(name, item_type, item) for item in items]
         else:
             self._types[name] = (type(value), False)
             self._values[name] = value
@@ -74,7 +76,7 @@ class HParams:
         """Changes the value of an existing hyperparameter.
 
         Raises:
-            ArgumentError: an unknown name, another type, or a list where there was a single value (and the other way round).
+            ArgumentError: an unknown name, another type, or a list for a single value (and the other way round).
         """
         self._values[name] = self._checked(name, value)
 
@@ -99,7 +101,7 @@ class HParams:
         """Returns all values by name."""
         return {name: list(value) if self._types[name][1] else value for name, value in self._values.items()}
 
-    def get_type(self, name: str) -> tuple[type, bool]:
+    def get_type(self, name: str) -> tuple[type[Any], bool]:
         """Returns the type of a hyperparameter (of its items, for a list), and whether it is a list."""
         return self._type(name)
 
@@ -152,7 +154,7 @@ class HParams:
     def to_json(
         self, indent: int | str | None = None, separators: tuple[str, str] | None = None, sort_keys: bool = False
     ) -> str:
-        """Returns the values as a JSON object; functions among them are left out. The arguments are those of `json.dumps`."""
+        """Returns the values as a JSON object without functions. The arguments are those of `json.dumps`."""
         plain = {name: value for name, value in self._values.items() if not callable(value)}
         return json.dumps(plain, indent=indent, separators=separators, sort_keys=sort_keys, default=_plain)
 
@@ -169,7 +171,8 @@ class HParams:
             return self.__dict__["_values"][name]
         except KeyError:
             raise AttributeError(
-                f"HParams has no hyperparameter {name!r}.{self._hint(name)} It has: {sorted(self.__dict__.get('_values', {}))}."
+                f"HParams has no hyperparameter {name!r}.{self._hint(name)} "
+                f"It has: {sorted(self.__dict__.get('_values', {}))}."
             ) from None
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -190,15 +193,17 @@ class HParams:
     def __repr__(self) -> str:
         return f"HParams({', '.join(f'{name}={value!r}' for name, value in self._values.items())})"
 
-    def _type(self, name: str) -> tuple[type, bool]:
+    def _type(self, name: str) -> tuple[type[Any], bool]:
         if name not in self._types:
             raise ArgumentError(
-                f"Unknown hyperparameter type for {name}.{self._hint(name)} Known: {sorted(self._types)}. Use add_hparam for a new one."
+                f"Unknown hyperparameter type for {name}.{self._hint(name)} "
+                f"Known: {sorted(self._types)}. Use add_hparam for a new one."
             )
         return self._types[name]
 
     def _hint(self, name: str) -> str:
-        near = difflib.get_close_matches(name, self.__dict__.get("_values", {}), n=1)
+        known: dict[str, Any] = self.__dict__.get("_values", {})
+        near = difflib.get_close_matches(name, known, n=1)
         return f" Did you mean {near[0]!r}?" if near else ""
 
     def _checked(self, name: str, value: Any) -> Any:
@@ -224,7 +229,10 @@ class _Assigned(list[Any]):
 
     def assign(self, name: str, index: int, value: Any) -> None:
         if index >= len(self):
-            raise ArgumentError(f"{name}[{index}] is out of range: {name} has {len(self)} items. Give the whole list to change its length.")
+            raise ArgumentError(
+                f"{name}[{index}] is out of range: {name} has {len(self)} items. "
+                "Give the whole list to change its length."
+            )
         self.indices.add(index)
         self[index] = value
 
@@ -235,14 +243,18 @@ def _assignments(values: str) -> Iterable[tuple[str, int | None, str | list[str]
     while position < len(values):
         match = _ASSIGNMENT.match(values, position)
         if match is None:
-            raise ArgumentError(f"Malformed hyperparameter value: {values[position:]!r}. Write name=value or name=[value,value].")
+            raise ArgumentError(
+                f"Malformed hyperparameter value: {values[position:]!r}. Write name=value or name=[value,value]."
+            )
         position = match.end()
         index = None if match["index"] is None else int(match["index"])
-        raw: str | list[str] = match["value"] if match["items"] is None else [i for i in re.split(r"[ ,]+", match["items"]) if i]
+        raw: str | list[str] = match["value"]
+        if match["items"] is not None:
+            raw = [item for item in re.split(r"[ ,]+", match["items"]) if item]
         yield match["name"], index, raw, match[0].strip(" ,")
 
 
-def _parse(name: str, item_type: type, text: str, values: str) -> Any:
+def _parse(name: str, item_type: type[Any], text: str, values: str) -> Any:
     try:
         if item_type is type(None):
             return _literal(text)
@@ -250,7 +262,9 @@ def _parse(name: str, item_type: type, text: str, values: str) -> Any:
             return _BOOLS[text]
         return item_type(text)
     except (KeyError, ValueError, TypeError):
-        raise ArgumentError(f"Could not parse hparam '{name}' of type '{item_type.__name__}' with value '{text}' in {values}") from None
+        raise ArgumentError(
+            f"Could not parse hparam '{name}' of type '{item_type.__name__}' with value '{text}' in {values}"
+        ) from None
 
 
 def _literal(text: str) -> Any:
@@ -260,7 +274,7 @@ def _literal(text: str) -> Any:
         return text
 
 
-def _cast(name: str, item_type: type, value: Any) -> Any:
+def _cast(name: str, item_type: type[Any], value: Any) -> Any:
     """Returns `value` as `item_type` if nothing is lost by it."""
     if item_type is type(None) or type(value) is item_type:
         return value
@@ -271,9 +285,12 @@ def _cast(name: str, item_type: type, value: Any) -> Any:
     try:
         if is_text or is_bool or is_fraction or is_no_number:
             raise TypeError
-        return item_type(value)
+        converter: Any = item_type
+        return converter(value)
     except (TypeError, ValueError):
-        raise ArgumentError(f"Could not cast hyperparameter '{name}' of type '{item_type.__name__}' from value {value!r}") from None
+        raise ArgumentError(
+            f"Could not cast hyperparameter '{name}' of type '{item_type.__name__}' from value {value!r}"
+        ) from None
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a run leaves for people and tools to look at: TensorBoard event files, and one line of metrics per evaluation."""
+"""What a run leaves to look at: TensorBoard event files, and one line of metrics per evaluation."""
 
 from estimator_core.summaries.eval_metrics import append_eval_metrics, read_eval_metrics
 from estimator_core.summaries.event_file import EventFile, open_summary_writer

@@ -1,7 +1,7 @@
 """The results of evaluations, one JSON line each in `<eval_dir>/metrics.jsonl`.
 
-Early stopping and the best exporter read this file and nothing else. A line is written by one call, so a killed process leaves at most one torn
-line, which readers skip.
+Early stopping and the best exporter read this file and nothing else. A line is written by one call, so a killed process
+leaves at most one torn line, which readers skip.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def read_eval_metrics(eval_dir: str | os.PathLike[str]) -> dict[int, dict[str, A
 
 
 def append_eval_metrics(
-    eval_dir: str | os.PathLike[str], step: int, metrics: Mapping[str, Any], checkpoint_path: str | os.PathLike[str] | None
+    eval_dir: str | os.PathLike[str],
+    step: int,
+    metrics: Mapping[str, Any],
+    checkpoint_path: str | os.PathLike[str] | None,
 ) -> None:
     """Records one evaluation.
 

@@ -1,13 +1,13 @@
 """TensorBoard event files, written by tensorboardX.
 
-`tensorboardX.SummaryWriter` hands its events to a process queue which its `flush` does not drain, so a point could be lost although a checkpoint
-after it was committed. This module therefore uses the layer below: tensorboardX builds the summaries and frames the records, and every record
-is written by the calling thread.
+`tensorboardX.SummaryWriter` hands its events to a process queue which its `flush` does not drain, so a point could be
+lost although a checkpoint after it was committed. This module therefore uses the layer below: tensorboardX builds the
+summaries and frames the records, and every record is written by the calling thread.
 
-**Resuming.** A run that is killed at step 130 and resumed from its checkpoint of step 100 writes the points 101 ... 130 a second time.
-`open_summary_writer(directory, resume_step=100)` therefore begins its file with a `SessionLog.START` event of step 101: TensorBoard's readers
-drop what earlier files of the directory hold from that step on. Points up to step 100 are complete, because summaries are flushed before a
-checkpoint is committed.
+**Resuming.** A run that is killed at step 130 and resumed from its checkpoint of step 100 writes the points 101 ... 130
+a second time. `open_summary_writer(directory, resume_step=100)` therefore begins its file with a `SessionLog.START`
+event of step 101: TensorBoard's readers drop what earlier files of the directory hold from that step on. Points up to
+step 100 are complete, because summaries are flushed before a checkpoint is committed.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from __future__ import annotations
 import os
 import threading
 import time
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from estimator_core.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from tensorboardX.event_file_writer import EventsWriter  # pyright: ignore[reportMissingTypeStubs]
 
 _FILE_PREFIX: Final = "events.out.tfevents."
 _open_files: WeakValueDictionary[Path, EventFile] = WeakValueDictionary()
@@ -38,8 +37,8 @@ def open_summary_writer(directory: str | os.PathLike[str], *, resume_step: int |
 
     Args:
         directory: where the event file goes; created when needed.
-        resume_step: the global step a run starts from. Points of later steps, left by a run that was killed, disappear from TensorBoard.
-            None (the default) leaves everything that is there.
+        resume_step: the global step a run starts from. Points of later steps, left by a run that was killed, disappear
+            from TensorBoard. None (the default) leaves everything that is there.
 
     Raises:
         ArgumentError: the directory's path is taken by a file.
@@ -67,28 +66,30 @@ def open_summary_writer(directory: str | os.PathLike[str], *, resume_step: int |
 
 @final
 class EventFile:
-    """A TensorBoard event file; see `open_summary_writer`. Satisfies `estimator_core.hooks.SummaryWriter`; safe to use from several threads."""
+    """A TensorBoard event file, a `estimator_core.hooks.SummaryWriter`; see `open_summary_writer`.
+
+    Safe to use from several threads.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.directory: Final = directory
         self._lock = threading.RLock()
-        self._writer: EventsWriter | None = None
+        self._writer: Any = None
         self._resume_step: int | None = None
 
     def scalar(self, tag: str, value: float, step: int) -> None:
         """Writes one number (anything `float()` takes)."""
-        from tensorboardX import summary
-
-        self._write(summary.scalar(tag, np.asarray(float(value))), step)
+        self._write(_summaries().scalar(tag, np.asarray(float(value))), step)
 
     def histogram(self, tag: str, values: Any, step: int) -> None:
-        """Writes the distribution of an array of any shape. Values that are not finite are left out; nothing is written if none is left."""
-        from tensorboardX import summary
+        """Writes the distribution of an array of any shape.
 
+        Values that are not finite are left out; nothing is written if none is left.
+        """
         flat = np.asarray(values, np.float64).ravel()
         flat = flat[np.isfinite(flat)]
         if flat.size:
-            self._write(summary.histogram(tag, flat, bins=_histogram_bins()), step)
+            self._write(_summaries().histogram(tag, flat, bins=_histogram_bins()), step)
 
     def image(self, tag: str, image: Any, step: int) -> None:
         """Writes one image.
@@ -98,23 +99,21 @@ class EventFile:
             image: height x width x channels (1, 3 or 4), uint8, or float in [0, 1] (clipped).
             step: the global step.
         """
-        from tensorboardX import summary
-
         pixels = np.asarray(image)
         if pixels.ndim != 3 or pixels.shape[-1] not in (1, 3, 4):
-            raise ArgumentError(f"Image summary {tag!r}: expected height x width x 1, 3 or 4 channels, got the shape {pixels.shape}.")
+            raise ArgumentError(
+                f"Image summary {tag!r}: expected height x width x 1, 3 or 4 channels, got the shape {pixels.shape}."
+            )
         if pixels.dtype != np.uint8:
             pixels = np.clip(np.nan_to_num(pixels.astype(np.float32)), 0.0, 1.0)
-        self._write(summary.image(tag, pixels, dataformats="HWC"), step)
+        self._write(_summaries().image(tag, pixels, dataformats="HWC"), step)
 
     def text(self, tag: str, text: str, step: int) -> None:
         """Writes a text; TensorBoard shows it as markdown. The tag in the file is `<tag>/text_summary`."""
-        from tensorboardX import summary
-
-        self._write(summary.text(tag, text), step)
+        self._write(_summaries().text(tag, text), step)
 
     def resume(self, step: int) -> None:
-        """Marks that a run continues from `step`: readers drop what the directory holds of later steps. See `open_summary_writer`."""
+        """Marks that a run continues from `step`: readers drop what the directory holds of later steps."""
         with self._lock:
             self._resume_step = step
 
@@ -132,36 +131,34 @@ class EventFile:
                 self._writer = None
 
     def _write(self, summary: Any, step: int) -> None:
-        from tensorboardX.proto import event_pb2  # pyright: ignore[reportMissingTypeStubs]
-
+        events = import_module("tensorboardX.proto.event_pb2")
         with self._lock:
             writer = self._opened()
             if self._resume_step is not None:
-                start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
-                writer.write_event(event_pb2.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start))
+                start = events.SessionLog(status=events.SessionLog.START)
+                writer.write_event(events.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start))
                 self._resume_step = None
-            writer.write_event(event_pb2.Event(wall_time=time.time(), step=int(step), summary=summary))
+            writer.write_event(events.Event(wall_time=time.time(), step=int(step), summary=summary))
 
-    def _opened(self) -> EventsWriter:
+    def _opened(self) -> Any:
         if self._writer is None:
-            from tensorboardX.event_file_writer import EventsWriter  # pyright: ignore[reportMissingTypeStubs]
-
             self.directory.mkdir(parents=True, exist_ok=True)
-            # Readers take the files of a directory in the order of their names, which begin with the time in seconds: the suffix keeps
-            # two files of one second apart and in order.
+            # Readers take the files of a directory in the order of their names, which begin with the time in seconds:
+            # the suffix keeps two files of one second apart and in order.
             earlier = sum(name.startswith(_FILE_PREFIX) for name in os.listdir(self.directory))
-            self._writer = EventsWriter(str(self.directory / "events"), f".{earlier:06d}")
+            event_file_writer = import_module("tensorboardX.event_file_writer")
+            self._writer = event_file_writer.EventsWriter(str(self.directory / "events"), f".{earlier:06d}")
         return self._writer
 
 
-_bins: list[float] = []
+def _summaries() -> Any:
+    return import_module("tensorboardX.summary")
 
 
-def _histogram_bins() -> list[float]:
-    """The bin limits TensorFlow uses: powers of 1.1 on both sides of zero, so histograms of different steps can be compared."""
-    if not _bins:
-        positive = [1e-12]
-        while positive[-1] < 1e20:
-            positive.append(positive[-1] * 1.1)
-        _bins.extend([*(-limit for limit in reversed(positive)), 0.0, *positive])
-    return _bins
+@cache
+def _histogram_bins() -> tuple[float, ...]:
+    """The bin limits TensorFlow uses: powers of 1.1 on both sides of zero, so that steps can be compared."""
+    positive = [1e-12]
+    while positive[-1] < 1e20:
+        positive.append(positive[-1] * 1.1)
+    return (*(-limit for limit in reversed(positive)), 0.0, *positive)
