@@ -5,7 +5,7 @@ from estimator_core.metrics.example_weights import applying_example_weights, exa
 from estimator_core.metrics.mean import Mean, accuracy, mean
 from estimator_core.metrics.merging import check_same_structure, compute_metrics, merge_metrics, split_host_metrics
 from estimator_core.metrics.on_host import HostChunk, HostMetric, on_host
-from estimator_core.metrics.totals import merge_totals, total, total_value
+from estimator_core.metrics.totals import bucket_totals, merge_totals, total, total_value
 from estimator_core.metrics.weighting import fit_weights, padding_mask, same_shape, weigh
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "TotalsMetric",
     "accuracy",
     "applying_example_weights",
+    "bucket_totals",
     "check_same_structure",
     "compute_metrics",
     "example_weights",

@@ -3,19 +3,21 @@
 A total is one array whose first axis has size 2. Its dtype says what it is:
 
 - uint32: a count, `low + 2**32 * high`, exact up to 2**64;
-- float32: a compensated sum, `sum + error`, exact to about 48 bits (Ogita, Rump and Oishi, "Accurate sum and dot
-  product", 2005).
+- float32: a sum in two floats, `sum + error`, good to about 44 bits and the same in any order (see `exact_sum.py`).
 
 A plain float32 counter would stop at 2**24 examples.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from estimator_core.metrics.exact_sum import add_two_floats, exact_sum
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +57,38 @@ def total(values: ArrayLike, weights: ArrayLike | None = None, axis: int | Seque
     if weights is not None:
         factors = jnp.asarray(weights, jnp.float32)
         terms = jnp.where(factors == 0, 0.0, terms * factors)
-    return _compensated_sum(terms, axes)
+    size = math.prod(terms.shape[a] for a in axes)
+    return exact_sum(terms, lambda pieces: jnp.sum(pieces, axis=axes), terms_per_sum=size, axes=axes)
+
+
+def bucket_totals(buckets: ArrayLike, size: int, weights: ArrayLike | None = None) -> Array:
+    """Counts (or sums the weights of) the elements that fall into each of `size` buckets, exactly.
+
+    Args:
+        buckets: integers of any shape; one outside [0, size) counts nowhere.
+        size: the number of buckets.
+        weights: the shape of `buckets`; bool (whether to count) or None give a count, float a sum in two floats.
+
+    Returns:
+        A total of shape [2, size].
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from estimator_core.metrics import bucket_totals
+        >>> bucket_totals(jnp.array([0, 2, 2]), 3)[0]
+        Array([1, 0, 2], dtype=uint32)
+    """
+    flat = jnp.ravel(jnp.asarray(buckets))
+    flat = jnp.where((flat >= 0) & (flat < size), flat, size)
+    each = jnp.ones(flat.shape, bool) if weights is None else jnp.ravel(jnp.asarray(weights))
+
+    def add_up(pieces: Array) -> Array:
+        return jax.ops.segment_sum(pieces, flat, size + 1)[:size]
+
+    if each.dtype == jnp.bool_:
+        low = add_up(each.astype(jnp.uint32))
+        return jnp.stack([low, jnp.zeros_like(low)])
+    return exact_sum(each.astype(jnp.float32), add_up, terms_per_sum=flat.size)
 
 
 def merge_totals(left: Array, right: Array) -> Array:
@@ -71,7 +104,7 @@ def merge_totals(left: Array, right: Array) -> Array:
         low = left[0] + right[0]
         carry = (low < left[0]).astype(jnp.uint32)
         return jnp.stack([low, left[1] + right[1] + carry])
-    high, low = _two_sum(left[0], left[1], right[0], right[1])
+    high, low = add_two_floats(left[0], left[1], right[0], right[1])
     return jnp.stack([high, low])
 
 
@@ -89,7 +122,8 @@ def total_value(state: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:
     if array.dtype == np.uint32:
         return first + second * 2.0**32
     # The error term of a sum that is not finite is NaN and says nothing.
-    return np.where(np.isfinite(first), first + np.where(np.isfinite(first), second, 0.0), first)
+    value: np.ndarray[Any, np.dtype[np.float64]] = np.where(np.isfinite(first), first + second, first)
+    return value
 
 
 def _axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
@@ -97,24 +131,3 @@ def _axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     return tuple(a % ndim for a in axes)
-
-
-def _two_sum(high_a: Any, low_a: Any, high_b: Any, low_b: Any) -> tuple[Any, Any]:
-    """Adds two compensated sums: the rounding error of the high parts goes to the low part."""
-    high = high_a + high_b
-    part = high - high_a
-    error = (high_a - (high - part)) + (high_b - part)
-    return high, low_a + low_b + error
-
-
-def _compensated_sum(terms: Array, axes: tuple[int, ...]) -> Array:
-    if not axes:
-        return jnp.stack([terms, jnp.zeros_like(terms)])
-    zero = np.float32(0)
-
-    def combine(left: tuple[Any, Any], right: tuple[Any, Any]) -> tuple[Any, Any]:
-        return _two_sum(left[0], left[1], right[0], right[1])
-
-    # jax types lax.reduce by its single-operand form; with several operands it returns a tuple.
-    reduced: Any = jax.lax.reduce((terms, jnp.zeros_like(terms)), (zero, zero), combine, axes)  # pyright: ignore[reportArgumentType]
-    return jnp.stack(list(reduced))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator_core.metrics import merge_totals, total, total_value
+from estimator_core.metrics import bucket_totals, merge_totals, total, total_value
 
 finite = st.floats(-1e6, 1e6, width=32)
 
@@ -56,7 +56,9 @@ def test_cancellation_keeps_the_small_term(order):
 
 def test_sum_of_a_million_terms_is_exact_under_jit():
     values = np.random.default_rng(0).lognormal(0, 4, 1_000_000).astype(np.float32)
-    assert total_value(jax.jit(total)(values)) == pytest.approx(math.fsum(values.tolist()), rel=1e-12)
+    summed = total_value(jax.jit(total)(values))
+    assert summed == pytest.approx(math.fsum(values.tolist()), rel=1e-12)
+    assert total_value(jax.jit(total)(values[::-1])) == summed
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
@@ -76,3 +78,25 @@ def test_bfloat16_values_are_summed_in_float32():
 def test_axis_keeps_the_other_axes():
     state = total(jnp.arange(6.0).reshape(3, 2), axis=0)
     np.testing.assert_array_equal(total_value(state), [6.0, 9.0])
+
+
+@pytest.mark.parametrize("scale", [1e-37, 1e-20, 1.0, 1e20, 1e38])
+def test_the_whole_range_of_float32(scale):
+    values = np.array([scale, -scale / 3, scale / 5], np.float32)
+    assert total_value(total(values)) == pytest.approx(math.fsum(values.tolist()), rel=1e-12)
+
+
+def test_buckets_count_and_weigh():
+    rng = np.random.default_rng(2)
+    buckets, weights = rng.integers(-1, 6, 1000), rng.lognormal(0, 2, 1000).astype(np.float32)
+    inside = (buckets >= 0) & (buckets < 5)
+    counts = np.bincount(buckets[inside], minlength=5)
+    sums = np.bincount(buckets[inside], weights[inside].astype(np.float64), minlength=5)
+    np.testing.assert_array_equal(total_value(bucket_totals(buckets, 5)), counts)
+    np.testing.assert_array_equal(total_value(bucket_totals(buckets, 5, inside)), counts)
+    np.testing.assert_allclose(total_value(bucket_totals(buckets, 5, weights)), sums, rtol=1e-12)
+
+
+def test_empty_sums_are_zero():
+    assert total_value(total(jnp.zeros(0))) == 0.0
+    np.testing.assert_array_equal(total_value(total(jnp.zeros((0, 3)), axis=0)), [0.0, 0.0, 0.0])
