@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PROJECT = "estimator"
 PREFIX = "estimator_"
 PLUGIN_API = (1, 0)
-"""The contract this core offers, (major, minor); a plugin states the one it is written for as `ESTIMATOR_PLUGIN_API`."""
+"""The contract this core offers, (major, minor); a plugin states the one it was made for as `ESTIMATOR_PLUGIN_API`."""
 
 hookimpl = pluggy.HookimplMarker(PROJECT)
 _hookspec = pluggy.HookspecMarker(PROJECT)

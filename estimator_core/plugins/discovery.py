@@ -30,7 +30,7 @@ class Candidate:
 
 
 def installed_candidates() -> list[Candidate]:
-    """Every plugin installed, sorted by entry-point name and distribution: the order of the metadata does not matter."""
+    """Every plugin installed, sorted by entry-point name and distribution: the order of metadata does not matter."""
     found: dict[tuple[str, str], Candidate] = {}
     for entry in metadata.entry_points(group=GROUP):
         distribution = entry.dist.name if entry.dist else None

@@ -49,6 +49,8 @@ def _source(kind: str, name: str, records: Iterable[PluginRecord]) -> Iterable[s
         if normalise(record.owner) == normalise(distribution):
             if not record.usable:
                 yield f"{record.label} gives it, but is {record.status}: {record.error}."
+            elif not owner:
+                yield f"It comes with {distribution}, but not with {record.version}, which is installed: upgrade it."
             return
     if not owner:
         yield f"It comes with {distribution}, which is not installed: pip install {distribution}"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
 import pluggy
 
 from estimator_core import hookspecs
 from estimator_core.errors import PluginError
+from estimator_core.plugins.contract import HOOK_NAMES, checked_api, checked_hook_names, is_implementation
 from estimator_core.plugins.discovery import Candidate
 from estimator_core.plugins.observed_import import observe
 from estimator_core.plugins.records import Command, Component, Option, PluginRecord
@@ -67,9 +66,7 @@ def load_plugins(candidates: Sequence[Candidate], settings: PluginSettings) -> L
         _raise_failures(records.values())
     return LoadedPlugins(
         records=tuple(records.values()),
-        implementations={
-            name: tuple(_implementations(manager, name, records)) for name in dir(hookspecs) if _is_hook_name(name)
-        },
+        implementations={name: tuple(_implementations(manager, name, records)) for name in HOOK_NAMES},
     )
 
 
@@ -78,13 +75,9 @@ class _Manager(pluggy.PluginManager):
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
         marked = super().parse_hookimpl_opts(plugin, name)
-        if marked is None and _is_hook_name(name) and inspect.isroutine(inspect.getattr_static(plugin, name)):
+        if marked is None and is_implementation(plugin, name):
             return dict.fromkeys(("wrapper", "hookwrapper", "optionalhook", "tryfirst", "trylast")) | {"specname": None}
         return marked
-
-
-def _is_hook_name(name: str) -> bool:
-    return name.startswith(hookspecs.PREFIX)
 
 
 def _import(candidate: Candidate, settings: PluginSettings) -> tuple[PluginRecord, Any]:
@@ -100,62 +93,25 @@ def _import(candidate: Candidate, settings: PluginSettings) -> tuple[PluginRecor
     with observe() as observed:
         try:
             plugin = candidate.load()
-            api = _checked_api(plugin)
+            record = replace(record, api=checked_api(plugin))
         except (Exception, SystemExit) as error:
-            return _failed(record, error, observed.notes()), None
-    return replace(record, api=api, seconds=observed.seconds, notes=observed.notes()), plugin
-
-
-def _checked_api(plugin: Any) -> tuple[int, int]:
-    own = hookspecs.PLUGIN_API
-    stated = getattr(plugin, "ESTIMATOR_PLUGIN_API", None)
-    if stated is None:
-        raise PluginError(f"it states no contract version; add `ESTIMATOR_PLUGIN_API = {own}` to its plugin module")
-    if not (isinstance(stated, tuple) and len(stated) == 2 and all(isinstance(part, int) for part in stated)):
-        raise PluginError(f"ESTIMATOR_PLUGIN_API is {stated!r}; it must be a pair of integers such as {own}")
-    major, minor = stated
-    if major != own[0] or minor > own[1]:
-        cure = "upgrade estimator-core" if stated > own else "upgrade the plugin"
-        raise PluginError(
-            f"it was written for plugin contract {major}.{minor}; this core offers {own[0]}.{own[1]}: "
-            f"{cure}, or uninstall the plugin"
-        )
-    return major, minor
+            plugin, record = None, _failed(record, error)
+    return replace(record, seconds=observed.seconds, notes=observed.notes()), plugin
 
 
 def _register(manager: _Manager, key: str, plugin: Any, record: PluginRecord) -> PluginRecord:
     with observe() as observed:
         try:
-            names = _checked_hook_names(plugin)
+            names = checked_hook_names(plugin)
             manager.register(plugin, name=key)
             declared = {field: _declared(plugin, name, type_) for name, field, type_ in _DECLARATIONS if name in names}
         except (Exception, SystemExit) as error:
             if manager.has_plugin(key):
                 manager.unregister(name=key)
-            return _failed(record, error, observed.notes())
-    seconds = record.seconds + observed.seconds
-    return replace(record, hooks=names, seconds=seconds, notes=record.notes + observed.notes(), **declared)
-
-
-def _checked_hook_names(plugin: Any) -> tuple[str, ...]:
-    known = [name for name in dir(hookspecs) if _is_hook_name(name)]
-    names: list[str] = []
-    for name in dir(plugin):
-        attribute = inspect.getattr_static(plugin, name)
-        options = getattr(attribute, f"{hookspecs.PROJECT}_impl", None)
-        if isinstance(options, dict) and (options.get("wrapper") or options.get("hookwrapper")):
-            raise PluginError(f"{name} is a hook wrapper; this contract has none")
-        if isinstance(options, dict) and options.get("specname"):
-            raise PluginError(f"{name} uses specname=; give the function the name of its specification")
-        if isinstance(options, dict) and options.get("optionalhook") and name not in known:
-            continue
-        if isinstance(options, dict) or (_is_hook_name(name) and inspect.isroutine(attribute)):
-            if name not in known:
-                close = get_close_matches(name, known, n=1)
-                hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"
-                raise PluginError(f"there is no hook specification {name}{hint}")
-            names.append(name)
-    return tuple(names)
+            record = _failed(record, error)
+        else:
+            record = replace(record, hooks=names, **declared)
+    return replace(record, seconds=record.seconds + observed.seconds, notes=record.notes + observed.notes())
 
 
 def _declared(plugin: Any, name: str, type_: type) -> tuple[Any, ...]:
@@ -174,7 +130,7 @@ def _declared(plugin: Any, name: str, type_: type) -> tuple[Any, ...]:
     return declared
 
 
-def _failed(record: PluginRecord, error: BaseException, notes: tuple[str, ...]) -> PluginRecord:
+def _failed(record: PluginRecord, error: BaseException) -> PluginRecord:
     reason = f"sys.exit({error.code!r}) was called while it was loaded" if isinstance(error, SystemExit) else str(error)
     named = reason if isinstance(error, PluginError | SystemExit) else f"{type(error).__name__}: {reason}"
     return replace(
@@ -182,7 +138,6 @@ def _failed(record: PluginRecord, error: BaseException, notes: tuple[str, ...]) 
         status="failed",
         error=named,
         traceback="".join(traceback.format_exception(error)),
-        notes=record.notes + notes,
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 #: Packages that have no place in a module imported at every start.
 HEAVY_PACKAGES = frozenset(
@@ -50,7 +50,7 @@ class Observed:
     seconds: float = 0.0
     output: str = ""
     heavy: tuple[str, ...] = ()
-    before: frozenset[str] = field(default_factory=frozenset)
+    before: frozenset[str] = frozenset()
 
     def notes(self) -> tuple[str, ...]:
         """One line for each thing that should not happen at import."""
@@ -65,7 +65,7 @@ class Observed:
 
 
 @contextmanager
-def observe() -> Iterator[Observed]:
+def observe() -> Generator[Observed]:
     """Keeps what the block prints away from the terminal, so that lists and JSON stay clean, and measures it."""
     observed = Observed(before=frozenset(HEAVY_PACKAGES & sys.modules.keys()))
     buffer = io.StringIO()

@@ -106,7 +106,7 @@ class Option:
         _require(self.name, _NAME, "the name of an option", "'my_option'")
         if self.type not in _OPTION_TYPES:
             raise ArgumentError(f"option {self.name!r}: type is {self.type!r}; it must be str, int, float or bool")
-        if self.default is not None and not isinstance(self.default, self.type):
+        if not isinstance(self.default, self.type | None):
             raise ArgumentError(f"option {self.name!r}: default {self.default!r} is not of type {self.type.__name__}")
 
 

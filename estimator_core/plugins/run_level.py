@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from estimator_core.errors import PluginError
+from estimator_core.plugins.kinds import KINDS
 from estimator_core.plugins.loader import Implementation
 from estimator_core.plugins.log import logger
 from estimator_core.plugins.settings import PluginSettings
+from estimator_core.plugins.targets import import_target
 
 
 class RunLevel:
@@ -33,13 +35,12 @@ class RunLevel:
 
     def run_hooks(self, run: Any) -> list[Any]:
         """The hooks of all plugins for one call; each plugin's list is checked before it is taken."""
-        from estimator_core.hooks import Hook  # a floor above this one: the contract is needed only when a run asks
-
+        contract = import_target(KINDS["hook"].contract)
         hooks: list[Any] = []
         for implementation in self._implementations["estimator_run_hooks"]:
             given = self._call("estimator_run_hooks", implementation, {"run": run})
             for hook in given or ():
-                if isinstance(hook, Hook):
+                if isinstance(hook, contract):
                     hooks.append(hook)
                 else:
                     what = f"class {hook.__qualname__}; give an object of it" if isinstance(hook, type) else repr(hook)

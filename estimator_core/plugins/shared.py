@@ -12,8 +12,8 @@ from estimator_core.plugins.facade import Plugins
 def default_plugins() -> Plugins:
     """The installed plugins as the environment selects them.
 
-    The same object as long as neither the import path nor an `ESTIMATOR_` variable changes, so that a process scans once
-    and nothing has to be reset.
+    The same object as long as neither the import path nor an `ESTIMATOR_` variable changes, so that a process scans
+    once and nothing has to be reset.
     """
     settings = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("ESTIMATOR_")))
     return _plugins(settings, tuple(sys.path))

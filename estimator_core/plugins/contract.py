@@ -1,0 +1,71 @@
+"""Checks that a plugin module keeps the contract before anything of it is called."""
+
+from __future__ import annotations
+
+import inspect
+from difflib import get_close_matches
+from typing import Any, cast
+
+from estimator_core import hookspecs
+from estimator_core.errors import PluginError
+
+HOOK_NAMES = tuple(name for name in dir(hookspecs) if name.startswith(hookspecs.PREFIX))
+
+
+def checked_api(plugin: Any) -> tuple[int, int]:
+    """The contract version a plugin states.
+
+    Raises:
+        PluginError: it states none, or one that this core does not offer.
+    """
+    own_major, own_minor = hookspecs.PLUGIN_API
+    stated = getattr(plugin, "ESTIMATOR_PLUGIN_API", None)
+    pair = f"ESTIMATOR_PLUGIN_API = {hookspecs.PLUGIN_API}"
+    if stated is None:
+        raise PluginError(f"it states no contract version; add `{pair}` to its plugin module")
+    match stated:
+        case (int(major), int(minor)):
+            pass
+        case _:
+            raise PluginError(f"ESTIMATOR_PLUGIN_API is {stated!r}; it must be a pair of integers: `{pair}`")
+    if major != own_major or minor > own_minor:
+        cure = "upgrade estimator-core" if (major, minor) > hookspecs.PLUGIN_API else "upgrade the plugin"
+        raise PluginError(
+            f"it was written for plugin contract {major}.{minor}; this core offers {own_major}.{own_minor}: "
+            f"{cure}, or uninstall the plugin"
+        )
+    return major, minor
+
+
+def checked_hook_names(plugin: Any) -> tuple[str, ...]:
+    """The hook specifications a plugin implements, sorted.
+
+    Raises:
+        PluginError: a function bears the prefix or the mark of a hook and there is none of its name, or a mark that this
+            contract does not have.
+    """
+    names: list[str] = []
+    for name in dir(plugin):
+        attribute = inspect.getattr_static(plugin, name)
+        marks = cast("dict[str, Any]", getattr(attribute, f"{hookspecs.PROJECT}_impl", None) or {})
+        if marks.get("wrapper") or marks.get("hookwrapper"):
+            raise PluginError(f"{name} is a hook wrapper; this contract has none")
+        if marks.get("specname"):
+            raise PluginError(f"{name} uses specname=; give the function the name of its specification")
+        if not marks and not is_implementation(plugin, name):
+            continue
+        if name in HOOK_NAMES:
+            names.append(name)
+        elif not marks.get("optionalhook"):
+            close = get_close_matches(name, HOOK_NAMES, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(HOOK_NAMES)}"
+            raise PluginError(f"there is no hook specification {name}; {hint}")
+    return tuple(names)
+
+
+def is_implementation(plugin: Any, name: str) -> bool:
+    """Whether an attribute counts as a hook implementation by its name alone: a function with the prefix."""
+    attribute = inspect.getattr_static(plugin, name)
+    if isinstance(attribute, staticmethod | classmethod):
+        attribute = cast("Any", attribute).__func__
+    return name.startswith(hookspecs.PREFIX) and inspect.isroutine(attribute)
