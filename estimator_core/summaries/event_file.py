@@ -5,9 +5,11 @@ lost although a checkpoint after it was committed. This module therefore uses th
 summaries and frames the records, and every record is written by the calling thread.
 
 **Resuming.** A run that is killed at step 130 and resumed from its checkpoint of step 100 writes the points 101 ... 130
-a second time. `open_summary_writer(directory, resume_step=100)` therefore begins its file with a `SessionLog.START`
-event of step 101: TensorBoard's readers drop what earlier files of the directory hold from that step on. Points up to
-step 100 are complete, because summaries are flushed before a checkpoint is committed.
+a second time. `open_summary_writer(directory, resume_step=100)` therefore begins its file with `SessionLog.START`
+events of step 101: TensorBoard's Python readers drop what earlier files of the directory hold from that step on. Its
+fast data server (Rust) does not look at these events; it drops a tag's later points when an earlier step of that tag
+comes again, which gives the same picture for every tag the resumed run writes again. Points up to step 100 are
+complete, because summaries are flushed before a checkpoint is committed.
 """
 
 from __future__ import annotations
@@ -136,7 +138,11 @@ class EventFile:
             writer = self._opened()
             if self._resume_step is not None:
                 start = events.SessionLog(status=events.SessionLog.START)
-                writer.write_event(events.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start))
+                # TensorBoard's web server takes the first START it meets for the beginning of the run and drops nothing.
+                for _ in range(2):
+                    writer.write_event(
+                        events.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start)
+                    )
                 self._resume_step = None
             writer.write_event(events.Event(wall_time=time.time(), step=int(step), summary=summary))
 

@@ -32,7 +32,7 @@ def shown_steps(directory: Path, tag: str) -> list[int]:
     reader = plugin_event_accumulator.EventAccumulator(
         str(directory),
         size_guidance=guidance,
-        tensor_size_guidance={plugin: 0 for plugin in ("scalars", "images", "histograms", "text")},
+        tensor_size_guidance=dict.fromkeys(("scalars", "images", "histograms", "text"), 0),
     )
     return [event.step for event in reader.Reload().Tensors(tag)]
 
