@@ -138,7 +138,7 @@ class EventFile:
             writer = self._opened()
             if self._resume_step is not None:
                 start = events.SessionLog(status=events.SessionLog.START)
-                # TensorBoard's web server takes the first START it meets for the beginning of the run and drops nothing.
+                # TensorBoard's web server takes the first START it meets for the beginning of the run: two of them.
                 for _ in range(2):
                     writer.write_event(
                         events.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start)
