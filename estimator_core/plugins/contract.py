@@ -41,8 +41,8 @@ def checked_hook_names(plugin: Any) -> tuple[str, ...]:
     """The hook specifications a plugin implements, sorted.
 
     Raises:
-        PluginError: a function bears the prefix or the mark of a hook and there is none of its name, or a mark that this
-            contract does not have.
+        PluginError: a function bears the prefix or the mark of a hook and there is none of its name, or its mark is one
+            this contract does not have.
     """
     names: list[str] = []
     for name in dir(plugin):

@@ -21,6 +21,7 @@ class Candidate:
     distribution: str | None
     version: str | None
     load: Callable[[], Any]
+    module: str = ""
     builtin: bool = False
 
     @property
@@ -35,7 +36,9 @@ def installed_candidates() -> list[Candidate]:
     for entry in metadata.entry_points(group=GROUP):
         distribution = entry.dist.name if entry.dist else None
         version = entry.dist.version if entry.dist else None
-        candidate = Candidate(name=entry.name, distribution=distribution, version=version, load=_importer(entry))
+        candidate = Candidate(
+            name=entry.name, distribution=distribution, version=version, load=_importer(entry), module=entry.value
+        )
         found.setdefault((entry.name, normalise(distribution or "")), candidate)
     return [found[key] for key in sorted(found)]
 

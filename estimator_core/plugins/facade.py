@@ -175,7 +175,7 @@ class Plugins:
                 loaded = load_plugins(candidates, self._settings)
                 check_option_owners(self._options, loaded.records)
                 options = {
-                    record.name: resolve_options(record, self._options.get(record.name, {}), self._environ)
+                    record.key: resolve_options(record, self._options.get(record.name, {}), self._environ)
                     for record in loaded.records
                     if record.usable
                 }

@@ -85,6 +85,7 @@ def _import(candidate: Candidate, settings: PluginSettings) -> tuple[PluginRecor
         name=candidate.name,
         distribution=candidate.distribution,
         version=candidate.version,
+        module=candidate.module,
         status="built-in" if candidate.builtin else "loaded",
     )
     refusal = None if candidate.builtin else settings.refusal(candidate.name, candidate.distribution)

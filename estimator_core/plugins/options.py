@@ -8,6 +8,7 @@ from typing import Any
 
 from estimator_core.errors import ArgumentError
 from estimator_core.plugins.records import Option, PluginRecord
+from estimator_core.plugins.settings import option_variable
 
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
@@ -26,7 +27,7 @@ def resolve_options(record: PluginRecord, given: Mapping[str, Any], environ: Map
             raise ArgumentError(f"plugin {record.name!r} ({record.label}) has no option {name!r}; {hint}")
     values: dict[str, Any] = {}
     for option in record.options:
-        variable = f"ESTIMATOR_OPTION_{record.name}_{option.name}".upper().replace("-", "_")
+        variable = option_variable(record.name, option.name)
         if option.name in given:
             values[option.name] = _typed(option, given[option.name], f"option {record.name}.{option.name}")
         elif variable in environ:

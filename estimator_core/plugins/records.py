@@ -118,6 +118,7 @@ class PluginRecord:
         name: of the entry point.
         distribution: name of the installed package; None for a module handed to `Plugins(extra=...)`.
         version: of the distribution; None where there is none.
+        module: what the entry point names; empty for a built-in or an object handed over in code.
         status: "built-in", "loaded", "blocked" (by a list or switch; never imported) or "failed".
         api: the contract version the plugin states; None where it is unknown.
         components, commands, options: what it declares.
@@ -132,6 +133,7 @@ class PluginRecord:
     distribution: str | None
     version: str | None
     status: str
+    module: str = ""
     api: tuple[int, int] | None = None
     components: tuple[Component, ...] = ()
     commands: tuple[Command, ...] = ()
@@ -141,6 +143,11 @@ class PluginRecord:
     error: str = ""
     traceback: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Unique among plugins: two distributions may use one entry-point name."""
+        return f"{self.owner}:{self.name}"
 
     @property
     def usable(self) -> bool:

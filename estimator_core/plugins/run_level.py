@@ -57,7 +57,7 @@ class RunLevel:
     def _call(self, name: str, implementation: Implementation, arguments: Mapping[str, Any]) -> Any:
         start = time.perf_counter()
         try:
-            return implementation(**arguments, options=dict(self._options[implementation.record.name]))
+            return implementation(**arguments, options=dict(self._options[implementation.record.key]))
         except (Exception, SystemExit) as error:
             self._report(name, implementation, error)
             return None

@@ -77,6 +77,16 @@ def resolve_settings(
     )
 
 
+def option_variable(plugin: str, option: str) -> str:
+    """The environment variable that sets an option of a plugin.
+
+    Example:
+        >>> option_variable("acme-tracker", "url")
+        'ESTIMATOR_OPTION_ACME_TRACKER_URL'
+    """
+    return f"ESTIMATOR_OPTION_{plugin}_{option}".upper().replace("-", "_")
+
+
 def normalise(name: str) -> str:
     """The form in which names are compared, as package installers do."""
     return re.sub(r"[-_.]+", "-", name).lower()
