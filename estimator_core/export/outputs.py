@@ -1,0 +1,141 @@
+"""What a model_fn exports: the output of one signature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+
+SINGLE_OUTPUT = "output"
+
+
+@dataclass(frozen=True)
+class PredictOutput:
+    """Any arrays by name.
+
+    Args:
+        outputs: arrays by name, or one array, which is then named "output".
+
+    Raises:
+        ArgumentError: no output, a name that is not a string, or a value that is not an array.
+
+    Example:
+        >>> import numpy as np
+        >>> list(PredictOutput(np.zeros((2, 1))).outputs)
+        ['output']
+
+    Source: `tf.estimator.export.PredictOutput`.
+    """
+
+    outputs: Any
+
+    def __post_init__(self) -> None:
+        outputs = self.outputs if isinstance(self.outputs, Mapping) else {SINGLE_OUTPUT: self.outputs}
+        if not outputs:
+            raise ArgumentError("PredictOutput needs at least one output.")
+        for name, value in outputs.items():
+            if not isinstance(name, str):
+                raise ArgumentError(f"Prediction output key must be a string; got {name!r}.")
+            _check_array(value, f"Prediction output {name!r}")
+        object.__setattr__(self, "outputs", dict(outputs))
+
+
+@dataclass(frozen=True)
+class ClassificationOutput:
+    """The scores of classes, the classes, or both.
+
+    Args:
+        scores: float [batch, classes], or None.
+        classes: class ids, integer [batch, classes], or None. Class names are put in their place on the host, by the
+            head's transforms.
+
+    Raises:
+        ArgumentError: both are None, or one has the wrong dtype.
+
+    Example:
+        >>> import numpy as np
+        >>> ClassificationOutput(scores=np.zeros((2, 3), np.float32)).classes is None
+        True
+
+    Source: `tf.estimator.export.ClassificationOutput`.
+    """
+
+    scores: Any = None
+    classes: Any = None
+
+    def __post_init__(self) -> None:
+        if self.scores is None and self.classes is None:
+            raise ArgumentError(
+                "Cannot create a ClassificationOutput with empty arguments: at least one of scores and classes must "
+                "be set."
+            )
+        if self.scores is not None:
+            _check_array(self.scores, "Classification scores", "f", "a float array")
+        if self.classes is not None:
+            _check_array(self.classes, "Classification classes", "iu", "an array of integer class ids")
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """The arrays by name."""
+        return {
+            name: value for name, value in (("classes", self.classes), ("scores", self.scores)) if value is not None
+        }
+
+
+@dataclass(frozen=True)
+class RegressionOutput:
+    """One number (or several) an example.
+
+    Args:
+        value: float [batch, ...].
+
+    Raises:
+        ArgumentError: the value is not a float array.
+
+    Example:
+        >>> import numpy as np
+        >>> list(RegressionOutput(np.zeros((2, 1), np.float32)).outputs)
+        ['outputs']
+
+    Source: `tf.estimator.export.RegressionOutput`.
+    """
+
+    value: Any
+
+    def __post_init__(self) -> None:
+        _check_array(self.value, "Regression output value", "f", "a float array")
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """The array by its name."""
+        return {"outputs": self.value}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalOutput:
+    """Loss, predictions and metrics of an evaluation signature.
+
+    Args:
+        loss: the loss, or arrays by name, or None.
+        predictions: the predictions, or arrays by name, or None.
+        metrics: streaming metrics by name, or None.
+
+    Source: `tf.estimator.export.EvalOutput`.
+    """
+
+    loss: Any = None
+    predictions: Any = None
+    metrics: Mapping[str, Any] | None = None
+
+
+ExportOutput = PredictOutput | ClassificationOutput | RegressionOutput | EvalOutput
+
+
+def _check_array(value: Any, what: str, kinds: str | None = None, expected: str = "an array") -> None:
+    dtype = getattr(value, "dtype", None)
+    # bfloat16 and the float8 types are of kind "V" to numpy, and floats to us.
+    fits = dtype is not None and (kinds is None or dtype.kind in kinds or ("f" in kinds and "float" in str(dtype)))
+    if not fits:
+        raise ArgumentError(f"{what} must be {expected}; got {value!r}.")
