@@ -1,7 +1,7 @@
-"""Entry point of the `estimator` command: finds the sub-command, hands over, and turns errors into exit codes.
+"""Entry point of `estimator`: finds the sub-command, hands over, and turns errors into exit codes.
 
-A command is a module with `configure(parser)`, which adds its arguments, and `run(args) -> int`, which does the work and
-returns the exit code. Its docstring is its description. `COMMANDS` lists the core's own; plugins declare theirs as
+A command is a module with `configure(parser)`, which adds its arguments, and `run(args) -> int`, which does the work
+and returns the exit code. Its docstring is its description. `COMMANDS` lists the core's own; plugins declare theirs as
 `Command` records of the same shape. A module is imported only when its command runs, so `estimator --help` stays fast
 whatever a command needs.
 """

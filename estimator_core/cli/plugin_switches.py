@@ -15,9 +15,7 @@ def add_plugin_switches(parser: argparse.ArgumentParser) -> None:
     """Adds `--plugins`, `--block-plugin`, `--no-plugins`, `--strict-plugins` and `--plugin-option`."""
     group = parser.add_argument_group("plugins")
     group.add_argument("--plugins", metavar="A,B", help=f"load these alone ({settings.ONLY})")
-    group.add_argument(
-        "--block-plugin", metavar="NAME", action="append", help=f"never load this one ({settings.BLOCK})"
-    )
+    group.add_argument("--block-plugin", metavar="NAME", action="append", help=f"load all but it ({settings.BLOCK})")
     group.add_argument("--no-plugins", action="store_true", help=f"load none ({settings.NO_AUTOLOAD}=1)")
     group.add_argument("--strict-plugins", action="store_true", help=f"a broken one is an error ({settings.STRICT}=1)")
     group.add_argument(

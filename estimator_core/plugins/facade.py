@@ -143,28 +143,33 @@ class Plugins:
     # Run-level hooks and observers
 
     def run_hooks(self, run: Any) -> list[Any]:
-        """Fresh hooks that installed plugins add to a call, in the order of the plugins."""
+        """Fresh hooks that installed plugins add to a call, in the order of the plugins.
+
+        `RunConfig.default_hooks` switches them off, all or some; so it does for the observers below.
+        """
         return self._ready()[2].run_hooks(run)
 
     def run_start(self, run: Any) -> None:
         """Tells plugins that a train, evaluate or predict call starts."""
-        self._ready()[2].notify("estimator_run_start", run=run)
+        self._ready()[2].notify("estimator_run_start", run.config, run=run)
 
     def run_end(self, run: Any, error: BaseException | None) -> None:
         """Tells plugins that a call ended, and what ended it."""
-        self._ready()[2].notify("estimator_run_end", run=run, error=error)
+        self._ready()[2].notify("estimator_run_end", run.config, run=run, error=error)
 
     def checkpoint_saved(self, run: Any, step: int, path: str) -> None:
         """Tells plugins that a checkpoint was committed."""
-        self._ready()[2].notify("estimator_checkpoint_saved", run=run, step=step, path=path)
+        self._ready()[2].notify("estimator_checkpoint_saved", run.config, run=run, step=step, path=path)
 
     def evaluation_finished(self, run: Any, metrics: Mapping[str, Any]) -> None:
         """Tells plugins the result of an evaluation."""
-        self._ready()[2].notify("estimator_evaluation_finished", run=run, metrics=metrics)
+        self._ready()[2].notify("estimator_evaluation_finished", run.config, run=run, metrics=metrics)
 
     def export_written(self, estimator: Any, path: str, format_name: str) -> None:
         """Tells plugins that an export was written and checked."""
-        self._ready()[2].notify("estimator_export_written", estimator=estimator, path=path, format_name=format_name)
+        self._ready()[2].notify(
+            "estimator_export_written", estimator.config, estimator=estimator, path=path, format_name=format_name
+        )
 
     def _ready(self) -> tuple[LoadedPlugins, Registry, RunLevel]:
         with self._lock:

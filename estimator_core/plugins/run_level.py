@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from estimator_core.errors import PluginError
 from estimator_core.plugins.kinds import KINDS
 from estimator_core.plugins.loader import Implementation
 from estimator_core.plugins.log import logger
-from estimator_core.plugins.settings import PluginSettings
+from estimator_core.plugins.settings import PluginSettings, matches
 from estimator_core.plugins.targets import import_target
 
 
@@ -37,7 +37,7 @@ class RunLevel:
         """The hooks of all plugins for one call; each plugin's list is checked before it is taken."""
         contract = import_target(KINDS["hook"].contract)
         hooks: list[Any] = []
-        for implementation in self._implementations["estimator_run_hooks"]:
+        for implementation in self._enabled("estimator_run_hooks", run.config):
             given = self._call("estimator_run_hooks", implementation, {"run": run})
             for hook in given or ():
                 if isinstance(hook, contract):
@@ -49,10 +49,18 @@ class RunLevel:
                     )
         return hooks
 
-    def notify(self, name: str, **arguments: Any) -> None:
-        """Calls every implementation of an observer."""
-        for implementation in self._implementations[name]:
+    def notify(self, name: str, config: Any, **arguments: Any) -> None:
+        """Calls every implementation of an observer that the RunConfig does not switch off."""
+        for implementation in self._enabled(name, config):
             self._call(name, implementation, arguments)
+
+    def _enabled(self, name: str, config: Any) -> Iterator[Implementation]:
+        """The implementations `RunConfig.default_hooks` allows: all, none, or those of the plugins named."""
+        allowed = config.default_hooks
+        for implementation in self._implementations[name]:
+            record = implementation.record
+            if allowed is True or (allowed and matches(allowed, record.name, record.distribution)):
+                yield implementation
 
     def _call(self, name: str, implementation: Implementation, arguments: Mapping[str, Any]) -> Any:
         start = time.perf_counter()

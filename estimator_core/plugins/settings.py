@@ -38,9 +38,9 @@ class PluginSettings:
             >>> PluginSettings(block=("acme",)).refusal("acme", "acme-tracker")
             'blocked by name (block list: acme)'
         """
-        if _matches(self.block, name, distribution):
+        if matches(self.block, name, distribution):
             return f"blocked by name (block list: {', '.join(self.block)})"
-        if self.only is not None and not _matches(self.only, name, distribution):
+        if self.only is not None and not matches(self.only, name, distribution):
             return f"not on the allow list ({', '.join(self.only)})" if self.only else "plugins are switched off"
         return None
 
@@ -92,7 +92,8 @@ def normalise(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _matches(names: Iterable[str], name: str, distribution: str | None) -> bool:
+def matches(names: Iterable[str], name: str, distribution: str | None) -> bool:
+    """Whether a list names a plugin, by its entry point or its distribution."""
     own = {normalise(name), normalise(distribution or name)}
     return any(normalise(listed) in own for listed in names)
 
