@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from jax import Array
 
+    from estimator_core.metrics import Metric
     from estimator_core.specs import EstimatorSpec
 
 
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 class Head(Protocol):
     """Turns logits and labels into loss, metrics, predictions and serving signatures.
 
-    `estimator_heads.BaseHead` writes `create_estimator_spec` from `loss`, `predictions` and `metrics`.
+    `estimator_heads.BaseHead` writes `create_estimator_spec` for heads that define `loss`, `predictions` and `metrics`.
+
+    Source: `tf.estimator.Head`.
     """
 
     @property
@@ -28,15 +31,29 @@ class Head(Protocol):
         """Size of the last axis of the logits this head expects."""
         ...
 
-    def loss(self, labels: Any, logits: Array, features: Mapping[str, Any] | None = None, mode: str | None = None, regularization_losses: Sequence[Array] | None = None) -> Array:
-        """The scalar training loss."""
+    def loss(
+        self,
+        labels: Any,
+        logits: Any,
+        features: Mapping[str, Any] | None = None,
+        mode: str | None = None,
+        regularization_losses: Sequence[Array] | None = None,
+    ) -> Array:
+        """The scalar loss, float32, the regularization losses added."""
         ...
 
-    def predictions(self, logits: Array, keys: Sequence[str] | None = None) -> dict[Any, Array]:
-        """Predictions by key."""
+    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Array]:
+        """Predictions by key: those in `keys`, or all."""
         ...
 
-    def metrics(self, features: Mapping[str, Any], logits: Array, labels: Any, mode: str | None = None, regularization_losses: Sequence[Array] | None = None) -> dict[str, Any]:
+    def metrics(
+        self,
+        features: Mapping[str, Any],
+        logits: Any,
+        labels: Any,
+        mode: str | None = None,
+        regularization_losses: Sequence[Array] | None = None,
+    ) -> dict[str, Metric]:
         """Streaming metrics of one batch by key."""
         ...
 
