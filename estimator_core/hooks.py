@@ -96,8 +96,38 @@ class Run(Protocol):
         ...
 
     @property
+    def output_kinds(self) -> Mapping[str, str]:
+        """What each output is: "scalar", "histogram", "image", "text", "tensor" or "metric"."""
+        ...
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """Text summaries by name."""
+        ...
+
+    @property
+    def batch(self) -> Any:
+        """The newest batch on the host, when a hook is due: features, labels, host-only features, size."""
+        ...
+
+    @property
     def stop_reason(self) -> str | None:
         """Why the run stops, once somebody asked for it."""
+        ...
+
+    @property
+    def resumed(self) -> bool:
+        """Whether this call goes on with one that was interrupted; a call that follows a completed one starts its cadences anew."""
+        ...
+
+    @property
+    def failed(self) -> bool:
+        """In `end`: whether an error ended the run."""
+        ...
+
+    @property
+    def interrupted(self) -> bool:
+        """In `end`: whether the platform (SIGTERM, a preemption notice) ended the run."""
         ...
 
     def request_stop(self, reason: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.extend import core as jax_core
 
 from estimator_core.metrics import mean
 from estimator_core.metrics.example_weights import applying_example_weights
@@ -85,7 +86,7 @@ class EvalStep:
         if self._structure is not None:
             check_same_structure(self._structure, metrics)
         self._structure = metrics
-        evaluate = jax.core.jaxpr_as_fun(jaxpr) if hasattr(jax.core, "jaxpr_as_fun") else jax.extend.core.jaxpr_as_fun(jaxpr)
+        evaluate = jax_core.jaxpr_as_fun(jaxpr)
         treedef = jax.tree_util.tree_structure(shapes)
 
         def run(accumulated: dict[str, Any], started: Any, *batch: Any) -> EvalOutputs:

@@ -1,0 +1,1 @@
+"""The hooks a run has without any plugin; one file each."""

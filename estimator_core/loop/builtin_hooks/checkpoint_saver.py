@@ -1,0 +1,144 @@
+"""Saves checkpoints at their cadence, and calls the listeners around each."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.hooks import CheckpointListener, Hook, Run, SavedCheckpoint, StepOutputs
+from estimator_core.specs import check_listeners, check_steps
+
+_log = logging.getLogger("estimator_core")
+
+
+class CheckpointSaverHook(Hook):
+    """Saves at the start of a fresh run, every `save_steps` steps or `save_secs` seconds after it, and at the end.
+
+    Args:
+        save_steps, save_secs: exactly one of them.
+        listeners: called around each save, in order; a listener given twice is called once.
+
+    A save is done when every hook has seen its step, so that it holds their states after that step; evaluations that belong to it run before the
+    other hooks. The cadence counts from the step at which training started; a save on interruption does not shift it.
+
+    Raises:
+        ArgumentError: when both or none of save_steps and save_secs are given.
+
+    Example:
+        >>> CheckpointSaverHook(save_steps=10).next_step(0)
+        10
+
+    Source: `tf.estimator.CheckpointSaverHook`.
+    """
+
+    name = "CheckpointSaverHook"
+
+    def __init__(self, *, save_steps: int | None = None, save_secs: float | None = None, listeners: Sequence[CheckpointListener] | None = None) -> None:
+        if (save_steps is None) == (save_secs is None):
+            raise ArgumentError("CheckpointSaverHook: exactly one of save_steps and save_secs must be given.")
+        check_steps("save_steps", save_steps)
+        if save_secs is not None and (isinstance(save_secs, bool) or not isinstance(save_secs, (int, float))):
+            raise ArgumentTypeError(f"CheckpointSaverHook: save_secs must be a number of seconds, given: {save_secs!r}.")
+        if save_secs is not None and not save_secs > 0:
+            raise ArgumentError(f"CheckpointSaverHook: save_secs must be > 0, given: {save_secs}.")
+        self._save_steps = save_steps
+        self._save_secs = save_secs
+        self._listeners: list[CheckpointListener] = []
+        self.add_listeners(listeners or ())
+        self._save: Callable[[int], SavedCheckpoint] | None = None
+        self._evaluate: Callable[[Run], None] | None = None
+        self._existing: int | None = None
+        self._base_step = 0
+        self._base_time = time.monotonic()
+        self._saved_step: int | None = None
+        self._evaluated_step: int | None = None
+        self._finished = False
+
+    def add_listeners(self, listeners: Sequence[CheckpointListener]) -> None:
+        """Adds listeners behind those that are there."""
+        for listener in check_listeners(listeners):
+            if not any(listener is known for known in self._listeners):
+                self._listeners.append(listener)
+
+    def bind(self, save: Callable[[int], SavedCheckpoint], *, existing: int | None, evaluate: Callable[[Run], None] | None = None) -> None:
+        """Called by the training call: how to save, the step of the checkpoint the run starts from, and the evaluation to run before each save."""
+        self._save, self._existing, self._evaluate = save, existing, evaluate
+        self._saved_step = existing
+        self._evaluated_step = None
+
+    def begin(self, run: Run) -> None:
+        """Calls the listeners' `begin`."""
+        for listener in self._listeners:
+            listener.begin(run)
+
+    def after_create(self, run: Run) -> None:
+        """Saves the first step of a fresh run; starts the cadence, or goes on with that of an interrupted call."""
+        if not run.resumed:
+            self._base_step = run.step
+        self._base_time = time.monotonic()
+        self._finished = False
+        if self._saved_step != run.step:
+            self._commit(run, may_stop=True)
+
+    def next_step(self, step: int) -> int | None:
+        """The next step of the cadence."""
+        if self._save_steps is None:
+            return None
+        return self._base_step + ((step - self._base_step) // self._save_steps + 1) * self._save_steps
+
+    def next_time(self) -> float | None:
+        """When the seconds are over."""
+        return None if self._save_secs is None else self._base_time + self._save_secs
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Runs the evaluations that belong to this save."""
+        self._base_step, self._base_time = step, time.monotonic()
+        self._run_evaluation(run)
+
+    def settle(self, run: Run, step: int) -> None:
+        """Saves, now that every hook has seen the step."""
+        self._commit(run, may_stop=True)
+
+    def end(self, run: Run) -> None:
+        """Saves the last step, if the run did not fail, and calls the listeners' `end`."""
+        if self._save is not None and not run.failed:
+            if run.interrupted:
+                if self._saved_step != run.step:
+                    self._commit(run, may_stop=False)
+            else:
+                self._base_step, self._finished = run.step, True
+                if self._evaluated_step != run.step:
+                    self._run_evaluation(run)
+                if self._saved_step != run.step:
+                    self._commit(run, may_stop=False)
+        if not run.failed:
+            for listener in self._listeners:
+                listener.end(run, run.step)
+
+    def state(self) -> Mapping[str, Any]:
+        """The cadence's base, and whether the call had ended."""
+        return {"base_step": self._base_step, "finished": self._finished}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes back the cadence's base."""
+        self._base_step = int(state["base_step"])
+
+    def _run_evaluation(self, run: Run) -> None:
+        if self._evaluate is not None:
+            self._evaluated_step = run.step
+            self._evaluate(run)
+
+    def _commit(self, run: Run, *, may_stop: bool) -> None:
+        assert self._save is not None, "CheckpointSaverHook was not bound by a training call"
+        step = run.step
+        for listener in self._listeners:
+            listener.before_save(run, step)
+        run.summaries.flush()
+        checkpoint = self._save(step)
+        self._saved_step = step
+        for listener in self._listeners:
+            if listener.after_save(run, step, checkpoint) and may_stop:
+                run.request_stop(f"{type(listener).__name__}.after_save asked for it at step {step}")

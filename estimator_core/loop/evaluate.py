@@ -1,0 +1,76 @@
+"""The evaluation loop."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from estimator_core.errors import InputError
+from estimator_core.loop.hook_runner import HookRunner
+from estimator_core.loop.outputs import LazyOutputs
+from estimator_core.loop.run import LoopRun
+from estimator_core.metrics.merging import compute_metrics, merge_metrics
+from estimator_core.step.eval_step import EvalStep
+from estimator_core.step.state import TrainState
+
+_log = logging.getLogger("estimator_core")
+
+
+def evaluate_loop(run: LoopRun, runner: HookRunner, source: Iterator[Any], eval_step: EvalStep, state: TrainState, *, steps: int | None) -> dict[str, Any]:
+    """Evaluates up to `steps` batches (None: the whole input) and computes the metrics once, at the end.
+
+    Hooks count batches here: `next_step` and `after_step` speak of the number of batches done.
+
+    Raises:
+        InputError: when the input is empty.
+    """
+    accumulated: dict[str, Any] | None = None
+    host_metrics: dict[str, Any] = {}
+    done = 0
+    run.step = 0
+    prepared = False
+    while (steps is None or done < steps) and run.stop_reason is None:
+        batch = next(source, None)
+        if batch is None:
+            break
+        run.batch, run.batch_size = batch, batch.size
+        if not prepared:
+            eval_step.prepare(state, batch.features, batch.labels, batch.weights)
+            _start_hooks(run, runner, eval_step)
+            prepared = True
+        if runner.watches_clock:
+            runner.look_at_clock()
+        due = runner.wake <= done + 1
+        if due:
+            runner.before(done + 1)
+        result = eval_step(accumulated, state, batch.features, batch.labels, batch.weights)
+        accumulated = result.accumulated
+        host_metrics = merge_metrics(host_metrics, result.host_metrics) if host_metrics else result.host_metrics
+        done += 1
+        run.step = done
+        _log_progress(run, done, steps)
+        if due or runner.listens:
+            outputs = LazyOutputs(result.outputs, steps=range(done, done + 1), stacked=False)
+            if runner.listens:
+                runner.collect(outputs)
+            if due:
+                runner.after(outputs)
+    if accumulated is None:
+        raise InputError(f"evaluate{'' if run.name is None else f' {run.name!r}'}: the input is empty, so there is nothing to evaluate. Check what input_fn returns in mode 'eval'.")
+    return compute_metrics({**accumulated, **host_metrics})
+
+
+def _start_hooks(run: LoopRun, runner: HookRunner, eval_step: EvalStep) -> None:
+    new = [hook for hook in eval_step.hooks if not any(hook is known for known in runner.hooks)]
+    runner.hooks.extend(new)
+    runner.begin()
+    run.seal_fetches()
+    run.output_kinds = eval_step.output_kinds
+    run.output_names = frozenset(eval_step.output_kinds)
+    runner.after_create()
+
+
+def _log_progress(run: LoopRun, done: int, steps: int | None) -> None:
+    if steps is not None and (steps < 20 or done % (steps // 10) == 0):
+        _log.info("Evaluation [%d/%d]%s", done, steps, "" if run.name is None else f" ({run.name})")

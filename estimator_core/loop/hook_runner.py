@@ -1,0 +1,207 @@
+"""Calls hooks in their order, and only when they want control."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import HookError
+from estimator_core.hooks import Hook
+from estimator_core.loop.outputs import LazyOutputs, unknown_name
+
+_log = logging.getLogger("estimator_core")
+_VALUES_BUFFER = 256
+
+
+class HookRunner:
+    """The hooks of one run.
+
+    Between the steps they ask for, hooks cost nothing: the loop compares its step with `wake`.
+
+    Args:
+        hooks: in call order.
+        run: what they see.
+    """
+
+    def __init__(self, hooks: Sequence[Any], run: Any) -> None:
+        self.hooks = list(hooks)
+        self._run = run
+        self._begun: list[Any] = []
+        self._due: list[float] = []
+        self._listening: list[tuple[Any, tuple[str, ...]]] = []
+        self._buffer: list[LazyOutputs] = []
+        self._clocked: list[int] = []
+        self.wake: float = math.inf
+
+    def begin(self, hooks: Sequence[Any] | None = None) -> None:
+        """Calls `begin` of these hooks (default: all) that have not begun yet."""
+        for hook in self.hooks if hooks is None else hooks:
+            if not any(hook is begun for begun in self._begun):
+                self._begun.append(hook)
+                self._call(hook, "begin")
+
+    def restore(self, states: Mapping[str, Mapping[str, Any]]) -> None:
+        """Gives every hook the state it had when the checkpoint was written."""
+        for name, hook in self._named():
+            if name in states:
+                self._call(hook, "restore", states[name], with_run=False)
+
+    def states(self) -> dict[str, dict[str, Any]]:
+        """The state of every hook, by its stable name; what a hook has not been told yet is told first."""
+        self.flush_values()
+        states = {name: dict(self._call(hook, "state", with_run=False)) for name, hook in self._named()}
+        return {name: state for name, state in states.items() if state}
+
+    def after_create(self) -> None:
+        """Calls `after_create` of every hook and asks for their first steps."""
+        for hook in self.hooks:
+            self._call(hook, "after_create")
+        for hook in self.hooks:
+            names = tuple(self._call(hook, "values", with_run=False))
+            for name in names:
+                if name not in self._run.output_names:
+                    raise HookError(f"{describe(hook)}: {unknown_name(name, self._run.output_names)}")
+            if names:
+                self._listening.append((hook, names))
+        self._due = [self._ask(hook, self._run.step) for hook in self.hooks]
+        self._clocked = [index for index, hook in enumerate(self.hooks) if _overrides(hook, "next_time")]
+        self._set_wake()
+
+    def before(self, upto: int) -> None:
+        """Calls `before_step` of the hooks due at or before step `upto`."""
+        for hook, due in zip(self.hooks, self._due, strict=True):
+            if due <= upto:
+                self._call(hook, "before_step", self._run.step)
+
+    def look_at_clock(self) -> None:
+        """Makes hooks due whose time has come."""
+        now = time.monotonic()
+        for index in self._clocked:
+            at = self._call(self.hooks[index], "next_time", with_run=False)
+            if at is not None and now >= at:
+                self._due[index] = min(self._due[index], self._run.step + 1)
+        if self._clocked:
+            self._set_wake()
+
+    @property
+    def watches_clock(self) -> bool:
+        """Whether any hook waits for a time."""
+        return bool(self._clocked)
+
+    @property
+    def listens(self) -> bool:
+        """Whether any hook wants values of every step."""
+        return bool(self._listening)
+
+    def collect(self, outputs: LazyOutputs) -> None:
+        """Keeps the outputs of a dispatch for the hooks that want values of every step."""
+        self._buffer.append(outputs)
+        if len(self._buffer) >= _VALUES_BUFFER:
+            self.flush_values(keep=2)
+
+    def flush_values(self, keep: int = 0) -> None:
+        """Hands collected values over; `keep`: the newest dispatches, which may still be running, wait."""
+        ready, self._buffer = self._buffer[: len(self._buffer) - keep], self._buffer[len(self._buffer) - keep :]
+        if not ready:
+            return
+        steps = range(ready[0].steps.start, ready[-1].steps.stop)
+        for hook, names in self._listening:
+            values = {name: np.concatenate([outputs.all(name) for outputs in ready]) for name in names}
+            self._call(hook, "on_values", steps, values)
+
+    def after(self, outputs: LazyOutputs) -> None:
+        """Calls `after_step` of the hooks due at the current step, then `settle` of those that have it."""
+        self.flush_values()
+        step = self._run.step
+        called: list[int] = []
+        for index, hook in enumerate(self.hooks):
+            if self._due[index] <= step:
+                called.append(index)
+                self._call(hook, "after_step", step, outputs)
+        for index in called:
+            if hasattr(self.hooks[index], "settle"):
+                self._call(self.hooks[index], "settle", step)
+        for index in called:
+            self._due[index] = self._ask(self.hooks[index], step)
+        self._set_wake()
+
+    def end(self, error: BaseException | None) -> None:
+        """Calls `end` of every hook that has begun, whatever the others do; raises the first error unless one is under way."""
+        failures: list[BaseException] = []
+        if error is None:
+            _collect(failures, self.flush_values)
+        for hook in [hook for hook in self.hooks if any(hook is begun for begun in self._begun)]:
+            _collect(failures, lambda hook=hook: self._call(hook, "end"))
+        for failure in failures[0 if error is not None else 1 :]:
+            _log.error("A hook failed at the end of the run: %s", failure, exc_info=failure)
+        if failures and error is None:
+            raise failures[0]
+
+    def keeps_dispatch_small(self) -> str | None:
+        """The hook that wants control soonest, for the log."""
+        soonest = min(range(len(self.hooks)), key=lambda index: self._due[index], default=None)
+        return None if soonest is None or math.isinf(self._due[soonest]) else describe(self.hooks[soonest])
+
+    def _ask(self, hook: Any, step: int) -> float:
+        due = self._call(hook, "next_step", step, with_run=False)
+        if due is None:
+            return math.inf
+        if due <= step:
+            raise HookError(f"{describe(hook)}: next_step({step}) returned {due}; it must return a later step or None.")
+        return due
+
+    def _set_wake(self) -> None:
+        self.wake = min(self._due, default=math.inf)
+
+    def _named(self) -> list[tuple[str, Any]]:
+        counts: dict[str, int] = {}
+        named: list[tuple[str, Any]] = []
+        for hook in self.hooks:
+            name = getattr(hook, "name", None) or type(hook).__name__
+            counts[name] = counts.get(name, 0) + 1
+            named.append((name if counts[name] == 1 else f"{name}_{counts[name]}", hook))
+        return named
+
+    def _call(self, hook: Any, method: str, *arguments: Any, with_run: bool = True) -> Any:
+        try:
+            return getattr(hook, method)(self._run, *arguments) if with_run else getattr(hook, method)(*arguments)
+        except BaseException as error:
+            if not getattr(error, "_estimator_hook_noted", False):
+                error.add_note(f"in {describe(hook)}, {method}, step {self._run.step} of mode {self._run.mode!r}")
+                error._estimator_hook_noted = True  # type: ignore[attr-defined]
+            raise
+
+
+def describe(hook: Any) -> str:
+    """A hook by class and package, for messages."""
+    kind = type(hook)
+    return f"hook {kind.__qualname__} from {_package(kind.__module__)}"
+
+
+def _package(module: str) -> str:
+    from importlib import metadata
+
+    top = module.partition(".")[0]
+    names = {"estimator_core": "estimator-core"}.get(top) or next(iter(metadata.packages_distributions().get(top, [])), None)
+    if names is None:
+        return f"module {module}"
+    try:
+        return f"{names} {metadata.version(names)}"
+    except metadata.PackageNotFoundError:
+        return names
+
+
+def _overrides(hook: Any, method: str) -> bool:
+    return getattr(type(hook), method, None) is not getattr(Hook, method)
+
+
+def _collect(failures: list[BaseException], call: Callable[[], Any]) -> None:
+    try:
+        call()
+    except BaseException as failure:
+        failures.append(failure)

@@ -1,0 +1,46 @@
+"""What an Estimator holds between and during its calls: the state on the device, and where its input stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimator_core.step.state import FIRST_BAD_STEP, TrainState
+
+
+@dataclass
+class LiveState:
+    """The newest state of a run, owned by one Estimator.
+
+    Attributes:
+        state: on the device; donated to the next training step, so nobody else keeps it.
+        step: the global step, known on the host without asking the device.
+        position: the input position after the last consumed batch, or None.
+        checkpoint_step: the step of the newest checkpoint this state was saved to or restored from.
+        has_slots: whether `state.opt_state` belongs to the training optimizer (False after a prediction-only restore).
+    """
+
+    state: TrainState | None = None
+    step: int = 0
+    position: Any = None
+    checkpoint_step: int | None = None
+    has_slots: bool = False
+
+    @property
+    def ready(self) -> TrainState:
+        """The state, which must be there."""
+        assert self.state is not None
+        return self.state
+
+    def first_bad_step(self) -> int:
+        """The first step whose loss was not finite, 0 if none; waits for the device."""
+        return int(np.asarray(self.ready.clock)[FIRST_BAD_STEP])
+
+    def snapshot(self) -> TrainState:
+        """A copy of what prediction needs, which later training steps do not touch."""
+        state = self.ready
+        return state._replace(**jax.tree.map(jnp.copy, {"clock": state.clock, "variables": state.variables, "model_state": state.model_state}), opt_state=())

@@ -1,0 +1,76 @@
+"""The run a hook sees: `estimator_core.hooks.Run`, made by the loops."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core.config import RunConfig
+from estimator_core.errors import HookError
+from estimator_core.hooks import SummaryWriter
+from estimator_core.loop.live import LiveState
+from estimator_core.modes import ModeKeys
+
+_log = logging.getLogger("estimator_core")
+
+
+class LoopRun:
+    """One train, evaluate or predict call, as its hooks see it.
+
+    The loop changes the public attributes; hooks only read them.
+    """
+
+    def __init__(
+        self, *, mode: str, estimator: Any, config: RunConfig, params: Any, model_dir: Path, summaries: SummaryWriter, live: LiveState, name: str | None = None, last_step: int | None = None
+    ) -> None:
+        self.mode = mode
+        self.name = name
+        self.estimator = estimator
+        self.config = config
+        self.params = params
+        self.model_dir = model_dir
+        self.summaries = summaries
+        self.live = live
+        self.step = self.first_step = live.step
+        self.last_step = last_step
+        self.batch_size = 0
+        self.batch: Any = None
+        self.output_names: frozenset[str] = frozenset()
+        self.output_kinds: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
+        self.resumed = False
+        self.failed = False
+        self.interrupted = False
+        self.fetches: set[str] = set()
+        self._may_fetch = True
+        self._stop_reason: str | None = None
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the run stops, once somebody asked for it."""
+        return self._stop_reason
+
+    def request_stop(self, reason: str = "requested by a hook") -> None:
+        """Ends the loop after the dispatch under way; the first reason is kept."""
+        if self._stop_reason is None:
+            self._stop_reason = reason
+            if self.mode == ModeKeys.TRAIN:
+                _log.info("Stop requested at step %d: %s", self.step, reason)
+
+    def fetch(self, name: str) -> None:
+        """Declares, in `begin`, that `out[name]` of a non-scalar output will be read."""
+        if not self._may_fetch and name not in self.fetches:
+            raise HookError(f"fetch({name!r}) must be called in `begin`: the step is compiled already.")
+        self.fetches.add(name)
+
+    def seal_fetches(self) -> frozenset[str]:
+        """Ends the time for `fetch` and gives what was asked for."""
+        self._may_fetch = False
+        return frozenset(self.fetches)
+
+    def variables(self) -> dict[str, np.ndarray]:
+        """A host copy of the trainable variables, by path."""
+        return {name: np.array(value) for name, value in self.live.ready.variables.items()}

@@ -1,0 +1,78 @@
+"""The training loop."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from estimator_core.loop.dispatch import Dispatcher
+from estimator_core.loop.hook_runner import HookRunner
+from estimator_core.loop.live import LiveState
+from estimator_core.loop.outputs import LazyOutputs
+from estimator_core.loop.run import LoopRun
+
+_IN_FLIGHT = 2
+
+#: `(state, features, labels, weights) -> (state, outputs)`
+Program = Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]]
+
+
+class Interruption(Protocol):
+    """Says whether the platform wants the process to stop."""
+
+    @property
+    def requested(self) -> bool: ...
+
+
+def train_loop(run: LoopRun, runner: HookRunner, dispatcher: Dispatcher, program: Callable[[int], Program], live: LiveState, interruption: Interruption) -> str:
+    """Runs steps until somebody asks for a stop, `run.last_step` is reached, the input ends, or the platform interrupts.
+
+    The host never waits for the values of a step here: at most two dispatches are in flight, and outputs are read by hooks that are due.
+
+    Args:
+        program: gives the compiled function for a number of steps per dispatch.
+
+    Returns:
+        Why it stopped.
+    """
+    in_flight: deque[Any] = deque()
+    last_step = math.inf if run.last_step is None else run.last_step
+    watches_clock, listens = runner.watches_clock, runner.listens
+    programs = {count: program(count) for count in {1, dispatcher.k}}
+    extras = {"first_bad_step": live.first_bad_step}
+    while True:
+        if run.stop_reason is not None:
+            return run.stop_reason
+        if run.step >= last_step:
+            return f"reached step {run.step}"
+        if interruption.requested:
+            return INTERRUPTED
+        if watches_clock:
+            runner.look_at_clock()
+        dispatch = dispatcher.draw(min(runner.wake, last_step) - run.step)
+        if dispatch is None:
+            live.position = None
+            return "the input ended"
+        upto = run.step + dispatch.count
+        due = runner.wake <= upto
+        if due:
+            run.batch = dispatch.last
+            runner.before(upto)
+        live.state, values = programs[dispatch.count](live.state, dispatch.features, dispatch.labels, dispatch.weights)
+        live.position = dispatch.last.position
+        run.step = live.step = upto
+        run.batch_size = dispatch.last.size
+        in_flight.append(values["loss"])
+        if len(in_flight) > _IN_FLIGHT:
+            in_flight.popleft().block_until_ready()
+        if due or listens:
+            outputs = LazyOutputs(values, steps=range(upto - dispatch.count + 1, upto + 1), stacked=dispatch.count > 1, extras=extras)
+            if listens:
+                runner.collect(outputs)
+            if due:
+                runner.after(outputs)
+
+
+INTERRUPTED = "interrupted by the platform"
