@@ -10,6 +10,7 @@ when named.
 """
 
 import functools
+import re
 import shutil
 import subprocess
 import tempfile
@@ -79,28 +80,30 @@ def wheel(package: str) -> str:
 
 def install_wheels(session: nox.Session, *packages: str, resolution: str = "highest", groups: tuple[str, ...]) -> None:
     """Installs built packages first, so that tools take what `resolution` chose; `groups` are of a pyproject.toml."""
+    projects = [project_file(package) for package in packages]
+    # Naming the projects makes their requirements direct ones, which is what `lowest-direct` speaks of.
+    requirements = [argument for path in projects for argument in ("-r", str(path))]
     wheels = [wheel(package) for package in packages]
-    session.install("--no-sources", "--resolution", resolution, *wheels)
+    session.install("--no-sources", "--resolution", resolution, *requirements, *wheels)
     session.install(*(argument for group in groups for argument in ("--group", group)))
-    for package in packages:
-        session.run(
-            "python",
-            "-c",
-            f"import {package}, sysconfig; from pathlib import Path; where = Path({package}.__file__);"
-            " assert where.is_relative_to(sysconfig.get_path('purelib')), where",
-            env=ISOLATED,
-            silent=True,
-        )
-    names = sorted(package.removeprefix("estimator_") for package in packages if package != "estimator_core")
-    session.run(
-        "python",
-        "-c",
-        "import importlib.metadata as metadata;"
-        " names = sorted(point.name for point in metadata.entry_points(group='estimator.plugins'));"
-        f" assert names == {names!r}, names",
-        env=ISOLATED,
-        silent=True,
+    lowest = ["--jax", lower_bound("jax")] if resolution == "lowest-direct" else []
+    session.run("python", str(ROOT / ".ci" / "check_installed.py"), *packages, *lowest, env=ISOLATED)
+
+
+def project_file(package: str) -> Path:
+    """The pyproject.toml of an import name."""
+    return (
+        ROOT
+        / ("" if package == "estimator_core" else f"plugins/{package.removeprefix('estimator_')}")
+        / "pyproject.toml"
     )
+
+
+def lower_bound(distribution: str) -> str:
+    """The lowest version of a distribution that the core's pyproject.toml promises to work with."""
+    dependencies = nox.project.load_toml(ROOT / "pyproject.toml")["project"]["dependencies"]
+    (bound,) = (entry.partition(">=")[2] for entry in dependencies if entry.startswith(f"{distribution}>="))
+    return bound.split(",")[0]
 
 
 @contextmanager
@@ -120,8 +123,8 @@ def outside(session: nox.Session, *paths: str) -> Generator[Path]:
 
 def pytest(session: nox.Session, *arguments: str, runner: tuple[str, ...] = ()) -> None:
     """Runs pytest and leaves its counts for the summary of `.ci/run`."""
-    report = REPORTS / f"{session.name.replace(' ', '')}.xml"
-    options = ["-q", "-p", "no:cacheprovider", f"--junit-xml={report}", f"-o=junit_suite_name={session.name}"]
+    report = REPORTS / (re.sub(r"[^\w.-]+", "-", session.name).strip("-") + ".xml")
+    options = ["-q", "-p", "no:cacheprovider", f"--junit-xml={report}"]
     session.run(*runner, "pytest", *options, *arguments, *session.posargs, env=ISOLATED, external=bool(runner))
 
 
@@ -169,7 +172,11 @@ def wheels(session: nox.Session) -> None:
     session.install("--no-sources", *(wheel(package) for package in EVERYTHING))
     session.install("--group", "libraries")
     with outside(session, "examples"):
-        for arguments in (["--help"], ["plugins"], ["run", "examples/digits_convnet.py", "--hparams", "train_steps=20"]):
+        for arguments in (
+            ["--help"],
+            ["plugins"],
+            ["run", "examples/digits_convnet.py", "--hparams", "train_steps=20"],
+        ):
             session.run("estimator", *arguments, env=ISOLATED)
 
 
@@ -209,13 +216,20 @@ def docs(session: nox.Session) -> None:
 # ---- Long ones, not by default --------------------------------------------------------------------------------------
 
 
-@nox.session(venv_backend="none")
+@nox.session(python=OLDEST, default=False)
+def parity(session: nox.Session) -> None:
+    """The recordings made again with the real tf.estimator, in an environment of its own, are as committed."""
+    session.install("tensorflow-cpu==2.15.1")
+    session.run("python", "tests/parity/rerecord.py", "--check", *session.posargs)
+
+
+@nox.session(venv_backend="none", default=False)
 def faults(session: nox.Session) -> None:
     """Runs killed at random steps, torn files, full disks: the slow tests."""
     pytest(session, "-m=slow", "tests", "plugins", runner=UV_RUN)
 
 
-@nox.session(venv_backend="none")
+@nox.session(venv_backend="none", default=False)
 def bench(session: nox.Session) -> None:
     """Cost of a step against a bare loop; prints the figures that docs/performance.md quotes."""
     for script in sorted(ROOT.glob("benchmarks/[!_]*.py")):

@@ -1,4 +1,4 @@
-"""Every Python block of the README, of docs/ and of the plugins' READMEs runs, top to bottom, in one namespace a document.
+"""Every Python block of the README, of docs/ and of the plugins' READMEs runs, in order, in one namespace a document.
 
 A block that only shows a shape is fenced as `text`; nothing fenced as `python` is left out.
 """

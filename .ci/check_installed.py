@@ -1,0 +1,31 @@
+"""Fails unless exactly the named packages are installed, outside the checkout, and their plugins are found.
+
+The isolated nox sessions run it first: a test of a package alone proves nothing if the package is imported from the
+checkout, or if another plugin is installed beside it.
+"""
+
+import argparse
+import importlib
+import sysconfig
+from importlib import metadata
+from pathlib import Path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("packages", nargs="+", help="import names")
+    parser.add_argument("--jax", default="", help="the version of jax that must be there, or how it begins")
+    arguments = parser.parse_args()
+    for package in arguments.packages:
+        where = Path(str(importlib.import_module(package).__file__))
+        assert where.is_relative_to(sysconfig.get_path("purelib")), f"{package} is imported from {where}"
+    expected = {name.removeprefix("estimator_") for name in arguments.packages} - {"core"}
+    found = {point.name for point in metadata.entry_points(group="estimator.plugins")}
+    assert found == expected, f"plugins found: {sorted(found)}, expected: {sorted(expected)}"
+    versions = {name: metadata.version(name) for name in ("jax", "numpy", "optax", "orbax-checkpoint", "pluggy")}
+    assert f"{versions['jax']}.".startswith(arguments.jax), f"jax {versions['jax']}, expected: {arguments.jax}"
+    print("installed:", *arguments.packages, "| with", *(f"{name} {version}" for name, version in versions.items()))
+
+
+if __name__ == "__main__":
+    main()
