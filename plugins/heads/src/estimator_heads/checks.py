@@ -1,0 +1,193 @@
+"""Shapes and ranges of logits, labels and weights, with the wording of tf.estimator where it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.metrics import padding_mask
+
+
+@runtime_checkable
+class NumericColumn(Protocol):
+    """A feature and how to normalise it, as a numeric feature column describes it."""
+
+    @property
+    def key(self) -> str:
+        """Name of the feature."""
+        ...
+
+    @property
+    def normalizer_fn(self) -> Any:
+        """Function of the array, or None."""
+        ...
+
+
+def check_logits(logits: Any, dimension: int) -> jax.Array:
+    """Logits as float32 [D0, ..., DN, dimension].
+
+    Raises:
+        ArgumentError: the rank is below 2, or the last axis has another size.
+
+    Example:
+        >>> import numpy as np
+        >>> check_logits(np.zeros((4, 3)), 3).dtype
+        dtype('float32')
+    """
+    array = jnp.asarray(logits, jnp.float32)
+    if array.ndim < 2:
+        raise ArgumentError(
+            f"logits must have rank at least 2. Received rank {array.ndim}, shape {array.shape}. "
+            "Shape them [batch, logits_dimension]."
+        )
+    if array.shape[-1] != dimension:
+        raise ArgumentError(
+            f"logits shape must be [D0, D1, ... DN, logits_dimension], got {array.shape}. "
+            f"This head expects a last axis of size {dimension}."
+        )
+    return array
+
+
+def check_labels(labels: Any, logits: jax.Array, dimension: int) -> jax.Array:
+    """Labels as [D0, ..., DN, dimension], matching the logits; a missing last axis is added if `dimension` is 1.
+
+    Raises:
+        ArgumentError: there are no labels, they are no numbers, or their shape does not match.
+    """
+    if labels is None:
+        raise ArgumentError(
+            "You must provide a labels Tensor. Given: None. Suggested troubleshooting steps: Check that your data "
+            "contains your label feature. Check that your input_fn properly parses and returns labels."
+        )
+    array = as_numbers(labels)
+    if array.ndim == logits.ndim - 1:
+        array = array[..., None]
+    expected = (*logits.shape[:-1], dimension)
+    if array.ndim < 2:
+        raise ArgumentError(f"labels must have rank at least 2. Received rank {array.ndim}, shape {array.shape}.")
+    if array.shape[-1] != dimension:
+        raise ArgumentError(
+            f"Mismatched label shape. Expected labels dimension={dimension}. Received {array.shape[-1]}. Suggested "
+            "Fix: If your classifier expects one-hot encoding label, check your n_classes argument to the estimator "
+            "and/or the shape of your label. Otherwise, check the shape of your label."
+        )
+    if array.shape != expected:
+        raise ArgumentError(
+            f"labels shape must be [D0, D1, ... DN, {dimension}]. Suggested Fix: check your n_classes argument to the "
+            f"head and/or the shape of your label. Expected labels shape: {expected}. Labels shape: {array.shape}."
+        )
+    return array
+
+
+def as_numbers(labels: Any) -> jax.Array:
+    """Labels as an array of numbers.
+
+    Raises:
+        ArgumentError: they are strings.
+    """
+    if not isinstance(labels, jax.Array) and np.asarray(labels).dtype.kind in "OSU":
+        raise ArgumentError(
+            "Labels are strings, but the head has no label_vocabulary. Give it one, or labels as class ids."
+        )
+    return jnp.asarray(labels)
+
+
+def check_label_range(labels: jax.Array, n_classes: int, message: str | None = None) -> jax.Array:
+    """Whether each label lies in [0, n_classes), as booleans of the labels' shape.
+
+    Labels at hand are checked at once. In a trace nothing can be raised; the head makes the loss of such an example
+    NaN, which stops training.
+
+    Raises:
+        ArgumentError: a label at hand lies outside.
+    """
+    valid = (labels >= 0) & (labels <= n_classes - 1)
+    if not isinstance(valid, jax.core.Tracer):
+        mask = padding_mask(labels.shape, metric="labels")
+        counted = np.asarray(valid) if mask is None else np.asarray(valid | ~mask)
+        if not counted.all():
+            wrong = np.asarray(labels)[~counted].ravel()[0]
+            text = "Labels must be >= 0" if wrong < 0 else f"Labels must be <= {n_classes - 1}"
+            raise ArgumentError(f"{message or text}. Given: {wrong}.")
+    return valid
+
+
+def read_weights(
+    features: Mapping[str, Any] | None, weight_column: Any, logits: jax.Array, *, per_logit: bool = False
+) -> jax.Array | None:
+    """The example weights as float32 [D0, ..., DN, 1] ([.., logits_dimension] if given and `per_logit`); None without a weight column.
+
+    Raises:
+        ArgumentError: the feature is missing, is no number, or does not match the logits.
+        ArgumentTypeError: `weight_column` is neither a name nor a numeric column.
+    """
+    if weight_column is None:
+        return None
+    key, normalizer = _column(weight_column)
+    if features is None or key not in features:
+        raise ArgumentError(
+            f"The weight column {key!r} is not among the features. Found: {sorted(features or {})}. "
+            "Return it from input_fn, or drop weight_column."
+        )
+    raw = features[key]
+    if not isinstance(raw, jax.Array) and np.asarray(raw).dtype.kind not in "fiub":
+        raise ArgumentError(
+            f"Weight column should be castable to float. Given dtype: {np.asarray(raw).dtype} (feature {key!r})."
+        )
+    weights = jnp.asarray(raw)
+    if normalizer is not None:
+        weights = jnp.asarray(normalizer(weights))
+    weights = weights.astype(jnp.float32)
+    if weights.ndim == logits.ndim - 1:
+        weights = weights[..., None]
+    fits = weights.shape == (*logits.shape[:-1], 1) or (per_logit and weights.shape == logits.shape)
+    if not fits:
+        allowed = "[D0, D1, ... DN], [D0, D1, ... DN, 1] or [D0, D1, ... DN, logits_dimension]"
+        if not per_logit:
+            allowed = "[D0, D1, ... DN] or [D0, D1, ... DN, 1]"
+        raise ArgumentError(
+            f"weights shape must be {allowed}, logits_shape: {logits.shape}. weights_shape: {weights.shape}."
+        )
+    return weights
+
+
+def check_thresholds(thresholds: Any) -> tuple[float, ...]:
+    """Thresholds as a tuple.
+
+    Raises:
+        ArgumentError: one lies outside (0, 1).
+    """
+    values = tuple(float(threshold) for threshold in thresholds or ())
+    if any(not 0.0 < value < 1.0 for value in values):
+        raise ArgumentError(f"thresholds must be in (0, 1) range. Given: {values}.")
+    return values
+
+
+def check_prediction_keys(keys: Any, valid: tuple[str, ...]) -> tuple[str, ...]:
+    """The keys asked for, or all of them.
+
+    Raises:
+        ArgumentError: a key this head does not have.
+    """
+    for key in keys or ():
+        if key not in valid:
+            raise ArgumentError(
+                f"Prediction key must be in PredictionKeys, given: {key}. Valid prediction keys include {list(valid)}."
+            )
+    return tuple(keys) if keys else valid
+
+
+def _column(weight_column: Any) -> tuple[str, Any]:
+    if isinstance(weight_column, str):
+        return weight_column, None
+    if isinstance(weight_column, NumericColumn):
+        return weight_column.key, weight_column.normalizer_fn
+    raise ArgumentTypeError(
+        "Weight column must be either a string or a numeric column (with key and normalizer_fn). "
+        f"Given type: {type(weight_column)}."
+    )

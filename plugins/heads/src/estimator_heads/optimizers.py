@@ -1,0 +1,119 @@
+"""The optimizers that linear models of tf.estimator train with, as optax transformations."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from estimator_core.errors import ArgumentError
+
+
+class FtrlState(NamedTuple):
+    """Slots of `ftrl`: the sum of squared gradients and the linear term, one a variable, and the number of steps."""
+
+    count: jax.Array
+    accumulators: Any
+    linear: Any
+
+
+def ftrl(
+    learning_rate: optax.ScalarOrSchedule = 0.001,
+    *,
+    learning_rate_power: float = -0.5,
+    initial_accumulator_value: float = 0.1,
+    l1_regularization_strength: float = 0.0,
+    l2_regularization_strength: float = 0.0,
+    l2_shrinkage_regularization_strength: float = 0.0,
+    beta: float = 0.0,
+) -> optax.GradientTransformation:
+    """Follow the regularized leader, proximal; it needs `params` in `update`.
+
+    Args:
+        learning_rate: a number or an optax schedule.
+        learning_rate_power: at most 0; -0.5 lets the rate fall with the square root of the accumulated gradients.
+        initial_accumulator_value: at least 0.
+        l1_regularization_strength: at least 0; what makes weights exactly 0.
+        l2_regularization_strength: at least 0.
+        l2_shrinkage_regularization_strength: at least 0; a penalty on the magnitude of the weights, applied to the
+            gradient of the linear term.
+        beta: at least 0.
+
+    Raises:
+        ArgumentError: a value is outside its range.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> optimizer = ftrl(0.2)
+        >>> weight = jnp.array(0.0)
+        >>> update, _ = optimizer.update(jnp.array(2.0), optimizer.init(weight), weight)
+        >>> round(float(weight + update), 6)
+        -0.197546
+
+    Source: McMahan et al., "Ad Click Prediction: a View from the Trenches", 2013; `tf.keras.optimizers.legacy.Ftrl`.
+    """
+    at_least_zero = {
+        "initial_accumulator_value": initial_accumulator_value,
+        "l1_regularization_strength": l1_regularization_strength,
+        "l2_regularization_strength": l2_regularization_strength,
+        "l2_shrinkage_regularization_strength": l2_shrinkage_regularization_strength,
+        "beta": beta,
+    }
+    for name, value in at_least_zero.items():
+        if value < 0.0:
+            raise ArgumentError(f"`{name}` needs to be positive or zero. Given: {value}.")
+    if learning_rate_power > 0.0:
+        raise ArgumentError(f"`learning_rate_power` needs to be negative or zero. Given: {learning_rate_power}.")
+
+    def init(params: Any) -> FtrlState:
+        return FtrlState(
+            count=jnp.zeros((), jnp.int32),
+            accumulators=jax.tree.map(lambda w: jnp.full_like(w, initial_accumulator_value), params),
+            linear=jax.tree.map(jnp.zeros_like, params),
+        )
+
+    def update(gradients: Any, state: FtrlState, params: Any = None) -> tuple[Any, FtrlState]:
+        if params is None:
+            raise ArgumentError("ftrl needs the parameters: call update(gradients, state, params).")
+        rate: Any = learning_rate(state.count) if callable(learning_rate) else learning_rate
+        l2 = l2_regularization_strength + beta / (2.0 * rate)
+
+        def leaf(gradient: Any, weight: Any, accumulator: Any, linear: Any) -> tuple[Any, Any, Any]:
+            shrunk = gradient + 2.0 * l2_shrinkage_regularization_strength * weight
+            new_accumulator = accumulator + gradient * gradient
+            powers = new_accumulator**-learning_rate_power - accumulator**-learning_rate_power
+            new_linear = linear + shrunk - powers / rate * weight
+            quadratic = new_accumulator**-learning_rate_power / rate + 2.0 * l2
+            clipped = jnp.clip(new_linear, -l1_regularization_strength, l1_regularization_strength)
+            return (clipped - new_linear) / quadratic - weight, new_accumulator, new_linear
+
+        stepped = jax.tree.map(leaf, gradients, params, state.accumulators, state.linear)
+        updates, accumulators, linears = jax.tree.transpose(
+            jax.tree.structure(gradients), jax.tree.structure((0, 0, 0)), stepped
+        )
+        return updates, FtrlState(state.count + 1, accumulators, linears)
+
+    return optax.GradientTransformation(init, update)
+
+
+def adagrad(
+    learning_rate: optax.ScalarOrSchedule = 0.001, *, initial_accumulator_value: float = 0.1, epsilon: float = 1e-7
+) -> optax.GradientTransformation:
+    """`optax.adagrad` with the defaults of `tf.keras.optimizers.Adagrad`.
+
+    Args:
+        learning_rate: a number or an optax schedule.
+        initial_accumulator_value: where the sum of squared gradients starts.
+        epsilon: added under the square root.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> optimizer = adagrad(0.05)
+        >>> weight = jnp.array(1.0)
+        >>> update, _ = optimizer.update(jnp.array(2.0), optimizer.init(weight), weight)
+        >>> round(float(weight + update), 6)
+        0.950613
+    """
+    return optax.adagrad(learning_rate, initial_accumulator_value=initial_accumulator_value, eps=epsilon)
