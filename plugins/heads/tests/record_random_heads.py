@@ -277,7 +277,7 @@ GENERATORS = {
     "SequentialHeadWrapper": sequential,
 }
 KINDS = list(GENERATORS)
-COUNTS = dict.fromkeys(KINDS, 100) | {"BinaryClassHead": 120, "MultiLabelHead": 120, "SequentialHeadWrapper": 130}
+COUNTS = dict.fromkeys(KINDS, 110) | {"BinaryClassHead": 120, "MultiLabelHead": 150, "SequentialHeadWrapper": 130}
 
 
 def make(kind, index):

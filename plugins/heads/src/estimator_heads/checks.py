@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.metrics import padding_mask
@@ -32,12 +33,13 @@ def check_logits(logits: Any, dimension: int) -> jax.Array:
     """Logits as float32 [D0, ..., DN, dimension].
 
     Raises:
-        ArgumentError: the rank is below 2, or the last axis has another size.
+            ArgumentError: the rank is below 2, or the last axis has another size.
 
     Example:
-        >>> import numpy as np
-        >>> check_logits(np.zeros((4, 3)), 3).dtype
-        dtype('float32')
+            >>> import numpy as np
+    from jax.core import Tracer
+            >>> check_logits(np.zeros((4, 3)), 3).dtype
+            dtype('float32')
     """
     array = jnp.asarray(logits, jnp.float32)
     if array.ndim < 2:
@@ -107,7 +109,7 @@ def check_label_range(labels: jax.Array, n_classes: int, message: str | None = N
         ArgumentError: a label at hand lies outside.
     """
     valid = (labels >= 0) & (labels <= n_classes - 1)
-    if not isinstance(valid, jax.core.Tracer):
+    if not isinstance(valid, Tracer):
         mask = padding_mask(labels.shape, metric="labels")
         counted = np.asarray(valid) if mask is None else np.asarray(valid | ~mask)
         if not counted.all():
@@ -120,7 +122,9 @@ def check_label_range(labels: jax.Array, n_classes: int, message: str | None = N
 def read_weights(
     features: Mapping[str, Any] | None, weight_column: Any, logits: jax.Array, *, per_logit: bool = False
 ) -> jax.Array | None:
-    """The example weights as float32 [D0, ..., DN, 1] ([.., logits_dimension] if given and `per_logit`); None without a weight column.
+    """The example weights as float32 [D0, ..., DN, 1]; None without a weight column.
+
+    With `per_logit`, weights of the shape of the logits are taken, too.
 
     Raises:
         ArgumentError: the feature is missing, is no number, or does not match the logits.

@@ -12,9 +12,9 @@ from estimator_core.errors import ArgumentError
 
 
 class FtrlState(NamedTuple):
-    """Slots of `ftrl`: the sum of squared gradients and the linear term, one a variable, and the number of steps."""
+    """Slots of `ftrl`: the sum of squared gradients and the linear term, one a variable, and the number of steps made."""
 
-    count: jax.Array
+    step: jax.Array
     accumulators: Any
     linear: Any
 
@@ -69,15 +69,15 @@ def ftrl(
 
     def init(params: Any) -> FtrlState:
         return FtrlState(
-            count=jnp.zeros((), jnp.int32),
+            step=jnp.zeros((), jnp.int32),
             accumulators=jax.tree.map(lambda w: jnp.full_like(w, initial_accumulator_value), params),
             linear=jax.tree.map(jnp.zeros_like, params),
         )
 
-    def update(gradients: Any, state: FtrlState, params: Any = None) -> tuple[Any, FtrlState]:
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, FtrlState]:
         if params is None:
             raise ArgumentError("ftrl needs the parameters: call update(gradients, state, params).")
-        rate: Any = learning_rate(state.count) if callable(learning_rate) else learning_rate
+        rate: Any = learning_rate(state.step) if callable(learning_rate) else learning_rate
         l2 = l2_regularization_strength + beta / (2.0 * rate)
 
         def leaf(gradient: Any, weight: Any, accumulator: Any, linear: Any) -> tuple[Any, Any, Any]:
@@ -89,11 +89,11 @@ def ftrl(
             clipped = jnp.clip(new_linear, -l1_regularization_strength, l1_regularization_strength)
             return (clipped - new_linear) / quadratic - weight, new_accumulator, new_linear
 
-        stepped = jax.tree.map(leaf, gradients, params, state.accumulators, state.linear)
-        updates, accumulators, linears = jax.tree.transpose(
-            jax.tree.structure(gradients), jax.tree.structure((0, 0, 0)), stepped
+        stepped = jax.tree.map(leaf, updates, params, state.accumulators, state.linear)
+        changes, accumulators, linears = jax.tree.transpose(
+            jax.tree.structure(updates), jax.tree.structure((0, 0, 0)), stepped
         )
-        return updates, FtrlState(state.count + 1, accumulators, linears)
+        return changes, FtrlState(state.step + 1, accumulators, linears)
 
     return optax.GradientTransformation(init, update)
 

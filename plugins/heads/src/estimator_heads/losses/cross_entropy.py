@@ -37,12 +37,12 @@ def sigmoid_cross_entropy(labels: Array, logits: Array, options: LossOptions = _
     target = jnp.asarray(labels, jnp.float32)
     if options.label_smoothing:
         target = target * (1.0 - options.label_smoothing) + 0.5 * options.label_smoothing
-    log_p, log_not_p = jax.nn.log_sigmoid(x), jax.nn.log_sigmoid(-x)
-    positive, negative = -log_p * target, -log_not_p * (1.0 - target)
+    minus_log_p, minus_log_not_p = jax.nn.softplus(-x), jax.nn.softplus(x)
+    positive, negative = target * minus_log_p, (1.0 - target) * minus_log_not_p
     if options.focal_gamma:
         # (1 - p)**gamma from logarithms: no power of a difference that rounds to 0, whose gradient would be infinite.
-        positive = positive * jnp.exp(options.focal_gamma * log_not_p)
-        negative = negative * jnp.exp(options.focal_gamma * log_p)
+        positive = positive * jnp.exp(-options.focal_gamma * minus_log_not_p)
+        negative = negative * jnp.exp(-options.focal_gamma * minus_log_p)
     if options.class_weights is not None:
         negative, positive = negative * options.class_weights[0], positive * options.class_weights[1]
     return positive + negative
