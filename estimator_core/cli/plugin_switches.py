@@ -25,7 +25,7 @@ def add_plugin_switches(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def plugin_environment(args: argparse.Namespace) -> Generator[None]:
-    """Puts the switches into the environment while a command runs, so that processes it starts choose the same plugins."""
+    """Puts the switches into the environment while a command runs: processes it starts choose the same plugins."""
     changes: dict[str, str] = {}
     if args.plugins is not None:
         changes[settings.ONLY] = args.plugins
