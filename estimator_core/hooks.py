@@ -5,7 +5,7 @@ A hook says when it next wants control; between those steps it costs nothing, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -16,11 +16,16 @@ if TYPE_CHECKING:
     from estimator_core.config import RunConfig
 
 
-class StepOutputs(Mapping[str, Any], Protocol):
+class StepOutputs(Protocol):
     """What one dispatch computed, read lazily: nothing is copied from the device before it is asked for.
 
-    `out["loss"]` is the value of the last step of the dispatch, with the shape it has without several steps per dispatch.
+    `out["loss"]` is the value of the last step of the dispatch, with the shape it has without several steps per dispatch;
+    iterating gives the names.
     """
+
+    def __getitem__(self, name: str, /) -> Any: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
 
     def all(self, name: str) -> np.ndarray:
         """The values of every step of the dispatch, with a leading axis of steps."""
