@@ -1,0 +1,65 @@
+"""Ends training at a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_core.hooks import Hook, Run, StepOutputs
+
+
+class StopAtStepHook(Hook):
+    """Requests a stop at a global step.
+
+    Args:
+        num_steps: steps to run, counted from the global step at which the call starts.
+        last_step: the global step to stop at. Exactly one of the two.
+
+    Raises:
+        ArgumentError: none or both given.
+
+    Example:
+        >>> hook = StopAtStepHook(last_step=100)
+        >>> hook.next_step(20)
+        100
+
+    Source: `tf.compat.v1.train.StopAtStepHook`.
+    """
+
+    def __init__(self, num_steps: int | None = None, last_step: int | None = None) -> None:
+        if num_steps is None and last_step is None:
+            raise ArgumentError("One of num_steps or last_step must be specified.")
+        if num_steps is not None and last_step is not None:
+            raise ArgumentError("Only one of num_steps or last_step can be specified.")
+        self._num_steps = num_steps
+        self._last_step = last_step
+
+    def after_create(self, run: Run) -> None:
+        """Fixes the step to stop at."""
+        if self._num_steps is not None and not (run.resumed and self._last_step is not None):
+            self._last_step = run.step + self._num_steps
+        self._stop_if_reached(run)
+
+    def next_step(self, step: int) -> int | None:
+        """The last step."""
+        assert self._last_step is not None
+        return max(self._last_step, step + 1)
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Requests the stop."""
+        self._stop_if_reached(run)
+
+    def state(self) -> Mapping[str, Any]:
+        """The step to stop at."""
+        return {"last_step": self._last_step}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes back the step to stop at, where it was counted from the start of the interrupted call."""
+        if self._num_steps is not None:
+            self._last_step = state["last_step"]
+
+    def _stop_if_reached(self, run: Run) -> None:
+        assert self._last_step is not None
+        if run.step >= self._last_step:
+            run.request_stop(f"reached step {self._last_step}")

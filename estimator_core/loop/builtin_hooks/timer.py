@@ -1,0 +1,99 @@
+"""When a hook that acts every N steps or every N seconds is due."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+
+
+class SecondOrStepTimer:
+    """Triggers at the first step it is asked about, then every so many steps or seconds; never twice for one step.
+
+    Args:
+        every_secs: seconds between triggers.
+        every_steps: steps between triggers. Exactly one of the two.
+
+    Raises:
+        ArgumentError: none or both given, or not positive.
+
+    Example:
+        >>> timer = SecondOrStepTimer(every_steps=3)
+        >>> fired = []
+        >>> for step in range(1, 11):
+        ...     if timer.should_trigger_for_step(step):
+        ...         _ = timer.update_last_triggered_step(step)
+        ...         fired.append(step)
+        >>> fired
+        [1, 4, 7, 10]
+
+    Source: `tf.compat.v1.train.SecondOrStepTimer`.
+    """
+
+    def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
+        if every_secs is None and every_steps is None:
+            raise ArgumentError("Either every_secs or every_steps should be provided.")
+        if every_secs is not None and every_steps is not None:
+            raise ArgumentError("Can not provide both every_secs and every_steps.")
+        if every_steps is not None and every_steps < 1:
+            raise ArgumentError(f"every_steps must be at least 1, given: {every_steps}")
+        if every_secs is not None and every_secs <= 0:
+            raise ArgumentError(f"every_secs must be > 0, given: {every_secs}")
+        self._every_secs = every_secs
+        self._every_steps = every_steps
+        self._last_step: int | None = None
+        self._last_time: float | None = None
+
+    def reset(self) -> None:
+        """Forgets all triggers: the next step triggers."""
+        self._last_step = self._last_time = None
+
+    def should_trigger_for_step(self, step: int) -> bool:
+        """Whether the timer is due at a step."""
+        if self._last_step is None or self._last_time is None:
+            return True
+        if step == self._last_step:
+            return False
+        if self._every_steps is not None:
+            return step >= self._last_step + self._every_steps
+        return self._every_secs is not None and time.monotonic() >= self._last_time + self._every_secs
+
+    def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
+        """Notes a trigger; returns the seconds and steps since the one before it, (None, None) for the first."""
+        now = time.monotonic()
+        elapsed = (None, None)
+        if self._last_step is not None and self._last_time is not None:
+            elapsed = (now - self._last_time, step - self._last_step)
+        self._last_step, self._last_time = step, now
+        return elapsed
+
+    def last_triggered_step(self) -> int | None:
+        """The step of the last trigger."""
+        return self._last_step
+
+    def next_step(self, step: int) -> int | None:
+        """The next step at which a hook with this timer wants control; None where only the clock tells."""
+        if self._last_step is None:
+            return step + 1
+        return None if self._every_steps is None else max(self._last_step + self._every_steps, step + 1)
+
+    def next_time(self) -> float | None:
+        """The `time.monotonic()` of the next trigger, where it depends on the clock."""
+        if self._every_secs is None or self._last_time is None:
+            return None
+        return self._last_time + self._every_secs
+
+    def state(self) -> Mapping[str, Any]:
+        """The base of the cadence, as JSON: it survives a resume."""
+        if self._last_step is None or self._last_time is None:
+            return {}
+        return {"last_step": self._last_step, "elapsed_secs": time.monotonic() - self._last_time}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes back what `state` gave. The time between the two counts as not elapsed."""
+        self.reset()
+        if state:
+            self._last_step = int(state["last_step"])
+            self._last_time = time.monotonic() - float(state["elapsed_secs"])
