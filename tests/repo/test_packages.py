@@ -1,0 +1,98 @@
+"""All packages share one version, agree on their ranges, and stand in the places of the root that name them."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+
+def version_in(module: Path) -> str:
+    (value,) = (
+        statement.value
+        for statement in ast.parse(module.read_text()).body
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__version__"
+    )
+    return ast.literal_eval(value)
+
+
+def ranges(project: dict[str, Any]) -> dict[str, str]:
+    """Version range of each required distribution, extras included."""
+    listed = list(project["project"]["dependencies"])
+    for extra in project["project"].get("optional-dependencies", {}).values():
+        listed += extra
+    found = {}
+    for requirement in listed:
+        name, bounds = re.fullmatch(r"([\w.-]+)(?:\[[\w,]+\])?(.*)", requirement).groups()
+        assert bounds.startswith(">="), f"{requirement} has no lower bound"
+        found[name.lower()] = bounds
+    return found
+
+
+def test_core_version(root: Path, root_project: dict[str, Any]) -> None:
+    version = root_project["project"]["version"]
+    assert version_in(root / "estimator_core" / "__init__.py") == version
+    assert f"\n## {version}" in (root / "CHANGELOG.md").read_text()
+
+
+def test_plugin_has_the_version_of_the_core(
+    plugin_folder: Path, project: dict[str, Any], root_project: dict[str, Any]
+) -> None:
+    version = root_project["project"]["version"]
+    assert project["project"]["version"] == version
+    assert version_in(plugin_folder / "src" / f"estimator_{plugin_folder.name}" / "__init__.py") == version
+
+
+def test_plugin_needs_the_minor_version_of_the_core(project: dict[str, Any], root_project: dict[str, Any]) -> None:
+    major, minor, _ = map(int, root_project["project"]["version"].split("."))
+    assert ranges(project)["estimator-core"] == f">={major}.{minor},<{major}.{minor + 1}"
+
+
+def test_plugin_and_root_agree_on_ranges(project: dict[str, Any], root_project: dict[str, Any]) -> None:
+    assert project["project"]["requires-python"] == root_project["project"]["requires-python"]
+    core = ranges(root_project)
+    shared = {name: bounds for name, bounds in ranges(project).items() if name in core and name != "jax"}
+    assert shared == {name: core[name] for name in shared}
+
+
+def test_plugins_agree_among_themselves(root: Path) -> None:
+
+    seen: dict[str, set[str]] = {}
+    for path in root.glob("plugins/*/pyproject.toml"):
+        for name, bounds in ranges(tomllib.loads(path.read_text())).items():
+            seen.setdefault(name, set()).add(bounds)
+    assert {name: found for name, found in seen.items() if len(found) > 1 and name != "jax"} == {}
+
+
+def test_plugin_names(plugin_folder: Path, project: dict[str, Any]) -> None:
+    name = plugin_folder.name
+    assert project["project"]["name"] == f"estimator-{name.replace('_', '-')}"
+    assert project["project"]["entry-points"] == {"estimator.plugins": {name: f"estimator_{name}.plugin"}}
+    assert project["tool"]["uv"]["sources"]["estimator-core"] == {"workspace": True}
+    package = plugin_folder / "src" / f"estimator_{name}"
+    assert {"__init__.py", "plugin.py", "py.typed"} <= {path.name for path in package.iterdir()}
+    assert list(plugin_folder.glob("tests/test_*.py")), "a plugin has tests"
+
+
+def test_root_names_every_plugin(plugin_folder: Path, project: dict[str, Any], root_project: dict[str, Any]) -> None:
+    name, package = project["project"]["name"], f"estimator_{plugin_folder.name}"
+    group = [entry.split("[")[0] for entry in root_project["dependency-groups"]["plugins"]]
+    assert name in group
+    assert root_project["tool"]["uv"]["sources"][name] == {"workspace": True}
+    linter = root_project["tool"]["importlinter"]
+    contracts = {contract["id"]: contract for contract in linter["contracts"]}
+    assert package in linter["root_packages"]
+    assert package in contracts["core-imports-no-plugin"]["forbidden_modules"]
+    assert package in contracts["plugins-independent"]["modules"]
+
+
+def test_licence_travels_with_every_package(root: Path, plugin_folder: Path, project: dict[str, Any]) -> None:
+    assert project["project"]["license-files"] == ["LICENSE"]
+    assert (plugin_folder / "LICENSE").read_bytes() == (root / "LICENSE").read_bytes()
+
+
+def test_no_framework_of_gigabytes_by_default(root_project: dict[str, Any]) -> None:
+    groups = root_project["dependency-groups"]
+    listed = [entry for group in groups.values() for entry in group if isinstance(entry, str)]
+    names = {re.match(r"[\w.-]+", entry).group() for entry in listed + root_project["project"]["dependencies"]}
+    assert not names & {"torch", "tensorflow", "tensorflow-cpu"}
