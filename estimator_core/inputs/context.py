@@ -1,0 +1,52 @@
+"""Which part of the input belongs to this process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from estimator_core.errors import ArgumentError
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputContext:
+    """Tells an input_fn which shard is its own, as tf.distribute.InputContext does.
+
+    Args:
+        num_input_pipelines: how many processes read the input.
+        input_pipeline_id: which of them this is, from 0.
+        num_replicas_in_sync: devices that share a global batch.
+
+    Raises:
+        ArgumentError: a count below 1, or an id outside the pipelines.
+
+    Example:
+        >>> context = InputContext(num_input_pipelines=2, input_pipeline_id=1, num_replicas_in_sync=4)
+        >>> context.get_per_replica_batch_size(64)
+        16
+    """
+
+    num_input_pipelines: int = 1
+    input_pipeline_id: int = 0
+    num_replicas_in_sync: int = 1
+
+    def __post_init__(self) -> None:
+        if self.num_input_pipelines < 1 or self.num_replicas_in_sync < 1:
+            raise ArgumentError(f"An InputContext needs counts of at least 1, given: {self}.")
+        if not 0 <= self.input_pipeline_id < self.num_input_pipelines:
+            raise ArgumentError(
+                f"input_pipeline_id must be from 0 to {self.num_input_pipelines - 1} (num_input_pipelines - 1), "
+                f"given: {self.input_pipeline_id}."
+            )
+
+    def get_per_replica_batch_size(self, global_batch_size: int) -> int:
+        """The part of a global batch that one replica gets.
+
+        Raises:
+            ArgumentError: the global batch does not divide by the replicas.
+        """
+        if global_batch_size % self.num_replicas_in_sync:
+            raise ArgumentError(
+                f"The `global_batch_size` {global_batch_size} is not divisible by `num_replicas_in_sync` "
+                f"{self.num_replicas_in_sync}. Choose a multiple of it."
+            )
+        return global_batch_size // self.num_replicas_in_sync

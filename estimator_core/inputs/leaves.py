@@ -1,0 +1,120 @@
+"""Single arrays of a batch: what may go to a device, what stays on the host, and how wide numbers are narrowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import jax
+import numpy as np
+from jax.tree_util import keystr, tree_flatten_with_path
+
+from estimator_core.errors import InputError
+
+#: dtypes that JAX narrows unless jax_enable_x64 is set. Done here, checked, because JAX wraps integers in silence.
+_NARROW = {
+    np.dtype(np.float64): np.dtype(np.float32),
+    np.dtype(np.longdouble): np.dtype(np.float32),
+    np.dtype(np.complex128): np.dtype(np.complex64),
+    np.dtype(np.int64): np.dtype(np.int32),
+    np.dtype(np.uint64): np.dtype(np.uint32),
+}
+
+
+def stays_on_host(dtype: np.dtype[Any]) -> bool:
+    """Whether arrays of this dtype are host features: strings, bytes, objects, dates, records."""
+    return dtype.kind in "OUSTMm" or dtype.type is np.void
+
+
+def device_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of these numbers on a device: 32 bits wide unless jax_enable_x64 is set."""
+    wide: bool = cast(Any, jax.config).jax_enable_x64
+    return dtype if wide else _NARROW.get(dtype, dtype)
+
+
+def narrow(array: np.ndarray, name: str) -> np.ndarray:
+    """`array` with its device dtype: itself where that is its own, else a copy.
+
+    Raises:
+        InputError: an integer outside the narrower range.
+    """
+    dtype = device_dtype(array.dtype)
+    if dtype == array.dtype:
+        return array
+    narrowed = array.astype(dtype)
+    if dtype.kind in "iu" and not np.array_equal(narrowed, array):
+        limits = np.iinfo(dtype)
+        wrong = array[(array < limits.min) | (array > limits.max)]
+        raise InputError(
+            f"{name} holds {wrong.flat[0]}, outside the range of {dtype} ({limits.min} to {limits.max}), and JAX would "
+            f"wrap it in silence. Map the ids to a smaller range (a vocabulary, a hash), pass them as strings to keep "
+            f"them beside the batch, or set jax_enable_x64."
+        )
+    return narrowed
+
+
+def as_array(leaf: Any, name: str) -> np.ndarray:
+    """A leaf of a foreign batch (a tensor of any library on the CPU, a Series, a numpy scalar) as a numpy array.
+
+    Raises:
+        InputError: it is no array.
+    """
+    if isinstance(leaf, (np.ndarray, np.generic)) or hasattr(leaf, "__array__"):
+        try:
+            return np.asarray(leaf)
+        except Exception as error:
+            raise InputError(
+                f"{name} is a {type(leaf).__module__}.{type(leaf).__qualname__} that does not turn into a numpy array: "
+                f"{error} Convert it in the input (a torch tensor: .cpu().float().numpy())."
+            ) from error
+    raise InputError(
+        f"{name} is a Python {type(leaf).__name__} ({leaf!r:.60}), not an array. Batches are numpy arrays whose first "
+        "axis is the example: use np.asarray([...]), or batch the data set first."
+    )
+
+
+def leaf_names(features: Any, labels: Any) -> list[str]:
+    """How messages call each leaf of `(features, labels)`, in the order of jax.tree.leaves.
+
+    Example:
+        >>> leaf_names({"age": 0, "pixels": (1, 2)}, 3)
+        ["feature 'age'", "feature 'pixels/0'", "feature 'pixels/1'", 'labels']
+    """
+    return [name for name, _ in _named(features, labels)]
+
+
+def host_names(features: Any, labels: Any) -> list[str]:
+    """The key in `Batch.host` of each leaf of `(features, labels)`.
+
+    Example:
+        >>> host_names({"text": 0}, {"word": 1}), host_names(0, 1)
+        (['text', 'labels/word'], ['features', 'labels'])
+    """
+    return [key for _, key in _named(features, labels)]
+
+
+def _named(features: Any, labels: Any) -> list[tuple[str, str]]:
+    names: list[tuple[str, str]] = []
+    for path, _ in tree_flatten_with_path((features, labels))[0]:
+        part = ("features", "labels")[path[0].idx]
+        below = keystr(path[1:], simple=True, separator="/")
+        key = (below if part == "features" else f"labels/{below}") if below else part
+        names.append((f"{part[:-1]} '{below}'" if below else part, key))
+    return names
+
+
+def converter(array_type: type, dtype: np.dtype[Any], name: str, *, copy: bool) -> Callable[[Any], np.ndarray] | None:
+    """How leaves of this type and dtype become the framework's; None where they already are.
+
+    Args:
+        array_type: the type of the leaf.
+        dtype: the dtype of the leaf.
+        name: what messages call it.
+        copy: the input may write into the array again, so it has to be copied.
+    """
+    foreign = array_type is not np.ndarray
+    if not stays_on_host(dtype) and device_dtype(dtype) != dtype:
+        return lambda leaf: narrow(as_array(leaf, name), name)
+    if copy:
+        return lambda leaf: np.array(leaf)
+    return (lambda leaf: as_array(leaf, name)) if foreign else None

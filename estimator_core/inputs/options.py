@@ -1,0 +1,36 @@
+"""What an input declares about itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from estimator_core.errors import ArgumentError
+
+Ragged = Literal["exact", "pad"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputOptions:
+    """What an input declares; an iterator carries it as its attribute `input_options`.
+
+    Args:
+        fresh_arrays: it never writes again into an array it yielded, so nothing needs to be copied.
+        replay: where it has no `get_state`/`set_state`, a position is reached by drawing and dropping batches.
+        ragged: "exact" runs a short last batch at its true shape; "pad" fills it up and marks the rows in the weights.
+        batch_size: rows a padded batch has; None: as many as the first batch.
+
+    Raises:
+        ArgumentError: an unknown `ragged`, or a batch size below 1.
+    """
+
+    fresh_arrays: bool = False
+    replay: bool = True
+    ragged: Ragged = "exact"
+    batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.ragged not in ("exact", "pad"):
+            raise ArgumentError(f'ragged must be "exact" (the true shape) or "pad", given: {self.ragged!r}.')
+        if self.batch_size is not None and self.batch_size < 1:
+            raise ArgumentError(f"batch_size must be at least 1, given: {self.batch_size}.")

@@ -1,0 +1,138 @@
+"""`open_input`: an input_fn opened as a checked, positioned stream of batches."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from estimator_core.inputs.batch import Batch
+from estimator_core.inputs.calling import call_input_fn, check_input_fn
+from estimator_core.inputs.context import InputContext
+from estimator_core.inputs.foreign import Walk, resolve, walk
+from estimator_core.inputs.normalise import Normaliser, Parts
+from estimator_core.inputs.padding import Mask, masking, unpadded
+from estimator_core.inputs.position import InputPosition
+from estimator_core.inputs.resume import TakenUp, take_up
+from estimator_core.modes import ModeKeys
+
+
+def open_input(
+    input_fn: Callable[..., Any],
+    *,
+    mode: str,
+    params: Any = None,
+    config: Any = None,
+    input_context: InputContext | None = None,
+    position: InputPosition | None = None,
+) -> BatchSource:
+    """Calls `input_fn` and opens what it returns; nothing is drawn before the first `next`.
+
+    Args:
+        input_fn: takes any of `mode, params, config, input_context`, by name.
+        mode: one of `ModeKeys`; in PREDICT labels are dropped.
+        params: handed to input_fn.
+        config: handed to input_fn.
+        input_context: this process's shard; default: the only one.
+        position: where to continue. It is taken up at the first draw, because the input may not be ready before;
+            `restored` then says what was done.
+
+    Raises:
+        ArgumentTypeError: input_fn is not callable.
+        InputError: its arguments or its result break the contract.
+
+    Example:
+        >>> import numpy as np
+        >>> source = open_input(lambda: [({"x": np.ones((2, 1))}, np.zeros(2))], mode="eval")
+        >>> [batch.size for batch in source]
+        [2]
+        >>> source.close()
+    """
+    check_input_fn(input_fn)
+    arguments = {"mode": mode, "params": params, "config": config, "input_context": input_context or InputContext()}
+
+    def make() -> Any:
+        return resolve(call_input_fn(input_fn, arguments), arguments)
+
+    return BatchSource(make, position=position, with_labels=mode != ModeKeys.PREDICT)
+
+
+class BatchSource(Iterator[Batch]):
+    """An iterator of `Batch`.
+
+    Attributes:
+        restored: None, or a line for the log that says how the position given was taken up; set by the first draw.
+        position: after the last batch drawn; `exhausted` once the input has ended. None before the first draw.
+        fresh_arrays: True: nobody writes into a batch's arrays again (arrays of other inputs are copied).
+    """
+
+    fresh_arrays: bool = True
+
+    def __init__(self, make: Callable[[], Any], *, position: InputPosition | None, with_labels: bool) -> None:
+        self._make = make
+        self._source = make()
+        self._wanted = position
+        self._with_labels = with_labels
+        self._elements: Iterator[Any] | None = None
+        self._normalise: Callable[[Any], Parts] = _not_started
+        self._mask: Callable[[Parts], Mask] = unpadded
+        self._get_state: Callable[[], Any] | None = None
+        self._fingerprint = ""
+        self._examples = self._batches = 0
+        self.restored: str | None = None
+        self.position: InputPosition | None = None
+
+    def __next__(self) -> Batch:
+        elements = self._elements
+        if elements is None:
+            elements = self._start()
+        try:
+            element = next(elements)
+        except StopIteration:
+            self.position = InputPosition(self._fingerprint, self._examples, self._batches, exhausted=True)
+            raise
+        features, labels, host, size = parts = self._normalise(element)
+        weights = None
+        if self._mask is not unpadded:
+            (features, labels, host, _), weights, size = self._mask(parts)
+        self._examples += size
+        self._batches += 1
+        state = None if self._get_state is None else self._get_state()
+        self.position = position = InputPosition(self._fingerprint, self._examples, self._batches, False, state)
+        return Batch(features, labels, host, size, position, weights)
+
+    def close(self) -> None:
+        """Lets the input go. An iterator that input_fn returned is not closed: it may be handed in again."""
+        self._elements = iter(())
+        self._source = self._get_state = None
+
+    def _start(self) -> Iterator[Any]:
+        taken = take_up(self._wanted, self._open_walk, self._size_of)
+        self._source = None
+        self._fingerprint = taken.walk.fingerprint()
+        self._get_state = taken.walk.get_state
+        self._examples, self._batches, self.restored = taken.examples, taken.batches, taken.note
+        self._elements = elements = self._look_at_first(taken)
+        return elements
+
+    def _open_walk(self) -> Walk:
+        source = self._make() if self._source is None else self._source
+        self._source = None
+        opened = walk(source)
+        self._normalise = Normaliser(fresh_arrays=opened.options.fresh_arrays, with_labels=self._with_labels)
+        return opened
+
+    def _size_of(self, opened: Walk, element: Any) -> int:
+        parts = self._normalise(element)
+        return masking(opened.options, parts)(parts).size
+
+    def _look_at_first(self, taken: TakenUp) -> Iterator[Any]:
+        """Chooses the mask by the first batch, and puts that back."""
+        for first in taken.elements:
+            self._mask = masking(taken.walk.options, self._normalise(first))
+            return itertools.chain([first], taken.elements)
+        return taken.elements
+
+
+def _not_started(element: Any) -> Parts:
+    raise AssertionError(element)
