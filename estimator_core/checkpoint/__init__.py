@@ -1,0 +1,35 @@
+"""Checkpoints: save in the background, commit whole or not at all, restore what is proven intact."""
+
+from estimator_core.checkpoint.diff import VariableDiff, compare
+from estimator_core.checkpoint.items import ITEM_NAMES, CheckpointItems
+from estimator_core.checkpoint.layout import all_checkpoints, checkpoint_step, latest_checkpoint, resolve_checkpoint
+from estimator_core.checkpoint.manifest import ArrayEntry, Manifest, read_manifest
+from estimator_core.checkpoint.read import list_variables, load_variables, read_checkpoint
+from estimator_core.checkpoint.restore import Restored, restore, restore_latest
+from estimator_core.checkpoint.retention import KeepBest, Retention
+from estimator_core.checkpoint.saved import PendingCheckpoint
+from estimator_core.checkpoint.store import CheckpointStore
+
+__all__ = [
+    "ITEM_NAMES",
+    "ArrayEntry",
+    "CheckpointItems",
+    "CheckpointStore",
+    "KeepBest",
+    "Manifest",
+    "PendingCheckpoint",
+    "Restored",
+    "Retention",
+    "VariableDiff",
+    "all_checkpoints",
+    "checkpoint_step",
+    "compare",
+    "latest_checkpoint",
+    "list_variables",
+    "load_variables",
+    "read_checkpoint",
+    "read_manifest",
+    "resolve_checkpoint",
+    "restore",
+    "restore_latest",
+]

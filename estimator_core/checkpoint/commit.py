@@ -1,0 +1,115 @@
+"""Writing one checkpoint so that it appears whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from estimator_core.checkpoint import layout, orbax_io
+from estimator_core.checkpoint.checks import check_finite, describe
+from estimator_core.checkpoint.files import sync_directory, write_durably
+from estimator_core.checkpoint.host_copy import HostArray
+from estimator_core.checkpoint.manifest import FileEntry, Manifest, checksum, dump_json, write_manifest
+
+_log = logging.getLogger("estimator_core.checkpoint")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """A host copy of everything that goes into a checkpoint.
+
+    Args:
+        manifest: complete but for arrays and files.
+        arrays: item -> path -> host array.
+        files: name -> JSON value.
+    """
+
+    manifest: Manifest
+    arrays: Mapping[str, Mapping[str, HostArray]]
+    files: Mapping[str, Any]
+
+    @property
+    def bytes(self) -> int:
+        """Size of the arrays."""
+        return sum(host.stored.nbytes for named in self.arrays.values() for host in named.values())
+
+    def of_run(self, created: float) -> Draft:
+        """The same, with the Unix time of the run's first save."""
+        return replace(self, manifest=replace(self.manifest, run_created=created))
+
+
+def commit(root: Path, draft: Draft) -> Path:
+    """Writes `<root>/<step>`: first under another name, then, with its manifest sealed, by renaming.
+
+    Raises:
+        NanLossDuringTrainingError: the state is not finite; nothing is written.
+        OSError, ValueError: whatever the file system or orbax raised; what was written is removed, and no other checkpoint is touched.
+    """
+    step = draft.manifest.step
+    check_finite(step, draft.arrays)
+    manifest = replace(draft.manifest, arrays=describe(draft.arrays))
+    root.mkdir(parents=True, exist_ok=True)
+    work = root / f"{layout.WRITING}{step}"
+    remove_tree(work)
+    try:
+        work.mkdir()
+        _write(work, manifest, draft)
+        return _publish(root, work, step)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            remove_tree(work)
+        raise
+
+
+def clean_up(root: Path) -> None:
+    """Removes what an interrupted process left: half-written and half-deleted checkpoints. Only the owner of the model_dir may call it."""
+    if not root.is_dir():
+        return
+    for path in sorted(root.iterdir()):
+        if path.name.startswith(layout.REPLACED):
+            original = root / path.name.removeprefix(layout.REPLACED)
+            if not original.exists():
+                path.rename(original)
+                _log.warning("Brought back checkpoint %s: its replacement was interrupted.", original)
+                continue
+        elif not path.name.startswith((layout.WRITING, layout.DELETING)):
+            continue
+        remove_tree(path)
+        _log.info("Removed %s, left by an interrupted save.", path)
+
+
+def remove_tree(path: Path) -> None:
+    """Deletes a directory if it is there."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(path)
+
+
+def _write(work: Path, manifest: Manifest, draft: Draft) -> None:
+    stored = {
+        item: {path: host.stored for path, host in named.items() if host.stored.size} for item, named in draft.arrays.items()
+    }
+    orbax_io.write_arrays(work / layout.ARRAYS_DIR, {item: named for item, named in stored.items() if named})
+    files: dict[str, FileEntry] = {}
+    for name, value in draft.files.items():
+        data = dump_json(value)
+        write_durably(work / name, data)
+        files[name] = FileEntry(bytes=len(data), crc32=checksum(data))
+    write_manifest(work, replace(manifest, files=files))
+    sync_directory(work)
+
+
+def _publish(root: Path, work: Path, step: int) -> Path:
+    target = root / str(step)
+    aside = root / f"{layout.REPLACED}{step}"
+    if target.exists():  # a resumed run saves the step it starts from again
+        remove_tree(aside)
+        target.rename(aside)
+    work.rename(target)
+    sync_directory(root)
+    remove_tree(aside)
+    return target

@@ -1,0 +1,93 @@
+"""Where checkpoints lie in a model_dir, and which directories count as one.
+
+`<model_dir>/checkpoints/<step>` is a checkpoint once it has that name and a sealed manifest. Names that start with a dot are work under way or its remains.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from estimator_core.checkpoint.manifest import MANIFEST_FILE, Manifest, read_manifest
+from estimator_core.errors import CheckpointError, CheckpointNotFoundError
+
+CHECKPOINTS_DIR = "checkpoints"
+ARRAYS_DIR = "arrays"
+INPUT_FILE = "input.json"
+HOOKS_FILE = "hooks.json"
+#: Prefixes of what is not a checkpoint: being written, on its way out, put aside while its replacement takes the name, found damaged.
+WRITING, DELETING, REPLACED, DAMAGED = ".writing-", ".deleting-", ".replaced-", "damaged-"
+
+
+def checkpoints_dir(model_dir: str | os.PathLike[str]) -> Path:
+    """The directory that holds the checkpoints of a model_dir."""
+    return Path(model_dir) / CHECKPOINTS_DIR
+
+
+def all_checkpoints(model_dir: str | os.PathLike[str]) -> list[str]:
+    """Paths of the committed checkpoints, oldest step first. Their contents are not looked at, only that a manifest is there."""
+    root = checkpoints_dir(model_dir)
+    return [str(root / str(step)) for step in committed_steps(root)]
+
+
+def committed_steps(root: Path) -> list[int]:
+    """Steps of the committed checkpoints in a checkpoints directory, ascending."""
+    try:
+        with os.scandir(root) as entries:
+            steps = [int(entry.name) for entry in entries if _is_step(entry.name)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(step for step in steps if (root / str(step) / MANIFEST_FILE).is_file())
+
+
+def latest_checkpoint(model_dir: str | os.PathLike[str]) -> str | None:
+    """The path of the newest checkpoint whose manifest is whole; None where there is none.
+
+    Example:
+        >>> latest_checkpoint("a/directory/that/does/not/exist") is None
+        True
+    """
+    for path in reversed(all_checkpoints(model_dir)):
+        if _manifest_or_none(Path(path)) is not None:
+            return path
+    return None
+
+
+def checkpoint_step(path: str | os.PathLike[str]) -> int:
+    """The global step of a checkpoint, from its name.
+
+    Raises:
+        CheckpointNotFoundError: the name is not that of a checkpoint.
+    """
+    name = Path(path).name
+    if not _is_step(name):
+        raise CheckpointNotFoundError(f"{path} is no checkpoint: its name must be a step, such as <model_dir>/checkpoints/100.")
+    return int(name)
+
+
+def resolve_checkpoint(path: str | os.PathLike[str]) -> Path:
+    """The checkpoint a user means: itself, or the newest one of a model_dir or of its `checkpoints` directory.
+
+    Raises:
+        CheckpointNotFoundError: there is none.
+    """
+    path = Path(path)
+    if (path / MANIFEST_FILE).exists():
+        return path
+    newest = latest_checkpoint(path.parent if path.name == CHECKPOINTS_DIR else path)
+    if newest is not None:
+        return Path(newest)
+    raise CheckpointNotFoundError(
+        f"There is no checkpoint in {path}. Name a checkpoint (<model_dir>/checkpoints/100) or a model_dir that a training run has saved to."
+    )
+
+
+def _is_step(name: str) -> bool:
+    return name.isascii() and name.isdigit() and str(int(name)) == name
+
+
+def _manifest_or_none(path: Path) -> Manifest | None:
+    try:
+        return read_manifest(path)
+    except (CheckpointError, OSError):
+        return None

@@ -1,0 +1,170 @@
+"""Reading checkpoints: whole or in part, every byte checked against the manifest."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core.checkpoint import layout, orbax_io
+from estimator_core.checkpoint.checks import array_checksum
+from estimator_core.checkpoint.hook_state import join_hook_states
+from estimator_core.checkpoint.items import ITEM_NAMES, CheckpointItems
+from estimator_core.checkpoint.manifest import ArrayEntry, Manifest, checksum, read_manifest
+from estimator_core.checkpoint.pins import reading
+from estimator_core.errors import ArgumentError, CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
+
+
+def read_checkpoint(path: str | os.PathLike[str], items: Iterable[str] = ITEM_NAMES) -> CheckpointItems:
+    """Reads a checkpoint into host memory and verifies it.
+
+    Args:
+        path: a checkpoint, or a model_dir (its newest checkpoint).
+        items: which of "variables", "model_state", "opt_state", "input" and "hooks" to read; the others stay empty.
+
+    Returns:
+        numpy arrays with the shapes and dtypes that were saved; typed random keys as jax arrays.
+
+    Raises:
+        CheckpointNotFoundError: there is no checkpoint.
+        CheckpointCorruptError: it is damaged.
+    """
+    items = tuple(items)
+    unknown = sorted(set(items) - set(ITEM_NAMES))
+    if unknown:
+        raise ArgumentError(f"A checkpoint has no items {unknown}; choose from {list(ITEM_NAMES)}.")
+    directory = layout.resolve_checkpoint(path)
+    with reading(directory):
+        manifest = read_manifest(directory)
+        wanted = {item: manifest.arrays.get(item, {}) for item in ("clock", *items) if item != "input"}
+        arrays = read_entries(directory, wanted)
+        hook_tree = _read_file(directory, manifest, layout.HOOKS_FILE) if "hooks" in items else {}
+        return CheckpointItems(
+            clock=arrays["clock"]["clock"],
+            variables=arrays.get("variables", {}),
+            model_state=arrays.get("model_state", {}),
+            opt_state=arrays.get("opt_state", {}),
+            input=_read_file(directory, manifest, layout.INPUT_FILE) if "input" in items else None,
+            hooks=join_hook_states(hook_tree, arrays.get("hooks", {})),
+            timers=manifest.timers,
+            manifest=manifest.extras,
+        )
+
+
+def load_variables(path: str | os.PathLike[str], names: Iterable[str] | None = None) -> dict[str, np.ndarray]:
+    """The variables of a checkpoint by path, trainable or not; no model code is needed.
+
+    Args:
+        path: a checkpoint, or a model_dir (its newest checkpoint).
+        names: only these variables; None: all.
+
+    Raises:
+        CheckpointNotFoundError: there is no checkpoint.
+        CheckpointCorruptError: it is damaged.
+        ArgumentError: a name is not in the checkpoint.
+
+    Example:
+        >>> load_variables("no/such/model_dir")
+        Traceback (most recent call last):
+        ...
+        estimator_core.errors.CheckpointNotFoundError: There is no checkpoint in no/such/model_dir. ...
+    """
+    directory = layout.resolve_checkpoint(path)
+    with reading(directory):
+        manifest = read_manifest(directory)
+        wanted: Mapping[str, Mapping[str, ArrayEntry]] = {
+            item: manifest.arrays.get(item, {}) for item in ("variables", "model_state")
+        }
+        if names is not None:
+            chosen = set(names)
+            absent = sorted(chosen - manifest.entries(*wanted).keys())
+            if absent:
+                raise ArgumentError(
+                    f"The checkpoint {directory} has no variables {absent}; it has {sorted(manifest.entries(*wanted))}."
+                )
+            wanted = {item: {p: e for p, e in named.items() if p in chosen} for item, named in wanted.items()}
+        arrays = read_entries(directory, wanted)
+    return {name: array for named in arrays.values() for name, array in named.items()}
+
+
+def list_variables(path: str | os.PathLike[str]) -> dict[str, ArrayEntry]:
+    """Shape, dtype and checksum of each variable of a checkpoint, trainable or not, without reading an array."""
+    return read_manifest(layout.resolve_checkpoint(path)).entries("variables", "model_state")
+
+
+def read_entries(directory: Path, wanted: Mapping[str, Mapping[str, ArrayEntry]]) -> dict[str, dict[str, Any]]:
+    """Reads and verifies arrays by item and path.
+
+    Raises:
+        CheckpointCorruptError: an array is absent, torn or altered.
+    """
+    stored = {
+        item: {path: stored_dtype(entry) for path, entry in named.items() if entry.bytes} for item, named in wanted.items()
+    }
+    try:
+        found = orbax_io.read_arrays(directory / layout.ARRAYS_DIR, stored)
+    except Exception as error:
+        raise _reading_failed(directory, error) from error
+    return {
+        item: {path: _verified(directory, item, path, entry, found.get(item, {}).get(path)) for path, entry in named.items()}
+        for item, named in wanted.items()
+    }
+
+
+def stored_dtype(entry: ArrayEntry) -> np.dtype[Any]:
+    """The numpy dtype an array is stored with."""
+    if entry.key_impl is not None:
+        return np.dtype(np.uint32)
+    try:
+        return np.dtype(entry.dtype)
+    except TypeError:
+        import ml_dtypes  # knows bfloat16 and the 8-bit floats
+
+        return np.dtype(getattr(ml_dtypes, entry.dtype))
+
+
+def _verified(directory: Path, item: str, path: str, entry: ArrayEntry, array: np.ndarray | None) -> Any:
+    if array is None and not entry.bytes:
+        array = np.empty(entry.shape, stored_dtype(entry))
+    if array is None or array.nbytes != entry.bytes or array_checksum(array) != entry.crc32:
+        raise CheckpointCorruptError(
+            f"The checkpoint {directory} is damaged: {item} {path!r} is not what was saved. "
+            "Use an older checkpoint; delete this one or restore it from a copy."
+        )
+    if entry.key_impl is not None:
+        import jax
+
+        return jax.random.wrap_key_data(array, impl=entry.key_impl)
+    if array.shape != entry.shape:
+        raise CheckpointCorruptError(
+            f"The checkpoint {directory} is damaged: {item} {path!r} has shape {array.shape}, {entry.shape} was saved."
+        )
+    return array
+
+
+def _read_file(directory: Path, manifest: Manifest, name: str) -> Any:
+    try:
+        data = (directory / name).read_bytes()
+    except OSError as error:
+        raise _reading_failed(directory, error) from error
+    entry = manifest.files.get(name)
+    if entry is None or len(data) != entry.bytes or checksum(data) != entry.crc32:
+        raise CheckpointCorruptError(
+            f"The checkpoint {directory} is damaged: {name} is not what was saved. Use an older checkpoint; delete this one or restore it from a copy."
+        )
+    return json.loads(data)
+
+
+def _reading_failed(directory: Path, error: Exception) -> CheckpointError:
+    text = " ".join(str(error).split())[:300]
+    if not directory.exists():
+        return CheckpointNotFoundError(f"The checkpoint {directory} was deleted while it was being read. Use a newer one.")
+    if isinstance(error, PermissionError) or "permission" in text.lower():
+        return CheckpointError(f"The checkpoint {directory} may not be read by this user ({text}).")
+    return CheckpointCorruptError(
+        f"The checkpoint {directory} is damaged ({type(error).__name__}: {text}). Use an older checkpoint; delete this one or restore it from a copy."
+    )

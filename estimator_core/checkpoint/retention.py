@@ -1,0 +1,99 @@
+"""Which checkpoints to keep: the newest, one every n hours, the best by a metric."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from estimator_core.errors import ArgumentError
+
+#: Metrics of evaluations by global step, as `ec.read_eval_metrics` gives them.
+EvalResults = Mapping[int, Mapping[str, float]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeepBest:
+    """Keeps the checkpoints with the best value of a metric.
+
+    Args:
+        metric: its name in the evaluation results.
+        mode: whether a smaller ("min") or a larger ("max") value is better.
+        n: how many to keep.
+        results: gives the results recorded so far; called after each save.
+
+    Example:
+        >>> best = KeepBest(metric="accuracy", mode="max", n=1, results=lambda: {10: {"accuracy": 0.7}, 20: {"accuracy": 0.6}})
+        >>> best.steps([10, 20])
+        {10}
+    """
+
+    metric: str
+    mode: Literal["min", "max"]
+    n: int
+    results: Callable[[], EvalResults]
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("min", "max"):
+            raise ArgumentError(f'`mode` must be "min" or "max", not {self.mode!r}.')
+        if self.n < 1:
+            raise ArgumentError(f"`n` must be at least 1, not {self.n}.")
+
+    def steps(self, steps: Sequence[int]) -> set[int]:
+        """The best of these steps; those without a result, or with NaN, are none. Of equal ones the older is better."""
+        results = self.results()
+        values = {step: float(results[step][self.metric]) for step in steps if self.metric in results.get(step, {})}
+        ranked = sorted(
+            (value if self.mode == "min" else -value, step) for step, value in values.items() if not math.isnan(value)
+        )
+        return {step for _, step in ranked[: self.n]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retention:
+    """What to keep; everything that no rule keeps is deleted after a save, however much that is.
+
+    Args:
+        keep_max: the newest checkpoints kept; None or 0 keeps all.
+        keep_every_n_hours: besides, the first checkpoint of each period of n hours after the first one (in hours since the run's first save); None: none.
+        keep_best: besides, the best by a metric.
+    """
+
+    keep_max: int | None = 5
+    keep_every_n_hours: float | None = None
+    keep_best: KeepBest | None = None
+
+    def __post_init__(self) -> None:
+        if self.keep_max is not None and self.keep_max < 0:
+            raise ArgumentError(f"`keep_max` must not be negative, got {self.keep_max}. None or 0 keeps all checkpoints.")
+        if self.keep_every_n_hours is not None and not self.keep_every_n_hours > 0:
+            raise ArgumentError(f"`keep_every_n_hours` must be positive, got {self.keep_every_n_hours}. None switches it off.")
+
+    def superfluous(self, hours: Mapping[int, float]) -> list[int]:
+        """The steps to delete, oldest first.
+
+        Args:
+            hours: step -> hours from the first save of the run to this one, of all checkpoints there are.
+
+        Example:
+            >>> Retention(keep_max=1, keep_every_n_hours=2).superfluous({10: 0.0, 20: 1.0, 30: 2.5, 40: 3.5, 50: 3.9})
+            [10, 20, 40]
+        """
+        if not self.keep_max:
+            return []
+        steps = sorted(hours)
+        kept = set(steps[-self.keep_max :]) | self._hourly(hours)
+        if self.keep_best is not None:
+            kept |= self.keep_best.steps(steps)
+        return [step for step in steps if step not in kept]
+
+    def _hourly(self, hours: Mapping[int, float]) -> set[int]:
+        if self.keep_every_n_hours is None:
+            return set()
+        first_of_period: dict[int, int] = {}
+        for step in sorted(hours):
+            period = math.floor(hours[step] / self.keep_every_n_hours)
+            if period >= 1:
+                first_of_period.setdefault(period, step)
+        return set(first_of_period.values())

@@ -1,0 +1,75 @@
+"""What went wrong while writing, in words that name the place and the need."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from estimator_core.errors import CheckpointError, EstimatorError
+
+_CURES = {
+    errno.ENOSPC: "Free some space, or keep fewer checkpoints (RunConfig.keep_checkpoint_max); then start again.",
+    errno.EDQUOT: "The disk quota is used up. Free some space, or keep fewer checkpoints (RunConfig.keep_checkpoint_max).",
+    errno.EROFS: "The file system is read-only. Use a model_dir that can be written.",
+    errno.EACCES: "This user may not write there. Change the permissions, or use another model_dir.",
+    errno.EPERM: "This user may not write there. Change the permissions, or use another model_dir.",
+    errno.ENOENT: "The directory was deleted or renamed under way. Leave model_dir alone while a run writes to it.",
+    errno.EMFILE: "Too many open files: raise the limit (ulimit -n).",
+}
+#: How tensorstore, which orbax writes with, words the same.
+_WORDS = {
+    "no space left": errno.ENOSPC,
+    "resource_exhausted": errno.ENOSPC,
+    "quota exceeded": errno.EDQUOT,
+    "read-only file system": errno.EROFS,
+    "permission denied": errno.EACCES,
+    "permission_denied": errno.EACCES,
+    "too many open files": errno.EMFILE,
+    "no such file": errno.ENOENT,
+    "not_found": errno.ENOENT,
+}
+
+
+@contextmanager
+def explained(root: Path, need: int) -> Iterator[None]:
+    """Turns what the file system or orbax raises into a CheckpointError; lets our own errors pass.
+
+    Args:
+        root: the checkpoints directory.
+        need: bytes to be written, for the message.
+    """
+    try:
+        yield
+    except EstimatorError:
+        raise
+    except Exception as error:
+        code = errno_of(error)
+        cure = _CURES.get(code, "See the cause above.") if code is not None else "See the cause above."
+        raise CheckpointError(
+            f"A checkpoint could not be written to {root} ({_brief(error)}). It needs {need / 1e6:,.1f} MB{_free(root)}. "
+            f"Checkpoints already there are untouched. {cure}"
+        ) from error
+
+
+def errno_of(error: BaseException) -> int | None:
+    """The error number behind an exception of the file system or of tensorstore, if it can be told."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno
+    text = str(error).lower()
+    return next((code for words, code in _WORDS.items() if words in text), None)
+
+
+def _free(root: Path) -> str:
+    place = next((p for p in (root, *root.parents) if p.exists()), root)
+    try:
+        return f", {shutil.disk_usage(place).free / 1e6:,.1f} MB are free"
+    except OSError:
+        return ""
+
+
+def _brief(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:300]}{'...' if len(text) > 300 else ''}"
