@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from estimator_core.errors import ArgumentError, HookError
+import numpy as np
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    from estimator_core.hooks import Hook
+from estimator_core.config import RunConfig
+from estimator_core.hooks import Hook
+from estimator_core.loop.hook_runner import HookRunner
 
 
 class RecordedSummaries:
@@ -61,8 +60,6 @@ class FakeOutputs(Mapping[str, Any]):
 
     def all(self, name: str) -> np.ndarray[Any, Any]:
         """The values of every step, with a leading axis of steps; they cannot be written to."""
-        import numpy as np
-
         compute = self._compute[name]
         self.read.append(name)
         values = np.stack([np.asarray(compute(step)) for step in self.steps])
@@ -93,13 +90,19 @@ class FakeRun:
     first_step: int = 0
     last_step: int | None = None
     batch_size: int = 8
+    batch: Any = None
     model_dir: Path = Path("model_dir")
     output_names: frozenset[str] = frozenset({"loss"})
+    output_kinds: Mapping[str, str] = field(default_factory=lambda: {"loss": "scalar"})
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
+    resumed: bool = False
+    failed: bool = False
+    interrupted: bool = False
     stop_reason: str | None = None
     params: Any = None
     summaries: RecordedSummaries = field(default_factory=RecordedSummaries)
-    config: Any = field(default_factory=lambda: SimpleNamespace(default_hooks=True, model_dir="model_dir"))
-    fetched: list[str] = field(default_factory=list)
+    config: RunConfig = field(default_factory=lambda: RunConfig(model_dir="model_dir"))
+    fetched: list[str] = field(default_factory=list[str])
 
     @property
     def estimator(self) -> Any:
@@ -107,9 +110,7 @@ class FakeRun:
         return SimpleNamespace(config=self.config, params=self.params, model_dir=str(self.model_dir))
 
     def request_stop(self, reason: str) -> None:
-        """Ends `drive` after the dispatch under way."""
-        if not isinstance(reason, str) or not reason:
-            raise HookError(f"request_stop(reason) needs a sentence that says why, given: {reason!r}")
+        """Ends `drive` after the dispatch under way; the first reason is kept."""
         self.stop_reason = self.stop_reason or reason
 
     def fetch(self, name: str) -> None:
@@ -118,8 +119,6 @@ class FakeRun:
 
     def variables(self) -> dict[str, np.ndarray[Any, Any]]:
         """Two small variables."""
-        import numpy as np
-
         return {"dense/kernel": np.full((2, 3), float(self.step), np.float32), "dense/bias": np.zeros(3, np.float32)}
 
 
@@ -129,16 +128,18 @@ def drive(
     steps: int,
     run: FakeRun | None = None,
     outputs: Mapping[str, Callable[[int], Any]] | None = None,
+    resume: Sequence[Mapping[str, Any]] = (),
     steps_per_dispatch: int = 1,
     fail_at: int | None = None,
 ) -> FakeRun:
-    """Runs hooks as a training loop does, without a model.
+    """Runs hooks as the training loop does, by its own hook runner, without a model.
 
     Args:
         hooks: the hooks, in order.
         steps: how many steps to make.
         run: the run they see; None: a new one that starts at step 0.
         outputs: value of each output at a global step; None: a falling "loss".
+        resume: states to give back, one a hook, as when an interrupted run is resumed.
         steps_per_dispatch: most steps between two moments at which hooks can act; fewer where a hook asks for a step.
         fail_at: the global step at which the loop itself raises a RuntimeError.
 
@@ -146,41 +147,37 @@ def drive(
         RuntimeError: at `fail_at`, after `end` of all hooks.
     """
     run = run or FakeRun()
-    compute = dict(outputs) if outputs is not None else {"loss": lambda step: 1.0 / (1 + step)}
-    run.output_names, run.first_step, stop = frozenset(compute), run.step, run.step + steps
-    run.last_step = stop
-    _each(hooks, lambda hook: hook.begin(run))
+    compute = dict(outputs) if outputs is not None else {"loss": lambda step: np.float32(1.0 / (1 + step))}
+    run.output_names, run.output_kinds = frozenset(compute), dict.fromkeys(compute, "scalar")
+    run.first_step, run.last_step, run.resumed = run.step, run.step + steps, bool(resume)
+    runner = HookRunner(hooks, run)
+    error: BaseException | None = None
     try:
-        _each(hooks, lambda hook: hook.after_create(run))
-        while run.step < stop and run.stop_reason is None:
-            _dispatch(hooks, run, compute, limit=min(stop, run.step + steps_per_dispatch), fail_at=fail_at)
+        runner.begin()
+        for hook, state in zip(hooks, resume, strict=False):
+            hook.restore(state)
+        runner.after_create()
+        while run.step < run.last_step and run.stop_reason is None:
+            _dispatch(runner, run, compute, steps_per_dispatch, fail_at)
+    except BaseException as raised:
+        error, run.failed = raised, True
+        raise
     finally:
-        _each(hooks, lambda hook: hook.end(run))
+        runner.end(error)
     return run
 
 
 def _dispatch(
-    hooks: Sequence[Hook], run: FakeRun, compute: Mapping[str, Callable[[int], Any]], *, limit: int, fail_at: int | None
+    runner: HookRunner, run: FakeRun, compute: Mapping[str, Callable[[int], Any]], most: int, fail_at: int | None
 ) -> None:
-    wanted = {id(hook): hook.next_step(run.step) for hook in hooks}
-    target = min([limit, *(step for step in wanted.values() if step is not None)])
-    if target <= run.step:
-        late = [type(hook).__name__ for hook in hooks if (wanted[id(hook)] or limit) <= run.step]
-        raise ArgumentError(f"next_step({run.step}) of {', '.join(late)} is not after that step")
-    due = [hook for hook in hooks if wanted[id(hook)] == target]
-    for hook in due:
-        hook.before_step(run, run.step)
-    if fail_at is not None and fail_at <= target:
+    runner.look_at_clock()
+    upto = int(min(run.last_step or 0, run.step + most, runner.wake))
+    runner.before(upto)
+    if fail_at is not None and fail_at <= upto:
         raise RuntimeError(f"the loop fails at step {fail_at}")
-    out = FakeOutputs(range(run.step + 1, target + 1), compute)
-    run.step = target
-    for hook in hooks:
-        if hook.values():
-            hook.on_values(run, out.steps, {name: out.all(name) for name in hook.values()})
-    for hook in due:
-        hook.after_step(run, target, out)
-
-
-def _each(hooks: Sequence[Hook], call: Callable[[Hook], object]) -> None:
-    for hook in hooks:
-        call(hook)
+    out: Any = FakeOutputs(range(run.step + 1, upto + 1), compute)
+    run.step = upto
+    if runner.listens:
+        runner.collect(out)
+    if runner.wake <= upto:
+        runner.after(out)

@@ -107,7 +107,7 @@ class HookSuite(Suite):
         self._drive(hook, steps=5)
         state = _through_json(hook.state())
         fresh = self.make()
-        fresh.restore(state)
+        self._drive(fresh, steps=0, run=FakeRun(step=5), resume=[state])
         assert_same_state(fresh.state(), state, "a hook that was given a state back has another one")
 
     def test_resume_is_seamless(self) -> None:
@@ -117,8 +117,8 @@ class HookSuite(Suite):
         for at in (1, STEPS // 2):
             first, second = self.make(), self.make()
             run = self._drive(first, steps=at)
-            second.restore(_through_json(first.state()))
-            self._drive(second, steps=STEPS - at, run=FakeRun(step=run.step))
+            resume = [_through_json(first.state())]
+            self._drive(second, steps=STEPS - at, run=FakeRun(step=run.step, resumed=True))
             assert_same_state(second.state(), straight.state(), f"resumed at step {at}, the state at the end differs")
 
     def test_several_steps_a_dispatch(self) -> None:
