@@ -22,6 +22,7 @@ import nox
 
 ROOT = Path(__file__).parent
 REPORTS = ROOT / ".nox" / "reports"
+REPORTS.mkdir(parents=True, exist_ok=True)
 PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))
 EVERYTHING = ["estimator_core", *(f"estimator_{plugin}" for plugin in PLUGINS)]
 LIGHT_EXTRAS = {"estimator_exporters": "[serve]"}
@@ -33,6 +34,7 @@ nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "uv"
 nox.options.download_python = "never"
 nox.options.error_on_missing_interpreters = False  # a missing newer Python is a skip that the summary names
+nox.options.report = str(REPORTS / "sessions.json")
 nox.options.sessions = [
     "lint",
     "imports",

@@ -1,5 +1,6 @@
-"""Prints pytest's counts of every nox session and their sum, from the JUnit files that the sessions leave."""
+"""Prints what the nox sessions leave in a folder: pytest's counts of each and their sum, and which sessions failed."""
 
+import json
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
@@ -29,6 +30,12 @@ def main(folder: str) -> None:
         found = counts(report)
         total += found
         print(f"{report.stem}: {line(found)}")
+    ran = Path(folder, "sessions.json")
+    sessions = json.loads(ran.read_text())["sessions"] if ran.exists() else []
+    for result in ("failed", "aborted", "skipped"):
+        named = [session["signatures"][0] for session in sessions if session["result"].lower() == result]
+        if named:
+            print(f"sessions {result}: {', '.join(named)}")
     print(f"==================== {line(total)} ====================")
 
 
