@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -28,11 +28,13 @@ class Dispatcher:
 
     Args:
         source: iterator of Batch.
+        place_stacked: puts stacked batches on the devices.
         k: steps per dispatch; groups are of exactly `k` or 1, so that only two executables exist per batch shape.
     """
 
-    def __init__(self, source: Iterator[Any], k: int) -> None:
+    def __init__(self, source: Iterator[Any], k: int, place_stacked: Callable[[Any], Any]) -> None:
         self._source = source
+        self._place_stacked = place_stacked
         self._pending: deque[Any] = deque()
         self.k = k
 
@@ -58,7 +60,7 @@ class Dispatcher:
         first = self._pending[0]
         if len(self._pending) < self.k or any(not same_shapes(first, self._pending[index]) for index in range(1, self.k)):
             return single(self._pending.popleft())
-        return stack([self._pending.popleft() for _ in range(self.k)])
+        return stack([self._pending.popleft() for _ in range(self.k)], self._place_stacked)
 
     def _next(self) -> Any:
         return self._pending.popleft() if self._pending else next(self._source, None)
@@ -69,10 +71,10 @@ def single(batch: Any) -> Dispatch:
     return Dispatch(batch.features, batch.labels, batch.weights, 1, batch)
 
 
-def stack(batches: list[Any]) -> Dispatch:
+def stack(batches: list[Any], place: Callable[[Any], Any]) -> Dispatch:
     """Batches of one shape as one dispatch."""
     trees = [(batch.features, batch.labels, batch.weights) for batch in batches]
-    features, labels, weights = jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
+    features, labels, weights = place(jax.tree.map(lambda *leaves: np.stack(leaves), *trees))
     return Dispatch(features, labels, weights, len(batches), batches[-1])
 
 

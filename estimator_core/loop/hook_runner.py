@@ -34,6 +34,7 @@ class HookRunner:
         self._begun: list[Any] = []
         self._due: list[float] = []
         self._listening: list[tuple[Any, tuple[str, ...]]] = []
+        self._wanted: set[str] = set()
         self._buffer: list[LazyOutputs] = []
         self._clocked: list[int] = []
         self.wake: float = math.inf
@@ -68,6 +69,7 @@ class HookRunner:
                     raise HookError(f"{describe(hook)}: {unknown_name(name, self._run.output_names)}")
             if names:
                 self._listening.append((hook, names))
+        self._wanted = {name for _, names in self._listening for name in names}
         self._due = [self._ask(hook, self._run.step) for hook in self.hooks]
         self._clocked = [index for index, hook in enumerate(self.hooks) if _overrides(hook, "next_time")]
         self._set_wake()
@@ -100,7 +102,7 @@ class HookRunner:
 
     def collect(self, outputs: LazyOutputs) -> None:
         """Keeps the outputs of a dispatch for the hooks that want values of every step."""
-        self._buffer.append(outputs)
+        self._buffer.append(outputs.only(self._wanted))
         if len(self._buffer) >= _VALUES_BUFFER:
             self.flush_values(keep=2)
 

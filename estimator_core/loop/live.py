@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -21,6 +22,7 @@ class LiveState:
         step: the global step, known on the host without asking the device.
         position: the input position after the last consumed batch, or None.
         checkpoint_step: the step of the newest checkpoint this state was saved to or restored from.
+        hook_states: of the last completed call, by hook name.
         has_slots: whether `state.opt_state` belongs to the training optimizer (False after a prediction-only restore).
     """
 
@@ -29,6 +31,7 @@ class LiveState:
     position: Any = None
     checkpoint_step: int | None = None
     has_slots: bool = False
+    hook_states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
 
     @property
     def ready(self) -> TrainState:

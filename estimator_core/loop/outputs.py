@@ -54,6 +54,10 @@ class LazyOutputs(Mapping[str, Any]):
             return np.stack([np.asarray(jax.tree.map(lambda leaf, index=index: leaf[index], fetched).compute()) for index in range(len(self._steps))])
         return np.asarray(value)
 
+    def only(self, names: set[str]) -> LazyOutputs:
+        """The outputs of some names, so that the others can be freed."""
+        return LazyOutputs({name: value for name, value in self._values.items() if name in names}, steps=self._steps, stacked=self._stacked)
+
     def device_value(self, name: str) -> Any:
         """The value of the last step as it is, without waiting for the device."""
         value = self._value(name)

@@ -29,12 +29,21 @@ class PredictStep:
         self._specs = specs
         self._traces = traces
         self._run: Callable[..., Any] = jax.jit(self._predict, static_argnames="keys")
+        self._shapes: dict[Any, Any] = {}
         self.hooks: tuple[Any, ...] = ()
         self.prediction_transforms: tuple[Any, ...] = ()
 
     def __call__(self, state: TrainState, features: Any, weights: Any = None, keys: tuple[str, ...] | None = None) -> Any:
         """Predictions of one batch; `keys` leaves out what is not asked for."""
         return self._run(state._replace(opt_state=()), features, weights, keys=keys)
+
+    def shape(self, state: TrainState, features: Any, weights: Any = None) -> Any:
+        """Shapes and dtypes of all predictions for the shapes of a batch; traced once per shape, and that trace serves the program too."""
+        leaves, treedef = jax.tree_util.tree_flatten((features, weights))
+        signature = (treedef, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
+        if signature not in self._shapes:
+            self._shapes[signature] = self._run.eval_shape(state._replace(opt_state=()), features, weights, keys=None)
+        return self._shapes[signature]
 
     def _predict(self, state: TrainState, features: Any, weights: Any, keys: tuple[str, ...] | None) -> Any:
         self._traces[ModeKeys.PREDICT] += 1

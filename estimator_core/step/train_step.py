@@ -35,12 +35,13 @@ class TrainStep:
         summaries: whether histograms, images and texts are returned; scalars always are.
         accumulate_steps: micro-batches each batch is split into.
         traces: counts the traces of model_fn.
+        state_shardings: of the new state; None with one device.
 
     `step(state, features, labels, weights)` gives `(state, outputs)` and donates `state`; `scan(k)` gives the same for k stacked batches, outputs with a
     leading axis of steps.
     """
 
-    def __init__(self, model_fn: BoundModelFn, discovery: Discovery, *, fetches: frozenset[str], summaries: bool, accumulate_steps: int, traces: Counter[str]) -> None:
+    def __init__(self, model_fn: BoundModelFn, discovery: Discovery, *, fetches: frozenset[str], summaries: bool, accumulate_steps: int, traces: Counter[str], state_shardings: TrainState | None = None) -> None:
         assert discovery.train_op is not None
         self._model_fn = model_fn
         self._discovery = discovery
@@ -51,7 +52,10 @@ class TrainStep:
         self._traces = traces
         self.texts: dict[str, str] = {}
         self._lookup_shapes: dict[Any, Mapping[str, Any]] = {}
-        self.step: Callable[..., Any] = jax.jit(self._step, donate_argnums=0)
+        self._jit: dict[str, Any] = {"donate_argnums": 0}
+        if state_shardings is not None:
+            self._jit["out_shardings"] = (state_shardings, None)
+        self.step: Callable[..., Any] = jax.jit(self._step, **self._jit)
         self._scans: dict[int, Callable[..., Any]] = {}
 
     def scan(self, k: int) -> Callable[..., Any]:
@@ -61,7 +65,7 @@ class TrainStep:
             def steps(state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[TrainState, dict[str, Any]]:
                 return jax.lax.scan(lambda state, batch: self._step(state, *batch), state, (features, labels, weights), length=k)
 
-            self._scans[k] = jax.jit(steps, donate_argnums=0)
+            self._scans[k] = jax.jit(steps, **self._jit)
         return self._scans[k]
 
     def eager(self, state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[TrainState, dict[str, Any]]:

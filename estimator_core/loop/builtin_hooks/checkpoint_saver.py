@@ -36,12 +36,20 @@ class CheckpointSaverHook(Hook):
 
     name = "CheckpointSaverHook"
 
-    def __init__(self, *, save_steps: int | None = None, save_secs: float | None = None, listeners: Sequence[CheckpointListener] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        save_steps: int | None = None,
+        save_secs: float | None = None,
+        listeners: Sequence[CheckpointListener] | None = None,
+    ) -> None:
         if (save_steps is None) == (save_secs is None):
             raise ArgumentError("CheckpointSaverHook: exactly one of save_steps and save_secs must be given.")
         check_steps("save_steps", save_steps)
         if save_secs is not None and (isinstance(save_secs, bool) or not isinstance(save_secs, (int, float))):
-            raise ArgumentTypeError(f"CheckpointSaverHook: save_secs must be a number of seconds, given: {save_secs!r}.")
+            raise ArgumentTypeError(
+                f"CheckpointSaverHook: save_secs must be a number of seconds, given: {save_secs!r}."
+            )
         if save_secs is not None and not save_secs > 0:
             raise ArgumentError(f"CheckpointSaverHook: save_secs must be > 0, given: {save_secs}.")
         self._save_steps = save_steps
@@ -63,7 +71,13 @@ class CheckpointSaverHook(Hook):
             if not any(listener is known for known in self._listeners):
                 self._listeners.append(listener)
 
-    def bind(self, save: Callable[[int], SavedCheckpoint], *, existing: int | None, evaluate: Callable[[Run], None] | None = None) -> None:
+    def bind(
+        self,
+        save: Callable[[int], SavedCheckpoint],
+        *,
+        existing: int | None,
+        evaluate: Callable[[Run], None] | None = None,
+    ) -> None:
         """Called by the training call: how to save, the step of the checkpoint the run starts from, and the evaluation to run before each save."""
         self._save, self._existing, self._evaluate = save, existing, evaluate
         self._saved_step = existing

@@ -89,6 +89,8 @@ class SecondOrStepTimer:
         """The base of the cadence, as JSON: it survives a resume."""
         if self._last_step is None or self._last_time is None:
             return {}
+        if self._every_steps is not None:
+            return {"last_step": self._last_step}
         return {"last_step": self._last_step, "elapsed_secs": time.monotonic() - self._last_time}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -96,4 +98,4 @@ class SecondOrStepTimer:
         self.reset()
         if state:
             self._last_step = int(state["last_step"])
-            self._last_time = time.monotonic() - float(state["elapsed_secs"])
+            self._last_time = time.monotonic() - float(state.get("elapsed_secs", 0.0))

@@ -1,0 +1,8 @@
+"""Devices: the Backend contract, the CPU backend, and where arrays are placed."""
+
+from estimator_core.backends.base import Available as Available
+from estimator_core.backends.base import Backend as Backend
+from estimator_core.backends.base import Unavailable as Unavailable
+from estimator_core.backends.placement import Placement as Placement
+from estimator_core.backends.placement import place as place
+from estimator_core.backends.select import select_backend as select_backend

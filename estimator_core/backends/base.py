@@ -1,0 +1,57 @@
+"""The contract of a device backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Available:
+    """A backend can be used here.
+
+    Args:
+        priority: "auto" takes the backend with the highest.
+        summary: what was found, for the log.
+    """
+
+    priority: int
+    summary: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unavailable:
+    """A backend cannot be used here, and why."""
+
+    reason: str
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """What the core asks of a device backend. Import-light: jax is imported by the methods that need it."""
+
+    @property
+    def name(self) -> str:
+        """The name users give in `RunConfig(backend=...)`."""
+        ...
+
+    def probe(self) -> Available | Unavailable:
+        """Whether it can be used on this machine; never raises."""
+        ...
+
+    def initialize(self) -> None:
+        """Sets compiler flags and connects processes; called once, before the first array."""
+        ...
+
+    def devices(self) -> Sequence[Any]:
+        """The jax devices to run on, all processes together."""
+        ...
+
+    def peak_flops(self, device_kind: str, dtype: str) -> float | None:
+        """Peak floating point operations a second of one device, None where unknown."""
+        ...
+
+    def memory_bytes(self, device_kind: str) -> int | None:
+        """Memory of one device in bytes, None where unknown."""
+        ...

@@ -1,0 +1,410 @@
+"""`Estimator`: one model_fn, four verbs."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core.checkpoint import latest_checkpoint, load_variables
+from estimator_core.config import RunConfig
+from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
+from estimator_core.loop.engine import Engine
+from estimator_core.loop.evaluate_call import EvaluateCall
+from estimator_core.loop.export_call import export_all
+from estimator_core.loop.history import History
+from estimator_core.loop.inference import state_for_inference
+from estimator_core.loop.initial_values import initial_overrides
+from estimator_core.loop.predict_call import predict_call
+from estimator_core.loop.start import start_step
+from estimator_core.loop.train_call import TrainCall
+from estimator_core.model import WarmStartSettings
+from estimator_core.modes import ModeKeys
+from estimator_core.plugins import Plugins, default_plugins
+from estimator_core.predictor import Predictor
+from estimator_core.specs import check_hooks, check_input_fn, check_listeners, check_steps
+from estimator_core.step import bind_model_fn
+
+_log = logging.getLogger("estimator_core")
+_OVERRIDABLE = frozenset({"model_fn", "latest_checkpoint"})
+
+
+class Estimator:
+    """Trains, evaluates, predicts with and exports the model a `model_fn` describes.
+
+    Args:
+        model_fn: `(features, labels, mode, params, config)`, any of them by name, `features` at least; returns an `EstimatorSpec`. It is traced by
+            JAX: once to discover its variables, then once for every mode and batch shape.
+        model_dir: directory of checkpoints, events, evaluations and exports; default: `config.model_dir`, else a temporary one.
+        config: a `RunConfig`.
+        params: handed to model_fn (copies of it) and to input_fn: a dict, an `HParams`, anything.
+        warm_start_from: a checkpoint, a model_dir or a `WarmStartSettings` to take initial values from.
+        host_transforms: `HostTransform`s applied on the host to every batch before the step.
+        plugins: the plugin registry; default: the installed plugins.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: for arguments that cannot be used; nothing has been written then.
+
+    Example:
+        >>> import estimator_core as ec
+        >>> import jax.numpy as jnp, numpy as np, optax
+        >>> def model_fn(features, labels, mode):
+        ...     y = features["x"] * ec.get_variable("slope", ()) + ec.get_variable("offset", ())
+        ...     if mode == ec.ModeKeys.PREDICT:
+        ...         return ec.EstimatorSpec(mode, predictions={"y": y})
+        ...     return ec.EstimatorSpec(mode, loss=jnp.mean((y - labels) ** 2), train_op=optax.sgd(0.5))
+        >>> x = np.linspace(0, 1, 64, dtype=np.float32)
+        >>> train = ec.inputs.numpy_input_fn({"x": x}, 3 * x + 1, batch_size=16, num_epochs=None, shuffle=True, seed=1)
+        >>> estimator = ec.Estimator(model_fn, config=ec.RunConfig(tf_random_seed=1)).train(train, steps=200)
+        >>> round(float(estimator.get_variable_value("slope")), 2)
+        3.0
+
+    Source: `tf.estimator.Estimator`.
+    """
+
+    def __init__(
+        self,
+        model_fn: Callable[..., Any],
+        model_dir: str | None = None,
+        config: RunConfig | None = None,
+        params: Any = None,
+        warm_start_from: str | WarmStartSettings | None = None,
+        *,
+        host_transforms: Sequence[Any] = (),
+        plugins: Plugins | None = None,
+    ) -> None:
+        self._refuse_overrides()
+        if config is not None and not isinstance(config, RunConfig):
+            raise ArgumentTypeError(f"config must be an instance of `RunConfig`, but provided {config!r}.")
+        config = RunConfig() if config is None else config
+        self._temporary = model_dir is None and config.model_dir is None
+        config = config.replace(model_dir=_agreed_model_dir(model_dir, config.model_dir))
+        self._config = config
+        self._params = copy.deepcopy(params)
+        self._bound = bind_model_fn(model_fn, self._params, config)
+        self._warm_start = _warm_start_settings(warm_start_from)
+        self._plugins = default_plugins() if plugins is None else plugins
+        self._transforms = (*getattr(model_fn, "host_transforms", ()), *host_transforms)
+        self._engine = Engine(model_fn=self._bound, config=config, component=self._plugins.get, component_names=self._plugins.names)
+        self._history = History()
+
+    @property
+    def model_dir(self) -> str:
+        """Directory of checkpoints, events, evaluations and exports."""
+        assert self._config.model_dir is not None
+        return self._config.model_dir
+
+    @property
+    def config(self) -> RunConfig:
+        """The RunConfig, which cannot be changed."""
+        return self._config
+
+    @property
+    def params(self) -> Any:
+        """A copy of params."""
+        return copy.deepcopy(self._params)
+
+    @property
+    def history(self) -> History:
+        """What happened in this object's calls of train and evaluate."""
+        return self._history
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the last `train` call ended."""
+        return self._history.stop_reason
+
+    @property
+    def trace_counts(self) -> dict[str, int]:
+        """How often model_fn was traced: by mode, and "discovery"."""
+        return dict(self._engine.traces)
+
+    @property
+    def variables(self) -> dict[str, np.ndarray]:
+        """Copies of all variables of the newest state, by path."""
+        state = self._inference_state(ModeKeys.PREDICT, None, None)
+        return {name: np.array(value) for name, value in {**state.variables, **state.model_state}.items()}
+
+    @property
+    def model_fn(self) -> Callable[..., Any]:
+        """The model_fn with params bound: `(features, labels, mode, config) -> EstimatorSpec`."""
+
+        def public_model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> Any:
+            return self._bound.spec(features, labels, mode)
+
+        return public_model_fn
+
+    def train(
+        self,
+        input_fn: Callable[..., Any],
+        hooks: Sequence[Any] | None = None,
+        steps: int | None = None,
+        max_steps: int | None = None,
+        saving_listeners: Sequence[Any] | None = None,
+    ) -> Estimator:
+        """Trains, going on from the newest checkpoint of model_dir.
+
+        Args:
+            input_fn: gives batches; takes any of `mode, params, config, input_context`.
+            hooks: `Hook`s of this call.
+            steps: steps to make in this call. At most one of steps and max_steps; neither: until the input ends.
+            max_steps: the global step to stop at; a run that is there already does nothing.
+            saving_listeners: `CheckpointListener`s.
+
+        Returns:
+            self.
+
+        Raises:
+            ArgumentError, ArgumentTypeError: before anything is done.
+            PreemptedError: when SIGTERM or SIGINT stopped it; the state is saved.
+        """
+        return self._train(input_fn, hooks, steps, max_steps, saving_listeners, evaluate=None)
+
+    def evaluate(
+        self, input_fn: Callable[..., Any], steps: int | None = None, hooks: Sequence[Any] | None = None, checkpoint_path: str | None = None, name: str | None = None
+    ) -> dict[str, Any]:
+        """Evaluates the newest state, or a checkpoint.
+
+        Args:
+            input_fn: gives batches.
+            steps: number of batches; None: the whole input.
+            hooks: `Hook`s of this evaluation; they count batches.
+            checkpoint_path: a checkpoint to evaluate instead.
+            name: results go to `eval_dir(name)`.
+
+        Returns:
+            Metrics by name, with "loss" and "global_step".
+
+        Raises:
+            CheckpointNotFoundError: when nothing has been trained (see `RunConfig(allow_untrained=True)`).
+        """
+        check_input_fn(input_fn)
+        check_steps("steps", steps)
+        checked = check_hooks(hooks, "hooks")
+        self._check_name(name)
+        return EvaluateCall(
+            estimator=self,
+            engine=self._engine,
+            eval_dir=Path(self.eval_dir(name)),
+            input_fn=input_fn,
+            steps=steps,
+            hooks=checked,
+            name=name,
+            state=lambda batch: self._inference_state(ModeKeys.EVAL, batch, checkpoint_path),
+            checkpoint_path=checkpoint_path or self.latest_checkpoint(),
+            host_transforms=self._transforms,
+            history=self._history,
+            plugins=self._plugins,
+        ).execute()
+
+    def predict(
+        self,
+        input_fn: Callable[..., Any],
+        predict_keys: Sequence[str] | None = None,
+        hooks: Sequence[Any] | None = None,
+        checkpoint_path: str | None = None,
+        yield_single_examples: bool = True,
+    ) -> Iterator[Any]:
+        """Predicts, lazily: nothing runs before the first `next`.
+
+        It works on a snapshot of the state taken at the first `next`; training in between does not change it.
+
+        Args:
+            input_fn: gives batches; labels are dropped.
+            predict_keys: keys of a dict of predictions to compute; all must exist.
+            hooks: `Hook`s of this call.
+            checkpoint_path: a checkpoint to predict with instead of the newest state.
+            yield_single_examples: one example at a time, or whole batches.
+
+        Returns:
+            A generator of dicts (or arrays); `close()` stops it and its threads.
+        """
+        check_input_fn(input_fn)
+        checked = check_hooks(hooks, "hooks")
+        if predict_keys is not None and (isinstance(predict_keys, str) or not all(isinstance(key, str) for key in predict_keys)):
+            raise ArgumentTypeError(f"predict_keys must be a list of names, given: {predict_keys!r}.")
+        return predict_call(
+            estimator=self,
+            engine=self._engine,
+            input_fn=input_fn,
+            predict_keys=predict_keys,
+            hooks=checked,
+            state=lambda batch: self._inference_state(ModeKeys.PREDICT, batch, checkpoint_path),
+            yield_single_examples=yield_single_examples,
+            host_transforms=self._transforms,
+        )
+
+    def predictor(self, checkpoint_path: str | None = None) -> Predictor:
+        """A function from features to predictions that keeps the model loaded: warm after its first call.
+
+        It works on a snapshot; `predictor.refresh()` takes the newest state.
+        """
+        return Predictor(self._engine, lambda batch: self._inference_state(ModeKeys.PREDICT, batch, checkpoint_path), self._transforms)
+
+    def export_saved_model(
+        self,
+        export_dir_base: str,
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, str] | None = None,
+        checkpoint_path: str | None = None,
+        experimental_mode: str = ModeKeys.PREDICT,
+        *,
+        format: str = "stablehlo",
+    ) -> str:
+        """Writes a time-stamped, self-contained export below `export_dir_base`; returns its path.
+
+        Args:
+            export_dir_base: the directory of all exports.
+            serving_input_receiver_fn: see `ec.export.build_raw_serving_input_receiver_fn`.
+            assets_extra: files to add: name in the export to path.
+            checkpoint_path: a checkpoint to export instead of the newest state.
+            experimental_mode: the mode to export.
+            format: the name of an export format component.
+        """
+        return self.experimental_export_all_saved_models(export_dir_base, {experimental_mode: serving_input_receiver_fn}, assets_extra, checkpoint_path, format=format)
+
+    def experimental_export_all_saved_models(
+        self,
+        export_dir_base: str,
+        input_receiver_fn_map: Mapping[str, Callable[[], Any]],
+        assets_extra: Mapping[str, str] | None = None,
+        checkpoint_path: str | None = None,
+        *,
+        format: str = "stablehlo",
+    ) -> str:
+        """Writes several modes into one export, which share their variables."""
+        return export_all(
+            estimator=self,
+            engine=self._engine,
+            export_dir_base=export_dir_base,
+            receivers=input_receiver_fn_map,
+            assets_extra=assets_extra,
+            state=lambda mode, batch: self._inference_state(mode, batch, checkpoint_path),
+            checkpoint_path=checkpoint_path or self.latest_checkpoint(),
+            format_name=format,
+            host_transforms=self._transforms,
+            plugins=self._plugins,
+        )
+
+    def eval_dir(self, name: str | None = None) -> str:
+        """The directory of an evaluation's results; it need not exist."""
+        return str(Path(self.model_dir) / ("eval" if not name else f"eval_{name}"))
+
+    def latest_checkpoint(self) -> str | None:
+        """The newest checkpoint of model_dir."""
+        return latest_checkpoint(self.model_dir)
+
+    def latest_export(self, name: str | None = None) -> str | None:
+        """The newest export below `<model_dir>/export`, or below that of one exporter."""
+        from estimator_core.export.directories import latest_export
+
+        base = Path(self.model_dir) / "export"
+        return latest_export(base if name is None else base / name)
+
+    def get_variable_names(self) -> list[str]:
+        """Names of all variables of the newest state.
+
+        Raises:
+            CheckpointNotFoundError: when nothing has been trained.
+        """
+        return sorted(self._all_variables())
+
+    def get_variable_value(self, name: str) -> np.ndarray:
+        """The value of one variable of the newest state.
+
+        Raises:
+            ArgumentError: for a name that does not exist.
+        """
+        values = self._all_variables()
+        if name not in values:
+            raise ArgumentError(f"There is no variable {name!r}. Variables: {sorted(values)}.")
+        return values[name]
+
+    def load_into(self, instance: Any, name: str) -> Any:
+        """Writes the trained values of the module that was given as `ec.module(instance, name=name)` back into the instance; returns it."""
+        from estimator_core.model.module import write_back
+
+        return write_back(instance, name, self.variables, component=self._plugins.get)
+
+    def _train(self, input_fn: Any, hooks: Any, steps: Any, max_steps: Any, saving_listeners: Any, *, evaluate: Callable[[Any], None] | None) -> Estimator:
+        check_input_fn(input_fn)
+        checked_hooks = check_hooks(hooks, "hooks")
+        listeners = check_listeners(saving_listeners)
+        if steps is not None and max_steps is not None:
+            raise ArgumentError("Can not provide both steps and max_steps.")
+        check_steps("steps", steps)
+        check_steps("max_steps", max_steps)
+        if self._config.task_type in ("evaluator", "ps"):
+            raise ArgumentError(f"Train has been called wrong configuration: this process is a {self._config.task_type}. Use ec.train_and_evaluate, which does the right thing for every role.")
+        if listeners and not (self._config.save_checkpoints_steps or self._config.save_checkpoints_secs):
+            raise ArgumentError("There should be a CheckpointSaverHook to use saving_listeners. Please set one of the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.")
+        if max_steps is not None and start_step(self._engine, self.model_dir) >= max_steps:
+            _log.info("Skipping training since max_steps has already saved.")
+            self._history.stop_reason = f"max_steps ({max_steps}) was reached before"
+            return self
+        model_dir = Path(self.model_dir)
+        model_dir.mkdir(parents=True, exist_ok=True)
+        TrainCall(
+            estimator=self,
+            engine=self._engine,
+            model_dir=model_dir,
+            input_fn=input_fn,
+            hooks=checked_hooks,
+            listeners=listeners,
+            steps=steps,
+            max_steps=max_steps,
+            evaluate=evaluate,
+            overrides=initial_overrides(self._warm_start),
+            host_transforms=self._transforms,
+            history=self._history,
+            plugins=self._plugins,
+        ).execute()
+        return self
+
+    def _inference_state(self, mode: str, batch: Any, checkpoint_path: str | None) -> Any:
+        return state_for_inference(self._engine, self.model_dir, mode, batch, checkpoint_path, initial_overrides(self._warm_start), warm_start=self._warm_start is not None)
+
+    def _all_variables(self) -> dict[str, np.ndarray]:
+        if self._engine.live.state is not None:
+            return self.variables
+        newest = self.latest_checkpoint()
+        if newest is None:
+            raise CheckpointNotFoundError(f"Could not find trained model in model_dir: {self.model_dir}. Train first.")
+        return dict(load_variables(newest))
+
+    @staticmethod
+    def _check_name(name: Any) -> None:
+        if name is not None and (not isinstance(name, str) or "/" in name):
+            raise ArgumentTypeError(f"`name` must be string without '/', given: {name!r}.")
+
+    def _refuse_overrides(self) -> None:
+        public = {name for name in vars(Estimator) if not name.startswith("_")} - _OVERRIDABLE
+        overridden = sorted(name for name in public if getattr(type(self), name) is not getattr(Estimator, name))
+        if overridden:
+            raise ArgumentError(f"Subclasses of Estimator cannot override members of Estimator. {type(self)} does override {overridden}. Hooks, listeners and exporters change what happens.")
+
+
+def _agreed_model_dir(given: Any, configured: str | None) -> str:
+    if given is not None:
+        given = RunConfig(model_dir=given).model_dir
+        if configured is not None and configured != given:
+            raise ArgumentError(f"`model_dir` are set both in constructor and `RunConfig`, but with different values. In constructor: {given!r}, in `RunConfig`: {configured!r}.")
+        return given
+    if configured is not None:
+        return configured
+    temporary = tempfile.mkdtemp(prefix="estimator-")
+    _log.warning("Using temporary folder as model directory: %s", temporary)
+    return temporary
+
+
+def _warm_start_settings(given: Any) -> WarmStartSettings | None:
+    if given is None or isinstance(given, WarmStartSettings):
+        return given
+    if not isinstance(given, (str, Path)):
+        raise ArgumentTypeError(f"warm_start_from must be a string or a WarmStartSettings, instead got {type(given)}.")
+    return WarmStartSettings(str(given))

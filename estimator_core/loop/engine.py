@@ -1,0 +1,216 @@
+"""What one Estimator has compiled and holds: its programs, its variables' declarations, its live state."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from estimator_core.backends import Backend, Placement, place, select_backend
+from estimator_core.config import RunConfig
+from estimator_core.loop.live import LiveState
+from estimator_core.model.initialize import initialize
+from estimator_core.model.variables import VariableSpec
+from estimator_core.step import BoundModelFn, Discovery, EvalStep, PredictStep, TrainState, TrainStep, discover, initial_clock
+from estimator_core.step.initial_state import initial_opt_state
+from estimator_core.step.state import flatten_opt_state, unflatten_opt_state
+
+_log = logging.getLogger("estimator_core")
+
+#: Replaces initial values by path: `(values, specs, discovery) -> changed values`.
+Overrides = Callable[[Mapping[str, Any], Mapping[str, VariableSpec], Discovery], Mapping[str, Any]]
+
+
+@dataclass(eq=False)
+class Engine:
+    """The compiled side of an Estimator. Everything is made when first needed and lives as long as the Estimator.
+
+    Attributes:
+        model_fn: the bound model_fn.
+        config: the RunConfig.
+        component: looks a plugin component up: `(kind, name) -> object`; `component_names(kind)` lists them.
+        specs: every variable declared so far, in any mode.
+        live: the newest state.
+        training: whether a training call is under way.
+        traces: traces of model_fn by mode, and "discovery".
+    """
+
+    model_fn: BoundModelFn
+    config: RunConfig
+    component: Callable[[str, str], Any]
+    component_names: Callable[[str], Any]
+    specs: dict[str, VariableSpec] = field(default_factory=dict)
+    live: LiveState = field(default_factory=LiveState)
+    traces: Counter[str] = field(default_factory=Counter)
+    training: bool = False
+    _cached: tuple[str, TrainState] | None = None
+    _discoveries: dict[str, Discovery] = field(default_factory=dict)
+    _train_steps: dict[Any, TrainStep] = field(default_factory=dict)
+    _eval_steps: dict[Any, EvalStep] = field(default_factory=dict)
+
+    @cached_property
+    def backend(self) -> Backend:
+        """The backend the config asks for, initialised."""
+        backend = select_backend(self.config.backend, lambda name: self.component("backend", name), self.component_names("backend"))
+        backend.initialize()
+        return backend
+
+    @cached_property
+    def placement(self) -> Placement:
+        """Where arrays live."""
+        return place(self.backend.devices(), self.config.mesh, self.config.partition_rules)
+
+    @cached_property
+    def seed(self) -> int:
+        """The seed of a fresh run."""
+        return secrets.randbits(63) if self.config.tf_random_seed is None else self.config.tf_random_seed
+
+    @cached_property
+    def predict_step(self) -> PredictStep:
+        """The prediction program."""
+        return PredictStep(self.model_fn, lambda: self.specs, traces=self.traces)
+
+    def eval_step(self, fetches: frozenset[str]) -> EvalStep:
+        """The evaluation program for a set of fetched outputs."""
+        if fetches not in self._eval_steps:
+            example_mean = self.config.eval_loss == "example_mean"
+            self._eval_steps[fetches] = EvalStep(self.model_fn, lambda: self.specs, example_mean=example_mean, fetches=fetches, traces=self.traces)
+        return self._eval_steps[fetches]
+
+    def train_step(self, fetches: frozenset[str]) -> TrainStep:
+        """The training program for a set of fetched outputs."""
+        summaries = bool(self.config.save_summary_steps)
+        if fetches not in self._train_steps:
+            self._train_steps[fetches] = TrainStep(
+                self.model_fn,
+                self._discoveries["train"],
+                fetches=fetches,
+                summaries=summaries,
+                accumulate_steps=self.config.accumulate_steps,
+                traces=self.traces,
+                state_shardings=self.state_shardings(self._discoveries["train"]),
+            )
+        return self._train_steps[fetches]
+
+    def discovery(self, mode: str, batch: Any) -> Discovery:
+        """The discovery of a mode, made with the first batch that needs it."""
+        if mode not in self._discoveries:
+            self.traces["discovery"] += 1
+            with self.placement.context():
+                found = discover(self.model_fn, mode, batch.features, batch.labels, known=self.specs, weights=batch.weights)
+            self._discoveries[mode] = found
+            self.specs.update(found.specs)
+        return self._discoveries[mode]
+
+    def state_shardings(self, discovery: Discovery) -> TrainState | None:
+        """The sharding of every leaf of the state, None with one device."""
+        if self.placement.single:
+            return None
+        return TrainState(
+            self.placement.replicated,
+            self.placement.variables(discovery.trainable),  # type: ignore[arg-type]
+            self.placement.variables(discovery.model_state),  # type: ignore[arg-type]
+            self.placement.like_variables(discovery.opt_state, discovery.specs),
+        )
+
+    def fresh_values(self, discovery: Discovery, overrides: Overrides) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Initial variables and model state of a run without a checkpoint."""
+        specs = self.specs
+        values: dict[str, Any] = dict(initialize(specs, self.seed, out_shardings=self.placement.variables(specs)))
+        for name, value in overrides(values, specs, discovery).items():
+            values[name] = self.on_device(value, specs[name])
+        return self._split(values)
+
+    def on_device(self, value: Any, spec: VariableSpec) -> Any:
+        """A copy of a host array on the devices, where its variable belongs."""
+        array = jnp.array(value, dtype=spec.dtype, copy=True)
+        shardings = self.placement.variables({spec.name: spec})
+        return array if shardings is None else jax.device_put(array, shardings[spec.name])
+
+    def start_fresh(self, discovery: Discovery, overrides: Overrides) -> None:
+        """Sets the live state of a run without a checkpoint."""
+        variables, model_state = self.fresh_values(discovery, overrides)
+        self.live = LiveState(state=TrainState(self._clock(initial_clock(self.seed)), variables, model_state, ()), step=0)
+
+    def start_from_checkpoint(self, items: Any, checkpoint_step: int, *, with_slots: bool, discovery: Discovery | None) -> None:
+        """Sets the live state from what a checkpoint holds, already compared with the declared variables."""
+        self.adopt_specs(items)
+        variables = {name: self.on_device(value, self.specs[name]) for name, value in items.variables.items()}
+        model_state = {name: self.on_device(value, self.specs[name]) for name, value in items.model_state.items()}
+        opt_state: Any = ()
+        if with_slots:
+            assert discovery is not None
+            opt_state = self._slots(items.opt_state, discovery)
+        state = TrainState(self._clock(items.clock), variables, model_state, opt_state)
+        self.live = LiveState(state=state, step=int(items.clock[0]), checkpoint_step=checkpoint_step, has_slots=with_slots)
+
+    def inference_state(self, items: Any) -> TrainState:
+        """A state for evaluation and prediction from what a checkpoint holds."""
+        self.adopt_specs(items)
+        place = {name: self.on_device(value, self.specs[name]) for name, value in {**items.variables, **items.model_state}.items()}
+        return TrainState(self._clock(items.clock), {name: place[name] for name in items.variables}, {name: place[name] for name in items.model_state}, ())
+
+    def checkpoint_state(self, path: str, read: Callable[[], Any]) -> TrainState:
+        """The state of a checkpoint, kept until another one is asked for."""
+        if self._cached is None or self._cached[0] != path:
+            self._cached = (path, self.inference_state(read()))
+        return self._cached[1]
+
+    def adopt_specs(self, items: Any) -> None:
+        """Learns the variables a checkpoint holds; those that model_fn declared stay as declared."""
+        for trainable, values in ((True, items.variables), (False, items.model_state)):
+            for name, value in values.items():
+                if name not in self.specs:
+                    self.specs[name] = VariableSpec(name, tuple(value.shape), value.dtype, _never_initialised, trainable)
+
+    def complete(self, discovery: Discovery) -> None:
+        """Gives the live state what training needs and earlier modes did not declare: further variables, and optimizer slots."""
+        state = self.live.ready
+        missing = {name: spec for name, spec in self.specs.items() if name not in state.variables and name not in state.model_state}
+        if missing:
+            values = initialize(missing, self.seed_of(state), out_shardings=self.placement.variables(missing))
+            variables, model_state = self._split({**state.variables, **state.model_state, **values})
+            state = state._replace(variables=variables, model_state=model_state)
+        if not self.live.has_slots:
+            state = state._replace(opt_state=initial_opt_state(discovery, state.variables))
+            shardings = self.state_shardings(discovery)
+            if shardings is not None:
+                state = jax.device_put(state, shardings)
+        self.live.state, self.live.has_slots = state, True
+
+    def forget(self) -> None:
+        """Drops the live state after a failure: its buffers may be gone, and the newest checkpoint is what counts."""
+        self.live = LiveState()
+
+    def seed_of(self, state: TrainState) -> int:
+        """The seed of a state."""
+        from estimator_core.step.state import clock_seed
+
+        return clock_seed(state.clock)
+
+    def _split(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        variables = {name: value for name, value in values.items() if self.specs[name].trainable}
+        model_state = {name: value for name, value in values.items() if not self.specs[name].trainable}
+        return variables, model_state
+
+    def _slots(self, leaves: Mapping[str, Any], discovery: Discovery) -> Any:
+        expected = flatten_opt_state(discovery.opt_state)
+        placed = {name: jnp.array(leaves[name], dtype=leaf.dtype, copy=True) for name, leaf in expected.items()}
+        opt_state = unflatten_opt_state(discovery.opt_state, placed)
+        shardings = self.state_shardings(discovery)
+        return opt_state if shardings is None else jax.device_put(opt_state, shardings.opt_state)
+
+    def _clock(self, clock: Any) -> Any:
+        array = jnp.array(clock, copy=True)
+        return array if self.placement.single else jax.device_put(array, self.placement.replicated)
+
+
+def _never_initialised(key: Any, shape: Any, dtype: Any) -> Any:
+    raise AssertionError("a variable that came out of a checkpoint is not initialised")

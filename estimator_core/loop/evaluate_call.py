@@ -1,0 +1,104 @@
+"""One `Estimator.evaluate` call."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core.inputs import open_input
+from estimator_core.loop.engine import Engine
+from estimator_core.loop.evaluate import evaluate_loop
+from estimator_core.loop.feed import feed
+from estimator_core.loop.history import History
+from estimator_core.loop.hook_runner import HookRunner
+from estimator_core.loop.live import LiveState
+from estimator_core.loop.run import LoopRun
+from estimator_core.modes import ModeKeys
+from estimator_core.summaries import NO_SUMMARIES, append_eval_metrics, open_summary_writer
+
+_log = logging.getLogger("estimator_core")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateCall:
+    """The arguments of an evaluation, checked, and what the Estimator lends it.
+
+    Attributes:
+        state: gives the state to evaluate, once the first batch is known.
+    """
+
+    estimator: Any
+    engine: Engine
+    eval_dir: Path
+    input_fn: Callable[..., Any]
+    steps: int | None
+    hooks: Sequence[Any]
+    name: str | None
+    state: Callable[[Any], Any]
+    checkpoint_path: str | None
+    host_transforms: Sequence[Any]
+    history: History
+    plugins: Any
+
+    def execute(self) -> dict[str, Any]:
+        """Evaluates and writes the results."""
+        engine, config = self.engine, self.engine.config
+        with contextlib.ExitStack() as cleanup:
+            summaries = open_summary_writer(self.eval_dir) if config.is_chief or config.task_type == "evaluator" else NO_SUMMARIES
+            run = LoopRun(
+                mode=ModeKeys.EVAL, estimator=self.estimator, config=config, params=engine.model_fn.params, model_dir=self.eval_dir, summaries=summaries, live=LiveState(), name=self.name, last_step=self.steps
+            )
+            runner = HookRunner([*self.plugins.run_hooks(run), *self.hooks], run)
+            source = open_input(self.input_fn, mode=ModeKeys.EVAL, params=engine.model_fn.params, config=config)
+            batches = feed(source, engine.placement, self.host_transforms, config.prefetch)
+            cleanup.callback(batches.close)
+            error: BaseException | None = None
+            try:
+                runner.begin()
+                metrics = self._evaluate(run, runner, batches)
+            except BaseException as raised:
+                error, run.failed = raised, True
+                raise
+            finally:
+                runner.end(error)
+            self._write(run, metrics)
+        return metrics
+
+    def _evaluate(self, run: LoopRun, runner: HookRunner, batches: Any) -> dict[str, Any]:
+        engine = self.engine
+        first = next(batches, None)
+        with engine.placement.context():
+            state = None if first is None else self.state(first)
+            run.live = LiveState(state=state, step=0 if state is None else int(np.asarray(state.clock)[0]))
+            step = run.live.step
+            eval_step = engine.eval_step(frozenset(run.fetches))
+            metrics = evaluate_loop(run, runner, _with_first(first, batches), eval_step, state, steps=self.steps)
+        return dict(sorted({**metrics, "global_step": step}.items()))
+
+    def _write(self, run: LoopRun, metrics: dict[str, Any]) -> None:
+        step = metrics["global_step"]
+        _log.info("Saving dict for global step %d%s: %s", step, "" if self.name is None else f" ({self.name})", ", ".join(f"{name} = {value}" for name, value in metrics.items()))
+        values = {name: value for name, value in metrics.items() if name != "global_step"}
+        for name, value in values.items():
+            if np.ndim(value) == 0:
+                run.summaries.scalar(name, float(value), step)
+            else:
+                _log.info("Metric %s has shape %s; TensorBoard shows scalars only, see %s.", name, np.shape(value), self.eval_dir / "metrics.jsonl")
+        if self.checkpoint_path is not None:
+            run.summaries.text("checkpoint_path", self.checkpoint_path, step)
+        run.summaries.flush()
+        append_eval_metrics(self.eval_dir, step, values, self.checkpoint_path)
+        self.history.add_evaluation(self.name, metrics)
+        self.plugins.evaluation_finished(run, metrics)
+
+
+def _with_first(first: Any, rest: Any) -> Any:
+    if first is not None:
+        yield first
+        yield from rest

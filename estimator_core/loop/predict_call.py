@@ -1,0 +1,81 @@
+"""One `Estimator.predict` call."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core.inputs import open_input
+from estimator_core.loop.engine import Engine
+from estimator_core.loop.feed import feed
+from estimator_core.loop.hook_runner import HookRunner
+from estimator_core.loop.live import LiveState
+from estimator_core.loop.predict import check_predict_keys, predict_batches, single_examples
+from estimator_core.loop.run import LoopRun
+from estimator_core.modes import ModeKeys
+from estimator_core.summaries import NO_SUMMARIES
+
+
+def predict_call(
+    *,
+    estimator: Any,
+    engine: Engine,
+    input_fn: Callable[..., Any],
+    predict_keys: Sequence[str] | None,
+    hooks: Sequence[Any],
+    state: Callable[[Any], Any],
+    yield_single_examples: bool,
+    host_transforms: Sequence[Any],
+) -> Iterator[Any]:
+    """A generator of predictions; everything happens after the first `next`, and `close()` releases what it opened."""
+    config = engine.config
+    source = open_input(input_fn, mode=ModeKeys.PREDICT, params=engine.model_fn.params, config=config)
+    batches = feed(source, engine.placement, host_transforms, config.prefetch)
+    error: BaseException | None = None
+    run = LoopRun(
+        mode=ModeKeys.PREDICT, estimator=estimator, config=config, params=engine.model_fn.params, model_dir=Path(estimator.model_dir), summaries=NO_SUMMARIES, live=LiveState()
+    )
+    runner = HookRunner(hooks, run)
+    try:
+        runner.begin()
+        first = next(batches, None)
+        if first is not None:
+            with engine.placement.context():
+                snapshot = state(first)
+            yield from _predict(run, runner, engine, snapshot, first, batches, predict_keys, yield_single_examples)
+    except GeneratorExit:
+        raise
+    except BaseException as raised:
+        error, run.failed = raised, True
+        raise
+    finally:
+        batches.close()
+        runner.end(error)
+
+
+def _predict(run: LoopRun, runner: HookRunner, engine: Engine, snapshot: Any, first: Any, rest: Any, predict_keys: Sequence[str] | None, single: bool) -> Iterator[Any]:
+    step = engine.predict_step
+    run.live = LiveState(state=snapshot, step=int(np.asarray(snapshot.clock)[0]))
+    keys: tuple[str, ...] | None = None
+
+    def predict(batch: Any) -> Any:
+        with engine.placement.context():
+            return step(snapshot, batch.features, batch.weights, keys)
+
+    shape = step.shape(snapshot, first.features, first.weights)
+    keys = check_predict_keys(predict_keys, shape)
+    runner.hooks.extend(hook for hook in step.hooks if not any(hook is known for known in runner.hooks))
+    runner.begin()
+    names = list(shape) if isinstance(shape, Mapping) else ["predictions"]
+    run.output_kinds = dict.fromkeys(names, "tensor")
+    run.output_names = frozenset(names)
+    run.seal_fetches()
+    run.step = 0
+    run.batch, run.batch_size = first, first.size
+    runner.after_create()
+    batches = predict_batches(run, runner, itertools.chain([first], rest), predict, lambda: step.prediction_transforms)
+    yield from single_examples(batches) if single else batches

@@ -1,0 +1,104 @@
+"""Where a training call starts: from the state in memory, from a checkpoint, or fresh."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from estimator_core.checkpoint import CheckpointItems, all_checkpoints, checkpoint_step, latest_checkpoint, read_checkpoint, read_manifest
+from estimator_core.checkpoint.restore import check_fits
+from estimator_core.errors import CheckpointCorruptError
+from estimator_core.inputs import InputPosition
+from estimator_core.loop.engine import Engine, Overrides
+from estimator_core.step import Discovery
+from estimator_core.step.state import flatten_opt_state
+
+_log = logging.getLogger("estimator_core")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """The point a training call starts from.
+
+    Attributes:
+        step: the global step.
+        checkpoint: its path; None for a start from memory without checkpoints, or a fresh one.
+        items: what the checkpoint holds; None when the state is in memory already, or fresh.
+        position: of the input.
+        hook_states: by hook name.
+        unfinished: whether this goes on with an interrupted call.
+    """
+
+    step: int = 0
+    checkpoint: str | None = None
+    items: Any = None
+    position: InputPosition | None = None
+    hook_states: Mapping[str, Mapping[str, Any]]
+    unfinished: bool = False
+
+
+def start_step(engine: Engine, model_dir: str) -> int:
+    """The global step a training call would start from."""
+    newest = latest_checkpoint(model_dir)
+    if newest is not None and checkpoint_step(newest) != engine.live.checkpoint_step:
+        return checkpoint_step(newest)
+    return engine.live.step if engine.live.state is not None else 0
+
+
+def find_start(engine: Engine, model_dir: str) -> Start:
+    """Decides where to start; a checkpoint that is newer than the state in memory wins."""
+    live = engine.live
+    newest = latest_checkpoint(model_dir)
+    if live.state is not None and (newest is None or checkpoint_step(newest) == live.checkpoint_step):
+        return Start(step=live.step, checkpoint=newest, position=live.position, hook_states=live.hook_states)
+    if newest is None:
+        return Start(hook_states={})
+    path, items = read_newest_intact(model_dir)
+    saver: Mapping[str, Any] = items.hooks.get("CheckpointSaverHook", {})
+    return Start(
+        step=int(items.clock[0]),
+        checkpoint=path,
+        items=items,
+        position=None if items.input is None else InputPosition.from_json(items.input),
+        hook_states=items.hooks,
+        unfinished=not saver.get("finished", False),
+    )
+
+
+def read_newest_intact(model_dir: str) -> tuple[str, CheckpointItems]:
+    """The newest checkpoint whose contents pass their checksums; damaged ones are reported loudly.
+
+    Raises:
+        CheckpointCorruptError: when none is intact.
+    """
+    damaged: list[str] = []
+    for path in reversed(all_checkpoints(model_dir)):
+        try:
+            items = read_checkpoint(path)
+        except CheckpointCorruptError as error:
+            damaged.append(path)
+            _log.error("DAMAGED CHECKPOINT: %s The checkpoint before it is tried.", error)
+            continue
+        if damaged:
+            _log.error("Going on from %s, because newer checkpoints are damaged: %s.", path, ", ".join(damaged))
+        return path, items
+    raise CheckpointCorruptError(f"All checkpoints of {model_dir} are damaged: {', '.join(damaged)}. Restore one from a copy, or delete them to start from scratch.")
+
+
+def begin_from(engine: Engine, start: Start, discovery: Discovery, overrides: Overrides, *, allow_cast: bool) -> None:
+    """Brings the live state to the start, with everything training needs.
+
+    Raises:
+        CheckpointMismatchError: the checkpoint does not fit the model; says in what.
+    """
+    if start.items is not None:
+        assert start.checkpoint is not None
+        abstract = {"variables": discovery.trainable, "model_state": discovery.model_state, "opt_state": flatten_opt_state(discovery.opt_state)}
+        check_fits(Path(start.checkpoint), read_manifest(Path(start.checkpoint)), abstract, allow_cast=allow_cast, allow_missing=False, allow_extra=False)
+        engine.start_from_checkpoint(start.items, start.step, with_slots=True, discovery=discovery)
+    elif engine.live.state is None:
+        engine.start_fresh(discovery, overrides)
+    engine.complete(discovery)

@@ -1,0 +1,238 @@
+"""One `Estimator.train` call, from its first check to its last file."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from estimator_core.checkpoint import CheckpointItems, CheckpointStore, ModelDirLock, Preemption
+from estimator_core.errors import HookError, PreemptedError
+from estimator_core.inputs import open_input
+from estimator_core.loop import debug
+from estimator_core.loop.builtin_hooks.checkpoint_saver import CheckpointSaverHook
+from estimator_core.loop.builtin_hooks.history_recorder import HistoryRecorderHook
+from estimator_core.loop.builtin_hooks.logging_tensor import LoggingTensorHook
+from estimator_core.loop.builtin_hooks.nan_tensor import NanTensorHook
+from estimator_core.loop.builtin_hooks.step_counter import StepCounterHook
+from estimator_core.loop.builtin_hooks.summary_saver import SummarySaverHook
+from estimator_core.loop.dispatch import Dispatcher
+from estimator_core.loop.engine import Engine, Overrides
+from estimator_core.loop.feed import feed
+from estimator_core.loop.history import History
+from estimator_core.loop.hook_runner import HookRunner
+from estimator_core.loop.outputs import unknown_name
+from estimator_core.loop.run import LoopRun
+from estimator_core.loop.run_record import write_run_record
+from estimator_core.loop.start import Start, begin_from, find_start
+from estimator_core.loop.steps_per_dispatch import choose
+from estimator_core.loop.train import INTERRUPTED, train_loop
+from estimator_core.modes import ModeKeys
+from estimator_core.step import Discovery
+from estimator_core.step.state import flatten_opt_state
+from estimator_core.step.train_step import GRADIENT_NORM
+from estimator_core.summaries import NO_SUMMARIES, open_summary_writer
+
+_log = logging.getLogger("estimator_core")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainCall:
+    """The arguments of a training call, checked, and what the Estimator lends it.
+
+    Attributes:
+        estimator: handed to hooks as `run.estimator`.
+        engine: programs and state.
+        model_dir: exists when `execute` is called.
+        last_step: the global step to stop at; None: when the input ends.
+        evaluate: called with the run before each save, on the live state (train_and_evaluate).
+        overrides: initial values from warm start, init_from_checkpoint and scaffold.
+        host_transforms: applied to every batch.
+        plugins: the plugin registry.
+    """
+
+    estimator: Any
+    engine: Engine
+    model_dir: Path
+    input_fn: Callable[..., Any]
+    hooks: Sequence[Any]
+    listeners: Sequence[Any]
+    steps: int | None
+    max_steps: int | None
+    evaluate: Callable[[Any], None] | None
+    overrides: Overrides
+    host_transforms: Sequence[Any]
+    history: History
+    plugins: Any
+
+    def execute(self) -> str:
+        """Trains; returns why it ended.
+
+        Raises:
+            PreemptedError: when the platform asked for a stop; the state is saved.
+        """
+        config = self.engine.config
+        with ModelDirLock(self.model_dir), Preemption(grace_secs=config.grace_secs) as preemption, contextlib.ExitStack() as cleanup:
+            start = find_start(self.engine, str(self.model_dir))
+            store = cleanup.enter_context(CheckpointStore(self.model_dir, keep_max=config.keep_checkpoint_max, keep_every_n_hours=config.keep_checkpoint_every_n_hours))
+            return _Execution(self, start, store, preemption, cleanup).run_to_end()
+
+
+class _Execution:
+    """The moving parts of one call."""
+
+    def __init__(self, call: TrainCall, start: Start, store: CheckpointStore, preemption: Preemption, cleanup: contextlib.ExitStack) -> None:
+        self._call, self._start, self._store, self._preemption, self._cleanup = call, start, store, preemption, cleanup
+        self._engine = engine = call.engine
+        config = engine.config
+        summaries = open_summary_writer(call.model_dir, resume_step=start.step) if config.is_chief else NO_SUMMARIES
+        if config.is_chief:
+            cleanup.callback(summaries.close)
+        last_step = call.max_steps if call.max_steps is not None else None if call.steps is None else start.step + call.steps
+        self._run = LoopRun(
+            mode=ModeKeys.TRAIN, estimator=call.estimator, config=config, params=engine.model_fn.params, model_dir=call.model_dir, summaries=summaries, live=engine.live, last_step=last_step
+        )
+        self._run.step = self._run.first_step = start.step
+        self._run.resumed = start.unfinished
+        self._plugin_hooks = call.plugins.run_hooks(self._run)
+        self._saver, self._user_hooks = self._checkpoint_saver()
+        self._runner = HookRunner(self._ordered((), ()), self._run)
+
+    def run_to_end(self) -> str:
+        """Begin, loop, end; `end` whatever happens."""
+        call, run = self._call, self._run
+        error: BaseException | None = None
+        call.plugins.run_start(run)
+        self._engine.training = True
+        try:
+            reason = self._train()
+            run.interrupted = reason == INTERRUPTED
+            if not run.interrupted:
+                run.request_stop(reason)
+        except BaseException as raised:
+            error, run.failed = raised, True
+            raise
+        finally:
+            try:
+                self._runner.end(error)
+                self._keep()
+            finally:
+                self._engine.training = False
+                if error is not None:
+                    self._engine.forget()
+                call.plugins.run_end(run, error)
+        call.history.stop_reason = reason
+        if run.interrupted:
+            saved = f"saved at step {run.step}; start it again to go on" if self._saver is not None else "not saved, because checkpoints are switched off"
+            raise PreemptedError(f"Training was interrupted ({self._preemption.reason}) and its state {saved}.", step=run.step)
+        return reason
+
+    def _train(self) -> str:
+        call, engine, run, runner, start = self._call, self._engine, self._run, self._runner, self._start
+        source = open_input(call.input_fn, mode=ModeKeys.TRAIN, params=engine.model_fn.params, config=engine.config, position=start.position)
+        runner.begin()
+        batches = feed(source, engine.placement, call.host_transforms, engine.config.prefetch)
+        self._cleanup.callback(batches.close)
+        first = next(batches, None)
+        if source.restored is not None:
+            _log.info("%s", source.restored)
+        if first is None:
+            _log.warning("Training with estimator made no steps. Perhaps input is empty or misspecified.")
+            return "the input is empty"
+        discovery = engine.discovery(ModeKeys.TRAIN, first)
+        with engine.placement.context():
+            begin_from(engine, start, discovery, call.overrides, allow_cast=engine.config.allow_cast)
+            run.live = engine.live
+            self._create_hooks(discovery, first)
+            k = choose(engine.config.steps_per_dispatch, runner.keeps_dispatch_small)
+            dispatcher = Dispatcher(batches, k, engine.placement.stacked)
+            dispatcher.push_back(first)
+            step = engine.train_step(self._fetches(discovery))
+            run.texts = step.texts
+            program = debug.program(step) if engine.config.debug else lambda count: step.step if count == 1 else step.scan(count)
+            return train_loop(run, runner, dispatcher, program, engine.live, self._preemption)
+
+    def _create_hooks(self, discovery: Discovery, first: Any) -> None:
+        """Hooks of the spec begin; all are restored and created."""
+        run, runner = self._run, self._runner
+        runner.hooks = self._ordered(discovery.training_chief_hooks, discovery.training_hooks)
+        runner.begin()
+        predictions = discovery.predictions if isinstance(discovery.predictions, Mapping) else {"predictions": discovery.predictions}
+        run.output_kinds = {**{name: "tensor" for name, value in predictions.items() if value is not None}, **discovery.outputs}
+        run.output_names = frozenset([*run.output_kinds, GRADIENT_NORM, "first_bad_step"])
+        run.batch, run.batch_size = first, first.size
+        if self._saver is not None:
+            self._saver.bind(self._save, existing=None if self._start.checkpoint is None else self._start.step, evaluate=self._call.evaluate)
+        runner.restore(self._start.hook_states)
+        write_run_record(
+            self._call.model_dir,
+            config=run.config,
+            params=run.params,
+            call={"first_step": run.first_step, "last_step": run.last_step},
+            plugins=self._call.plugins.versions(),
+        )
+        runner.after_create()
+
+    def _fetches(self, discovery: Discovery) -> frozenset[str]:
+        """The declared outputs that cost something: all others are returned anyway."""
+        wanted = self._run.seal_fetches()
+        unknown = [name for name in wanted if name not in self._run.output_names]
+        if unknown:
+            raise HookError(unknown_name(unknown[0], self._run.output_names))
+        return frozenset(name for name in wanted if name == GRADIENT_NORM or self._run.output_kinds.get(name) == "tensor")
+
+    def _checkpoint_saver(self) -> tuple[CheckpointSaverHook | None, list[Any]]:
+        """The saver of the call: the user's first one, else one as configured; and the other user hooks."""
+        config, hooks = self._engine.config, list(self._call.hooks)
+        saver = next((hook for hook in hooks if isinstance(hook, CheckpointSaverHook)), None)
+        if saver is None and (config.save_checkpoints_steps or config.save_checkpoints_secs):
+            saver = CheckpointSaverHook(save_steps=config.save_checkpoints_steps, save_secs=config.save_checkpoints_secs)
+        if saver is not None:
+            saver.add_listeners(self._call.listeners)
+        return saver, [hook for hook in hooks if not isinstance(hook, CheckpointSaverHook)]
+
+    def _ordered(self, chief_hooks: Sequence[Any], spec_hooks: Sequence[Any]) -> list[Any]:
+        """All hooks in the order of tf.estimator."""
+        if not hasattr(self, "_core_hooks"):
+            config = self._engine.config
+            every = config.log_step_count_steps
+            self._counter: list[Any] = [StepCounterHook(every_n_steps=every)] if every else []
+            self._summary: list[Any] = [SummarySaverHook(save_steps=config.save_summary_steps)] if config.save_summary_steps else []
+            self._log: list[Any] = [LoggingTensorHook({"loss": "loss", "step": "step"}, every_n_iter=every), HistoryRecorderHook(self._call.history, every)] if every else []
+            self._core_hooks = True
+        saver = [] if self._saver is None else [self._saver]
+        return [*saver, *chief_hooks, *self._counter, *self._summary, *self._plugin_hooks, *self._user_hooks, self._nan(), *self._log, *spec_hooks]
+
+    def _nan(self) -> Any:
+        if not hasattr(self, "_nan_hook"):
+            self._nan_hook = NanTensorHook()
+        return self._nan_hook
+
+    def _save(self, step: int) -> Any:
+        """Hands a checkpoint to the store: the state after `step`, where the input stands, and the states of all hooks."""
+        engine, run = self._engine, self._run
+        live = engine.live
+        state = live.ready
+        position = live.position if run.step > run.first_step else self._start.position
+        items = CheckpointItems(
+            clock=state.clock,
+            variables=state.variables,
+            model_state=state.model_state,
+            opt_state=flatten_opt_state(state.opt_state),
+            input=None if position is None else position.to_json(),
+            hooks=self._runner.states(),
+            manifest={"plugins": self._call.plugins.versions(), "components": self._call.plugins.used()},
+        )
+        saved = self._store.save(step, items)
+        live.checkpoint_step = step
+        self._call.plugins.checkpoint_saved(run, step, str(self._call.model_dir / "checkpoints" / str(step)))
+        return saved
+
+    def _keep(self) -> None:
+        """What a further call in this process goes on from."""
+        if not self._run.failed:
+            self._engine.live.hook_states = self._runner.states()
+            self._store.wait()
