@@ -8,6 +8,9 @@ from typing import Any
 
 from estimator_core.errors import ArgumentTypeError, InputError
 
+#: A function that returns an input. It may take any of `ARGUMENTS`, by name.
+InputFn = Callable[..., Any]
+
 ARGUMENTS = ("mode", "params", "config", "input_context")
 
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -29,7 +32,7 @@ def check_input_fn(input_fn: object) -> None:
     _accepted(input_fn)
 
 
-def call_input_fn(input_fn: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+def call_input_fn(input_fn: InputFn, arguments: Mapping[str, Any]) -> Any:
     """`input_fn(...)` with those of `arguments` that it names; what it raises passes through.
 
     Example:
@@ -39,7 +42,7 @@ def call_input_fn(input_fn: Callable[..., Any], arguments: Mapping[str, Any]) ->
     return input_fn(**{name: arguments[name] for name in _accepted(input_fn) if name in arguments})
 
 
-def _accepted(input_fn: Callable[..., Any]) -> list[str]:
+def _accepted(input_fn: InputFn) -> list[str]:
     try:
         parameters = inspect.signature(input_fn).parameters.values()
     except (TypeError, ValueError):  # a callable written in C without a signature: nothing can be passed by name

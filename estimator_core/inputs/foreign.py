@@ -6,7 +6,8 @@ import contextlib
 import inspect
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sized
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from estimator_core.errors import InputError
 from estimator_core.inputs.calling import call_input_fn
 from estimator_core.inputs.options import InputOptions
 from estimator_core.inputs.position import fingerprint_of
+from estimator_core.inputs.wrapped import Wrapped
 
 #: Iterators that a walk has drawn from: given again, they continue where they stand.
 _DRAWN: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -50,7 +52,9 @@ def resolve(result: Any, arguments: Mapping[str, Any]) -> Any:
         InputError: arrays, None, text or numbers.
     """
     for _ in range(4):
-        if isinstance(result, (str, bytes)) or result is None or isinstance(result, (bool, int, float)):
+        if isinstance(result, Wrapped):
+            return replace(result, source=resolve(result.source, arguments))
+        if result is None or isinstance(result, (str, bytes, bool, int, float)):
             raise InputError(f"input_fn returned {result!r}. {_ARRAYS_HELP}")
         if _is_iterable(result):
             _refuse_arrays(result)
@@ -63,25 +67,38 @@ def resolve(result: Any, arguments: Mapping[str, Any]) -> Any:
 
 def walk(source: Any) -> Walk:
     """Starts a walk over what `resolve` let through. Workers of a loader start here: called at the first draw."""
-    declared = getattr(source, "input_options", None)
-    options = declared if isinstance(declared, InputOptions) else None
+    if isinstance(source, Wrapped):
+        inner = walk(source.source)
+        elements = inner.elements if source.convert is None else map(source.convert, inner.elements)
+        return inner._replace(elements=elements, options=_merged(inner.options, source.options))
+    elements: Any
+    options = getattr(source, "input_options", None)
     if hasattr(source, "as_numpy_iterator"):  # tf.data: an element's memory belongs to a tensor that nobody writes into
-        elements, options = source.as_numpy_iterator(), options or InputOptions(fresh_arrays=True)
+        elements, known = source.as_numpy_iterator(), InputOptions(fresh_arrays=True)
     else:
-        elements = iter(source)
+        elements, known = iter(source), InputOptions()
     get_state: Any = getattr(elements, "get_state", None)
     set_state: Any = getattr(elements, "set_state", None)
     positioned = callable(get_state) and callable(set_state)
-    if options is None:
-        # grain reads ahead in threads and processes, so it cannot refill what it has handed out
-        options = InputOptions(fresh_arrays=positioned)
+    if positioned:  # grain reads ahead in threads and processes, so it cannot refill what it has handed out
+        known = InputOptions(fresh_arrays=True)
     return Walk(
         elements=elements,
         fingerprint=lambda: _fingerprint(source, elements),
         get_state=get_state if positioned else None,
-        set_state=set_state if positioned else None,
+        set_state=cast(Callable[[Any], None], set_state) if positioned else None,
         at_start=_at_start(source, elements),
-        options=options,
+        options=options if isinstance(options, InputOptions) else known,
+    )
+
+
+def _merged(known: InputOptions, declared: InputOptions | None) -> InputOptions:
+    if declared is None:
+        return known
+    return replace(
+        declared,
+        fresh_arrays=declared.fresh_arrays or known.fresh_arrays,
+        batch_size=declared.batch_size or known.batch_size,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from estimator_core.inputs.batch import Batch
-from estimator_core.inputs.calling import call_input_fn, check_input_fn
+from estimator_core.inputs.calling import InputFn, call_input_fn, check_input_fn
 from estimator_core.inputs.context import InputContext
 from estimator_core.inputs.foreign import Walk, resolve, walk
 from estimator_core.inputs.normalise import Normaliser, Parts
@@ -18,7 +18,7 @@ from estimator_core.modes import ModeKeys
 
 
 def open_input(
-    input_fn: Callable[..., Any],
+    input_fn: InputFn,
     *,
     mode: str,
     params: Any = None,
