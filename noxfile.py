@@ -19,7 +19,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import nox
+from uv import find_uv_bin
 
+UV = find_uv_bin()  # the one that nox[uv] brings, wherever nox was started from
 ROOT = Path(__file__).parent
 REPORTS = ROOT / ".nox" / "reports"
 REPORTS.mkdir(parents=True, exist_ok=True)
@@ -55,7 +57,7 @@ ISOLATED = {"PYTHONSAFEPATH": "1", "PYTHONPATH": None, "JAX_PLATFORMS": "cpu", "
 def newer_python() -> str:
     """The newest supported Python of this machine, or the one whose absence the summary shall name."""
     for version in ("3.13", "3.12"):
-        found = subprocess.run(["uv", "python", "find", "--no-python-downloads", version], capture_output=True)
+        found = subprocess.run([UV, "python", "find", "--no-python-downloads", version], capture_output=True)
         if found.returncode == 0:
             return version
     return "3.13"
@@ -69,7 +71,7 @@ def wheelhouse() -> Path:
     """A folder with one freshly built wheel of every package of the workspace."""
     folder = ROOT / ".nox" / "wheelhouse"
     shutil.rmtree(folder, ignore_errors=True)
-    command = ["uv", "build", "--all-packages", "--wheel", "--quiet", "--no-create-gitignore", "-o", str(folder)]
+    command = [UV, "build", "--all-packages", "--wheel", "--quiet", "--no-create-gitignore", "-o", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True)
     return folder
 
@@ -184,7 +186,7 @@ def wheels(session: nox.Session) -> None:
 
 # ---- Sources --------------------------------------------------------------------------------------------------------
 
-UV_RUN = ("uv", "run", "--quiet")
+UV_RUN = (UV, "run", "--quiet")
 
 
 @nox.session(venv_backend="none")
