@@ -135,5 +135,5 @@ class LoggingTensorHook(Hook):
         if self._formatter is not None:
             _log.info("%s", self._formatter(shown))
             return
-        line = ", ".join(f"{label} = {value}" for label, value in shown.items())
+        line = ", ".join(f"{label} = {value!s}" for label, value in shown.items())
         _log.info("%s", line if elapsed is None else f"{line} ({elapsed:.3f} sec)")

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from estimator_core.hooks import Hook, Run, StepOutputs, SummaryWriter
+from estimator_core.loop.builtin_hooks.hook_writer import HookWriter
 from estimator_core.loop.builtin_hooks.timer import SecondOrStepTimer
-from estimator_core.summaries import NO_SUMMARIES, open_summary_writer
 
 _log = logging.getLogger("estimator_core")
 TAG = "global_step/sec"
@@ -18,6 +18,8 @@ TAG = "global_step/sec"
 
 class StepCounterHook(Hook):
     """Writes `global_step/sec`: completed steps over the time they took, since the point before.
+
+    The first step of a call, which compiles, is not counted.
 
     Args:
         every_n_steps: steps between two points.
@@ -43,18 +45,18 @@ class StepCounterHook(Hook):
         summary_writer: SummaryWriter | None = None,
     ) -> None:
         self._timer = SecondOrStepTimer(every_steps=every_n_steps, every_secs=every_n_secs)
-        self._output_dir = output_dir
-        self._writer = summary_writer
+        self._writer = HookWriter(output_dir, summary_writer)
+        self._run: Run | None = None
         self._base: tuple[int, float] | None = None
+        self._carried = (0, 0.0)
 
     def after_create(self, run: Run) -> None:
         """Opens the writer."""
+        self._run, self._base = run, None
         if not run.resumed:
             self._timer.reset()
-        self._base = None
-        if self._writer is None:
-            directory = self._output_dir
-            self._writer = run.summaries if directory is None else open_summary_writer(directory, resume_step=run.step)
+            self._carried = (0, 0.0)
+        self._writer.open(run)
 
     def next_step(self, step: int) -> int | None:
         """The first step, from which the rate is measured, then the timer's."""
@@ -71,21 +73,33 @@ class StepCounterHook(Hook):
             return
         if "loss" in run.output_names:
             _ = out["loss"]  # waits until the step is done: a dispatch returns before it
-        now = time.monotonic()
         if due:
+            steps, secs = self._measured(step)
             self._timer.update_last_triggered_step(step)
-        if self._base is not None and step > self._base[0]:
-            rate = (step - self._base[0]) / (now - self._base[1])
-            _log.info("%s: %.6g", TAG, rate)
-            (self._writer or NO_SUMMARIES).scalar(TAG, rate, step)
-        self._base = (step, now)
+            if steps and secs > 0:
+                _log.info("%s: %.6g", TAG, steps / secs)
+                self._writer.scalar(TAG, steps / secs, step)
+            self._carried = (0, 0.0)
+        self._base = (step, time.monotonic())
+
+    def end(self, run: Run) -> None:
+        """Closes its own event file."""
+        self._writer.close()
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence; the event file is complete up to here."""
-        if self._output_dir is not None and self._writer is not None:
-            self._writer.flush()
-        return self._timer.state()
+        """The cadence, and what was measured since the last point; the event file is complete up to here."""
+        self._writer.flush()
+        steps, secs = self._measured(0 if self._run is None else self._run.step)
+        return {"timer": dict(self._timer.state()), "steps": steps, "secs": secs}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continues the cadence."""
-        self._timer.restore(state)
+        self._timer.restore(state["timer"])
+        self._carried = (int(state["steps"]), float(state["secs"]))
+
+    def _measured(self, step: int) -> tuple[int, float]:
+        """Steps and seconds since the last point; those of an interrupted call count, the time between does not."""
+        steps, secs = self._carried
+        if self._base is None:
+            return steps, secs
+        return steps + step - self._base[0], secs + time.monotonic() - self._base[1]

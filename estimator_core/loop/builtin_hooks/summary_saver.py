@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from estimator_core.hooks import Hook, Run, StepOutputs, SummaryWriter
+from estimator_core.loop.builtin_hooks.hook_writer import HookWriter
 from estimator_core.loop.builtin_hooks.output_names import PresentNames
 from estimator_core.loop.builtin_hooks.timer import SecondOrStepTimer
-from estimator_core.summaries import NO_SUMMARIES, open_summary_writer
 
 _WRITTEN = ("scalar", "metric", "histogram", "image")
 
@@ -43,8 +43,7 @@ class SummarySaverHook(Hook):
         summary_writer: SummaryWriter | None = None,
     ) -> None:
         self._timer = SecondOrStepTimer(every_steps=save_steps, every_secs=save_secs)
-        self._output_dir = output_dir
-        self._writer = summary_writer
+        self._writer = HookWriter(output_dir, summary_writer)
         self._kinds: dict[str, str] = {}
         self._texts: dict[str, str] = {}
         self._present = PresentNames("SummarySaverHook")
@@ -55,9 +54,7 @@ class SummarySaverHook(Hook):
             self._timer.reset()
             self._texts = {}
         self._kinds = {name: kind for name, kind in run.output_kinds.items() if kind in _WRITTEN}
-        if self._writer is None:
-            directory = self._output_dir
-            self._writer = run.summaries if directory is None else open_summary_writer(directory, resume_step=run.step)
+        self._writer.open(run)
 
     def next_step(self, step: int) -> int | None:
         """The timer's."""
@@ -72,18 +69,20 @@ class SummarySaverHook(Hook):
         if not self._timer.should_trigger_for_step(step):
             return
         self._timer.update_last_triggered_step(step)
-        writer = self._writer or NO_SUMMARIES
         for name in self._present.of(self._kinds, out, step):
-            _write(writer, self._kinds[name], name, out[name], step)
+            _write(self._writer, self._kinds[name], name, out[name], step)
         for name, text in run.texts.items():
             if self._texts.get(name) != text:  # a text does not depend on the batch: once is enough
-                writer.text(name, text, step)
+                self._writer.text(name, text, step)
                 self._texts[name] = text
+
+    def end(self, run: Run) -> None:
+        """Closes its own event file."""
+        self._writer.close()
 
     def state(self) -> Mapping[str, Any]:
         """The cadence; the event file is complete up to here."""
-        if self._output_dir is not None and self._writer is not None:
-            self._writer.flush()
+        self._writer.flush()
         return {"timer": dict(self._timer.state()), "texts": dict(self._texts)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
