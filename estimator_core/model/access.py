@@ -1,4 +1,4 @@
-"""What a model_fn calls for its own variables: `ec.get_variable`, `ec.set_variable`, `ec.variable_scope`, `ec.next_rng_key`."""
+"""What a model_fn calls for variables of its own: `ec.get_variable`, `ec.set_variable` and what belongs to them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def get_variable(
     Args:
         name: its name in the variable scope under way; parts are joined by `/`.
         shape: its shape; may be left out where `initializer` is an array.
-        initializer: a function of `(key, shape, dtype)` as those of `jax.nn.initializers`, or a numpy array. Default: Glorot's uniform one
+        initializer: a function of `(key, shape, dtype)` as those of `jax.nn.initializers`, or a numpy array. Default:
+            Glorot's uniform one
             for floating point variables of two or more axes, zeros for all others.
         dtype: its dtype. Default: float32, or that of the array given as initializer.
         trainable: False for model state, which `set_variable` writes.
@@ -32,7 +33,8 @@ def get_variable(
 
     Raises:
         ModelFnError: called outside model_fn.
-        VariableError: the declaration cannot be used, differs from an earlier one of the path, or EVAL or PREDICT asks for a variable that
+        VariableError: the declaration cannot be used, differs from an earlier one of the path, or EVAL or PREDICT asks
+        for a variable that
             the trained state lacks.
 
     Example:
@@ -58,7 +60,8 @@ def set_variable(name: str, value: Any) -> None:
 
     Raises:
         ModelFnError: called outside model_fn.
-        VariableError: no such variable, it is trainable, the shape or dtype differs, or the call is inside scan, cond, vmap or grad.
+        VariableError: no such variable, it is trainable, the shape or dtype differs, or the call is inside scan, cond,
+        vmap or grad.
 
     Example:
         >>> def model_fn(features, labels, mode):
@@ -88,7 +91,8 @@ def variable_scope(name: str) -> AbstractContextManager[None]:
 def next_rng_key(name: str = "rng") -> jax.Array:
     """Gives a random key of this step: another one at each call, the same ones when a run is resumed.
 
-    The key depends on the seed, the step, the variable scope, `name`, and how many keys of that name were asked for before.
+    The key depends on the seed, the step, the variable scope, `name`, and how many keys of that name were asked for
+    before.
 
     Args:
         name: separates keys of one scope, so that adding one leaves the others as they were.

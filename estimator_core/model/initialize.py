@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from estimator_core.errors import VariableError
+from estimator_core.model.module_values import ModuleInitializer
 from estimator_core.model.rng import seed_words, variable_key
 from estimator_core.model.variables import VariableSpec
 
@@ -19,7 +21,8 @@ def initialize(
 ) -> dict[str, jax.Array]:
     """Computes the first values of variables.
 
-    A value depends on the seed and its variable's path and declaration, not on which other variables there are or in which order.
+    A value depends on the seed and its variable's path and declaration, not on which other variables there are or in
+    which order.
 
     Args:
         specs: the variables, by path.
@@ -30,7 +33,8 @@ def initialize(
         The values by path, in the order of `specs`.
 
     Raises:
-        VariableError: an initialiser uses a value of the trace it was declared in, or gives another shape or dtype than declared.
+        VariableError: an initialiser uses a value of the trace it was declared in, or gives another shape or dtype
+        than declared.
 
     Example:
         >>> from estimator_core.model.variables import make_spec
@@ -38,45 +42,72 @@ def initialize(
         >>> initialize(specs, seed=1)["scale"].tolist()
         [1.0, 1.0]
     """
-    computed = {path: spec for path, spec in specs.items() if callable(spec.initializer)}
-    placement = {path: out_shardings[path] for path in computed} if out_shardings is not None else None
-    compute = jax.jit(
-        lambda words: {path: _first_value(spec, words) for path, spec in computed.items()}, out_shardings=placement
-    )
     words = np.array(seed_words(seed), np.uint32)
+    computed = {path: spec for path, spec in specs.items() if callable(spec.initializer) and not _is_on_host(spec)}
+    compute = jax.jit(
+        functools.partial(_first_values, computed),
+        out_shardings={path: out_shardings[path] for path in computed} if out_shardings is not None else None,
+    )
     try:
         values = compute(words) if computed else {}
     except jax.errors.UnexpectedTracerError as error:
         raise _leak(computed, words) from error
-    return {path: values[path] if path in values else _placed(spec, out_shardings) for path, spec in specs.items()}
+    on_host = _first_values({path: spec for path, spec in specs.items() if _is_on_host(spec)}, words)
+    return {
+        path: values[path] if path in values else _placed(path, on_host.get(path, spec.initializer), out_shardings)
+        for path, spec in specs.items()
+    }
 
 
-def _first_value(spec: VariableSpec, words: Any) -> jax.Array:
-    initializer = spec.initializer
-    assert callable(initializer)
-    value = jnp.asarray(initializer(variable_key(words, spec.name), spec.shape, spec.dtype))
-    if value.shape != spec.shape or value.dtype != spec.dtype:
+def _is_on_host(spec: VariableSpec) -> bool:
+    return isinstance(spec.initializer, ModuleInitializer) and spec.initializer.module.on_host
+
+
+def _first_values(specs: Mapping[str, VariableSpec], words: Any) -> dict[str, Any]:
+    modules: dict[str, Mapping[str, Any]] = {}
+    values: dict[str, Any] = {}
+    for path, spec in specs.items():
+        initializer = spec.initializer
+        assert callable(initializer)
+        if isinstance(initializer, ModuleInitializer):
+            module = initializer.module
+            if module.path not in modules or initializer.name not in modules[module.path]:
+                modules[module.path] = {
+                    **modules.get(module.path, {}),
+                    **module.compute(variable_key(words, module.path)),
+                }
+            values[path] = _checked(spec, modules[module.path][initializer.name])
+        else:
+            values[path] = _checked(spec, initializer(variable_key(words, path), spec.shape, spec.dtype))
+    return values
+
+
+def _checked(spec: VariableSpec, value: Any) -> Any:
+    if tuple(value.shape) != spec.shape or value.dtype != spec.dtype:
         raise VariableError(
-            f"The initializer of variable {spec.name!r} gave {value.dtype}{list(value.shape)}, declared is {spec.dtype}{list(spec.shape)}. "
+            f"The initializer of variable {spec.name!r} gave {value.dtype}{list(value.shape)}, declared is "
+            f"{spec.dtype}{list(spec.shape)}. "
             "It is called with (key, shape, dtype) and must give an array of that shape and dtype."
         )
     return value
 
 
-def _placed(spec: VariableSpec, out_shardings: Mapping[str, Any] | None) -> jax.Array:
+def _placed(path: str, value: Any, out_shardings: Mapping[str, Any] | None) -> jax.Array:
     # A copy of our own: on CPU, JAX may use a numpy array's memory in place, and the caller's array must never change.
-    array = np.array(cast(Any, spec.initializer))
-    return jnp.array(array, copy=True) if out_shardings is None else jax.device_put(array, out_shardings[spec.name])
+    array = np.array(value)
+    return jnp.array(array, copy=True) if out_shardings is None else jax.device_put(array, out_shardings[path])
 
 
 def _leak(computed: Mapping[str, VariableSpec], words: Any) -> VariableError:
     """Names the variable whose initialiser carries a traced value, by trying them one at a time."""
     for path, spec in computed.items():
         try:
-            jax.eval_shape(lambda w, spec=spec: _first_value(spec, w), words)
+            jax.eval_shape(functools.partial(_first_values, {path: spec}), words)
         except jax.errors.UnexpectedTracerError:
             return VariableError(
-                f"The initializer of variable {path!r} uses a value that exists only while model_fn is traced: a first value must not depend "
-                "on a batch or on another variable. Use a function of (key, shape, dtype), or a numpy array made outside model_fn."
+                f"The initializer of variable {path!r} uses a value that exists only while model_fn is traced: a "
+                "first value must not depend "
+                "on a batch or on another variable. Use a function of (key, shape, dtype), or a numpy array made "
+                "outside model_fn."
             )
     return VariableError("An initializer uses a value that exists only while model_fn is traced.")

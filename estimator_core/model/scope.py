@@ -1,14 +1,14 @@
 """The variable scope: what the functions a model_fn calls (`ec.get_variable`, `ec.module`, `ec.summary`) speak to.
 
-Two kinds. While *declaring* (the abstract discovery trace) variables are recorded and read as zeros; while *applying* (every real trace)
-they are the values handed in.
+Two kinds. While *declaring* (the abstract discovery trace) variables are recorded and read as zeros; while *applying*
+(every real trace) they are the values handed in.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
@@ -50,9 +50,10 @@ class Scope:
         specs: every variable known or met, by path.
         met: the variables met in this trace, in order.
         summaries: summaries by name.
-        tensors: named tensors by name.
+        tensors: named tensors by name; complete once the scope is closed.
         requests: what `ec.init_from_checkpoint` asked for.
-        modules: module instances by path, for `reuse=True` and weights shared between modules.
+        modules: what `ec.module` has returned, by path.
+        notes: what module adapters remember within one trace, by adapter.
         reader: reads checkpoints for `ec.init_from_checkpoint`; None where nothing is going to be initialised.
     """
 
@@ -68,7 +69,9 @@ class Scope:
         self.tensors: dict[str, Output] = {}
         self.requests: list[InitRequest] = []
         self.modules: dict[str, Any] = {}
-        self._parts: list[str] = []
+        self.notes: dict[str, Any] = {}
+        self._collectors: list[Callable[[], None]] = []
+        self._prefix = ""
         self._written: dict[str, Any] = {}
         self._key_counts: Counter[str] = Counter()
         self._trace = inner_trace.trace_state()
@@ -76,24 +79,32 @@ class Scope:
 
     @property
     def new_model_state(self) -> dict[str, Any]:
-        """The model state after the trace: the same paths, shapes and dtypes as before it."""
+        """The model state after the trace, once closed: the same paths, shapes and dtypes as before it."""
         raise NotImplementedError
+
+    @property
+    def is_outermost(self) -> bool:
+        """Whether no function that JAX traces by itself has been entered since the scope was opened."""
+        return self._trace == inner_trace.trace_state()
 
     def path(self, name: str) -> str:
         """The path of a name in the part of the model under way."""
         check_path(name)
-        return "/".join([*self._parts, name])
+        return f"{self._prefix}/{name}" if self._prefix else name
+
+    def inside(self, name: str) -> contextlib.AbstractContextManager[None]:
+        """Prefixes the names used within."""
+        return self.at(self.path(name))
 
     @contextlib.contextmanager
-    def inside(self, name: str) -> Iterator[None]:
-        """Prefixes the names used within."""
-        check_path(name)
-        self._parts.append(name)
+    def at(self, path: str) -> Generator[None]:
+        """Puts the names used within under a path, wherever it is called."""
+        outside, self._prefix = self._prefix, path
         try:
-            with inner_trace.separate_traces(self._cache_key, "/".join(self._parts)):
+            with inner_trace.separate_traces(self._cache_key, path):
                 yield
         finally:
-            self._parts.pop()
+            self._prefix = outside
 
     def read(self, spec: VariableSpec) -> Any:
         """Declares a variable and gives its value.
@@ -103,7 +114,8 @@ class Scope:
         """
         if self._cache_key is None and inner_trace.is_staged():
             raise VariableError(
-                f"Variable {spec.name!r} is read inside a compiled function, but this model_fn runs without compilation. Run it under "
+                f"Variable {spec.name!r} is read inside a compiled function, but this model_fn runs without "
+                "compilation. Run it under "
                 "jax.disable_jit(), or read the variable outside that function and pass it in."
             )
         known = self.specs.get(spec.name)
@@ -122,17 +134,20 @@ class Scope:
         spec = self.met.get(path)
         if spec is None:
             raise VariableError(
-                f"set_variable({path!r}): no such variable in this trace. Declare it with get_variable(..., trainable=False)."
+                f"set_variable({path!r}): no such variable in this trace. Declare it with get_variable(..., "
+                "trainable=False)."
             )
         if spec.trainable:
             raise VariableError(
-                f"set_variable({path!r}): the variable is trainable, so the optimiser writes it. Declare it with trainable=False to write it here."
+                f"set_variable({path!r}): the variable is trainable, so the optimiser writes it. Declare it with "
+                "trainable=False to write it here."
             )
         self.require_outermost(f"set_variable({path!r})", "return the value from the inner function and set it outside")
         given = jnp.asarray(value, spec.dtype) if _has_no_dtype(value) else jnp.asarray(value)
         if given.shape != spec.shape or given.dtype != spec.dtype:
             raise VariableError(
-                f"set_variable({path!r}): the value is {_kind_of(given)}, the variable {_kind_of(spec)}. The model state keeps its shapes "
+                f"set_variable({path!r}): the value is {_kind_of(given)}, the variable {_kind_of(spec)}. The "
+                "model state keeps its shapes "
                 "and dtypes from step to step; reshape or cast the value."
             )
         self._written[path] = given
@@ -141,34 +156,44 @@ class Scope:
         """A random key of this step; the n-th call with a path always gives the same one."""
         self.require_outermost(
             "next_rng_key()",
-            "every iteration or example would get the same key: take one key outside, and split it or fold the index in with jax.random",
+            "every iteration or example would get the same key: take one key outside, and split it or fold the "
+            "index in with jax.random",
         )
         count = self._key_counts[path]
         self._key_counts[path] += 1
         return named_key(self._step_key(), path, count)
 
-    def add_output(self, name: str, output: Output) -> None:
+    def add_output(self, path: str, output: Output) -> None:
         """Makes a value an output of the step.
 
         Raises:
             ModelFnError: the name is taken, or the value belongs to an inner trace.
         """
-        called = f"ec.tensor({name!r})" if output.kind == "tensor" else f"ec.summary.{output.kind}({name!r})"
-        self.require_outermost(
-            called, "return the value from the inner function and name it outside", error=ModelFnError
-        )
-        path = self.path(name)
+        called = f"ec.tensor({path!r})" if output.kind == "tensor" else f"ec.summary.{output.kind}({path!r})"
+        self.require_outermost(called, "return the value from the inner function and name it outside", ModelFnError)
         if path in self.summaries or path in self.tensors:
             raise ModelFnError(
-                f"{called}: an output of the step is called {path!r} already. Use another name, or ec.variable_scope around one."
+                f"{called}: an output of the step is called {path!r} already. "
+                "Use another name, or ec.variable_scope around one."
             )
         (self.tensors if output.kind == "tensor" else self.summaries)[path] = output
 
+    def at_close(self, collect: Callable[[], None]) -> None:
+        """Has a function called once when the scope closes: it writes what a module has changed."""
+        self._collectors.append(collect)
+
+    def close(self) -> None:
+        """Takes in what modules have changed. Called where the scope ends without an error."""
+        collectors, self._collectors = self._collectors, []
+        for collect in collectors:
+            collect()
+
     def require_outermost(self, what: str, advice: str, error: type[Exception] = VariableError) -> None:
         """Refuses to go on inside scan, cond, vmap, grad, checkpoint or jit."""
-        if self._trace != inner_trace.trace_state():
+        if not self.is_outermost:
             raise error(
-                f"{what} inside a function that JAX traces by itself (scan, cond, vmap, grad, checkpoint, jit): {advice}."
+                f"{what} inside a function that JAX traces by itself (scan, cond, vmap, grad, checkpoint, jit): "
+                f"{advice}."
             )
 
     def separate_traces(self) -> contextlib.AbstractContextManager[None]:
@@ -246,14 +271,15 @@ class _ApplyingScope(Scope):
 @contextlib.contextmanager
 def declaring(
     known: Mapping[str, VariableSpec], *, mode: str, padded: bool = False, reader: CheckpointReader | None = None
-) -> Iterator[Scope]:
+) -> Generator[Scope]:
     """Opens the scope of a discovery trace; use it inside the function handed to `jax.eval_shape`.
 
     Args:
         known: variables declared before, by path: in other modes, or in an existing state.
         mode: the mode model_fn is called in.
         padded: whether rows of the batch are padding.
-        reader: gives the arrays of a checkpoint by path, for `ec.init_from_checkpoint`; None where values will not be initialised.
+        reader: gives the arrays of a checkpoint by path, for `ec.init_from_checkpoint`; None where values will not be
+            initialised.
 
     Example:
         >>> import jax
@@ -280,7 +306,7 @@ def applying(
     mode: str,
     key: jax.Array | Callable[[], jax.Array] | None,
     specs: Mapping[str, VariableSpec],
-) -> Iterator[Scope]:
+) -> Generator[Scope]:
     """Opens the scope of a real trace, in the trace whose values are handed in.
 
     Args:
@@ -303,7 +329,8 @@ def active_scope(called: str) -> Scope:
     scope = _active.get()
     if scope is None:
         raise ModelFnError(
-            f"{called} was called outside of model_fn. Variables, modules, keys and summaries exist only while the Estimator calls it."
+            f"{called} was called outside of model_fn. Variables, modules, keys and summaries exist only while "
+            "the Estimator calls it."
         )
     return scope
 
@@ -333,17 +360,19 @@ def raise_absent(path: str, mode: str, existing: Any) -> NoReturn:
     """The error of a variable that a mode asks for and the state lacks."""
     names = ", ".join(sorted(existing)[:20]) or "none"
     raise VariableError(
-        f"model_fn asked for variable {path!r} in mode {mode!r}, but the state has no such variable (it has: {names}). Only training adds "
+        f"model_fn asked for variable {path!r} in mode {mode!r}, but the state has no such variable (it has: "
+        f"{names}). Only training adds "
         f"variables: declare {path!r} in TRAIN too, or correct its name."
     )
 
 
 @contextlib.contextmanager
-def _activated(scope: Scope) -> Iterator[Scope]:
+def _activated(scope: Scope) -> Generator[Scope]:
     token = _active.set(scope)
     try:
         with scope.separate_traces():
             yield scope
+            scope.close()
     finally:
         _active.reset(token)
 

@@ -29,7 +29,7 @@ def tensor(name: str, value: Any) -> jax.Array:
         ...     hidden = tensor("hidden", jnp.tanh(features))
     """
     array = _as_array("ec.tensor", name, value)
-    active_scope("ec.tensor").add_output(name, Output("tensor", array))
+    _add("ec.tensor", name, Output("tensor", array))
     return array
 
 
@@ -41,7 +41,8 @@ def scalar(name: str, value: Any) -> None:
         value: a number, an array of one element.
 
     Raises:
-        ModelFnError: outside model_fn, the name is taken, more than one element, or the call is inside scan, cond, vmap or grad.
+        ModelFnError: outside model_fn, the name is taken, more than one element, or the call is inside scan, cond,
+        vmap or grad.
 
     Example:
         >>> def model_fn(features, labels, mode):
@@ -52,9 +53,10 @@ def scalar(name: str, value: Any) -> None:
     array = _as_array("ec.summary.scalar", name, value)
     if array.size != 1:
         raise ModelFnError(
-            f"ec.summary.scalar({name!r}): the value has shape {array.shape}. Reduce it (jnp.mean), or use ec.summary.histogram."
+            f"ec.summary.scalar({name!r}): the value has shape {array.shape}. Reduce it (jnp.mean), or use "
+            "ec.summary.histogram."
         )
-    active_scope("ec.summary.scalar").add_output(name, Output("scalar", array.reshape(())))
+    _add("ec.summary.scalar", name, Output("scalar", array.reshape(())))
 
 
 def histogram(name: str, values: Any) -> None:
@@ -69,9 +71,7 @@ def histogram(name: str, values: Any) -> None:
 
     Source: `tf.compat.v1.summary.histogram`.
     """
-    active_scope("ec.summary.histogram").add_output(
-        name, Output("histogram", _as_array("ec.summary.histogram", name, values))
-    )
+    _add("ec.summary.histogram", name, Output("histogram", _as_array("ec.summary.histogram", name, values)))
 
 
 def image(name: str, images: Any, max_outputs: int = 3) -> None:
@@ -79,7 +79,8 @@ def image(name: str, images: Any, max_outputs: int = 3) -> None:
 
     Args:
         name: its tag; the variable scope under way is put before it.
-        images: `[height, width, channels]` or `[batch, height, width, channels]`, uint8 or floats in [0, 1]; 1, 3 or 4 channels.
+        images: `[height, width, channels]` or `[batch, height, width, channels]`, uint8 or floats in [0, 1]; 1, 3 or 4
+            channels.
         max_outputs: how many of the batch to keep.
 
     Raises:
@@ -94,7 +95,7 @@ def image(name: str, images: Any, max_outputs: int = 3) -> None:
             "[batch, height, width, channels] with 1, 3 or 4 channels."
         )
     batch = array if array.ndim == 4 else array[None]
-    active_scope("ec.summary.image").add_output(name, Output("image", batch[:max_outputs]))
+    _add("ec.summary.image", name, Output("image", batch[:max_outputs]))
 
 
 def text(name: str, value: str) -> None:
@@ -111,9 +112,15 @@ def text(name: str, value: str) -> None:
     """
     if not isinstance(value, str):
         raise ModelFnError(
-            f"ec.summary.text({name!r}): the value is of type {type(value).__name__}. Give a Python string; for numbers use ec.summary.scalar."
+            f"ec.summary.text({name!r}): the value is of type {type(value).__name__}. Give a Python string; for "
+            "numbers use ec.summary.scalar."
         )
-    active_scope("ec.summary.text").add_output(name, Output("text", value))
+    _add("ec.summary.text", name, Output("text", value))
+
+
+def _add(function: str, name: str, output: Output) -> None:
+    scope = active_scope(function)
+    scope.add_output(scope.path(name), output)
 
 
 def _as_array(function: str, name: str, value: Any) -> jax.Array:

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from estimator_core.errors import VariableError
+from estimator_core.model import inner_trace
 
 #: Gives the first value of a variable: a function of (key, shape, dtype), or a host array.
 Initializer: TypeAlias = Callable[[jax.Array, tuple[int, ...], np.dtype[Any]], Any] | np.ndarray
@@ -81,7 +82,8 @@ def make_spec(
     tracer = _tracer_behind(initializer)
     if tracer is not None:
         raise VariableError(
-            f"The initializer of variable {name!r} uses a traced value ({tracer}): a first value must not depend on a batch or on "
+            f"The initializer of variable {name!r} uses a traced value ({tracer}): a first value must not depend "
+            "on a batch or on "
             "another variable. Use a function of (key, shape, dtype) or a numpy array made outside model_fn."
         )
     return VariableSpec(
@@ -102,7 +104,8 @@ def check_path(name: Any) -> None:
     """
     if not isinstance(name, str) or not name or not all(_PATH_PART.fullmatch(part) for part in name.split("/")):
         raise VariableError(
-            f"{name!r} cannot name a variable or scope. Names are parts joined by '/', each made of letters, digits, '_', '.' and '-'; "
+            f"{name!r} cannot name a variable or scope. Names are parts joined by '/', each made of letters, "
+            "digits, '_', '.' and '-'; "
             "for example 'encoder/layer_0/kernel'."
         )
 
@@ -112,18 +115,22 @@ def conflict(known: VariableSpec, asked: VariableSpec) -> VariableError | None:
     if known.same_kind(asked):
         return None
     return VariableError(
-        f"Variable {known.name!r} was declared as {str(known).split(': ')[1]} and is now asked for as {str(asked).split(': ')[1]}. "
-        "One path is one variable in every mode: use the same shape, dtype and trainable, or another name or ec.variable_scope."
+        f"Variable {known.name!r} was declared as {str(known).split(': ')[1]} and is now asked for as "
+        f"{str(asked).split(': ')[1]}. "
+        "One path is one variable in every mode: use the same shape, dtype and trainable, or another name or "
+        "ec.variable_scope."
     )
 
 
 def _spec_of_array(
     name: str, shape: Sequence[int] | None, value: Any, dtype: Any, trainable: bool, sharding: Any
 ) -> VariableSpec:
-    if isinstance(value, jax.core.Tracer):
+    if inner_trace.is_traced(value):
         raise VariableError(
-            f"The initializer of variable {name!r} is a traced value. Arrays made with jax.numpy inside model_fn are traced: make it with "
-            "numpy, make it outside model_fn, or give a function of (key, shape, dtype) such as jax.nn.initializers.ones."
+            f"The initializer of variable {name!r} is a traced value. Arrays made with jax.numpy inside model_fn "
+            "are traced: make it with "
+            "numpy, make it outside model_fn, or give a function of (key, shape, dtype) such as "
+            "jax.nn.initializers.ones."
         )
     array = np.asarray(value)
     if array.dtype == object:
@@ -183,4 +190,4 @@ def _tracer_behind(initializer: Any) -> str | None:
     carried.update(getattr(initializer, "keywords", None) or {})
     carried.update({f"argument {i}": value for i, value in enumerate(getattr(initializer, "args", ()))})
     carried.update({f"default {i}": value for i, value in enumerate(getattr(function, "__defaults__", None) or ())})
-    return next((name for name, value in carried.items() if isinstance(value, jax.core.Tracer)), None)
+    return next((name for name, value in carried.items() if inner_trace.is_traced(value)), None)

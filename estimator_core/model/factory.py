@@ -1,0 +1,118 @@
+"""Factories of modules: which arguments they take, and where they are run."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import jax
+
+from estimator_core.errors import ArgumentTypeError
+
+Randomness = Literal["rngs", "key", None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Factory:
+    """Something that makes a module.
+
+    Args:
+        call: the class or function.
+        randomness: the name of its argument that carries random keys; None where it takes none.
+    """
+
+    call: Callable[..., Any]
+    randomness: Randomness
+
+    @property
+    def in_trace(self) -> bool:
+        """Whether it is run inside the trace. One without random keys gives values, so it is run on the host."""
+        return self.randomness is not None
+
+    @property
+    def description(self) -> str:
+        """Its name, for messages."""
+        return str(getattr(self.call, "__qualname__", self.call))
+
+    def make(self, key: jax.Array) -> Any:
+        """Makes the module from a random key."""
+        if self.randomness is None:
+            return self.call()
+        if self.randomness == "key":
+            return self.call(key=key)
+        from flax import nnx
+
+        # Where variables lie is the backend's choice; the annotations are kept and handed to it.
+        with nnx.use_eager_sharding(False):
+            return self.call(rngs=nnx.Rngs(key))
+
+    def make_here(self) -> Any:
+        """Makes the module for this trace; the values it gives itself are replaced, so any key will do."""
+        if self.in_trace:
+            return self.make(jax.random.key(0))
+        # Keras draws seeds from Python's generator; how often model_fn is traced must not show in what the user draws
+        # from it.
+        outside = random.getstate()
+        try:
+            with jax.ensure_compile_time_eval():
+                return self.call()
+        finally:
+            random.setstate(outside)
+
+
+def factory_of(thing: Any) -> Factory | None:
+    """How to make a module from what `ec.module` was given; None for a function of inputs or something not callable.
+
+    Raises:
+        ArgumentTypeError: a class that needs other arguments.
+
+    Example:
+        >>> factory_of(lambda rngs: None).randomness
+        'rngs'
+        >>> factory_of(lambda x: x) is None
+        True
+    """
+    if not callable(thing):
+        return None
+    try:
+        parameters = inspect.signature(_initialiser(thing)).parameters
+    except (TypeError, ValueError):
+        return None
+    is_class = inspect.isclass(thing) or (isinstance(thing, functools.partial) and inspect.isclass(thing.func))
+    named = {name for name, one in parameters.items() if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
+    takes: list[Randomness] = [name for name in ("rngs", "key") if name in named]
+    needed = [
+        name
+        for name, one in parameters.items()
+        if one.default is one.empty
+        and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        and name not in ("rngs", "key")
+    ]
+    any_inputs = any(one.kind is one.VAR_POSITIONAL for one in parameters.values())
+    if is_class and needed:
+        raise ArgumentTypeError(
+            f"ec.module was given the class {getattr(thing, '__qualname__', thing)}, which needs the arguments "
+            f"{', '.join(needed)}. Give a "
+            "function that makes the module, such as lambda rngs: Network(hidden=10, rngs=rngs)."
+        )
+    if not is_class and (needed or (any_inputs and not takes)):
+        return None
+    if len(takes) > 1:
+        raise ArgumentTypeError(
+            "ec.module was given a factory that takes both rngs and key. Take rngs for Flax NNX, key for other "
+            "libraries."
+        )
+    return Factory(call=thing, randomness=takes[0] if takes else None)
+
+
+def _initialiser(thing: Any) -> Any:
+    """What the arguments of a class go to. Its signature may be that of a metaclass, which says nothing."""
+    if inspect.isclass(thing):
+        return functools.partial(thing.__init__, None)
+    if isinstance(thing, functools.partial) and inspect.isclass(thing.func):
+        return functools.partial(thing.func.__init__, None, *thing.args, **thing.keywords)
+    return thing
