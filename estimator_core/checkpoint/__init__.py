@@ -3,7 +3,9 @@
 from estimator_core.checkpoint.diff import VariableDiff, compare
 from estimator_core.checkpoint.items import ITEM_NAMES, CheckpointItems
 from estimator_core.checkpoint.layout import all_checkpoints, checkpoint_step, latest_checkpoint, resolve_checkpoint
+from estimator_core.checkpoint.lock import ModelDirLock
 from estimator_core.checkpoint.manifest import ArrayEntry, Manifest, read_manifest
+from estimator_core.checkpoint.preemption import RESUMABLE_EXIT_STATUS, Preemption
 from estimator_core.checkpoint.read import list_variables, load_variables, read_checkpoint
 from estimator_core.checkpoint.restore import Restored, restore, restore_latest
 from estimator_core.checkpoint.retention import KeepBest, Retention
@@ -12,12 +14,15 @@ from estimator_core.checkpoint.store import CheckpointStore
 
 __all__ = [
     "ITEM_NAMES",
+    "RESUMABLE_EXIT_STATUS",
     "ArrayEntry",
     "CheckpointItems",
     "CheckpointStore",
     "KeepBest",
     "Manifest",
+    "ModelDirLock",
     "PendingCheckpoint",
+    "Preemption",
     "Restored",
     "Retention",
     "VariableDiff",

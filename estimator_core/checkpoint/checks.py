@@ -39,13 +39,14 @@ def array_checksum(array: np.ndarray) -> str:
         True
     """
     contiguous = np.ascontiguousarray(array)
-    return checksum(memoryview(contiguous.reshape(-1).view(np.uint8)) if contiguous.size else b"")
+    return checksum(contiguous.reshape(-1).view(np.uint8).data if contiguous.size else b"")
 
 
 def check_finite(step: int, items: Mapping[str, Mapping[str, HostArray]]) -> None:
     """Refuses a state that training has ruined.
 
-    A trainable variable must be finite. Model and optimizer state may hold infinities (a running minimum starts at one), never NaN.
+    A trainable variable must be finite. Model and optimizer state may hold infinities (a running minimum starts at
+    one), never NaN.
 
     Raises:
         NanLossDuringTrainingError: names the first variables concerned.
@@ -58,8 +59,9 @@ def check_finite(step: int, items: Mapping[str, Mapping[str, HostArray]]) -> Non
     ]
     if bad:
         raise NanLossDuringTrainingError(
-            f"Checkpoint {step} is not written: NaN or infinity in {', '.join(bad[:5])}{f' and {len(bad) - 5} more' if bad[5:] else ''}. "
-            "The checkpoints before it are intact; lower the learning rate, clip the gradients, or look for the first bad step with RunConfig(debug=True).",
+            f"Checkpoint {step} is not written: NaN or infinity in {', '.join(bad[:5])}"
+            f"{f' and {len(bad) - 5} more' if bad[5:] else ''}. The checkpoints before it are intact; lower the "
+            "learning rate, clip the gradients, or look for the first bad step with RunConfig(debug=True).",
             step,
         )
 

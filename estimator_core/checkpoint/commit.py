@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
+import os
 import shutil
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,8 +18,13 @@ from estimator_core.checkpoint.checks import check_finite, describe
 from estimator_core.checkpoint.files import sync_directory, write_durably
 from estimator_core.checkpoint.host_copy import HostArray
 from estimator_core.checkpoint.manifest import FileEntry, Manifest, checksum, dump_json, write_manifest
+from estimator_core.checkpoint.pins import rename_when_unread
+from estimator_core.checkpoint.write_errors import errno_of, explained
+from estimator_core.errors import EstimatorError
 
 _log = logging.getLogger("estimator_core.checkpoint")
+#: Between the first attempt and the second.
+_PAUSE_SECS = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +46,29 @@ class Draft:
         """Size of the arrays."""
         return sum(host.stored.nbytes for named in self.arrays.values() for host in named.values())
 
-    def of_run(self, created: float) -> Draft:
-        """The same, with the Unix time of the run's first save."""
-        return replace(self, manifest=replace(self.manifest, run_created=created))
+    def of_run(self, created: float, packages: Mapping[str, str]) -> Draft:
+        """The same, with the Unix time of the run's first save and the versions of what writes it."""
+        return replace(self, manifest=replace(self.manifest, run_created=created, packages=packages))
+
+
+def commit_or_explain(root: Path, draft: Draft) -> Path:
+    """`commit`, tried once more after a failure that may pass.
+
+    Raises:
+        NanLossDuringTrainingError: the state is not finite; nothing is written.
+        CheckpointError: names the place, the need and what to do; nothing was written and no other checkpoint touched.
+    """
+    with explained(root, draft.bytes):
+        try:
+            return commit(root, draft)
+        except EstimatorError:
+            raise
+        except Exception as error:
+            if errno_of(error) in (errno.EROFS, errno.EACCES, errno.EPERM):
+                raise
+            _log.warning("Writing a checkpoint to %s failed (%s); it is tried once more.", root, error)
+            time.sleep(_PAUSE_SECS)
+            return commit(root, draft)
 
 
 def commit(root: Path, draft: Draft) -> Path:
@@ -48,12 +76,14 @@ def commit(root: Path, draft: Draft) -> Path:
 
     Raises:
         NanLossDuringTrainingError: the state is not finite; nothing is written.
-        OSError, ValueError: whatever the file system or orbax raised; what was written is removed, and no other checkpoint is touched.
+        OSError, ValueError: whatever the file system or orbax raised; what was written is removed, and no other
+            checkpoint is touched.
     """
     step = draft.manifest.step
     check_finite(step, draft.arrays)
     manifest = replace(draft.manifest, arrays=describe(draft.arrays))
     root.mkdir(parents=True, exist_ok=True)
+    _require_space(root, draft.bytes)
     work = root / f"{layout.WRITING}{step}"
     remove_tree(work)
     try:
@@ -67,7 +97,10 @@ def commit(root: Path, draft: Draft) -> Path:
 
 
 def clean_up(root: Path) -> None:
-    """Removes what an interrupted process left: half-written and half-deleted checkpoints. Only the owner of the model_dir may call it."""
+    """Removes what an interrupted process left: half-written and half-deleted checkpoints.
+
+    Only the owner of the model_dir may call it.
+    """
     if not root.is_dir():
         return
     for path in sorted(root.iterdir()):
@@ -89,11 +122,18 @@ def remove_tree(path: Path) -> None:
         shutil.rmtree(path)
 
 
+def _require_space(root: Path, need: int) -> None:
+    """Refuses before the disk is filled up to the last byte, which would hurt others too."""
+    if shutil.disk_usage(root).free < need:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(root))
+
+
 def _write(work: Path, manifest: Manifest, draft: Draft) -> None:
     stored = {
-        item: {path: host.stored for path, host in named.items() if host.stored.size} for item, named in draft.arrays.items()
+        item: {path: host.stored for path, host in named.items() if host.stored.size}
+        for item, named in draft.arrays.items()
     }
-    orbax_io.write_arrays(work / layout.ARRAYS_DIR, {item: named for item, named in stored.items() if named})
+    orbax_io.write_arrays(work / layout.ARRAYS_DIR, stored)
     files: dict[str, FileEntry] = {}
     for name, value in draft.files.items():
         data = dump_json(value)
@@ -108,7 +148,7 @@ def _publish(root: Path, work: Path, step: int) -> Path:
     aside = root / f"{layout.REPLACED}{step}"
     if target.exists():  # a resumed run saves the step it starts from again
         remove_tree(aside)
-        target.rename(aside)
+        rename_when_unread(target, aside)
     work.rename(target)
     sync_directory(root)
     remove_tree(aside)

@@ -26,7 +26,8 @@ class VariableDiff:
 
     Example:
         >>> import numpy as np
-        >>> print(compare({"w": np.zeros((2, 3)), "b": np.zeros(3)}, {"w": np.zeros((2, 4))}).describe("model", "checkpoint"))
+        >>> diff = compare({"w": np.zeros((2, 3)), "b": np.zeros(3)}, {"w": np.zeros((2, 4))})
+        >>> print(diff.describe("model", "checkpoint"))
         only in the model:      b  float64[3]
         shape differs:          w  model float64[2,3], checkpoint float64[2,4]
     """

@@ -16,7 +16,8 @@ def split_hook_states(states: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str
     """Parts hook states into JSON and arrays.
 
     Args:
-        states: hook name -> its state: JSON values, numpy or jax arrays, nested in dicts and lists. Tuples come back as lists.
+        states: hook name -> its state: JSON values, numpy or jax arrays, nested in dicts and lists. Tuples come back
+            as lists.
 
     Returns:
         The JSON tree with `{"__array__": path}` where an array was, and the arrays by path.
@@ -59,9 +60,14 @@ def _split(value: Any, hook: str, place: str, arrays: dict[str, Any]) -> Any:
 
 def _key(key: Any, hook: str, place: str) -> str:
     if not isinstance(key, str):
-        raise HookError(f"The state of hook {hook!r} has the key {key!r} at {place!r}; keys must be strings, as in JSON.")
+        raise HookError(
+            f"The state of hook {hook!r} has the key {key!r} at {place!r}; keys must be strings, as JSON's."
+        )
     if key == _MARK:
-        raise HookError(f"The state of hook {hook!r} has the key {_MARK!r} at {place!r}, which stands for an array in checkpoints.")
+        raise HookError(
+            f"The state of hook {hook!r} has the key {_MARK!r} at {place!r}, which stands for an array in checkpoints; "
+            "choose another."
+        )
     return key
 
 

@@ -1,7 +1,7 @@
 """Copies of device arrays in host memory that nothing else refers to.
 
-A numpy view of a live jax array on the CPU switches its donation off without a word, so every array is really copied. The buffers are kept from one
-save to the next: touching fresh pages costs far more than the copy itself.
+A numpy view of a live jax array on the CPU switches its donation off without a word, so every array is really copied.
+The buffers are kept from one save to the next: touching fresh pages costs far more than the copy itself.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class HostBuffers:
                 if _is_jax_array(value) and value.is_fully_addressable and not _is_key(value):
                     value.copy_to_host_async()
         copies = {
-            item: {path: self._copy(item, path, value) for path, value in named.items()} for item, named in items.items()
+            item: {path: self._copy(item, path, value) for path, value in named.items()}
+            for item, named in items.items()
         }
         self._buffers = {(item, path): host.stored for item, named in copies.items() for path, host in named.items()}
         return copies
@@ -80,7 +81,8 @@ class HostBuffers:
             import jax
 
             stored = self._own(item, path, np.asarray(jax.random.key_data(value)))
-            return HostArray(stored=stored, shape=value.shape, dtype=value.dtype.name, key_impl=str(jax.random.key_impl(value)))
+            key_impl = str(jax.random.key_impl(value))
+            return HostArray(stored=stored, shape=value.shape, dtype=value.dtype.name, key_impl=key_impl)
         host = np.asarray(value)
         on_host_already = any(device.platform == "cpu" for device in value.sharding.device_set)
         stored = self._own(item, path, host) if on_host_already or not host.flags.c_contiguous else host
@@ -98,8 +100,8 @@ def _as_numpy(item: str, path: str, value: Any) -> np.ndarray:
     array = np.asarray(value)
     if array.dtype.kind in "OSUMm" or array.dtype.fields is not None:
         raise CheckpointError(
-            f"{item} {path!r} is {type(value).__name__} of dtype {array.dtype}; a checkpoint holds numeric and boolean arrays. "
-            "Convert it, or keep it as JSON in a hook's state."
+            f"{item} {path!r} is {type(value).__name__} of dtype {array.dtype}; a checkpoint holds numeric and boolean "
+            "arrays. Convert it, or keep it as JSON in a hook's state."
         )
     return array
 
@@ -112,4 +114,4 @@ def _is_jax_array(value: Any) -> bool:
 def _is_key(value: Any) -> bool:
     import jax
 
-    return jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
+    return jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key)

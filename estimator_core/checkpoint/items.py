@@ -14,7 +14,8 @@ ITEM_NAMES = ("variables", "model_state", "opt_state", "input", "hooks")
 class CheckpointItems:
     """Everything one checkpoint carries, by item.
 
-    What is saved may live on devices; what is read is numpy, except typed random keys, which only jax can hold. Items that were not asked for are empty.
+    What is saved may live on devices; what is read is numpy, except typed random keys, which only jax can hold. Items
+    that were not asked for are empty.
 
     Args:
         clock: uint32[4]; the first word is the global step.
@@ -23,7 +24,7 @@ class CheckpointItems:
         opt_state: leaves of the optimizer's state by path.
         input: JSON position of the input, None where there is none.
         hooks: what each hook's `state()` gave, by the hook's stable name: JSON values and numpy arrays.
-        timers: JSON: the bases of step and time cadences, so that a resumed call keeps the rhythm of the interrupted one.
+        timers: JSON: the bases of step and time cadences, so that a resumed call keeps the interrupted one's rhythm.
         manifest: JSON for the reader's eyes: plugins with versions, configuration, whatever explains the checkpoint.
 
     Example:

@@ -1,6 +1,7 @@
 """Where checkpoints lie in a model_dir, and which directories count as one.
 
-`<model_dir>/checkpoints/<step>` is a checkpoint once it has that name and a sealed manifest. Names that start with a dot are work under way or its remains.
+`<model_dir>/checkpoints/<step>` is a checkpoint once it has that name and a sealed manifest. Names that start with a
+dot are work under way or its remains.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ CHECKPOINTS_DIR = "checkpoints"
 ARRAYS_DIR = "arrays"
 INPUT_FILE = "input.json"
 HOOKS_FILE = "hooks.json"
-#: Prefixes of what is not a checkpoint: being written, on its way out, put aside while its replacement takes the name, found damaged.
-WRITING, DELETING, REPLACED, DAMAGED = ".writing-", ".deleting-", ".replaced-", "damaged-"
+#: Prefixes of what is not a checkpoint: being written, on its way out, put aside while its replacement takes the name.
+WRITING, DELETING, REPLACED = ".writing-", ".deleting-", ".replaced-"
+#: Prefix of a checkpoint that was found damaged and is kept for a look at it.
+DAMAGED = "damaged-"
 
 
 def checkpoints_dir(model_dir: str | os.PathLike[str]) -> Path:
@@ -25,7 +28,7 @@ def checkpoints_dir(model_dir: str | os.PathLike[str]) -> Path:
 
 
 def all_checkpoints(model_dir: str | os.PathLike[str]) -> list[str]:
-    """Paths of the committed checkpoints, oldest step first. Their contents are not looked at, only that a manifest is there."""
+    """Paths of the committed checkpoints, oldest step first: those with a manifest; its contents are not looked at."""
     root = checkpoints_dir(model_dir)
     return [str(root / str(step)) for step in committed_steps(root)]
 
@@ -61,7 +64,9 @@ def checkpoint_step(path: str | os.PathLike[str]) -> int:
     """
     name = Path(path).name
     if not _is_step(name):
-        raise CheckpointNotFoundError(f"{path} is no checkpoint: its name must be a step, such as <model_dir>/checkpoints/100.")
+        raise CheckpointNotFoundError(
+            f"{path} is no checkpoint: its name must be a step, such as <model_dir>/checkpoints/100."
+        )
     return int(name)
 
 
@@ -78,7 +83,8 @@ def resolve_checkpoint(path: str | os.PathLike[str]) -> Path:
     if newest is not None:
         return Path(newest)
     raise CheckpointNotFoundError(
-        f"There is no checkpoint in {path}. Name a checkpoint (<model_dir>/checkpoints/100) or a model_dir that a training run has saved to."
+        f"There is no checkpoint in {path}. Name a checkpoint (<model_dir>/checkpoints/100) or a model_dir "
+        "that a training run has saved to."
     )
 
 

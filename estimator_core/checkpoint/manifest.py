@@ -1,6 +1,7 @@
 """The manifest of a checkpoint: what it holds, who wrote it, and a checksum of every array and file.
 
-A directory whose manifest is absent, incomplete or altered is no checkpoint: the manifest is written last, and seals itself with a checksum.
+A directory whose manifest is absent, incomplete or altered is no checkpoint: the manifest is written last, and seals
+itself with a checksum.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from estimator_core.checkpoint.files import write_durably
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 
 #: Version of the layout this code writes; it reads this one and all before it.
 FORMAT = 1
 MANIFEST_FILE = "manifest.json"
+#: What to do about a damaged checkpoint.
+USE_ANOTHER = "Use an older checkpoint; delete this one or restore it from a copy."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +49,13 @@ class ArrayEntry:
     @staticmethod
     def from_json(entry: Mapping[str, Any]) -> ArrayEntry:
         """The inverse of `to_json`."""
-        return ArrayEntry(**{**entry, "shape": tuple(entry["shape"])})
+        return ArrayEntry(
+            shape=tuple(entry["shape"]),
+            dtype=entry["dtype"],
+            bytes=entry["bytes"],
+            crc32=entry["crc32"],
+            key_impl=entry.get("key_impl"),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,8 +99,6 @@ class Manifest:
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
     """Writes the manifest, sealed and flushed to the disk."""
-    from estimator_core.checkpoint.files import write_durably
-
     body = {
         "format": manifest.format,
         "step": manifest.step,
@@ -117,8 +125,8 @@ def read_manifest(directory: Path) -> Manifest:
         data = (directory / MANIFEST_FILE).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointNotFoundError(
-            f"{directory} is no checkpoint: it has no {MANIFEST_FILE}. Name a directory such as <model_dir>/checkpoints/100; "
-            "`estimator checkpoints <model_dir>` lists those there are."
+            f"{directory} is no checkpoint: it has no {MANIFEST_FILE}. Name a directory such as "
+            "<model_dir>/checkpoints/100; `estimator checkpoints <model_dir>` lists those there are."
         ) from None
     return _parse(directory, data)
 
@@ -161,7 +169,7 @@ def _parse(directory: Path, data: bytes) -> Manifest:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointCorruptError(
-            f"The manifest of {directory} is damaged ({error}). Use an older checkpoint; delete this one or restore it from a copy."
+            f"The checkpoint {directory} is damaged: its manifest cannot be trusted ({error}). {USE_ANOTHER}"
         ) from error
 
 

@@ -14,7 +14,7 @@ from estimator_core.checkpoint import layout, orbax_io
 from estimator_core.checkpoint.checks import array_checksum
 from estimator_core.checkpoint.hook_state import join_hook_states
 from estimator_core.checkpoint.items import ITEM_NAMES, CheckpointItems
-from estimator_core.checkpoint.manifest import ArrayEntry, Manifest, checksum, read_manifest
+from estimator_core.checkpoint.manifest import USE_ANOTHER, ArrayEntry, Manifest, checksum, read_manifest
 from estimator_core.checkpoint.pins import reading
 from estimator_core.errors import ArgumentError, CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 
@@ -103,14 +103,15 @@ def read_entries(directory: Path, wanted: Mapping[str, Mapping[str, ArrayEntry]]
         CheckpointCorruptError: an array is absent, torn or altered.
     """
     stored = {
-        item: {path: stored_dtype(entry) for path, entry in named.items() if entry.bytes} for item, named in wanted.items()
+        item: {path: stored_dtype(entry) for path, entry in named.items() if entry.bytes}
+        for item, named in wanted.items()
     }
     try:
         found = orbax_io.read_arrays(directory / layout.ARRAYS_DIR, stored)
     except Exception as error:
         raise _reading_failed(directory, error) from error
     return {
-        item: {path: _verified(directory, item, path, entry, found.get(item, {}).get(path)) for path, entry in named.items()}
+        item: {p: _verified(directory, item, p, entry, found.get(item, {}).get(p)) for p, entry in named.items()}
         for item, named in wanted.items()
     }
 
@@ -132,16 +133,16 @@ def _verified(directory: Path, item: str, path: str, entry: ArrayEntry, array: n
         array = np.empty(entry.shape, stored_dtype(entry))
     if array is None or array.nbytes != entry.bytes or array_checksum(array) != entry.crc32:
         raise CheckpointCorruptError(
-            f"The checkpoint {directory} is damaged: {item} {path!r} is not what was saved. "
-            "Use an older checkpoint; delete this one or restore it from a copy."
+            f"The checkpoint {directory} is damaged: {item} {path!r} is not what was saved. {USE_ANOTHER}"
         )
     if entry.key_impl is not None:
         import jax
 
-        return jax.random.wrap_key_data(array, impl=entry.key_impl)
+        return jax.random.wrap_key_data(jax.numpy.asarray(array), impl=entry.key_impl)
     if array.shape != entry.shape:
         raise CheckpointCorruptError(
-            f"The checkpoint {directory} is damaged: {item} {path!r} has shape {array.shape}, {entry.shape} was saved."
+            f"The checkpoint {directory} is damaged: {item} {path!r} has shape {array.shape}, saved was {entry.shape}. "
+            f"{USE_ANOTHER}"
         )
     return array
 
@@ -154,7 +155,7 @@ def _read_file(directory: Path, manifest: Manifest, name: str) -> Any:
     entry = manifest.files.get(name)
     if entry is None or len(data) != entry.bytes or checksum(data) != entry.crc32:
         raise CheckpointCorruptError(
-            f"The checkpoint {directory} is damaged: {name} is not what was saved. Use an older checkpoint; delete this one or restore it from a copy."
+            f"The checkpoint {directory} is damaged: {name} is not what was saved. {USE_ANOTHER}"
         )
     return json.loads(data)
 
@@ -162,9 +163,9 @@ def _read_file(directory: Path, manifest: Manifest, name: str) -> Any:
 def _reading_failed(directory: Path, error: Exception) -> CheckpointError:
     text = " ".join(str(error).split())[:300]
     if not directory.exists():
-        return CheckpointNotFoundError(f"The checkpoint {directory} was deleted while it was being read. Use a newer one.")
+        return CheckpointNotFoundError(f"The checkpoint {directory} was deleted while being read. Use a newer one.")
     if isinstance(error, PermissionError) or "permission" in text.lower():
         return CheckpointError(f"The checkpoint {directory} may not be read by this user ({text}).")
     return CheckpointCorruptError(
-        f"The checkpoint {directory} is damaged ({type(error).__name__}: {text}). Use an older checkpoint; delete this one or restore it from a copy."
+        f"The checkpoint {directory} is damaged ({type(error).__name__}: {text}). {USE_ANOTHER}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 from collections.abc import Mapping
@@ -48,10 +49,11 @@ def restore(
 
     Args:
         path: a checkpoint, or a model_dir (its newest checkpoint).
-        abstract: "variables", "model_state" and "opt_state", each path -> anything with `.shape` and `.dtype`. Items left out are not read.
-            Input position, hook states and timers always are.
+        abstract: "variables", "model_state" and "opt_state", each path -> anything with `.shape` and `.dtype`. Items
+            left out are not read. Input position, hook states and timers always are.
         allow_cast: a dtype that differs is converted; else it is refused.
-        allow_missing: what the checkpoint lacks is left out of the result (the caller keeps its initial value); else it is refused.
+        allow_missing: what the checkpoint lacks is left out of the result (the caller keeps its initial value); else it
+            is refused.
         allow_extra: what the model does not want is not read; else it is refused.
 
     Returns:
@@ -64,7 +66,9 @@ def restore(
     directory = layout.resolve_checkpoint(path)
     with reading(directory):
         manifest = read_manifest(directory)
-        check_fits(directory, manifest, abstract, allow_cast=allow_cast, allow_missing=allow_missing, allow_extra=allow_extra)
+        check_fits(
+            directory, manifest, abstract, allow_cast=allow_cast, allow_missing=allow_missing, allow_extra=allow_extra
+        )
         items = read_checkpoint(directory, (*abstract, "input", "hooks"))
     fitted = {item: _fit(getattr(items, item), wanted) for item, wanted in abstract.items()}
     return with_fields(items, **fitted)
@@ -77,20 +81,29 @@ def restore_latest(
     allow_cast: bool = False,
     allow_missing: bool = False,
     allow_extra: bool = False,
+    set_aside: bool = False,
 ) -> Restored | None:
     """Restores the newest checkpoint of a model_dir that is intact; None where there is no checkpoint at all.
 
-    A damaged checkpoint is reported loudly and the one before it is used. Arguments and errors otherwise as `restore`.
+    A damaged checkpoint is reported loudly and the one before it is used.
+
+    Args:
+        model_dir: the directory of the run.
+        abstract: as in `restore`.
+        allow_cast: as in `restore`.
+        allow_missing: as in `restore`.
+        allow_extra: as in `restore`.
+        set_aside: damaged checkpoints newer than the one restored are renamed to `damaged-<step>`, so that nobody takes
+            them for the newest; only for the run that owns the model_dir.
 
     Raises:
+        CheckpointMismatchError: the newest intact checkpoint does not fit the model.
         CheckpointCorruptError: every checkpoint is damaged.
     """
     damaged: list[str] = []
     for path in reversed(layout.all_checkpoints(model_dir)):
         try:
-            items = restore(
-                path, abstract, allow_cast=allow_cast, allow_missing=allow_missing, allow_extra=allow_extra
-            )
+            items = restore(path, abstract, allow_cast=allow_cast, allow_missing=allow_missing, allow_extra=allow_extra)
         except CheckpointCorruptError as error:
             damaged.append(path)
             _log.error("DAMAGED CHECKPOINT: %s The checkpoint before it is tried.", error)
@@ -99,13 +112,24 @@ def restore_latest(
             continue  # deleted by the run that owns the directory, after it was listed
         step = int(items.clock[0])
         if damaged:
-            _log.error("Restored step %d from %s, because newer checkpoints are damaged: %s.", step, path, ", ".join(damaged))
+            if set_aside:
+                damaged = [str(set_aside_damaged(Path(newer))) for newer in damaged]
+            _log.error("Restored step %d from %s: newer checkpoints are damaged: %s.", step, path, ", ".join(damaged))
         return Restored(path=path, step=step, items=items)
     if damaged:
         raise CheckpointCorruptError(
-            f"All checkpoints of {model_dir} are damaged: {', '.join(damaged)}. Restore one from a copy, or delete them to start from scratch."
+            f"All checkpoints of {model_dir} are damaged: {', '.join(damaged)}. Restore one from a copy, or delete "
+            "them to start from scratch."
         )
     return None
+
+
+def set_aside_damaged(path: Path) -> Path:
+    """Renames a damaged checkpoint to `damaged-<step>` (numbered if that is taken); returns its new path."""
+    names = (f"{layout.DAMAGED}{path.name}{f'.{n}' if n else ''}" for n in itertools.count())
+    target = next(path.with_name(name) for name in names if not path.with_name(name).exists())
+    path.rename(target)
+    return target
 
 
 def check_fits(

@@ -24,7 +24,8 @@ class KeepBest:
         results: gives the results recorded so far; called after each save.
 
     Example:
-        >>> best = KeepBest(metric="accuracy", mode="max", n=1, results=lambda: {10: {"accuracy": 0.7}, 20: {"accuracy": 0.6}})
+        >>> results = {10: {"accuracy": 0.7}, 20: {"accuracy": 0.6}}
+        >>> best = KeepBest(metric="accuracy", mode="max", n=1, results=lambda: results)
         >>> best.steps([10, 20])
         {10}
     """
@@ -56,7 +57,8 @@ class Retention:
 
     Args:
         keep_max: the newest checkpoints kept; None or 0 keeps all.
-        keep_every_n_hours: besides, the first checkpoint of each period of n hours after the first one (in hours since the run's first save); None: none.
+        keep_every_n_hours: besides, the first checkpoint of each period of n hours, the very first period left out; the
+            periods are counted from the run's first save. None: none.
         keep_best: besides, the best by a metric.
     """
 
@@ -66,9 +68,11 @@ class Retention:
 
     def __post_init__(self) -> None:
         if self.keep_max is not None and self.keep_max < 0:
-            raise ArgumentError(f"`keep_max` must not be negative, got {self.keep_max}. None or 0 keeps all checkpoints.")
+            raise ArgumentError(f"`keep_max` must not be negative, got {self.keep_max}. None or 0 keeps everything.")
         if self.keep_every_n_hours is not None and not self.keep_every_n_hours > 0:
-            raise ArgumentError(f"`keep_every_n_hours` must be positive, got {self.keep_every_n_hours}. None switches it off.")
+            raise ArgumentError(
+                f"`keep_every_n_hours` must be positive, got {self.keep_every_n_hours}. None switches it off."
+            )
 
     def superfluous(self, hours: Mapping[int, float]) -> list[int]:
         """The steps to delete, oldest first.

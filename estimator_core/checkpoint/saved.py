@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class PendingCheckpoint:
-    """A commit under way in a thread of its own; the thread ends with the commit and is not a daemon, so an exit waits for it.
+    """A commit under way in a thread of its own, which ends with it; an exit of the process waits for the thread.
 
     Args:
         step: the global step.

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core.checkpoint import layout
-from estimator_core.checkpoint.commit import Draft, clean_up, commit, remove_tree
+from estimator_core.checkpoint.commit import Draft, clean_up, commit_or_explain, remove_tree
 from estimator_core.checkpoint.hook_state import split_hook_states
 from estimator_core.checkpoint.host_copy import HostBuffers
 from estimator_core.checkpoint.items import CheckpointItems
@@ -72,8 +72,8 @@ class CheckpointStore:
     def save(self, step: int, items: CheckpointItems) -> PendingCheckpoint:
         """Copies the state to the host and commits it in the background.
 
-        Returns when the copy is taken: the arrays may then be donated or changed. Waits first for the commit before, if that is still under way,
-        and raises its error if nobody has been given it yet.
+        Returns when the copy is taken: the arrays may then be donated or changed. Waits first for the commit before, if
+        that is still under way, and raises its error if nobody has been given it yet.
 
         Args:
             step: the global step; must be the first word of the clock.
@@ -112,7 +112,9 @@ class CheckpointStore:
     def __enter__(self) -> CheckpointStore:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         try:
             self.close()
         except Exception as failed:
@@ -137,7 +139,7 @@ class CheckpointStore:
             step=step,
             created=now,
             run_created=now,
-            packages=_package_versions(),
+            packages={},
             arrays={},
             files={},
             timers=_json_copy("timers", items.timers),
@@ -150,9 +152,8 @@ class CheckpointStore:
         self._read_history()
         if self._run_created is None:
             self._run_created = draft.manifest.created
-        draft = draft.of_run(self._run_created)
-        with explained(self._root, draft.bytes):
-            path = commit(self._root, draft)
+        draft = draft.of_run(self._run_created, _package_versions())
+        path = commit_or_explain(self._root, draft)
         self._created[draft.manifest.step] = draft.manifest.created
         self._prune(just_written=draft.manifest.step)
         return str(path)
@@ -203,7 +204,9 @@ def _json_copy(what: str, value: Any) -> Any:
     try:
         return json.loads(json.dumps(value))
     except (TypeError, ValueError) as error:
-        raise CheckpointError(f"The `{what}` of a checkpoint must be JSON (None, numbers, strings, lists, dicts): {error}.") from error
+        raise CheckpointError(
+            f"The `{what}` of a checkpoint must be JSON (None, numbers, strings, lists, dicts): {error}."
+        ) from error
 
 
 @functools.cache

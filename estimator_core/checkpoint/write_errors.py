@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from estimator_core.errors import CheckpointError, EstimatorError
 
 _CURES = {
     errno.ENOSPC: "Free some space, or keep fewer checkpoints (RunConfig.keep_checkpoint_max); then start again.",
-    errno.EDQUOT: "The disk quota is used up. Free some space, or keep fewer checkpoints (RunConfig.keep_checkpoint_max).",
+    errno.EDQUOT: "The quota is used up. Free some space, or keep fewer checkpoints (RunConfig.keep_checkpoint_max).",
     errno.EROFS: "The file system is read-only. Use a model_dir that can be written.",
     errno.EACCES: "This user may not write there. Change the permissions, or use another model_dir.",
     errno.EPERM: "This user may not write there. Change the permissions, or use another model_dir.",
@@ -34,7 +34,7 @@ _WORDS = {
 
 
 @contextmanager
-def explained(root: Path, need: int) -> Iterator[None]:
+def explained(root: Path, need: int) -> Generator[None]:
     """Turns what the file system or orbax raises into a CheckpointError; lets our own errors pass.
 
     Args:
@@ -49,8 +49,8 @@ def explained(root: Path, need: int) -> Iterator[None]:
         code = errno_of(error)
         cure = _CURES.get(code, "See the cause above.") if code is not None else "See the cause above."
         raise CheckpointError(
-            f"A checkpoint could not be written to {root} ({_brief(error)}). It needs {need / 1e6:,.1f} MB{_free(root)}. "
-            f"Checkpoints already there are untouched. {cure}"
+            f"A checkpoint could not be written to {root} ({_brief(error)}). "
+            f"It needs {need / 1e6:,.1f} MB{_free(root)}. Checkpoints already there are untouched. {cure}"
         ) from error
 
 

@@ -1,0 +1,101 @@
+"""SIGTERM and SIGINT as a flag the loop polls: save at the next safe point, then leave."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, TypeAlias
+
+_Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int | None
+
+#: Exit status of a run that was stopped from outside, has saved its state, and can be resumed (EX_TEMPFAIL).
+RESUMABLE_EXIT_STATUS = 75
+#: A signal this soon after the first is the same one: terminals and launchers both pass it on.
+_SAME_SIGNAL_SECS = 0.25
+
+
+class Preemption:
+    """Notices a request to stop; the loop polls `requested`, saves and ends.
+
+    Handlers are installed only in the main thread, and the ones before are put back on exit. A second signal stops at
+    once, as if this object did not exist: SIGINT raises KeyboardInterrupt, SIGTERM ends the process. What is not a
+    signal, such as the notice of a platform, calls `request`, from any thread.
+
+    Args:
+        grace_secs: how long the platform lets a process live after the request, in seconds; None: no limit known.
+        signals: which signals count as a request.
+
+    Example:
+        >>> with Preemption(grace_secs=30) as preemption:
+        ...     signal.raise_signal(signal.SIGTERM)
+        ...     preemption.requested, preemption.reason
+        (True, 'SIGTERM')
+    """
+
+    def __init__(
+        self,
+        *,
+        grace_secs: float | None = None,
+        signals: tuple[signal.Signals, ...] = (signal.SIGTERM, signal.SIGINT),
+    ) -> None:
+        self.requested = False
+        self._reason: str | None = None
+        self._time = 0.0
+        self._pid = os.getpid()
+        self._grace_secs = grace_secs
+        self._signals = signals
+        self._previous: dict[signal.Signals, _Handler] = {}
+
+    @property
+    def reason(self) -> str | None:
+        """The name of the signal, or what the platform said; None until there is a request."""
+        return self._reason
+
+    def remaining(self) -> float | None:
+        """Seconds left of the grace time, never negative; None without a request or a limit."""
+        if not self.requested or self._grace_secs is None:
+            return None
+        return max(0.0, self._time + self._grace_secs - time.monotonic())
+
+    def request(self, reason: str) -> None:
+        """Asks the run to save and stop; the first reason stays."""
+        if self.requested:
+            return
+        self._time = time.monotonic()
+        self._reason = reason
+        self.requested = True
+
+    def __enter__(self) -> Preemption:
+        if threading.current_thread() is threading.main_thread():
+            for number in self._signals:
+                self._previous[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._restore()
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if os.getpid() != self._pid:  # a forked worker: it must stop when its parent says so
+            self._restore()
+            signal.raise_signal(number)
+        elif not self.requested:
+            name = signal.Signals(number).name
+            self.request(name)
+            with contextlib.suppress(OSError):  # a handler may interrupt a write of logging, so it cannot log
+                os.write(2, f"{name}: saving and stopping; a second signal stops at once.\n".encode())
+        elif time.monotonic() - self._time > _SAME_SIGNAL_SECS:
+            self._restore()
+            signal.raise_signal(number)
+
+    def _restore(self) -> None:
+        for number, handler in self._previous.items():
+            # None: the handler was not installed from Python and cannot be put back from it.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        self._previous = {}
