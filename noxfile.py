@@ -28,6 +28,7 @@ REPORTS.mkdir(parents=True, exist_ok=True)
 PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))
 EVERYTHING = ["estimator_core", *(f"estimator_{plugin}" for plugin in PLUGINS)]
 LIGHT_EXTRAS = {"estimator_exporters": "[serve]"}
+CHECK_INSTALLED = str(ROOT / ".ci" / "check_installed.py")
 RESOLUTIONS = ["highest", "lowest-direct"]
 QUICK_AND_ALONE = "not plugins and not libraries and not slow"
 OLDEST = "3.11"
@@ -68,10 +69,10 @@ def newer_python() -> str:
 
 @functools.cache
 def wheelhouse() -> Path:
-    """A folder with one freshly built wheel of every package of the workspace."""
+    """A folder with one freshly built wheel of every package of the workspace, made from its sdist."""
     folder = ROOT / ".nox" / "wheelhouse"
     shutil.rmtree(folder, ignore_errors=True)
-    command = [UV, "build", "--all-packages", "--wheel", "--quiet", "--no-create-gitignore", "-o", str(folder)]
+    command = [UV, "build", "--all-packages", "--quiet", "--no-create-gitignore", "-o", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True)
     return folder
 
@@ -91,7 +92,7 @@ def install_wheels(session: nox.Session, *packages: str, resolution: str = "high
     session.install("--no-sources", "--resolution", resolution, *requirements, *wheels)
     session.install(*(argument for group in groups for argument in ("--group", group)))
     lowest = ["--jax", lower_bound("jax")] if resolution == "lowest-direct" else []
-    session.run("python", str(ROOT / ".ci" / "check_installed.py"), *packages, *lowest, env=ISOLATED)
+    session.run("python", CHECK_INSTALLED, *packages, *lowest, env=ISOLATED)
 
 
 def project_file(package: str) -> Path:
@@ -175,6 +176,7 @@ def wheels(session: nox.Session) -> None:
     """The built packages in an empty environment: the command line and an example, outside the repository."""
     session.install("--no-sources", *(wheel(package) for package in EVERYTHING))
     session.install("--group", "libraries")
+    session.run("python", CHECK_INSTALLED, *EVERYTHING, env=ISOLATED)
     with outside(session, "examples"):
         for arguments in (
             ["--help"],

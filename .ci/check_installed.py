@@ -1,4 +1,4 @@
-"""Fails unless exactly the named packages are installed, outside the checkout, and their plugins are found.
+"""Fails unless exactly the named packages are installed, outside the checkout, whole, and their plugins are found.
 
 The isolated nox sessions run it first: a test of a package alone proves nothing if the package is imported from the
 checkout, or if another plugin is installed beside it.
@@ -19,6 +19,11 @@ def main() -> None:
     for package in arguments.packages:
         where = Path(str(importlib.import_module(package).__file__))
         assert where.is_relative_to(sysconfig.get_path("purelib")), f"{package} is imported from {where}"
+        files = [path for path in metadata.files(package) or () if path.suffix != ".pyc" and ".." not in path.parts]
+        rooms = {path.parts[0] for path in files if not path.parts[0].endswith(".dist-info")}
+        assert rooms == {package}, f"{package} installs {sorted(rooms)}"
+        names = {path.name for path in files}
+        assert {"py.typed", "LICENSE"} <= names, f"{package} lacks py.typed or LICENSE"
     expected = {name.removeprefix("estimator_") for name in arguments.packages} - {"core"}
     found = {point.name for point in metadata.entry_points(group="estimator.plugins")}
     assert found == expected, f"plugins found: {sorted(found)}, expected: {sorted(expected)}"
