@@ -16,14 +16,13 @@ from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
 from estimator_core.loop.engine import Engine
 from estimator_core.loop.evaluate_call import EvaluateCall
-from estimator_core.loop.export_call import export_all
 from estimator_core.loop.history import History
 from estimator_core.loop.inference import state_for_inference
 from estimator_core.loop.initial_values import initial_overrides
 from estimator_core.loop.predict_call import predict_call
 from estimator_core.loop.start import start_step
 from estimator_core.loop.train_call import TrainCall
-from estimator_core.model import WarmStartSettings
+from estimator_core.model.warm_start import WarmStartSettings
 from estimator_core.modes import ModeKeys
 from estimator_core.plugins import Plugins, default_plugins
 from estimator_core.predictor import Predictor
@@ -278,6 +277,8 @@ class Estimator:
         format: str = "stablehlo",
     ) -> str:
         """Writes several modes into one export, which share their variables."""
+        from estimator_core.loop.export_call import export_all
+
         return export_all(
             estimator=self,
             engine=self._engine,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from estimator_core.errors import ArgumentError
-from estimator_core.model import WarmStartSettings
+from estimator_core.model.warm_start import WarmStartSettings
 from estimator_core.model.variables import VariableSpec
 from estimator_core.step import Discovery
 

@@ -60,22 +60,26 @@ def predict_call(
 def _predict(run: LoopRun, runner: HookRunner, engine: Engine, snapshot: Any, first: Any, rest: Any, predict_keys: Sequence[str] | None, single: bool) -> Iterator[Any]:
     step = engine.predict_step
     run.live = LiveState(state=snapshot, step=int(np.asarray(snapshot.clock)[0]))
-    keys: tuple[str, ...] | None = None
 
     def predict(batch: Any) -> Any:
         with engine.placement.context():
-            return step(snapshot, batch.features, batch.weights, keys)
+            return step(snapshot, batch.features, batch.weights)
 
-    shape = step.shape(snapshot, first.features, first.weights)
-    keys = check_predict_keys(predict_keys, shape)
+    ready = [predict(first)]
+    names = list(ready[0]) if isinstance(ready[0], Mapping) else ["predictions"]
+    keys = check_predict_keys(predict_keys, ready[0])
+
+    def wanted(batch: Any) -> Any:
+        predictions = ready.pop() if ready else predict(batch)
+        return predictions if keys is None else {name: predictions[name] for name in keys}
+
     runner.hooks.extend(hook for hook in step.hooks if not any(hook is known for known in runner.hooks))
     runner.begin()
-    names = list(shape) if isinstance(shape, Mapping) else ["predictions"]
     run.output_kinds = dict.fromkeys(names, "tensor")
     run.output_names = frozenset(names)
     run.seal_fetches()
     run.step = 0
     run.batch, run.batch_size = first, first.size
     runner.after_create()
-    batches = predict_batches(run, runner, itertools.chain([first], rest), predict, lambda: step.prediction_transforms)
+    batches = predict_batches(run, runner, itertools.chain([first], rest), wanted, lambda: step.prediction_transforms)
     yield from single_examples(batches) if single else batches

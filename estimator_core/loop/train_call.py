@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from estimator_core.checkpoint import CheckpointItems, CheckpointStore, ModelDirLock, Preemption
+from estimator_core.checkpoint import CheckpointItems, CheckpointStore
+from estimator_core.checkpoint.lock import ModelDirLock
+from estimator_core.checkpoint.preemption import Preemption
 from estimator_core.errors import HookError, PreemptedError
 from estimator_core.inputs import open_input
 from estimator_core.loop import debug

@@ -28,33 +28,22 @@ class PredictStep:
         self._model_fn = model_fn
         self._specs = specs
         self._traces = traces
-        self._run: Callable[..., Any] = jax.jit(self._predict, static_argnames="keys")
-        self._shapes: dict[Any, Any] = {}
+        self._run: Callable[..., Any] = jax.jit(self._predict)
         self.hooks: tuple[Any, ...] = ()
         self.prediction_transforms: tuple[Any, ...] = ()
 
-    def __call__(self, state: TrainState, features: Any, weights: Any = None, keys: tuple[str, ...] | None = None) -> Any:
-        """Predictions of one batch; `keys` leaves out what is not asked for."""
-        return self._run(state._replace(opt_state=()), features, weights, keys=keys)
+    def __call__(self, state: TrainState, features: Any, weights: Any = None) -> Any:
+        """Predictions of one batch."""
+        return self._run(state._replace(opt_state=()), features, weights)
 
-    def shape(self, state: TrainState, features: Any, weights: Any = None) -> Any:
-        """Shapes and dtypes of all predictions for the shapes of a batch; traced once per shape, and that trace serves the program too."""
-        leaves, treedef = jax.tree_util.tree_flatten((features, weights))
-        signature = (treedef, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
-        if signature not in self._shapes:
-            self._shapes[signature] = self._run.eval_shape(state._replace(opt_state=()), features, weights, keys=None)
-        return self._shapes[signature]
-
-    def _predict(self, state: TrainState, features: Any, weights: Any, keys: tuple[str, ...] | None) -> Any:
+    def _predict(self, state: TrainState, features: Any, weights: Any) -> Any:
         self._traces[ModeKeys.PREDICT] += 1
         with applying_example_weights(weights):
             spec = apply_model(self._model_fn, self._specs(), state, features, None, ModeKeys.PREDICT)
         if not self.hooks:
             self.hooks = tuple(spec.prediction_hooks)
         self.prediction_transforms = tuple(spec.prediction_transforms)
-        if keys is None or not isinstance(spec.predictions, Mapping):
-            return spec.predictions
-        return {name: value for name, value in spec.predictions.items() if name in keys}
+        return spec.predictions
 
 
 def apply_model(model_fn: BoundModelFn, specs: Mapping[str, VariableSpec], state: TrainState, features: Any, labels: Any, mode: str) -> EstimatorSpec:

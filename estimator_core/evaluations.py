@@ -1,0 +1,82 @@
+"""Evaluations and exports bound to the checkpoints of a training run."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from estimator_core.hooks import CheckpointListener, Run, SavedCheckpoint
+from estimator_core.specs import EvalSpec
+
+_log = logging.getLogger("estimator_core")
+
+
+class Evaluations(CheckpointListener):
+    """Evaluates every EvalSpec before a save, and runs its exporters after the commit.
+
+    Attributes:
+        metrics: the newest result by EvalSpec name.
+        exports: the newest path of each exporter in this call, in order, by EvalSpec name.
+    """
+
+    def __init__(self, estimator: Any, specs: Sequence[EvalSpec], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._estimator = estimator
+        self._specs = list(specs)
+        self._clock = clock
+        self._started: dict[str | None, float] = {}
+        self._pending: list[EvalSpec] = []
+        self._final_at: dict[str | None, int] = {}
+        self.metrics: dict[str | None, dict[str, Any]] = {}
+        self.exports: dict[str | None, list[Any]] = {spec.name: [None] * len(spec.exporters) for spec in specs}
+
+    def evaluate(self, run: Run) -> None:
+        """Evaluates the live state, unless the last evaluation is younger than `throttle_secs` and the run goes on."""
+        ends = run.stop_reason is not None or run.step == run.last_step
+        for spec in self._specs:
+            since = self._clock() - self._started.get(spec.name, float("-inf"))
+            if since < spec.throttle_secs and not ends:
+                _log.info("Skip the evaluation%s at step %d: the last one began %.0f s ago, throttle_secs is %g.", _named(spec), run.step, since, spec.throttle_secs)
+                continue
+            self.evaluate_now(spec)
+            self._pending.append(spec)
+
+    def after_save(self, run: Run, step: int, checkpoint: SavedCheckpoint) -> bool | None:
+        """Runs the exporters of the evaluations that belong to this save."""
+        pending, self._pending = self._pending, []
+        for spec in pending:
+            if spec.exporters:
+                self.export(spec, checkpoint.path, final=step == run.last_step)
+        return None
+
+    def finish(self) -> None:
+        """After training, however it ended: the last step is evaluated, and exported as the final one."""
+        path = self._estimator.latest_checkpoint()
+        step = int(Path(path).name)
+        for spec in self._specs:
+            if self.metrics.get(spec.name, {}).get("global_step") != step:
+                self.evaluate_now(spec)
+            if self._final_at.get(spec.name) != step:
+                self.export(spec, path, final=True)
+
+    def evaluate_now(self, spec: EvalSpec, checkpoint_path: str | None = None) -> None:
+        """One evaluation."""
+        self._started[spec.name] = self._clock()
+        self.metrics[spec.name] = self._estimator.evaluate(spec.input_fn, steps=spec.steps, hooks=spec.hooks, checkpoint_path=checkpoint_path, name=spec.name)
+
+    def export(self, spec: EvalSpec, checkpoint_path: str, *, final: bool) -> None:
+        """Runs the exporters of one EvalSpec with its newest metrics."""
+        metrics = self.metrics[spec.name]
+        for index, exporter in enumerate(spec.exporters):
+            export_path = str(Path(self._estimator.model_dir) / "export" / exporter.name)
+            written = exporter.export(self._estimator, export_path, checkpoint_path, metrics, final)
+            if written is not None:
+                self.exports[spec.name][index] = written
+        if final:
+            self._final_at[spec.name] = metrics["global_step"]
+
+
+def _named(spec: EvalSpec) -> str:
+    return "" if spec.name is None else f" {spec.name!r}"

@@ -1,0 +1,48 @@
+"""`add_metrics`: an Estimator with further evaluation metrics."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.estimator import Estimator
+from estimator_core.modes import ModeKeys
+from estimator_core.specs import EstimatorSpec
+
+_ALLOWED = ("features", "labels", "predictions", "config")
+
+
+def add_metrics(estimator: Estimator, metric_fn: Callable[..., Any]) -> Estimator:
+    """A new Estimator on the same model_dir whose evaluation has more metrics.
+
+    Args:
+        estimator: the one to extend; it is not changed.
+        metric_fn: takes any of `features, labels, predictions, config` by name and returns a dict of streaming metrics; a name that exists is
+            replaced.
+
+    Raises:
+        ArgumentError: metric_fn takes other arguments.
+
+    Source: `tf.estimator.add_metrics`.
+    """
+    if not isinstance(estimator, Estimator):
+        raise ArgumentTypeError(f"`estimator` must have type `ec.Estimator`. Got: {type(estimator)}.")
+    if not callable(metric_fn):
+        raise ArgumentTypeError(f"metric_fn must be a function, given: {metric_fn!r}.")
+    names = list(inspect.signature(metric_fn).parameters)
+    unknown = [name for name in names if name not in _ALLOWED]
+    if unknown:
+        raise ArgumentError(f"metric_fn ({getattr(metric_fn, '__qualname__', metric_fn)}) has following not expected args: {unknown}. Allowed: {list(_ALLOWED)}.")
+    inner = estimator.model_fn
+
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+        spec: EstimatorSpec = inner(features, labels, mode, config)
+        if mode != ModeKeys.EVAL:
+            return spec
+        values = {"features": features, "labels": labels, "predictions": spec.predictions, "config": config}
+        return replace(spec, eval_metric_ops={**(spec.eval_metric_ops or {}), **metric_fn(**{name: values[name] for name in names})})
+
+    return Estimator(model_fn, model_dir=estimator.model_dir, config=estimator.config)
