@@ -5,9 +5,10 @@ from estimator_core.checkpoint.items import ITEM_NAMES, CheckpointItems
 from estimator_core.checkpoint.layout import all_checkpoints, checkpoint_step, latest_checkpoint, resolve_checkpoint
 from estimator_core.checkpoint.lock import ModelDirLock
 from estimator_core.checkpoint.manifest import ArrayEntry, Manifest, read_manifest
+from estimator_core.checkpoint.newest import Restored, read_latest
 from estimator_core.checkpoint.preemption import RESUMABLE_EXIT_STATUS, Preemption
 from estimator_core.checkpoint.read import list_variables, load_variables, read_checkpoint
-from estimator_core.checkpoint.restore import Restored, restore, restore_latest
+from estimator_core.checkpoint.restore import check_fits, restore
 from estimator_core.checkpoint.retention import KeepBest, Retention
 from estimator_core.checkpoint.saved import PendingCheckpoint
 from estimator_core.checkpoint.store import CheckpointStore
@@ -28,13 +29,14 @@ __all__ = [
     "VariableDiff",
     "all_checkpoints",
     "checkpoint_step",
+    "check_fits",
     "compare",
     "latest_checkpoint",
     "list_variables",
     "load_variables",
     "read_checkpoint",
+    "read_latest",
     "read_manifest",
     "resolve_checkpoint",
     "restore",
-    "restore_latest",
 ]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-import logging
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import replace as with_fields
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +16,12 @@ from estimator_core.checkpoint.items import CheckpointItems
 from estimator_core.checkpoint.manifest import Manifest, read_manifest
 from estimator_core.checkpoint.pins import reading
 from estimator_core.checkpoint.read import read_checkpoint
-from estimator_core.errors import CheckpointCorruptError, CheckpointMismatchError, CheckpointNotFoundError
+from estimator_core.errors import CheckpointMismatchError
 
-_log = logging.getLogger("estimator_core.checkpoint")
 _ARRAY_ITEMS = ("variables", "model_state", "opt_state")
 
 #: item -> path -> what the model expects; items left out are not read.
 Abstract = Mapping[str, Mapping[str, Shaped]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Restored:
-    """A restored checkpoint: its path, global step and contents."""
-
-    path: str
-    step: int
-    items: CheckpointItems
 
 
 def restore(
@@ -71,65 +58,7 @@ def restore(
         )
         items = read_checkpoint(directory, (*abstract, "input", "hooks"))
     fitted = {item: _fit(getattr(items, item), wanted) for item, wanted in abstract.items()}
-    return with_fields(items, **fitted)
-
-
-def restore_latest(
-    model_dir: str | os.PathLike[str],
-    abstract: Abstract,
-    *,
-    allow_cast: bool = False,
-    allow_missing: bool = False,
-    allow_extra: bool = False,
-    set_aside: bool = False,
-) -> Restored | None:
-    """Restores the newest checkpoint of a model_dir that is intact; None where there is no checkpoint at all.
-
-    A damaged checkpoint is reported loudly and the one before it is used.
-
-    Args:
-        model_dir: the directory of the run.
-        abstract: as in `restore`.
-        allow_cast: as in `restore`.
-        allow_missing: as in `restore`.
-        allow_extra: as in `restore`.
-        set_aside: damaged checkpoints newer than the one restored are renamed to `damaged-<step>`, so that nobody takes
-            them for the newest; only for the run that owns the model_dir.
-
-    Raises:
-        CheckpointMismatchError: the newest intact checkpoint does not fit the model.
-        CheckpointCorruptError: every checkpoint is damaged.
-    """
-    damaged: list[str] = []
-    for path in reversed(layout.all_checkpoints(model_dir)):
-        try:
-            items = restore(path, abstract, allow_cast=allow_cast, allow_missing=allow_missing, allow_extra=allow_extra)
-        except CheckpointCorruptError as error:
-            damaged.append(path)
-            _log.error("DAMAGED CHECKPOINT: %s The checkpoint before it is tried.", error)
-            continue
-        except CheckpointNotFoundError:
-            continue  # deleted by the run that owns the directory, after it was listed
-        step = int(items.clock[0])
-        if damaged:
-            if set_aside:
-                damaged = [str(set_aside_damaged(Path(newer))) for newer in damaged]
-            _log.error("Restored step %d from %s: newer checkpoints are damaged: %s.", step, path, ", ".join(damaged))
-        return Restored(path=path, step=step, items=items)
-    if damaged:
-        raise CheckpointCorruptError(
-            f"All checkpoints of {model_dir} are damaged: {', '.join(damaged)}. Restore one from a copy, or delete "
-            "them to start from scratch."
-        )
-    return None
-
-
-def set_aside_damaged(path: Path) -> Path:
-    """Renames a damaged checkpoint to `damaged-<step>` (numbered if that is taken); returns its new path."""
-    names = (f"{layout.DAMAGED}{path.name}{f'.{n}' if n else ''}" for n in itertools.count())
-    target = next(path.with_name(name) for name in names if not path.with_name(name).exists())
-    path.rename(target)
-    return target
+    return replace(items, **fitted)
 
 
 def check_fits(
