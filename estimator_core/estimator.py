@@ -22,7 +22,7 @@ from estimator_core.loop.initial_values import initial_overrides
 from estimator_core.loop.predict_call import predict_call
 from estimator_core.loop.start import start_step
 from estimator_core.loop.train_call import TrainCall
-from estimator_core.model.warm_start import WarmStartSettings
+from estimator_core.model.warm_start import WarmStartSettings, warm_start_settings
 from estimator_core.modes import ModeKeys
 from estimator_core.plugins import Plugins, default_plugins
 from estimator_core.predictor import Predictor
@@ -86,7 +86,7 @@ class Estimator:
         self._config = config
         self._params = copy.deepcopy(params)
         self._bound = bind_model_fn(model_fn, self._params, config)
-        self._warm_start = _warm_start_settings(warm_start_from)
+        self._warm_start = None if warm_start_from is None else warm_start_settings(warm_start_from)
         self._plugins = default_plugins() if plugins is None else plugins
         self._transforms = (*getattr(model_fn, "host_transforms", ()), *host_transforms)
         self._engine = Engine(model_fn=self._bound, config=config, component=self._plugins.get, component_names=self._plugins.names)
@@ -330,7 +330,8 @@ class Estimator:
         """Writes the trained values of the module that was given as `ec.module(instance, name=name)` back into the instance; returns it."""
         from estimator_core.model.module import write_back
 
-        return write_back(instance, name, self.variables, component=self._plugins.get)
+        write_back(instance, self.variables, name=name)
+        return instance
 
     def _train(self, input_fn: Any, hooks: Any, steps: Any, max_steps: Any, saving_listeners: Any, *, evaluate: Callable[[Any], None] | None) -> Estimator:
         check_input_fn(input_fn)
@@ -401,11 +402,3 @@ def _agreed_model_dir(given: Any, configured: str | None) -> str:
     temporary = tempfile.mkdtemp(prefix="estimator-")
     _log.warning("Using temporary folder as model directory: %s", temporary)
     return temporary
-
-
-def _warm_start_settings(given: Any) -> WarmStartSettings | None:
-    if given is None or isinstance(given, WarmStartSettings):
-        return given
-    if not isinstance(given, (str, Path)):
-        raise ArgumentTypeError(f"warm_start_from must be a string or a WarmStartSettings, instead got {type(given)}.")
-    return WarmStartSettings(str(given))

@@ -92,6 +92,21 @@ class Experiment:
         return self._estimator
 
     @property
+    def train_input_fn(self) -> Callable[..., Any]:
+        """The training input."""
+        return self._train_input_fn
+
+    @property
+    def eval_input_fn(self) -> Callable[..., Any]:
+        """The evaluation input."""
+        return self._eval_input_fn
+
+    @property
+    def train_hooks(self) -> list[Any]:
+        """Hooks of the training runs."""
+        return list(self._train_hooks)
+
+    @property
     def train_steps(self) -> int | None:
         """The global step at which training ends."""
         return self._train_steps

@@ -20,6 +20,7 @@ from estimator_core.errors import EstimatorError, PreemptedError
 from estimator_core.plugins.records import Command
 
 COMMANDS = (
+    Command(name="run", target="estimator_core.cli.run", summary="Run the experiment a file describes: train, evaluate, export, predict a few."),
     Command(
         name="plugins",
         target="estimator_core.cli.plugins",

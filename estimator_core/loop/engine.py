@@ -24,8 +24,8 @@ from estimator_core.step.state import flatten_opt_state, unflatten_opt_state
 
 _log = logging.getLogger("estimator_core")
 
-#: Replaces initial values by path: `(values, specs, discovery) -> changed values`.
-Overrides = Callable[[Mapping[str, Any], Mapping[str, VariableSpec], Discovery], Mapping[str, Any]]
+#: Replaces initial values by path: `(values, specs, discovery, seed) -> changed values`.
+Overrides = Callable[[Mapping[str, Any], Mapping[str, VariableSpec], Discovery, int], Mapping[str, Any]]
 
 
 @dataclass(eq=False)
@@ -99,12 +99,16 @@ class Engine:
             )
         return self._train_steps[fetches]
 
-    def discovery(self, mode: str, batch: Any) -> Discovery:
-        """The discovery of a mode, made with the first batch that needs it."""
+    def discovery(self, mode: str, batch: Any, reader: Any = None) -> Discovery:
+        """The discovery of a mode, made with the first batch that needs it.
+
+        Args:
+            reader: gives the arrays of a checkpoint, to check what `init_from_checkpoint` asks for; None where nothing will be initialised.
+        """
         if mode not in self._discoveries:
             self.traces["discovery"] += 1
             with self.placement.context():
-                found = discover(self.model_fn, mode, batch.features, batch.labels, known=self.specs, weights=batch.weights)
+                found = discover(self.model_fn, mode, batch.features, batch.labels, known=self.specs, weights=batch.weights, reader=reader)
             self._discoveries[mode] = found
             self.specs.update(found.specs)
         return self._discoveries[mode]
@@ -124,7 +128,7 @@ class Engine:
         """Initial variables and model state of a run without a checkpoint."""
         specs = self.specs
         values: dict[str, Any] = dict(initialize(specs, self.seed, out_shardings=self.placement.variables(specs)))
-        for name, value in overrides(values, specs, discovery).items():
+        for name, value in overrides(values, specs, discovery, self.seed).items():
             values[name] = self.on_device(value, specs[name])
         return self._split(values)
 

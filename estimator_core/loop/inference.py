@@ -7,6 +7,7 @@ from typing import Any
 from estimator_core.checkpoint import CheckpointItems, checkpoint_step, latest_checkpoint, read_checkpoint, resolve_checkpoint
 from estimator_core.errors import CheckpointNotFoundError
 from estimator_core.loop.engine import Engine, Overrides
+from estimator_core.loop.initial_values import read_values
 from estimator_core.loop.start import read_newest_intact
 from estimator_core.modes import ModeKeys
 from estimator_core.step import TrainState
@@ -39,7 +40,7 @@ def state_for_inference(engine: Engine, model_dir: str, mode: str, batch: Any, c
         )
     if batch is None:
         raise CheckpointNotFoundError(f"The model in {model_dir} has no state yet: train, evaluate or predict first.")
-    engine.start_fresh(engine.discovery(mode, batch), overrides)
+    engine.start_fresh(engine.discovery(mode, batch, read_values), overrides)
     return engine.live.ready if mode == ModeKeys.EVAL else engine.live.snapshot()
 
 

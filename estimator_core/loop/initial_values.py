@@ -6,18 +6,32 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from estimator_core.errors import ArgumentError
-from estimator_core.model.warm_start import WarmStartSettings
+import numpy as np
+
+from estimator_core.checkpoint import load_variables
+from estimator_core.loop.engine import Overrides
+from estimator_core.model.initial_values import replaced_values
 from estimator_core.model.variables import VariableSpec
+from estimator_core.model.warm_start import WarmStartSettings
 from estimator_core.step import Discovery
 
 _log = logging.getLogger("estimator_core")
 
 
-def initial_overrides(warm_start: WarmStartSettings | None) -> Any:
-    """The function that gives the values to replace in a fresh run."""
+def initial_overrides(warm_start: WarmStartSettings | None) -> Overrides:
+    """The function that gives the values to replace in a fresh run, and logs where each came from."""
 
-    def overrides(values: Mapping[str, Any], specs: Mapping[str, VariableSpec], discovery: Discovery) -> Mapping[str, Any]:
-        return {}
+    def overrides(values: Mapping[str, Any], specs: Mapping[str, VariableSpec], discovery: Discovery, seed: int) -> Mapping[str, Any]:
+        init_fn = None if discovery.scaffold is None else discovery.scaffold.init_fn
+        if warm_start is None and not discovery.requests and init_fn is None:
+            return {}
+        replaced, report = replaced_values(values, specs, reader=read_values, seed=seed, settings=warm_start, requests=discovery.requests, init_fn=init_fn)
+        _log.info("Initial values from elsewhere:\n%s", report)
+        return replaced
 
     return overrides
+
+
+def read_values(path: str) -> Mapping[str, np.ndarray]:
+    """All variables of a checkpoint, trainable or not, by path."""
+    return load_variables(path)

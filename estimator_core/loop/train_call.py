@@ -26,6 +26,7 @@ from estimator_core.loop.engine import Engine, Overrides
 from estimator_core.loop.feed import feed
 from estimator_core.loop.history import History
 from estimator_core.loop.hook_runner import HookRunner
+from estimator_core.loop.initial_values import read_values
 from estimator_core.loop.outputs import unknown_name
 from estimator_core.loop.run import LoopRun
 from estimator_core.loop.run_record import write_run_record
@@ -144,7 +145,8 @@ class _Execution:
         if first is None:
             _log.warning("Training with estimator made no steps. Perhaps input is empty or misspecified.")
             return "the input is empty"
-        discovery = engine.discovery(ModeKeys.TRAIN, first)
+        fresh = start.items is None and engine.live.state is None
+        discovery = engine.discovery(ModeKeys.TRAIN, first, read_values if fresh else None)
         with engine.placement.context():
             begin_from(engine, start, discovery, call.overrides, allow_cast=engine.config.allow_cast)
             run.live = engine.live

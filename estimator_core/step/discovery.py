@@ -59,7 +59,7 @@ class Discovery:
         return {name: spec for name, spec in self.specs.items() if not spec.trainable}
 
 
-def discover(model_fn: BoundModelFn, mode: str, features: Any, labels: Any, *, known: Mapping[str, VariableSpec], weights: Any = None) -> Discovery:
+def discover(model_fn: BoundModelFn, mode: str, features: Any, labels: Any, *, known: Mapping[str, VariableSpec], weights: Any = None, reader: Any = None) -> Discovery:
     """Traces model_fn abstractly in one mode.
 
     Args:
@@ -68,6 +68,7 @@ def discover(model_fn: BoundModelFn, mode: str, features: Any, labels: Any, *, k
         features, labels: arrays or ShapeDtypeStructs of one batch.
         known: variables declared by earlier traces.
         weights: the mask of a padded batch, or None.
+        reader: gives the arrays of a checkpoint by path, for `init_from_checkpoint`; None where nothing will be initialised.
 
     Raises:
         ModelFnError, VariableError: when model_fn breaks its contract.
@@ -75,7 +76,7 @@ def discover(model_fn: BoundModelFn, mode: str, features: Any, labels: Any, *, k
     found: dict[str, Any] = {}
 
     def trace(features: Any, labels: Any, weights: Any) -> Any:
-        with applying_example_weights(weights), sparse.recording() as lookups, declaring(known, mode=mode) as scope:
+        with applying_example_weights(weights), sparse.recording() as lookups, declaring(known, mode=mode, padded=weights is not None, reader=reader) as scope:
             spec = model_fn.spec(features, labels, mode)
         found.update(scope=scope, spec=spec, lookups=lookups)
         return spec.predictions

@@ -1,0 +1,77 @@
+"""What `estimator run` says at the end: the metrics, a few predictions, and where everything lies."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def show(experiment: Any, result: Any, *, predictions: int) -> None:
+    """Prints the report of a finished run."""
+    estimator = experiment.estimator
+    metrics = result[0] if isinstance(result, tuple) else result if isinstance(result, Mapping) else None
+    if metrics:
+        print("\n" + table([(name, number(value)) for name, value in metrics.items()], ("metric", "value")))
+    if estimator.stop_reason:
+        print(f"\nTraining ended: {estimator.stop_reason}.")
+    if predictions and estimator.latest_checkpoint():
+        rows = list(itertools.islice(estimator.predict(experiment.eval_input_fn), predictions))
+        print("\nPredictions of the first evaluation examples")
+        print(table([(str(index), *map(number, _values(row))) for index, row in enumerate(rows)], ("", *_names(rows[0]))))
+    print("\n" + places(estimator))
+
+
+def places(estimator: Any) -> str:
+    """Where curves, checkpoints and exports lie, and how to look at them."""
+    model_dir = estimator.model_dir
+    lines = [
+        f"curves       {model_dir}        look: uv run tensorboard --logdir {model_dir}",
+        f"checkpoints  {estimator.latest_checkpoint() or 'none'}        look: uv run estimator checkpoints {model_dir}",
+    ]
+    exports = sorted(str(path) for path in (Path(model_dir) / "export").glob("*/*") if path.name.isdigit())
+    if exports:
+        lines.append(f"exports      {exports[-1]}        look: uv run estimator exports {model_dir}")
+    lines.append(f"run record   {model_dir}/run.json")
+    return "\n".join(lines)
+
+
+def table(rows: list[tuple[str, ...]], head: tuple[str, ...]) -> str:
+    """Rows of text in aligned columns.
+
+    Example:
+        >>> print(table([("a", "1")], ("name", "value")))
+        name  value
+        ----  -----
+        a     1
+    """
+    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    lines = [head, tuple("-" * width for width in widths), *rows]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+def number(value: Any) -> str:
+    """A value, short enough for a table cell."""
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return f"{array.item():.4g}" if array.dtype.kind == "f" else str(array.item())
+    if array.size <= 10 and array.ndim == 1:
+        return "[" + " ".join(f"{item:.3g}" if array.dtype.kind == "f" else str(item) for item in array.tolist()) + "]"
+    return f"{array.dtype}{list(array.shape)}"
+
+
+def elapsed(began: float) -> str:
+    """Seconds since `time.monotonic()` was `began`."""
+    return f"{time.monotonic() - began:.1f} s"
+
+
+def _names(row: Any) -> list[str]:
+    return list(row) if isinstance(row, Mapping) else ["prediction"]
+
+
+def _values(row: Any) -> list[Any]:
+    return list(row.values()) if isinstance(row, Mapping) else [row]
