@@ -15,7 +15,10 @@ GROUP = "estimator.plugins"
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A plugin that could be loaded. `load()` imports and returns its module (or object)."""
+    """A plugin that could be loaded. `load()` imports and returns its module (or object).
+
+    The lists of the settings hold for those found installed, not for the core's own and those given in code.
+    """
 
     name: str
     distribution: str | None
@@ -23,6 +26,7 @@ class Candidate:
     load: Callable[[], Any]
     module: str = ""
     builtin: bool = False
+    given: bool = False
 
     @property
     def key(self) -> str:
@@ -50,7 +54,7 @@ def given_candidates(extra: Sequence[Any]) -> list[Candidate]:
         name = _name_of(plugin)
         repeats = sum(one.name.partition("#")[0] == name for one in candidates)
         unique = f"{name}#{repeats + 1}" if repeats else name
-        candidates.append(Candidate(name=unique, distribution=None, version=None, load=_constant(plugin)))
+        candidates.append(Candidate(name=unique, distribution=None, version=None, load=_constant(plugin), given=True))
     return candidates
 
 
@@ -82,4 +86,4 @@ def _constant(plugin: Any) -> Callable[[], Any]:
 
 
 def _name_of(plugin: Any) -> str:
-    return getattr(plugin, "__name__", None) or type(plugin).__qualname__
+    return getattr(plugin, "__name__", None) or type(plugin).__name__

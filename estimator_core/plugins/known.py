@@ -16,17 +16,7 @@ _GIVES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "multi_head",
         ),
     },
-    "estimator-hooks": {
-        "hook": (
-            "progress",
-            "profiler",
-            "step_counter",
-            "summary_saver",
-            "checkpoint_saver",
-            "early_stopping",
-            "logging_tensor",
-        ),
-    },
+    "estimator-hooks": {"hook": ("progress", "profiler", "early_stopping", "iterator_initializer")},
     "estimator-exporters": {
         "exporter": ("best", "latest", "final"),
         "format": ("stablehlo", "saved_model", "onnx"),

@@ -88,7 +88,8 @@ def _import(candidate: Candidate, settings: PluginSettings) -> tuple[PluginRecor
         module=candidate.module,
         status="built-in" if candidate.builtin else "loaded",
     )
-    refusal = None if candidate.builtin else settings.refusal(candidate.name, candidate.distribution)
+    exempt = candidate.builtin or candidate.given
+    refusal = None if exempt else settings.refusal(candidate.name, candidate.distribution)
     if refusal is not None:
         return replace(record, status="blocked", error=refusal), None
     with observe() as observed:

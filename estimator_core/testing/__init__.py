@@ -9,7 +9,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from estimator_core.testing.fake_run import FakeOutputs as FakeOutputs
     from estimator_core.testing.fake_run import FakeRun as FakeRun
     from estimator_core.testing.fake_run import drive as drive
     from estimator_core.testing.head_suite import HeadSuite as HeadSuite
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from estimator_core.testing.suite import overrides as overrides
 
 _HOME = {
-    "FakeOutputs": "fake_run",
     "FakeRun": "fake_run",
     "HeadSuite": "head_suite",
     "HookSuite": "hook_suite",

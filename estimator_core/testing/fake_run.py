@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +13,7 @@ import numpy as np
 from estimator_core.config import RunConfig
 from estimator_core.hooks import Hook
 from estimator_core.loop.hook_runner import HookRunner
+from estimator_core.loop.outputs import LazyOutputs
 
 
 class RecordedSummaries:
@@ -39,38 +40,6 @@ class RecordedSummaries:
 
     def flush(self) -> None:
         """Does nothing."""
-
-
-class FakeOutputs(Mapping[str, Any]):
-    """The outputs of one dispatch, computed when they are read; `read` lists what was.
-
-    Args:
-        steps: the global steps the dispatch completed.
-        compute: value of every output at a global step.
-    """
-
-    def __init__(self, steps: range, compute: Mapping[str, Callable[[int], Any]]) -> None:
-        self.steps = steps
-        self.read: list[str] = []
-        self._compute = compute
-
-    def __getitem__(self, name: str) -> Any:
-        values = self.all(name)
-        return values[-1]
-
-    def all(self, name: str) -> np.ndarray[Any, Any]:
-        """The values of every step, with a leading axis of steps; they cannot be written to."""
-        compute = self._compute[name]
-        self.read.append(name)
-        values = np.stack([np.asarray(compute(step)) for step in self.steps])
-        values.flags.writeable = False
-        return values
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._compute)
-
-    def __len__(self) -> int:
-        return len(self._compute)
 
 
 @dataclass(kw_only=True)
@@ -175,9 +144,17 @@ def _dispatch(
     runner.before(upto)
     if fail_at is not None and fail_at <= upto:
         raise RuntimeError(f"the loop fails at step {fail_at}")
-    out: Any = FakeOutputs(range(run.step + 1, upto + 1), compute)
+    out = _outputs(range(run.step + 1, upto + 1), compute)
     run.step = upto
     if runner.listens:
         runner.collect(out)
     if runner.wake <= upto:
         runner.after(out)
+
+
+def _outputs(steps: range, compute: Mapping[str, Callable[[int], Any]]) -> LazyOutputs:
+    """Outputs of a dispatch as the loop hands them to hooks; nobody can write to their arrays."""
+    values = {name: np.stack([np.asarray(value(step)) for step in steps]) for name, value in compute.items()}
+    for value in values.values():
+        value.flags.writeable = False
+    return LazyOutputs(values, steps=steps, stacked=True)

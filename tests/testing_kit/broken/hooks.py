@@ -157,20 +157,14 @@ class TestPartOfTheStateIsForgotten(HookSuite):
         return self.Broken()
 
 
-class TestCadenceByCalls(HookSuite):
+class TestReliesOnSingleSteps(HookSuite):
     fails = ("test_several_steps_a_dispatch",)
 
     class Broken(Counting):
-        """Counts the steps it is shown, and lets the loop choose them."""
+        """Takes the step before the dispatch for the one before its own."""
 
-        def next_step(self, step):
-            return None
-
-        def values(self):
-            return ("loss",)
-
-        def on_values(self, run, steps, values):
-            self.total = self.total + run.step
+        def before_step(self, run, step):
+            self.total = self.total + step
 
     def make(self):
         return self.Broken()

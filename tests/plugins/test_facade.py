@@ -1,0 +1,127 @@
+"""`Plugins` as an object: nothing before the first question, equal when built twice, alive in another process."""
+
+import importlib
+import multiprocessing
+import pickle
+import sys
+
+import pytest
+
+from estimator_core.errors import ArgumentError, PluginLookupError
+from estimator_core.plugins import KINDS, Plugins, compare_versions, default_plugins
+from estimator_core.plugins.explain import explain_absence
+from estimator_core.plugins.known import known_distribution
+
+
+def names_in_another_process(plugins):
+    return plugins.names("head"), [record.name for record in plugins.records()]
+
+
+def test_nothing_is_imported_before_the_first_question(site):
+    site.add_component("acme", "head", "one")
+    plugins = site.plugins()
+    assert "acme.plugin" not in sys.modules
+    assert plugins.names("head") == ("one",)
+    assert "acme.plugin" in sys.modules
+
+
+def test_targets_are_imported_when_they_are_got(site):
+    site.add_component("acme", "head", "one", "acme.heads:One")
+    (site.path / "acme" / "heads.py").write_text("class One:\n    pass\n")
+    plugins = site.plugins()
+    assert plugins.find("head", "one").component.target == "acme.heads:One"
+    assert "acme.heads" not in sys.modules
+    assert plugins.used() == []
+    assert plugins.get("head", "one") is sys.modules["acme.heads"].One
+    assert plugins.used() == [{"kind": "head", "name": "one", "distribution": "acme"}]
+
+
+def test_two_objects_know_the_same_and_share_nothing(site):
+    site.add_component("acme", "head", "one")
+    first, second = site.plugins(), site.plugins()
+    first.get("head", "one")
+    assert second.used() == []
+    assert [record.components for record in first.records()] == [record.components for record in second.records()]
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_another_process_finds_its_plugins_again(site, method):
+    site.add_component("acme", "head", "one")
+    plugins = site.plugins()
+    here = names_in_another_process(plugins)
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        assert pool.apply(names_in_another_process, (plugins,)) == here
+        assert pool.apply(names_in_another_process, (plugins,)) == here
+
+
+def test_pickling_keeps_what_was_given_in_code(site):
+    site.add_component("acme", "head", "one")
+    module = importlib.import_module("acme.plugin")
+    plugins = pickle.loads(pickle.dumps(Plugins(autoload=False, extra=[module], environ={})))
+    assert [record.name for record in plugins.records() if record.usable] == ["core", "acme.plugin"]
+
+
+def test_default_plugins_follow_the_environment(monkeypatch):
+    first = default_plugins()
+    assert default_plugins() is first
+    monkeypatch.setenv("ESTIMATOR_DISABLE_PLUGIN_AUTOLOAD", "1")
+    assert default_plugins() is not first
+    assert [record.name for record in default_plugins().records() if record.usable] == ["core"]
+
+
+def test_versions_name_the_core_and_every_plugin_in_use(site):
+    site.add("acme", "")
+    site.add("broken", "raise ValueError")
+    assert site.plugins().versions() == [
+        {"distribution": "acme", "version": "1.0"},
+        {"distribution": "estimator-core", "version": "0.1.0"},
+    ]
+
+
+def test_recorded_versions_are_compared():
+    recorded = [{"distribution": "acme", "version": "1.0"}, {"distribution": "beta", "version": "2.0"}]
+    assert compare_versions(recorded, recorded) == []
+    assert compare_versions(recorded, [{"distribution": "beta", "version": "3.0"}], what="this export") == [
+        "this export was made with acme 1.0, which is not in use here: pip install acme==1.0",
+        "this export was made with beta 2.0; here it is 3.0",
+    ]
+
+
+def test_an_absent_name_gets_close_names_and_the_distribution_to_install(site):
+    site.add_component("acme", "head", "binary")
+    plugins = site.plugins()
+    with pytest.raises(PluginLookupError) as caught:
+        plugins.get("head", "binry")
+    assert "Did you mean 'binary'?" in str(caught.value)
+    assert "Installed heads: binary." in str(caught.value)
+
+
+def test_a_known_name_says_what_to_install():
+    table = explain_absence("backend", "gpu", ("cpu",), [])
+    assert "It comes with estimator-backends-gpu, which is not installed: pip install estimator-backends-gpu" in table
+
+
+def test_explain_never_raises_for_a_name(site):
+    site.add_component("acme", "head", "binary")
+    plugins = site.plugins()
+    assert plugins.explain("head", "binary") == "head 'binary' of acme 1.0 (json:loads)"
+    assert plugins.explain("head", "nonsense").startswith("there is no head 'nonsense'")
+    with pytest.raises(ArgumentError, match="kinds are head, hook"):
+        plugins.explain("heads", "binary")
+
+
+def test_every_builtin_component_can_be_imported():
+    plugins = Plugins(autoload=False, environ={})
+    found = [(kind, name) for kind in KINDS for name in plugins.names(kind)]
+    assert ("backend", "cpu") in found
+    for kind, name in found:
+        assert callable(plugins.get(kind, name)), (kind, name)
+
+
+@pytest.mark.plugins
+def test_the_table_of_known_distributions_is_true():
+    plugins = Plugins(environ={}, block=[])
+    for record in plugins.records():
+        if (record.distribution or "").startswith("estimator-") and record.name != "core":
+            for component in record.components:
+                assert known_distribution(component.kind, component.name) == record.distribution, component

@@ -1,0 +1,150 @@
+"""Plugins broken in every way we know: listed with their cause, named where they are missed, harmful to nobody."""
+
+import json
+
+import pytest
+
+from estimator_core.errors import PluginError, PluginLookupError
+
+COMPONENT = """
+from estimator_core.plugins import Component
+
+def estimator_components():
+    return [Component(kind="head", name="wanted", target="json:loads", summary="A fixture.")]
+"""
+
+#: source of the plugin module, and what its cause must say
+BROKEN = {
+    "import-error": ("import module_that_is_not_there\n" + COMPONENT, "No module named 'module_that_is_not_there'"),
+    "syntax-error": ("def broken(:\n", "SyntaxError"),
+    "exits": ("import sys\nsys.exit(3)\n", "sys.exit(3) was called"),
+    "raises": ("raise ValueError('no licence')\n", "ValueError: no licence"),
+    "misspelt-hook": ("def estimator_componets():\n    return []\n", "did you mean estimator_components?"),
+    "renamed-argument": ("def estimator_run_hooks(the_run):\n    return []\n", "the_run"),
+    "declares-none": ("def estimator_components():\n    return None\n", "estimator_components() returned None"),
+    "declares-dicts": ("def estimator_components():\n    return [{}]\n", "estimator_components() gave {}"),
+    "unknown-kind": (COMPONENT.replace('kind="head"', 'kind="haed"'), "kind is 'haed'"),
+    "no-target": (COMPONENT.replace("json:loads", "json.loads"), "target of head 'wanted' is 'json.loads'"),
+    "declares-twice": (
+        COMPONENT + "    \nfirst = estimator_components\ndef estimator_components():\n    return first() * 2\n",
+        "twice",
+    ),
+    "fails-when-asked": ("def estimator_components():\n    raise OSError('disk')\n", "OSError: disk"),
+    "exits-when-asked": ("def estimator_components():\n    raise SystemExit\n", "sys.exit(None) was called"),
+    "wrapper": (
+        "from estimator_core.plugins import hookimpl\n"
+        "@hookimpl(wrapper=True)\ndef estimator_components():\n    return (yield)\n",
+        "hook wrapper",
+    ),
+}
+WRONG_API = {
+    "no-contract": ("", "states no contract version"),
+    "newer-contract": (
+        "ESTIMATOR_PLUGIN_API = (1, 99)\n",
+        "contract 1.99; this core offers 1.0: upgrade estimator-core",
+    ),
+    "next-contract": ("ESTIMATOR_PLUGIN_API = (2, 0)\n", "contract 2.0; this core offers 1.0: upgrade estimator-core"),
+    "old-contract": ("ESTIMATOR_PLUGIN_API = (0, 9)\n", "contract 0.9; this core offers 1.0: upgrade the plugin"),
+    "odd-contract": ("ESTIMATOR_PLUGIN_API = '1.0'\n", "must be a pair of integers"),
+}
+
+
+def add_everything_broken(site):
+    for name, (source, _) in BROKEN.items():
+        site.add(f"hostile-{name}", source)
+    for name, (api, _) in WRONG_API.items():
+        site.add(f"hostile-{name}", COMPONENT, api=api)
+    return {f"hostile-{name}": cause for name, (_, cause) in {**BROKEN, **WRONG_API}.items()}
+
+
+def test_each_is_listed_with_its_cause_and_harms_no_other(site):
+    causes = add_everything_broken(site)
+    site.add_component("sound", "head", "sound")
+    plugins = site.plugins()
+    failed = {record.distribution: record for record in plugins.records() if record.status == "failed"}
+    assert set(failed) == set(causes)
+    for distribution, cause in causes.items():
+        assert cause in failed[distribution].error, (distribution, failed[distribution].error)
+        assert failed[distribution].traceback
+    assert plugins.names("head") == ("sound",)
+    assert plugins.get("backend", "cpu") is not None
+
+
+@pytest.mark.parametrize("name", [*BROKEN, *WRONG_API])
+def test_asking_for_what_it_should_have_given_names_it_and_the_cause(site, name):
+    source, cause = {**{key: (COMPONENT, cause) for key, (_, cause) in WRONG_API.items()}, **BROKEN}[name]
+    site.add(f"hostile-{name}", source, **({"api": WRONG_API[name][0]} if name in WRONG_API else {}))
+    with pytest.raises(PluginLookupError) as caught:
+        site.plugins().get("head", "wanted")
+    assert f"hostile-{name} 1.0 failed to load" in str(caught.value)
+    assert cause in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [*BROKEN, *WRONG_API])
+def test_strict_raises_and_says_what_to_do(site, name):
+    site.add(
+        f"hostile-{name}",
+        BROKEN[name][0] if name in BROKEN else COMPONENT,
+        **({"api": WRONG_API[name][0]} if name in WRONG_API else {}),
+    )
+    with pytest.raises(PluginError, match="strict") as caught:
+        site.plugins(strict=True).names("head")
+    assert f"hostile-{name}" in str(caught.value)
+    assert "block them by name" in str(caught.value)
+    assert site.plugins(strict=True, block=[f"hostile-{name}"]).names("head") == ()
+
+
+def test_the_command_lists_all_of_them(site):
+    causes = add_everything_broken(site)
+    site.add("noisy", 'print("hello from a plugin")')
+    done = site.run("plugins", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = {row["distribution"]: row for row in json.loads(done.stdout)}
+    assert {name for name, row in rows.items() if row["status"] == "failed"} == set(causes)
+    assert rows["noisy"]["status"] == "loaded"
+    assert rows["noisy"]["notes"] == ["printed at import: 'hello from a plugin'"]
+    text = site.run("plugins")
+    assert text.returncode == 0
+    assert all(name in text.stdout for name in causes)
+    assert "hello from a plugin" not in text.stdout.replace("printed at import: 'hello from a plugin'", "")
+
+
+def test_the_strict_switch_of_the_command(site):
+    site.add("hostile", BROKEN["raises"][0])
+    done = site.run("--strict-plugins", "plugins")
+    assert done.returncode == 1
+    assert "no licence" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_interrupts_are_not_swallowed(site):
+    site.add("hostile", "raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        site.plugins().records()
+
+
+def test_a_target_that_does_not_exist(site):
+    site.add_component("hostile", "head", "wanted", "hostile.heads:Wanted")
+    plugins = site.plugins()
+    assert plugins.names("head") == ("wanted",)
+    with pytest.raises(
+        PluginError, match=r"head 'wanted' of hostile 1\.0 \(hostile\.heads:Wanted\) cannot be imported"
+    ):
+        plugins.get("head", "wanted")
+    rows = {row["name"]: row for row in json.loads(site.run("plugins", "--json").stdout)}
+    assert rows["hostile"]["notes"] == ["head 'wanted' cannot work: module hostile.heads does not exist"]
+
+
+def test_a_target_whose_module_fails(site):
+    site.add_component("hostile", "head", "wanted", "hostile.heads:Wanted")
+    (site.path / "hostile" / "heads.py").write_text("raise RuntimeError('Wanted: no driver')\n")
+    with pytest.raises(PluginError, match="RuntimeError: Wanted: no driver"):
+        site.plugins().get("head", "wanted")
+
+
+def test_slow_and_heavy_imports_are_noted(site):
+    site.add("hostile", "import time\ntime.sleep(0.15)\nimport pandas\n")
+    done = site.run("plugins", "--json")
+    (notes,) = [row["notes"] for row in json.loads(done.stdout) if row["name"] == "hostile"]
+    assert any("pandas" in note and "at start-up" in note for note in notes), notes
+    assert any(note.startswith("importing it took") for note in notes), notes
