@@ -102,7 +102,7 @@ def _leak(computed: Mapping[str, VariableSpec], words: Any) -> VariableError:
     """Names the variable whose initialiser carries a traced value, by trying them one at a time."""
     for path, spec in computed.items():
         try:
-            jax.jit(functools.partial(_first_values, {path: spec})).lower(words)
+            jax.jit(functools.partial(_first_values, {path: spec}))(words)
         except jax.errors.UnexpectedTracerError:
             return VariableError(
                 f"The initializer of variable {path!r} uses a value that exists only while model_fn is traced: a "
