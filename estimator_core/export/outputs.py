@@ -48,8 +48,8 @@ class ClassificationOutput:
 
     Args:
         scores: float [batch, classes], or None.
-        classes: class ids, integer [batch, classes], or None. Class names are put in their place on the host, by the
-            head's transforms.
+        classes: class ids, integer [batch, classes], or None.
+        class_names: the names of the classes by id: what a raw signature gives in place of `classes`.
 
     Raises:
         ArgumentError: both are None, or one has the wrong dtype.
@@ -64,6 +64,7 @@ class ClassificationOutput:
 
     scores: Any = None
     classes: Any = None
+    class_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.scores is None and self.classes is None:

@@ -1,0 +1,18 @@
+"""Exports: what is served, and the contracts of those who write it. The core writes no format; estimator-exporters does."""
+
+from estimator_core.export.contract import Exporter as Exporter
+from estimator_core.export.contract import ExportFormat as ExportFormat
+from estimator_core.export.contract import ExportRequest as ExportRequest
+from estimator_core.export.contract import LoadedExport as LoadedExport
+from estimator_core.export.contract import LoadedSignature as LoadedSignature
+from estimator_core.export.contract import SignatureSpec as SignatureSpec
+from estimator_core.export.directories import latest_export as latest_export
+from estimator_core.export.features import Feature as Feature
+from estimator_core.export.loading import load as load
+from estimator_core.export.outputs import ClassificationOutput as ClassificationOutput
+from estimator_core.export.outputs import EvalOutput as EvalOutput
+from estimator_core.export.outputs import PredictOutput as PredictOutput
+from estimator_core.export.outputs import RegressionOutput as RegressionOutput
+from estimator_core.export.receivers import ServingInputReceiver as ServingInputReceiver
+from estimator_core.export.receivers import TensorServingInputReceiver as TensorServingInputReceiver
+from estimator_core.export.receivers import build_raw_serving_input_receiver_fn as build_raw_serving_input_receiver_fn

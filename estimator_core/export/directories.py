@@ -1,0 +1,109 @@
+"""Time-stamped export directories that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+_TEMPORARY = "temp-"
+
+
+def exports_in(base: str | os.PathLike[str]) -> list[Path]:
+    """The complete exports of a directory, oldest first. An export's name is ten or more digits: seconds since the epoch."""
+    try:
+        names = [name for name in os.listdir(base) if name.isascii() and name.isdigit() and len(name) >= 10]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [Path(base) / name for name in sorted(names, key=int)]
+
+
+def latest_export(base: str | os.PathLike[str]) -> str | None:
+    """The newest export of a directory, or of the exporters' directories below it.
+
+    Example:
+        >>> latest_export("no/such/directory") is None
+        True
+    """
+    own = exports_in(base)
+    if own:
+        return str(own[-1])
+    try:
+        below = [path for child in Path(base).iterdir() if child.is_dir() for path in exports_in(child)]
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return str(max(below, key=lambda path: (int(path.name), path.stat().st_mtime_ns))) if below else None
+
+
+@contextlib.contextmanager
+def new_export(base: str | os.PathLike[str]) -> Iterator[tuple[Path, list[Path]]]:
+    """A directory to write into, and a list that holds the final path after the block: the rename is the commit.
+
+    Remains of killed writers of this machine are removed first.
+    """
+    root = Path(base)
+    root.mkdir(parents=True, exist_ok=True)
+    _clean(root)
+    temporary = root / f"{_TEMPORARY}{time.time_ns()}-{os.getpid()}"
+    temporary.mkdir()
+    final: list[Path] = []
+    try:
+        yield temporary, final
+        final.append(_commit(root, temporary))
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def collect_garbage(base: str | os.PathLike[str], keep: int | None) -> list[Path]:
+    """Deletes all but the newest exports; returns what was deleted. None keeps all."""
+    deleted: list[Path] = []
+    if keep is not None:
+        for path in exports_in(base)[:-keep]:
+            remove_export(path)
+            deleted.append(path)
+    return deleted
+
+
+def remove_export(path: Path) -> None:
+    """Deletes an export: first its name, so that no reader opens half of it."""
+    doomed = path.with_name(f"{_TEMPORARY}deleted-{path.name}-{os.getpid()}")
+    with contextlib.suppress(FileNotFoundError):
+        path.rename(doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+
+def _commit(root: Path, temporary: Path) -> Path:
+    stamp = int(time.time())
+    while True:
+        target = root / str(stamp)
+        try:
+            os.mkdir(target)  # reserves the name against other writers; a rename replaces an empty directory atomically
+        except FileExistsError:
+            stamp += 1
+            continue
+        os.rename(temporary, target)
+        return target
+
+
+def _clean(root: Path) -> None:
+    for path in root.glob(f"{_TEMPORARY}*"):
+        owner = path.name.rpartition("-")[2]
+        if owner.isdigit() and not _alive(int(owner)):
+            shutil.rmtree(path, ignore_errors=True)
+    for path in exports_in(root):
+        if not any(path.iterdir()) and time.time() - path.stat().st_mtime > 60:
+            with contextlib.suppress(OSError):
+                path.rmdir()
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
