@@ -101,13 +101,14 @@ def _columns(argument: str, frame: Any) -> dict[str, np.ndarray]:
 
 
 def _values(name: str, series: Any) -> np.ndarray:
-    array: np.ndarray = np.array(series.to_numpy())  # a copy: later changes of the frame do not reach the input
-    if array.dtype == object and getattr(series.dtype, "kind", "O") in "iufb":  # a nullable numeric dtype
-        missing = series.isna().to_numpy()
-        if missing.any() and series.dtype.kind != "f":
-            raise ArgumentError(
-                f"Column '{name}' ({series.dtype}) has {int(missing.sum())} missing values, which whole numbers "
-                "cannot express. Fill them (fillna), or make the column float."
-            )
-        return series.to_numpy(dtype=series.dtype.numpy_dtype, na_value=np.nan if missing.any() else None)
-    return array
+    """A copy, so that later changes of the frame do not reach the input."""
+    kind = series.dtype.kind
+    if not hasattr(series.dtype, "numpy_dtype") or kind not in "iufb":
+        return np.array(series.to_numpy())
+    missing = int(series.isna().sum())
+    if missing and kind != "f":
+        raise ArgumentError(
+            f"Column '{name}' ({series.dtype}) has {missing} missing values, which whole numbers cannot express. Fill "
+            "them (fillna), or make the column float."
+        )
+    return np.array(series.to_numpy(dtype=series.dtype.numpy_dtype, **({"na_value": np.nan} if missing else {})))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import jax
@@ -67,35 +67,45 @@ def as_array(leaf: Any, name: str) -> np.ndarray:
                 f"{name} is a {type(leaf).__module__}.{type(leaf).__qualname__} that does not turn into a numpy array: "
                 f"{error} Convert it in the input (a torch tensor: .cpu().float().numpy())."
             ) from error
+    if is_text_list(leaf):
+        return np.array(leaf, dtype=object)
     raise InputError(
         f"{name} is a Python {type(leaf).__name__} ({leaf!r:.60}), not an array. Batches are numpy arrays whose first "
         "axis is the example: use np.asarray([...]), or batch the data set first."
     )
 
 
-def leaf_names(features: Any, labels: Any) -> list[str]:
+def is_text_list(tree: Any) -> bool:
+    """Whether this is a list or tuple of strings: the way torch's default collate gives a text feature."""
+    if not isinstance(tree, (list, tuple)) or not tree:
+        return False
+    items: list[Any] | tuple[Any, ...] = tree
+    return all(isinstance(item, (str, bytes)) for item in items)
+
+
+def leaf_names(features: Any, labels: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[str]:
     """How messages call each leaf of `(features, labels)`, in the order of jax.tree.leaves.
 
     Example:
         >>> leaf_names({"age": 0, "pixels": (1, 2)}, 3)
         ["feature 'age'", "feature 'pixels/0'", "feature 'pixels/1'", 'labels']
     """
-    return [name for name, _ in _named(features, labels)]
+    return [name for name, _ in _named(features, labels, is_leaf)]
 
 
-def host_names(features: Any, labels: Any) -> list[str]:
+def host_names(features: Any, labels: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[str]:
     """The key in `Batch.host` of each leaf of `(features, labels)`.
 
     Example:
         >>> host_names({"text": 0}, {"word": 1}), host_names(0, 1)
         (['text', 'labels/word'], ['features', 'labels'])
     """
-    return [key for _, key in _named(features, labels)]
+    return [key for _, key in _named(features, labels, is_leaf)]
 
 
-def _named(features: Any, labels: Any) -> list[tuple[str, str]]:
+def _named(features: Any, labels: Any, is_leaf: Callable[[Any], bool] | None) -> list[tuple[str, str]]:
     names: list[tuple[str, str]] = []
-    for path, _ in tree_flatten_with_path((features, labels))[0]:
+    for path, _ in tree_flatten_with_path((features, labels), is_leaf)[0]:
         part = ("features", "labels")[path[0].idx]
         below = keystr(path[1:], simple=True, separator="/")
         key = (below if part == "features" else f"labels/{below}") if below else part
@@ -118,3 +128,19 @@ def converter(array_type: type, dtype: np.dtype[Any], name: str, *, copy: bool) 
     if copy:
         return lambda leaf: np.array(leaf)
     return (lambda leaf: as_array(leaf, name)) if foreign else None
+
+
+def without_host(tree: Any) -> Any:
+    """`tree` without its host leaves; None where nothing else is left of a leaf."""
+    if isinstance(tree, Mapping):
+        items: Mapping[str, Any] = tree
+        kept = {key: without_host(value) for key, value in items.items()}
+        return {key: value for key, value in kept.items() if value is not None or items[key] is None}
+    if isinstance(tree, np.ndarray):
+        return None if stays_on_host(tree.dtype) else tree
+    if any(isinstance(leaf, np.ndarray) and stays_on_host(leaf.dtype) for leaf in jax.tree.leaves(tree)):
+        raise InputError(
+            f"Strings or objects inside a {type(tree).__name__} cannot be split off the batch. Put them into a dict of "
+            "features, by name."
+        )
+    return tree

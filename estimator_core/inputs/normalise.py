@@ -9,7 +9,16 @@ import jax
 import numpy as np
 
 from estimator_core.errors import InputError
-from estimator_core.inputs.leaves import as_array, converter, device_dtype, host_names, leaf_names, stays_on_host
+from estimator_core.inputs.leaves import (
+    as_array,
+    converter,
+    device_dtype,
+    host_names,
+    is_text_list,
+    leaf_names,
+    stays_on_host,
+    without_host,
+)
 
 
 class Parts(NamedTuple):
@@ -66,7 +75,9 @@ class Normaliser:
         self._copy = not fresh_arrays
         self._with_labels = with_labels
         self._treedef: Any = jax.tree_util.tree_structure(())  # unlike the structure of any pair
+        self._is_leaf: Callable[[Any], bool] | None = None  # set where lists of strings are features
         self._names: list[str] = []
+        self._keys: list[str] = []
         self._leaves: list[_Leaf] = []
         self._recipe: _Recipe | None = None
 
@@ -79,38 +90,43 @@ class Normaliser:
         features, labels = split_element(element)
         if not self._with_labels:
             labels = None
-        leaves, treedef = jax.tree_util.tree_flatten((features, labels))
+        leaves, treedef = jax.tree_util.tree_flatten((features, labels), self._is_leaf)
         if treedef != self._treedef:
-            self._check_structure(features, labels, treedef)
-        recipe = self._recipe
+            leaves, treedef = self._check_structure(features, labels, leaves, treedef)
+        recipe, changed = self._recipe, False
         try:
             signature = [(type(leaf), leaf.dtype, leaf.shape) for leaf in leaves]
         except AttributeError:
             leaves = [as_array(leaf, name) for leaf, name in zip(leaves, self._names, strict=True)]
             signature = [(type(leaf), leaf.dtype, leaf.shape) for leaf in leaves]
-            recipe = None
+            changed = True
         if recipe is None or signature != recipe.signature:
             recipe = self._recipe = self._examine(leaves, signature)
-        if recipe.converters is None:
-            return Parts(features, labels, _NO_HOST, recipe.rows)
-        leaves = [
-            leaf if convert is None else convert(leaf) for leaf, convert in zip(leaves, recipe.converters, strict=True)
-        ]
-        features, labels = treedef.unflatten(leaves)
+        if recipe.converters is not None:
+            leaves = [
+                leaf if convert is None else convert(leaf)
+                for leaf, convert in zip(leaves, recipe.converters, strict=True)
+            ]
+            changed = True
+        if changed:
+            features, labels = treedef.unflatten(leaves)
         if not recipe.host:
             return Parts(features, labels, _NO_HOST, recipe.rows)
-        keys = host_names(features, labels)
-        host = {keys[index]: leaves[index] for index in recipe.host}
-        features = _without_host(features)
-        return Parts({} if features is None else features, _without_host(labels), host, recipe.rows)
+        host = {self._keys[index]: leaves[index] for index in recipe.host}
+        features, labels = without_host(features), without_host(labels)
+        return Parts({} if features is None else features, labels, host, recipe.rows)
 
-    def _check_structure(self, features: Any, labels: Any, treedef: Any) -> None:
-        names = leaf_names(features, labels)
+    def _check_structure(self, features: Any, labels: Any, leaves: list[Any], treedef: Any) -> tuple[list[Any], Any]:
+        if not self._names and any(isinstance(leaf, (str, bytes)) for leaf in leaves):
+            self._is_leaf = is_text_list
+            leaves, treedef = jax.tree_util.tree_flatten((features, labels), is_text_list)
+        names = leaf_names(features, labels, self._is_leaf)
+        if not names:
+            raise InputError("A batch holds no arrays: yield (features, labels) with at least one feature.")
         if not self._names:
-            if not names:
-                raise InputError("A batch holds no arrays: yield (features, labels) with at least one feature.")
-            self._treedef, self._names = treedef, names
-            return
+            self._treedef, self._names, self._keys = treedef, names, host_names(features, labels, self._is_leaf)
+        if treedef == self._treedef:
+            return leaves, treedef
         gone, new = [n for n in self._names if n not in names], [n for n in names if n not in self._names]
         what = "; ".join(
             [f"{', '.join(gone)} missing"] * bool(gone)
@@ -190,19 +206,3 @@ def split_element(element: Any) -> tuple[Any, Any]:
 def _settled(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype batches are compared by: all host features alike (strings differ in width from batch to batch)."""
     return np.dtype(object) if stays_on_host(dtype) else device_dtype(dtype)
-
-
-def _without_host(tree: Any) -> Any:
-    """`tree` without its host leaves; None where nothing else is left of a leaf."""
-    if isinstance(tree, Mapping):
-        items: Mapping[str, Any] = tree
-        kept = {key: _without_host(value) for key, value in items.items()}
-        return {key: value for key, value in kept.items() if value is not None or items[key] is None}
-    if isinstance(tree, np.ndarray):
-        return None if stays_on_host(tree.dtype) else tree
-    if any(isinstance(leaf, np.ndarray) and stays_on_host(leaf.dtype) for leaf in jax.tree.leaves(tree)):
-        raise InputError(
-            f"Strings or objects inside a {type(tree).__name__} cannot be split off the batch. Put them into a dict of "
-            "features, by name."
-        )
-    return tree

@@ -81,8 +81,8 @@ def _read(
     version = getattr(factory, "version", None)
     if version != entry["version"]:
         raise ExportError(
-            f"{what} was saved by version {entry['version']} and the installed package has version {version}. Install the "
-            "package the export was made with, or export again."
+            f"{what} was saved by version {entry['version']} and the installed package has version {version}. "
+            "Install the package the export was made with, or export again."
         )
     files = {argument: _checked_file(what, saved, directory) for argument, saved in entry["files"].items()}
     try:
