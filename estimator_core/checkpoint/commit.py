@@ -15,9 +15,10 @@ from typing import Any
 
 from estimator_core.checkpoint import layout, orbax_io
 from estimator_core.checkpoint.checks import check_finite, describe
+from estimator_core.checkpoint.file_checks import describe_files
 from estimator_core.checkpoint.files import sync_directory, write_durably
 from estimator_core.checkpoint.host_copy import HostArray
-from estimator_core.checkpoint.manifest import FileEntry, Manifest, checksum, dump_json, write_manifest
+from estimator_core.checkpoint.manifest import Manifest, dump_json, write_manifest
 from estimator_core.checkpoint.pins import rename_when_unread
 from estimator_core.checkpoint.write_errors import errno_of, explained
 from estimator_core.errors import EstimatorError
@@ -134,12 +135,9 @@ def _write(work: Path, manifest: Manifest, draft: Draft) -> None:
         for item, named in draft.arrays.items()
     }
     orbax_io.write_arrays(work / layout.ARRAYS_DIR, stored)
-    files: dict[str, FileEntry] = {}
     for name, value in draft.files.items():
-        data = dump_json(value)
-        write_durably(work / name, data)
-        files[name] = FileEntry(bytes=len(data), crc32=checksum(data))
-    write_manifest(work, replace(manifest, files=files))
+        write_durably(work / name, dump_json(value))
+    write_manifest(work, replace(manifest, files=describe_files(work)))
     sync_directory(work)
 
 

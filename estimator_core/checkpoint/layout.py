@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from estimator_core.checkpoint.manifest import MANIFEST_FILE, Manifest, read_manifest
-from estimator_core.errors import CheckpointError, CheckpointNotFoundError
+from estimator_core.checkpoint.manifest import MANIFEST_FILE, read_manifest
+from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 
 CHECKPOINTS_DIR = "checkpoints"
 ARRAYS_DIR = "arrays"
@@ -35,12 +35,16 @@ def all_checkpoints(model_dir: str | os.PathLike[str]) -> list[str]:
 
 def committed_steps(root: Path) -> list[int]:
     """Steps of the committed checkpoints in a checkpoints directory, ascending."""
+    return [step for step in named_steps(root) if (root / str(step) / MANIFEST_FILE).is_file()]
+
+
+def named_steps(root: Path) -> list[int]:
+    """Steps that have a directory, ascending: committed checkpoints, and those that have lost their manifest since."""
     try:
         with os.scandir(root) as entries:
-            steps = [int(entry.name) for entry in entries if _is_step(entry.name)]
+            return sorted(int(entry.name) for entry in entries if _is_step(entry.name))
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return sorted(step for step in steps if (root / str(step) / MANIFEST_FILE).is_file())
 
 
 def latest_checkpoint(model_dir: str | os.PathLike[str]) -> str | None:
@@ -50,10 +54,7 @@ def latest_checkpoint(model_dir: str | os.PathLike[str]) -> str | None:
         >>> latest_checkpoint("a/directory/that/does/not/exist") is None
         True
     """
-    for path in reversed(all_checkpoints(model_dir)):
-        if _manifest_or_none(Path(path)) is not None:
-            return path
-    return None
+    return next((path for path in reversed(all_checkpoints(model_dir)) if not _is_damaged(Path(path))), None)
 
 
 def checkpoint_step(path: str | os.PathLike[str]) -> int:
@@ -92,8 +93,12 @@ def _is_step(name: str) -> bool:
     return name.isascii() and name.isdigit() and str(int(name)) == name
 
 
-def _manifest_or_none(path: Path) -> Manifest | None:
+def _is_damaged(path: Path) -> bool:
+    """Whether the manifest is no use; one of a newer format, or one that may not be read, is: reading it says so."""
     try:
-        return read_manifest(path)
+        read_manifest(path)
+    except (CheckpointCorruptError, CheckpointNotFoundError):
+        return True
     except (CheckpointError, OSError):
-        return None
+        return False
+    return False

@@ -60,10 +60,15 @@ class ArrayEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class FileEntry:
-    """One JSON file of a checkpoint, by size and checksum."""
+    """One file of a checkpoint.
+
+    Args:
+        bytes: its size.
+        crc32: of its contents; None for the large files of arrays, whose contents the arrays' checksums cover.
+    """
 
     bytes: int
-    crc32: str
+    crc32: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +81,7 @@ class Manifest:
         run_created: Unix time of the first save in this model_dir; the origin of `keep_every_n_hours`.
         packages: versions of what wrote the checkpoint.
         arrays: item -> path -> entry; the items are clock, variables, model_state, opt_state and hooks.
-        files: JSON files beside the arrays.
+        files: every file but the manifest, by its path in the checkpoint.
         timers: bases of the cadences, JSON.
         extras: `CheckpointItems.manifest`.
         format: version of the layout.

@@ -40,31 +40,32 @@ def read_latest(
             them for the newest; only for the run that owns the model_dir.
 
     Raises:
-        CheckpointCorruptError: every checkpoint is damaged.
+        CheckpointCorruptError: every checkpoint is damaged; starting from scratch instead would lose the run.
 
     Example:
         >>> read_latest("a/directory/that/does/not/exist") is None
         True
     """
     items = tuple(items)
-    damaged: list[str] = []
-    for path in reversed(layout.all_checkpoints(model_dir)):
+    damaged: list[Path] = []
+    root = layout.checkpoints_dir(model_dir)
+    for step in reversed(layout.named_steps(root)):
+        path = root / str(step)
         try:
             found = read_checkpoint(path, items)
-        except CheckpointCorruptError as error:
-            damaged.append(path)
-            _log.error("DAMAGED CHECKPOINT: %s The checkpoint before it is tried.", error)
+        except (CheckpointCorruptError, CheckpointNotFoundError) as error:
+            if path.exists():  # else deleted by the run that owns the directory, after it was listed
+                damaged.append(path)
+                _log.error("DAMAGED CHECKPOINT: %s The checkpoint before it is tried.", error)
             continue
-        except CheckpointNotFoundError:
-            continue  # deleted by the run that owns the directory, after it was listed
         if damaged:
-            newer = [set_aside_damaged(Path(one)) for one in damaged] if set_aside else damaged
+            newer = [set_aside_damaged(one) for one in damaged] if set_aside else damaged
             _log.error("Going on from %s, because newer checkpoints are damaged: %s.", path, ", ".join(map(str, newer)))
-        return Restored(path=path, step=int(found.clock[0]), items=found)
+        return Restored(path=str(path), step=int(found.clock[0]), items=found)
     if damaged:
         raise CheckpointCorruptError(
-            f"All checkpoints of {model_dir} are damaged: {', '.join(damaged)}. Restore one from a copy, or delete "
-            "them to start from scratch."
+            f"All checkpoints of {model_dir} are damaged: {', '.join(map(str, damaged))}. Restore one from a copy, "
+            "or delete them to start from scratch."
         )
     return None
 

@@ -12,11 +12,12 @@ import numpy as np
 
 from estimator_core.checkpoint import layout, orbax_io
 from estimator_core.checkpoint.checks import array_checksum
+from estimator_core.checkpoint.file_checks import check_files, reading_failed
 from estimator_core.checkpoint.hook_state import join_hook_states
 from estimator_core.checkpoint.items import ITEM_NAMES, CheckpointItems
-from estimator_core.checkpoint.manifest import USE_ANOTHER, ArrayEntry, Manifest, checksum, read_manifest
+from estimator_core.checkpoint.manifest import USE_ANOTHER, ArrayEntry, read_manifest
 from estimator_core.checkpoint.pins import reading
-from estimator_core.errors import ArgumentError, CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
+from estimator_core.errors import ArgumentError, CheckpointCorruptError
 
 
 def read_checkpoint(path: str | os.PathLike[str], items: Iterable[str] = ITEM_NAMES) -> CheckpointItems:
@@ -40,15 +41,16 @@ def read_checkpoint(path: str | os.PathLike[str], items: Iterable[str] = ITEM_NA
     directory = layout.resolve_checkpoint(path)
     with reading(directory):
         manifest = read_manifest(directory)
+        check_files(directory, manifest)
         wanted = {item: manifest.arrays.get(item, {}) for item in ("clock", *items) if item != "input"}
         arrays = read_entries(directory, wanted)
-        hook_tree = _read_file(directory, manifest, layout.HOOKS_FILE) if "hooks" in items else {}
+        hook_tree = _read_file(directory, layout.HOOKS_FILE) if "hooks" in items else {}
         return CheckpointItems(
             clock=arrays["clock"]["clock"],
             variables=arrays.get("variables", {}),
             model_state=arrays.get("model_state", {}),
             opt_state=arrays.get("opt_state", {}),
-            input=_read_file(directory, manifest, layout.INPUT_FILE) if "input" in items else None,
+            input=_read_file(directory, layout.INPUT_FILE) if "input" in items else None,
             hooks=join_hook_states(hook_tree, arrays.get("hooks", {})),
             timers=manifest.timers,
             manifest=manifest.extras,
@@ -76,6 +78,7 @@ def load_variables(path: str | os.PathLike[str], names: Iterable[str] | None = N
     directory = layout.resolve_checkpoint(path)
     with reading(directory):
         manifest = read_manifest(directory)
+        check_files(directory, manifest)
         wanted: Mapping[str, Mapping[str, ArrayEntry]] = {
             item: manifest.arrays.get(item, {}) for item in ("variables", "model_state")
         }
@@ -109,7 +112,7 @@ def read_entries(directory: Path, wanted: Mapping[str, Mapping[str, ArrayEntry]]
     try:
         found = orbax_io.read_arrays(directory / layout.ARRAYS_DIR, stored)
     except Exception as error:
-        raise _reading_failed(directory, error) from error
+        raise reading_failed(directory, error) from error
     return {
         item: {p: _verified(directory, item, p, entry, found.get(item, {}).get(p)) for p, entry in named.items()}
         for item, named in wanted.items()
@@ -147,25 +150,8 @@ def _verified(directory: Path, item: str, path: str, entry: ArrayEntry, array: n
     return array
 
 
-def _read_file(directory: Path, manifest: Manifest, name: str) -> Any:
+def _read_file(directory: Path, name: str) -> Any:
     try:
-        data = (directory / name).read_bytes()
-    except OSError as error:
-        raise _reading_failed(directory, error) from error
-    entry = manifest.files.get(name)
-    if entry is None or len(data) != entry.bytes or checksum(data) != entry.crc32:
-        raise CheckpointCorruptError(
-            f"The checkpoint {directory} is damaged: {name} is not what was saved. {USE_ANOTHER}"
-        )
-    return json.loads(data)
-
-
-def _reading_failed(directory: Path, error: Exception) -> CheckpointError:
-    text = " ".join(str(error).split())[:300]
-    if not directory.exists():
-        return CheckpointNotFoundError(f"The checkpoint {directory} was deleted while being read. Use a newer one.")
-    if isinstance(error, PermissionError) or "permission" in text.lower():
-        return CheckpointError(f"The checkpoint {directory} may not be read by this user ({text}).")
-    return CheckpointCorruptError(
-        f"The checkpoint {directory} is damaged ({type(error).__name__}: {text}). {USE_ANOTHER}"
-    )
+        return json.loads((directory / name).read_bytes())
+    except (OSError, ValueError) as error:
+        raise reading_failed(directory, error) from error

@@ -1,0 +1,130 @@
+"""Damaged checkpoints: every file torn, altered or lost, one at a time, gives the saved bits or a clear error."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from estimator_core.checkpoint import (
+    CheckpointItems,
+    CheckpointStore,
+    all_checkpoints,
+    latest_checkpoint,
+    read_checkpoint,
+    read_latest,
+)
+from estimator_core.errors import CheckpointCorruptError, CheckpointNotFoundError
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip(path, position):
+    data = bytearray(path.read_bytes())
+    data[position] ^= 0x10
+    path.write_bytes(data)
+
+
+DAMAGES = {
+    "halved": truncate,
+    "emptied": lambda path: path.write_bytes(b""),
+    "first byte": lambda path: flip(path, 0),
+    "middle byte": lambda path: flip(path, path.stat().st_size // 2),
+    "last byte": lambda path: flip(path, -1),
+    "lost": Path.unlink,
+}
+
+
+def files_of(checkpoint):
+    return sorted(path for path in checkpoint.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_no_damaged_file_gives_garbage(saved, small_items, assert_same, caplog, damage):
+    newest = saved / "checkpoints" / "2"
+    copy = saved / "copy"
+    shutil.copytree(newest, copy)
+    noticed = 0
+    for file in files_of(newest):
+        if not file.stat().st_size:
+            continue
+        DAMAGES[damage](file)
+        try:
+            assert_same(read_checkpoint(newest), small_items(2))
+        except (CheckpointCorruptError, CheckpointNotFoundError) as error:
+            noticed += 1
+            assert "damaged" in str(error) or file.name == "manifest.json"
+            caplog.clear()
+            restored = read_latest(saved)
+            assert restored.step == 1, error
+            assert_same(restored.items, small_items(1))
+            assert "DAMAGED CHECKPOINT" in caplog.text
+            assert f"Going on from {saved / 'checkpoints' / '1'}" in caplog.text
+        shutil.rmtree(newest)
+        shutil.copytree(copy, newest)
+    assert noticed == sum(bool(file.stat().st_size) for file in files_of(newest)) >= 9
+
+
+def test_an_altered_value_of_a_large_array_is_noticed(tmp_path, caplog):
+    values = np.arange(500_000, dtype=np.float32)
+    with CheckpointStore(tmp_path) as store:
+        for step in (1, 2):
+            store.save(step, CheckpointItems(clock=np.array([step, 0, 0, 0], np.uint32), variables={"big": values + step}))
+    (data,) = [file for file in files_of(tmp_path / "checkpoints" / "2") if file.stat().st_size >= values.nbytes]
+    flip(data, data.read_bytes().index((values + 2)[1000:1100].tobytes()))
+    with pytest.raises(CheckpointCorruptError, match="variables 'big' is not what was saved"):
+        read_checkpoint(tmp_path)
+    np.testing.assert_array_equal(read_latest(tmp_path).items.variables["big"], values + 1)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # orbax, of futures it gave up
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(which=st.integers(0, 10**6), position=st.integers(0, 10**6), mask=st.integers(1, 255))
+def test_no_altered_byte_gives_garbage(saved, small_items, assert_same, monkeypatch, which, position, mask):
+    # As if all files were large: only their sizes are checked before orbax reads them, and the arrays' checksums after.
+    monkeypatch.setattr("estimator_core.checkpoint.read.check_files", lambda *_: None)
+    newest = saved / "checkpoints" / "2"
+    files = [file for file in files_of(newest) if file.stat().st_size]
+    file = files[which % len(files)]
+    data = file.read_bytes()
+    altered = bytearray(data)
+    altered[position % len(data)] ^= mask
+    file.write_bytes(altered)
+    try:
+        assert_same(read_checkpoint(newest), small_items(2))
+    except (CheckpointCorruptError, CheckpointNotFoundError):
+        pass
+    finally:
+        file.write_bytes(data)
+
+
+def test_the_owner_sets_damaged_ones_aside(saved, caplog):
+    shutil.rmtree(saved / "checkpoints" / "2" / "arrays")
+    assert read_latest(saved).step == 1
+    assert latest_checkpoint(saved).endswith("2")  # a reader leaves it alone
+    restored = read_latest(saved, set_aside=True)
+    assert restored.path == str(saved / "checkpoints" / "1") == latest_checkpoint(saved)
+    assert (saved / "checkpoints" / "damaged-2" / "manifest.json").exists()
+    assert "damaged-2" in caplog.text
+
+
+def test_nothing_starts_from_scratch_where_all_are_damaged(saved):
+    for path in all_checkpoints(saved):
+        (Path(path) / "manifest.json").unlink()
+    assert latest_checkpoint(saved) is None
+    with pytest.raises(CheckpointCorruptError, match="All checkpoints of .* are damaged: .*2, .*1. Restore one from a copy"):
+        read_latest(saved, set_aside=True)
+    assert sorted(path.name for path in (saved / "checkpoints").iterdir()) == ["1", "2"]
+
+
+def test_a_checkpoint_of_a_newer_format_is_the_latest_and_says_so(saved):
+    manifest = saved / "checkpoints" / "2" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"format": 1', '"format": 99'))
+    assert latest_checkpoint(saved).endswith("2")
+    with pytest.raises(Exception, match="has format 99") as caught:
+        read_latest(saved)
+    assert not isinstance(caught.value, CheckpointCorruptError)
