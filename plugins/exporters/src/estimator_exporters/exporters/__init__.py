@@ -1,0 +1,1 @@
+"""When to export; one exporter a file."""

@@ -1,0 +1,40 @@
+"""Exports once, when training has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from estimator_exporters.exporters.base import SavedModelWriter
+
+
+class FinalExporter:
+    """Exports when training has ended, however it ended.
+
+    Args:
+        name: its directory below `<model_dir>/export`.
+        serving_input_receiver_fn: see `ec.export.build_raw_serving_input_receiver_fn`.
+        assets_extra: files to add: name in the export to path.
+        format: name of an export format.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: for arguments that cannot be used.
+
+    Example:
+        >>> FinalExporter("final", lambda: None).name
+        'final'
+
+    Source: `tf.estimator.FinalExporter`.
+    """
+
+    def __init__(self, name: str, serving_input_receiver_fn: Callable[[], Any], assets_extra: Mapping[str, str] | None = None, *, format: str = "stablehlo") -> None:
+        self._writer = SavedModelWriter(name, serving_input_receiver_fn, assets_extra, None, format)
+
+    @property
+    def name(self) -> str:
+        """Its directory below `<model_dir>/export`."""
+        return self._writer.name
+
+    def export(self, estimator: Any, export_path: str, checkpoint_path: str, eval_result: Mapping[str, Any], is_the_final_export: bool) -> str | None:
+        """Exports if this is the final export."""
+        return self._writer.write(estimator, export_path, checkpoint_path) if is_the_final_export else None

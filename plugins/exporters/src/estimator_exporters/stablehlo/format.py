@@ -1,0 +1,32 @@
+"""The `stablehlo` export format as a component."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from estimator_core.export import ExportRequest, LoadedExport
+from estimator_exporters.stablehlo.manifest import MANIFEST
+
+
+class StableHLOFormat:
+    """Programs from `jax.export` for cpu, cuda and tpu, weights as safetensors, a manifest with checksums."""
+
+    name = "stablehlo"
+
+    def write(self, request: ExportRequest, directory: Path) -> None:
+        """Writes an export, reads it back and compares it with the functions it was made from."""
+        from estimator_exporters.stablehlo.write import write
+        from estimator_exporters.verify import verify
+
+        write(request, directory)
+        verify(request, self.load(directory))
+
+    def load(self, directory: Path) -> LoadedExport:
+        """Reads an export back."""
+        from estimator_exporters.stablehlo.load import load
+
+        return load(directory)
+
+    def recognizes(self, directory: Path) -> bool:
+        """Whether the manifest is there."""
+        return (directory / MANIFEST).is_file()
