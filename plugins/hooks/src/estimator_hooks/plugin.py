@@ -1,3 +1,33 @@
 """What estimator-hooks declares to estimator-core. Imported at start-up: keep it light."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from estimator_core.plugins import Component
+
+if TYPE_CHECKING:
+    from estimator_core.hooks import Hook, Run
+
 ESTIMATOR_PLUGIN_API = (1, 0)
+
+_HOOKS = (
+    ("progress_bar", "progress:ProgressBarHook", "Steps, loss, rate and time left, in a terminal or as lines."),
+    ("iterator_initializer", "iterator_initializer:IteratorInitializerHook", "Runs a function before the first batch."),
+)
+
+
+def estimator_components() -> Sequence[Component]:
+    """The hooks that can be made without an argument, by name."""
+    return [
+        Component(kind="hook", name=name, target=f"estimator_hooks.{target}", summary=summary)
+        for name, target, summary in _HOOKS
+    ]
+
+
+def estimator_run_hooks(run: Run) -> Sequence[Hook]:
+    """Progress, for training and evaluation; the core adds log lines, summaries and the NaN stop by itself."""
+    from estimator_hooks.progress import ProgressBarHook
+
+    return [] if run.mode == "infer" else [ProgressBarHook()]

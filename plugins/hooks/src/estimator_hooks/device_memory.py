@@ -1,0 +1,70 @@
+"""How much device memory is in use."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_core.loop.builtin_hooks import SecondOrStepTimer
+
+_log = logging.getLogger("estimator_hooks")
+_SHOWN = ("bytes_in_use", "peak_bytes_in_use", "bytes_limit")
+
+
+class DeviceMemoryHook(Hook):
+    """Logs the memory of this process's devices in bytes, and writes it to the event file, at intervals.
+
+    Devices that count no memory (CPU) show the bytes of the arrays that are alive instead.
+
+    Args:
+        every_n_steps: steps between two points.
+
+    Example:
+        >>> DeviceMemoryHook(every_n_steps=100).next_step(0)
+        1
+    """
+
+    def __init__(self, every_n_steps: int = 100) -> None:
+        self._timer = SecondOrStepTimer(every_steps=every_n_steps)
+
+    def after_create(self, run: Run) -> None:
+        """Starts the cadence, or goes on with that of the interrupted call."""
+        if not run.resumed:
+            self._timer.reset()
+
+    def next_step(self, step: int) -> int | None:
+        """The timer's."""
+        return self._timer.next_step(step)
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Writes one point."""
+        if not self._timer.should_trigger_for_step(step):
+            return
+        self._timer.update_last_triggered_step(step)
+        values = memory_in_use()
+        _log.info(
+            "device memory: %s, step = %d", ", ".join(f"{k} = {v / 2**20:.1f} MiB" for k, v in values.items()), step
+        )
+        for name, value in values.items():
+            run.summaries.scalar(f"device_memory/{name}", value, step)
+
+    def state(self) -> Mapping[str, Any]:
+        """The cadence."""
+        return self._timer.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on with the cadence."""
+        self._timer.restore(state)
+
+
+def memory_in_use() -> dict[str, int]:
+    """Bytes by kind: the largest of this process's devices, or of all live arrays where devices count none."""
+    import jax
+
+    statistics: list[dict[str, int]] = [device.memory_stats() or {} for device in jax.local_devices()]
+    found = {
+        name: max(stats.get(name, 0) for stats in statistics) for name in _SHOWN if any(name in s for s in statistics)
+    }
+    return found or {"live_array_bytes": sum(array.nbytes for array in jax.live_arrays())}

@@ -1,0 +1,25 @@
+"""One decision for all processes."""
+
+from __future__ import annotations
+
+
+def same_on_all_processes(decision: bool) -> bool:
+    """Returns the decision of the first process, on every process.
+
+    Every process must call it at the same step. Files may become visible at different times on different machines.
+    """
+    import jax
+
+    if jax.process_count() == 1:
+        return decision
+    import numpy as np
+    from jax.experimental import multihost_utils
+
+    return bool(multihost_utils.broadcast_one_to_all(np.asarray(decision)))
+
+
+def is_alone() -> bool:
+    """Whether this process trains by itself."""
+    import jax
+
+    return jax.process_count() == 1

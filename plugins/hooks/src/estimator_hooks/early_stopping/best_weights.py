@@ -1,0 +1,77 @@
+"""The weights of the best evaluation so far, kept on disk until the run ends with them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from pathlib import Path
+
+from estimator_core.checkpoint import load_variables
+from estimator_core.errors import HookError
+from estimator_core.hooks import Run
+from estimator_hooks.early_stopping.agreement import same_on_all_processes
+from estimator_hooks.live_variables import assign_variables, live_state
+
+_log = logging.getLogger("estimator_hooks")
+FOLDER = "best_weights"
+
+
+class BestWeights:
+    """Keeps a copy of the checkpoint of the best step, which retention would delete some saves later.
+
+    Args:
+        model_dir: the copy lies in `<model_dir>/best_weights/<step>`; where the file system can, as hard links.
+    """
+
+    def __init__(self, model_dir: Path) -> None:
+        self._checkpoints = model_dir / "checkpoints"
+        self._kept = model_dir / FOLDER
+
+    def kept_step(self) -> int | None:
+        """The step whose weights are kept."""
+        steps = [int(path.name) for path in self._kept.glob("*") if path.name.isdigit()]
+        return max(steps, default=None)
+
+    def keep(self, step: int) -> bool:
+        """Keeps the checkpoint of a step in place of the one kept before; False if it is not there (yet)."""
+        source, target = self._checkpoints / str(step), self._kept / str(step)
+        if target.exists():
+            return True
+        if not source.exists():
+            return False
+        draft = self._kept / f"{step}.draft"
+        shutil.rmtree(draft, ignore_errors=True)
+        try:
+            shutil.copytree(source, draft, copy_function=_link_or_copy)
+        except (FileNotFoundError, shutil.Error):  # retention deleted it meanwhile
+            shutil.rmtree(draft, ignore_errors=True)
+            return False
+        draft.rename(target)
+        for path in self._kept.iterdir():
+            if path != target:
+                shutil.rmtree(path, ignore_errors=True)
+        return True
+
+    def put_back(self, run: Run, step: int) -> None:
+        """Replaces the live weights and model state by those of a step.
+
+        Raises:
+            HookError: they are nowhere.
+        """
+        if not same_on_all_processes(run.config.is_chief and self.keep(step)):
+            raise HookError(
+                f"restore_best: the best evaluation is that of step {step}, but its checkpoint is gone. Raise "
+                "RunConfig.keep_checkpoint_max, or let the hook look more often (run_every_steps)."
+            )
+        values = load_variables(str(self._kept / str(step)))
+        state = live_state(run)
+        assign_variables(run, {path: values[path] for path in (*state.variables, *state.model_state)})
+        _log.info("Put back the weights of step %d, the best evaluation.", step)
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)

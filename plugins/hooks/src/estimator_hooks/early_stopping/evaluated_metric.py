@@ -1,0 +1,80 @@
+"""The recorded values of one metric, and clear errors where there are none."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from estimator_core.errors import HookError
+from estimator_core.summaries import append_eval_metrics, read_eval_metrics
+
+_log = logging.getLogger("estimator_hooks")
+
+
+class EvaluatedMetric:
+    """Reads one metric from `metrics.jsonl`, and remembers what it has read.
+
+    Args:
+        eval_dir: the directory of the evaluation.
+        metric: the name of the metric.
+    """
+
+    def __init__(self, eval_dir: str, metric: str) -> None:
+        self._eval_dir = Path(eval_dir)
+        self._metric = metric
+        self._warned = False
+        self.values: dict[int, float] = {}
+
+    def read(self, step: int) -> dict[int, float]:
+        """Values by global step, of evaluations up to `step`.
+
+        Later ones are of a run that went further than the checkpoint this one goes on from; they will come again.
+
+        Raises:
+            HookError: the newest evaluation has no such metric, or it is no number.
+        """
+        records = {at: metrics for at, metrics in read_eval_metrics(self._eval_dir).items() if at <= step}
+        if not records:
+            self._warn_about_other_evaluations()
+        elif self._metric not in records[max(records)]:
+            raise HookError(self._unknown(max(records), records[max(records)]))
+        self.values = {at: value for at, value in self.values.items() if at <= step}
+        for at, metrics in records.items():
+            if self._metric in metrics:
+                self.values[at] = self._number(at, metrics[self._metric])
+        return dict(self.values)
+
+    def repeat(self, step: int, *, as_step: int) -> None:
+        """Records the evaluation of one step as that of another, which has got its weights after it was evaluated."""
+        append_eval_metrics(self._eval_dir, as_step, read_eval_metrics(self._eval_dir)[step], None)
+
+    def _number(self, step: int, value: Any) -> float:
+        if isinstance(value, (int, float)):
+            return float(value)
+        raise HookError(
+            f"Early stopping: metric {self._metric!r} of the evaluation at step {step} in {self._eval_dir} is "
+            f"{value!r}, no single number. Give the name of a scalar metric."
+        )
+
+    def _unknown(self, step: int, metrics: Mapping[str, Any]) -> str:
+        near = difflib.get_close_matches(self._metric, metrics, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        return (
+            f"Early stopping: the evaluation at step {step} in {self._eval_dir} has no metric {self._metric!r}.{hint} "
+            f"It has: {sorted(metrics)}. Return the metric in eval_metric_ops, or give one of these names."
+        )
+
+    def _warn_about_other_evaluations(self) -> None:
+        others = sorted(path.parent.name for path in self._eval_dir.parent.glob("eval*/metrics.jsonl"))
+        others = [name for name in others if name != self._eval_dir.name]
+        if others and not self._warned:
+            self._warned = True
+            _log.warning(
+                "Early stopping reads %s, where no evaluation is recorded; there are evaluations in %s. "
+                "For EvalSpec(name='x') give the hook eval_name='x'.",
+                self._eval_dir,
+                ", ".join(others),
+            )

@@ -1,0 +1,82 @@
+"""Asks a function at intervals whether to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_core.loop.builtin_hooks import SecondOrStepTimer
+from estimator_hooks.early_stopping.agreement import is_alone, same_on_all_processes
+
+DEFAULT_SECS = 60.0
+
+
+class StopOnPredicateHook(Hook):
+    """Requests a stop when `should_stop_fn()` is true.
+
+    Args:
+        should_stop_fn: called at every interval.
+        run_every_secs: seconds between calls; default 60, unless `run_every_steps` is given.
+        run_every_steps: steps between calls; needed with several processes, which all must ask at the same step.
+
+    Raises:
+        ArgumentTypeError: `should_stop_fn` is no function.
+        ArgumentError: both intervals given.
+
+    Source: `tf.estimator.experimental.make_early_stopping_hook`.
+    """
+
+    def __init__(
+        self,
+        should_stop_fn: Callable[[], bool],
+        run_every_secs: float | None = None,
+        run_every_steps: int | None = None,
+    ) -> None:
+        if not callable(should_stop_fn):
+            raise ArgumentTypeError("`should_stop_fn` must be callable.")
+        if run_every_secs is not None and run_every_steps is not None:
+            raise ArgumentError("Only one of `run_every_secs` and `run_every_steps` must be set.")
+        if run_every_steps is None and run_every_secs is None:
+            run_every_secs = DEFAULT_SECS
+        self._should_stop_fn = should_stop_fn
+        self._by_clock = run_every_steps is None
+        self._timer = SecondOrStepTimer(every_secs=run_every_secs, every_steps=run_every_steps)
+
+    def after_create(self, run: Run) -> None:
+        """Starts the cadence, or goes on with that of the interrupted call."""
+        if self._by_clock and not is_alone():
+            raise ArgumentError(
+                "run_every_secs should not be set when several processes train: they must ask at the same step. "
+                "Give run_every_steps."
+            )
+        if not run.resumed:
+            self._timer.reset()
+
+    def next_step(self, step: int) -> int | None:
+        """The timer's."""
+        return self._timer.next_step(step)
+
+    def next_time(self) -> float | None:
+        """The timer's."""
+        return self._timer.next_time()
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Asks, when the timer is due."""
+        if self._timer.should_trigger_for_step(step):
+            self._timer.update_last_triggered_step(step)
+            if same_on_all_processes(bool(self._should_stop_fn())):
+                run.request_stop(f"early stopping at step {step}: {_name(self._should_stop_fn)} said so")
+
+    def state(self) -> Mapping[str, Any]:
+        """The cadence. That a run was stopped is not kept: training again is the user's decision."""
+        return self._timer.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on with the cadence."""
+        self._timer.restore(state)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__qualname__", type(function).__qualname__)

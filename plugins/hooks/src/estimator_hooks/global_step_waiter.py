@@ -1,0 +1,57 @@
+"""Waits for another process to reach a step."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from estimator_core.checkpoint import checkpoint_step, latest_checkpoint
+from estimator_core.errors import HookError
+from estimator_core.hooks import Hook, Run
+
+_log = logging.getLogger("estimator_hooks")
+_POLL_SECS = 0.5
+_REPORT_SECS = 60.0
+
+
+class GlobalStepWaiterHook(Hook):
+    """Holds a call back, before its first batch, until the newest checkpoint of its model_dir has reached a step.
+
+    For calls that depend on a training process elsewhere: an evaluation, or a prediction.
+
+    Args:
+        wait_until_step: the global step to wait for.
+        timeout_secs: how long to wait; None: for ever.
+
+    Raises:
+        HookError: in the run, when the time is over.
+
+    Example:
+        >>> hook = GlobalStepWaiterHook(wait_until_step=1000)
+
+    Source: `tf.compat.v1.train.GlobalStepWaiterHook`, which watches the step of the parameter servers.
+    """
+
+    def __init__(self, wait_until_step: int, timeout_secs: float | None = None) -> None:
+        self._wait_until_step = wait_until_step
+        self._timeout_secs = timeout_secs
+
+    def begin(self, run: Run) -> None:
+        """Waits."""
+        began = reported = time.monotonic()
+        model_dir = run.estimator.model_dir
+        while run.step < self._wait_until_step:
+            path = latest_checkpoint(model_dir)
+            step = 0 if path is None else checkpoint_step(path)
+            if step >= self._wait_until_step:
+                return
+            now = time.monotonic()
+            if self._timeout_secs is not None and now - began >= self._timeout_secs:
+                raise HookError(
+                    f"GlobalStepWaiterHook: waited {now - began:.0f} seconds for step {self._wait_until_step}; "
+                    f"the newest checkpoint of {model_dir} is at step {step}. Is the training process running?"
+                )
+            if now == began or now - reported >= _REPORT_SECS:
+                reported = now
+                _log.info("Waiting for step %d; %s is at step %d.", self._wait_until_step, model_dir, step)
+            time.sleep(_POLL_SECS)

@@ -1,0 +1,33 @@
+"""The norm of the gradients, to the log and the event file."""
+
+from __future__ import annotations
+
+from estimator_core.errors import HookError
+from estimator_core.hooks import Run
+from estimator_hooks.scalar_writer import ScalarWriterHook
+
+NAME = "gradient_norm"
+
+
+class GradientNormHook(ScalarWriterHook):
+    """Logs the global norm of the gradients, before any clipping, and writes it to the event file.
+
+    It is computed on the device only where this hook, or another, asks for it.
+
+    Args:
+        every_n_steps: steps between two points.
+
+    Example:
+        >>> GradientNormHook(every_n_steps=100).next_step(0)
+        1
+    """
+
+    def begin(self, run: Run) -> None:
+        """Asks for the norm."""
+        run.fetch(NAME)
+
+    def output_names(self, run: Run) -> list[str]:
+        """The norm."""
+        if NAME not in run.output_names:
+            raise HookError("GradientNormHook: this run computes no gradients. Give it to train only.")
+        return [NAME]

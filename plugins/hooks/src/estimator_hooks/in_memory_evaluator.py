@@ -1,0 +1,78 @@
+"""Evaluation of the weights in memory, at steps of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_hooks.early_stopping.factories import check_estimator
+
+
+class InMemoryEvaluatorHook(Hook):
+    """Evaluates at the start of training, every `every_n_iter` steps, and at the end, without a checkpoint.
+
+    Args:
+        estimator: the Estimator that trains.
+        input_fn: gives the evaluation batches.
+        steps: batches per evaluation; None: the whole input.
+        hooks: hooks of the evaluations.
+        name: results go to `estimator.eval_dir(name)`.
+        every_n_iter: steps between evaluations.
+
+    Raises:
+        ArgumentTypeError: no Estimator.
+        ArgumentError: `every_n_iter` is not positive.
+
+    Source: `tf.estimator.experimental.InMemoryEvaluatorHook`.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        input_fn: Callable[..., Any],
+        steps: int | None = None,
+        hooks: Sequence[Hook] | None = None,
+        name: str | None = None,
+        every_n_iter: int = 100,
+    ) -> None:
+        check_estimator(estimator)
+        if every_n_iter <= 0:
+            raise ArgumentError(f"invalid every_n_iter={every_n_iter}.")
+        self._estimator = estimator
+        self._arguments: dict[str, Any] = {"input_fn": input_fn, "steps": steps, "hooks": hooks, "name": name}
+        self._every = every_n_iter
+        self._base = 0
+        self._evaluated: int | None = None
+
+    def after_create(self, run: Run) -> None:
+        """Evaluates the first weights; a resumed call has done so."""
+        if not run.resumed:
+            self._base, self._evaluated = run.step, None
+            self._evaluate(run)
+
+    def next_step(self, step: int) -> int | None:
+        """The next step of the cadence, which counts from the start of the call."""
+        return self._base + ((step - self._base) // self._every + 1) * self._every
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Evaluates."""
+        self._evaluate(run)
+
+    def end(self, run: Run) -> None:
+        """Evaluates the last weights."""
+        if not run.failed and not run.interrupted and self._evaluated != run.step:
+            self._evaluate(run)
+
+    def state(self) -> Mapping[str, Any]:
+        """The cadence."""
+        return {"base": self._base, "evaluated": self._evaluated}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on with the cadence."""
+        self._base, self._evaluated = state["base"], state["evaluated"]
+
+    def _evaluate(self, run: Run) -> None:
+        self._evaluated = run.step
+        self._estimator.evaluate(**self._arguments)

@@ -1,0 +1,34 @@
+"""Learning rates, to the log and the event file."""
+
+from __future__ import annotations
+
+from estimator_core.errors import HookError
+from estimator_core.hooks import Run
+from estimator_hooks.scalar_writer import ScalarWriterHook
+
+
+class LearningRateHook(ScalarWriterHook):
+    """Logs every learning rate of the optimizer, and writes it to the event file, at the first step and at intervals.
+
+    The optimizer must tell its rate: `optax.inject_hyperparams(optax.adam)(learning_rate=schedule)`.
+
+    Args:
+        every_n_steps: steps between two points.
+
+    Raises:
+        HookError: in the run, when the optimizer tells no learning rate.
+
+    Example:
+        >>> LearningRateHook(every_n_steps=100).next_step(0)
+        1
+    """
+
+    def output_names(self, run: Run) -> list[str]:
+        """The outputs whose last part is `learning_rate`."""
+        names = sorted(name for name in run.output_names if name.rpartition("/")[2].startswith("learning_rate"))
+        if not names:
+            raise HookError(
+                "LearningRateHook: the optimizer tells no learning rate. Build it as "
+                "optax.inject_hyperparams(optax.adam)(learning_rate=schedule)."
+            )
+        return names

@@ -1,0 +1,21 @@
+"""The peak FLOP/s of the devices, from the installed backends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def peak_flops_of_devices(dtype: str = "float32") -> float | None:
+    """Floating point operations a second of all devices together; None where no backend knows them."""
+    import jax
+
+    from estimator_core.plugins import default_plugins
+
+    plugins = default_plugins()
+    devices = jax.devices()
+    for name in plugins.names("backend"):
+        backend: Any = plugins.get("backend", name)()
+        peaks = [backend.peak_flops(device.device_kind, dtype) for device in devices]
+        if all(peaks):
+            return float(sum(peaks))
+    return None

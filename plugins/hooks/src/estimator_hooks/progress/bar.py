@@ -1,0 +1,101 @@
+"""Progress as live bars in a terminal, by rich."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from estimator_hooks.progress.figures import Figures, as_clock
+
+
+class BarDisplay:
+    """One bar a call: an evaluation shows below the training it runs in, and goes when it is done.
+
+    Nothing is drawn between two readings: there is no thread. Log lines appear above the bars.
+    """
+
+    refresh_secs = 0.25
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[count]}"),
+            TextColumn("{task.fields[loss]}", style="bold"),
+            TextColumn("{task.fields[rate]}", style="cyan"),
+            TextColumn("{task.fields[clock]}"),
+            console=console,
+            auto_refresh=False,
+            expand=True,
+        )
+        self._logs = contextlib.ExitStack()
+        self._calls: list[int] = []
+
+    def open(self, name: str) -> int:
+        """Adds a bar."""
+        if not self._calls:
+            terminal = self._progress.console.file
+            self._progress.start()
+            self._logs.callback(_redirect_logs(terminal))
+        task = self._progress.add_task(name, total=None, count="", loss="", rate="", clock="")
+        self._calls.append(task)
+        self._progress.refresh()
+        return task
+
+    def show(self, call: int, figures: Figures) -> None:
+        """Redraws a bar."""
+        self._progress.update(
+            TaskID(call), completed=figures.done, total=figures.total, refresh=True, **_fields(figures)
+        )
+
+    def close(self, call: int, figures: Figures | None) -> None:
+        """Draws a bar for the last time; that of a call inside another one goes."""
+        if figures is not None:
+            self.show(call, figures)
+        self._calls.remove(call)
+        if self._calls:
+            self._progress.remove_task(TaskID(call))
+            self._progress.refresh()
+        else:
+            self._logs.close()
+            self._progress.stop()
+
+
+def _fields(figures: Figures) -> dict[str, str]:
+    rate = "" if figures.steps_per_sec is None else f"{figures.steps_per_sec:.3g} steps/s"
+    if figures.examples_per_sec is not None:
+        rate += f" {figures.examples_per_sec:.4g} ex/s"
+    left = "" if figures.secs_left is None else f" < {as_clock(figures.secs_left)}"
+    return {
+        "count": str(figures.done) if figures.total is None else f"{figures.done}/{figures.total}",
+        "loss": "" if figures.loss is None else f"loss {figures.loss:.5g}",
+        "rate": rate,
+        "clock": f"{as_clock(figures.elapsed)}{left}",
+    }
+
+
+def _redirect_logs(terminal: Any) -> Any:
+    """Sends log handlers that write to the terminal through the display; returns what undoes it.
+
+    The display replaces `sys.stderr` and `sys.stdout`; handlers keep the stream they were made with.
+    """
+    changed: list[tuple[logging.StreamHandler[Any], Any]] = []
+    for name in (None, "estimator_core", "estimator_hooks"):
+        for handler in logging.getLogger(name).handlers:
+            if isinstance(handler, logging.StreamHandler) and handler.stream in (
+                terminal,
+                sys.__stderr__,
+                sys.__stdout__,
+            ):
+                changed.append((handler, handler.setStream(sys.stderr)))
+
+    def undo() -> None:
+        for handler, stream in changed:
+            handler.setStream(stream)
+
+    return undo

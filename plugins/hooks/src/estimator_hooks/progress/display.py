@@ -1,0 +1,64 @@
+"""What shows progress: a live bar where the output is a terminal, else plain lines."""
+
+from __future__ import annotations
+
+import sys
+from typing import Protocol, TextIO
+
+from estimator_hooks.progress.figures import Figures
+
+
+class Display(Protocol):
+    """Shows one or more calls at a time: an evaluation runs inside a training."""
+
+    refresh_secs: float
+
+    def open(self, name: str) -> int:
+        """Begins to show a call; returns its number."""
+        ...
+
+    def show(self, call: int, figures: Figures) -> None:
+        """Shows where a call is."""
+        ...
+
+    def close(self, call: int, figures: Figures | None) -> None:
+        """Shows a call for the last time."""
+        ...
+
+
+class SharedDisplay:
+    """The display all runs of this process use while one of them is under way."""
+
+    def __init__(self) -> None:
+        self._display: Display | None = None
+        self._users = 0
+
+    def acquire(self, output: TextIO | None) -> Display:
+        """The display; made for the first call that wants it."""
+        if self._display is None:
+            self._display = make_display(output or sys.stderr)
+        self._users += 1
+        return self._display
+
+    def release(self) -> None:
+        """Says that a call is over; the display of the last one goes."""
+        self._users -= 1
+        if self._users == 0:
+            self._display = None
+
+
+shared = SharedDisplay()
+
+
+def make_display(output: TextIO) -> Display:
+    """A live bar for a terminal, plain lines for everything else."""
+    from rich.console import Console
+
+    console = Console(file=output)
+    if console.is_terminal and not console.is_dumb_terminal:
+        from estimator_hooks.progress.bar import BarDisplay
+
+        return BarDisplay(console)
+    from estimator_hooks.progress.lines import LineDisplay
+
+    return LineDisplay(output)

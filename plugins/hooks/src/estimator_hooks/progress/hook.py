@@ -1,0 +1,109 @@
+"""`ProgressBarHook`."""
+
+from __future__ import annotations
+
+import time
+from typing import TextIO
+
+import numpy as np
+
+from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_core.modes import ModeKeys
+from estimator_hooks.progress.display import Display, shared
+from estimator_hooks.progress.figures import Figures, Pace
+
+#: The hook that shows a run, by the identity of the run: the last one in its list.
+_chosen: dict[int, ProgressBarHook] = {}
+
+
+class ProgressBarHook(Hook):
+    """Shows steps done, loss, steps and examples a second, time left, and the evaluation that runs inside.
+
+    In a terminal bars are redrawn four times a second; elsewhere a line is written every ten seconds. Between two
+    readings the hook costs nothing. With estimator-hooks installed every `train` and `evaluate` has one; one that is
+    given explicitly takes its place.
+
+    Args:
+        output: where to show it; default: stderr.
+
+    Example:
+        >>> ProgressBarHook().next_step(0) is None  # no run to show yet
+        True
+    """
+
+    def __init__(self, output: TextIO | None = None) -> None:
+        self._output = output
+        self._display: Display | None = None
+        self._call = 0
+        self._pace = Pace()
+        self._began: float | None = None
+        self._loss: float | None = None
+        self._next_time: float | None = None
+        self._total: int | None = None
+
+    def begin(self, run: Run) -> None:
+        """Takes the place of a progress hook that comes earlier in the list."""
+        _chosen[id(run)] = self
+        self._display, self._began, self._loss, self._next_time = None, None, None, None
+        self._pace = Pace()
+
+    def after_create(self, run: Run) -> None:
+        """Shows the call."""
+        if _chosen.get(id(run)) is not self:
+            return
+        self._total = run.last_step
+        self._display = shared.acquire(self._output)
+        self._call = self._display.open(_title(run))
+
+    def next_step(self, step: int) -> int | None:
+        """The first step, then the clock's, and the last one."""
+        if self._display is None:
+            return None
+        if self._began is None:
+            return step + 1
+        return self._total if self._total is not None and step < self._total else None
+
+    def next_time(self) -> float | None:
+        """The time of the next reading."""
+        return self._next_time
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Reads the loss and shows the figures."""
+        if self._display is None:
+            return
+        if "loss" in run.output_names:
+            self._loss = float(np.asarray(out["loss"]))  # waits until the step is done
+        now = time.monotonic()
+        self._began = now if self._began is None else self._began
+        self._pace.add(now, step)
+        self._next_time = now + self._display.refresh_secs
+        self._display.show(self._call, self._figures(run, step, now))
+
+    def end(self, run: Run) -> None:
+        """Shows the call for the last time."""
+        if _chosen.get(id(run)) is self:
+            del _chosen[id(run)]
+        if self._display is None:
+            return
+        figures = None if self._began is None else self._figures(run, run.step, time.monotonic())
+        self._display.close(self._call, figures)
+        self._display, self._next_time = None, None
+        shared.release()
+
+    def _figures(self, run: Run, step: int, now: float) -> Figures:
+        rate = self._pace.steps_per_sec
+        return Figures(
+            done=step,
+            total=self._total,
+            loss=self._loss,
+            steps_per_sec=rate,
+            examples_per_sec=None if rate is None else rate * run.batch_size,
+            secs_left=None if not rate or self._total is None else max(0, self._total - step) / rate,
+            elapsed=now - (now if self._began is None else self._began),
+        )
+
+
+def _title(run: Run) -> str:
+    if run.mode == ModeKeys.TRAIN:
+        return "train"
+    return "evaluate" if run.name is None else f"evaluate {run.name}"

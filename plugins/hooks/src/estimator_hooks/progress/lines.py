@@ -1,0 +1,39 @@
+"""Progress as plain lines, for logs and pipes."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from estimator_hooks.progress.figures import Figures, as_text
+
+
+class LineDisplay:
+    """Writes a line every ten seconds, and one when a call that was shown, or that nothing contains, ends."""
+
+    refresh_secs = 10.0
+
+    def __init__(self, output: TextIO) -> None:
+        self._output = output
+        self._names: dict[int, str] = {}
+        self._shown: set[int] = set()
+
+    def open(self, name: str) -> int:
+        """Begins to show a call."""
+        call = len(self._names)
+        self._names[call] = name
+        return call
+
+    def show(self, call: int, figures: Figures) -> None:
+        """Writes a line; the first reading of a call is none."""
+        if figures.elapsed >= self.refresh_secs:
+            self._shown.add(call)
+            self._write(call, figures)
+
+    def close(self, call: int, figures: Figures | None) -> None:
+        """Writes the last line."""
+        if figures is not None and (call == 0 or call in self._shown):
+            self._write(call, figures)
+
+    def _write(self, call: int, figures: Figures) -> None:
+        self._output.write(f"{self._names[call]}: {as_text(figures)}\n")
+        self._output.flush()

@@ -1,0 +1,96 @@
+"""Says where the program stands when no step finishes."""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from estimator_core.errors import ArgumentError
+from estimator_core.hooks import Hook, Run, StepOutputs
+
+_log = logging.getLogger("estimator_hooks")
+
+
+class StallWatchdogHook(Hook):
+    """Logs the stacks of all threads when no step has finished for some time, once for every stall.
+
+    A long evaluation or checkpoint between two steps counts too; the stack tells.
+
+    Args:
+        timeout_secs: how long a step, with everything between it and the step before, may take.
+
+    Raises:
+        ArgumentError: `timeout_secs` is not positive.
+
+    Example:
+        >>> StallWatchdogHook(timeout_secs=600.0).next_step(0)
+        1
+    """
+
+    def __init__(self, timeout_secs: float = 600.0) -> None:
+        if timeout_secs <= 0:
+            raise ArgumentError(f"StallWatchdogHook: timeout_secs must be > 0, given: {timeout_secs}")
+        self._timeout_secs = timeout_secs
+        self._beat: tuple[int, float] = (0, 0.0)
+        self._started = False
+        self._stalled = False
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def after_create(self, run: Run) -> None:
+        """Starts to watch."""
+        self._beat, self._started, self._stalled = (run.step, time.monotonic()), False, False
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="stall-watchdog", daemon=True)
+        self._thread.start()
+
+    def next_step(self, step: int) -> int | None:
+        """The first step; then the clock decides."""
+        return None if self._started else step + 1
+
+    def next_time(self) -> float | None:
+        """Four times within the timeout."""
+        return self._beat[1] + self._timeout_secs / 4 if self._started else None
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Notes that a step is done."""
+        _ = out["loss"]  # waits until the step is done: a dispatch returns before it
+        now = time.monotonic()
+        if self._stalled:
+            self._stalled = False
+            _log.warning("StallWatchdogHook: step %d finished after %.0f seconds.", step, now - self._beat[1])
+        self._beat, self._started = (step, now), True
+
+    def end(self, run: Run) -> None:
+        """Stops watching."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _watch(self) -> None:
+        while not self._stop.wait(self._timeout_secs / 4):
+            step, when = self._beat
+            secs = time.monotonic() - when
+            if secs >= self._timeout_secs and not self._stalled:
+                self._stalled = True
+                _log.error(
+                    "StallWatchdogHook: no step has finished for %.0f seconds, the last one seen was step %d. "
+                    "The threads of the process:\n%s",
+                    secs,
+                    step,
+                    stacks(),
+                )
+
+
+def stacks() -> str:
+    """The Python stacks of all threads."""
+    with tempfile.TemporaryFile() as file:  # faulthandler writes to a file descriptor
+        faulthandler.dump_traceback(file, all_threads=True)
+        file.seek(0)
+        return file.read().decode(errors="replace").replace(str(Path(sys.prefix)), "...")

@@ -1,0 +1,91 @@
+"""Examples per second, and how much of the devices' peak they use."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_core.loop.builtin_hooks import SecondOrStepTimer
+from estimator_hooks.peak_flops import peak_flops_of_devices
+
+_log = logging.getLogger("estimator_hooks")
+
+
+class ThroughputHook(Hook):
+    """Logs `examples/sec`, and with the work of a step known also FLOP/s and MFU, and writes them to the event file.
+
+    MFU (model FLOP/s utilisation) is the rate of useful floating point operations over the peak of all devices.
+
+    Args:
+        every_n_steps: steps between two points. The first step of a call, which compiles, is not counted.
+        flops_per_step: floating point operations of one step over the global batch (about 6 x parameters x examples for
+            dense layers, forward and backward).
+        peak_flops: of all devices together, per second; default: what the installed backends know of the devices.
+
+    Raises:
+        ArgumentError: a number that is not positive.
+
+    Example:
+        >>> ThroughputHook(every_n_steps=50, flops_per_step=2.4e9).next_step(0)
+        1
+
+    Source: MFU as in Chowdhery et al., PaLM (2022), appendix B.
+    """
+
+    def __init__(
+        self, every_n_steps: int = 100, *, flops_per_step: float | None = None, peak_flops: float | None = None
+    ) -> None:
+        for name, value in (("flops_per_step", flops_per_step), ("peak_flops", peak_flops)):
+            if value is not None and value <= 0:
+                raise ArgumentError(f"ThroughputHook: {name} must be > 0, given: {value}")
+        self._timer = SecondOrStepTimer(every_steps=every_n_steps)
+        self._flops_per_step = flops_per_step
+        self._given_peak = peak_flops
+        self._peak: float | None = None
+        self._base: tuple[int, float] | None = None
+
+    def after_create(self, run: Run) -> None:
+        """Starts the cadence, or goes on with that of the interrupted call."""
+        self._base = None
+        if not run.resumed:
+            self._timer.reset()
+        if self._flops_per_step is not None:
+            self._peak = self._given_peak or peak_flops_of_devices()
+            if self._peak is None:
+                _log.info("ThroughputHook: no backend knows the peak FLOP/s of these devices; give peak_flops for MFU.")
+
+    def next_step(self, step: int) -> int | None:
+        """The first step, from which the rate is measured, then the timer's."""
+        return step + 1 if self._base is None else self._timer.next_step(step)
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Writes the rates since the last point."""
+        _ = out["loss"]  # waits until the step is done: a dispatch returns before it
+        now = time.monotonic()
+        if self._base is not None and now > self._base[1]:
+            self._write(run, step, (step - self._base[0]) / (now - self._base[1]))
+        if self._timer.should_trigger_for_step(step):
+            self._timer.update_last_triggered_step(step)
+        self._base = (step, now)
+
+    def state(self) -> Mapping[str, Any]:
+        """The cadence."""
+        return self._timer.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on with the cadence."""
+        self._timer.restore(state)
+
+    def _write(self, run: Run, step: int, steps_per_sec: float) -> None:
+        values = {"examples/sec": steps_per_sec * run.batch_size}
+        if self._flops_per_step is not None:
+            values["flops/sec"] = steps_per_sec * self._flops_per_step
+            if self._peak is not None:
+                values["mfu"] = values["flops/sec"] / self._peak
+        _log.info("%s", ", ".join(f"{name}: {value:.6g}" for name, value in values.items()))
+        for name, value in values.items():
+            run.summaries.scalar(name, value, step)
