@@ -36,8 +36,7 @@ def check_logits(logits: Any, dimension: int) -> jax.Array:
             ArgumentError: the rank is below 2, or the last axis has another size.
 
     Example:
-            >>> import numpy as np
-    from jax.core import Tracer
+        >>> import numpy as np
             >>> check_logits(np.zeros((4, 3)), 3).dtype
             dtype('float32')
     """

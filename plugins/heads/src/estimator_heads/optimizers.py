@@ -12,7 +12,7 @@ from estimator_core.errors import ArgumentError
 
 
 class FtrlState(NamedTuple):
-    """Slots of `ftrl`: the sum of squared gradients and the linear term, one a variable, and the number of steps made."""
+    """Slots of `ftrl`: the steps made, and of each variable the sum of squared gradients and the linear term."""
 
     step: jax.Array
     accumulators: Any

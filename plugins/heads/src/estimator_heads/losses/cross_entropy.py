@@ -28,7 +28,7 @@ def sigmoid_cross_entropy(labels: Array, logits: Array, options: LossOptions = _
 
     Example:
         >>> import jax.numpy as jnp
-        >>> sigmoid_cross_entropy(jnp.array([1.0, 0.0]), jnp.array([-41.0, -41.0])).tolist()
+        >>> sigmoid_cross_entropy(jnp.array([1.0, 0.0]), jnp.array([-41.0, -1e4])).tolist()
         [41.0, 0.0]
 
     Source: `tf.nn.sigmoid_cross_entropy_with_logits`.

@@ -1,0 +1,227 @@
+"""What all heads share: the EstimatorSpec of each mode, made from loss, predictions and metrics."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.export.outputs import PredictOutput
+from estimator_core.metrics import mean
+from estimator_core.modes import ModeKeys
+from estimator_core.specs import EstimatorSpec
+from estimator_heads.keys import DEFAULT_SERVING_KEY, PREDICT_SERVING_KEY, MetricKeys
+from estimator_heads.reduction import Reduction, check_reduction
+from estimator_heads.train_op import make_train_op, write_summaries
+
+if TYPE_CHECKING:
+    from estimator_core.export.outputs import ExportOutput
+    from estimator_core.hooks import Hook
+    from estimator_core.inputs import HostTransform
+    from estimator_core.metrics import Metric
+
+
+class BaseHead(abc.ABC):
+    """Base of heads: a subclass defines `loss`, `predictions` and `metrics`, and may define what it exports.
+
+    Args:
+        name: suffix of metric and summary keys; needed inside a MultiHead.
+        logits_dimension: size of the last axis of the logits.
+        loss_reduction: one of `Reduction`.
+
+    Raises:
+        ArgumentError: an unknown reduction.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import numpy as np
+        >>> import estimator_core as ec
+        >>> class AbsoluteHead(BaseHead):
+        ...     def loss(self, labels, logits, features=None, mode=None, regularization_losses=None):
+        ...         return jnp.mean(jnp.abs(labels - logits))
+        ...
+        ...     def predictions(self, logits, keys=None):
+        ...         return {"predictions": logits}
+        ...
+        ...     def metrics(self, features, logits, labels, mode=None, regularization_losses=None):
+        ...         return {"error": ec.metrics.mean(jnp.abs(labels - logits))}
+        >>> spec = AbsoluteHead().create_estimator_spec({}, "eval", logits=np.zeros((2, 1)), labels=np.ones((2, 1)))
+        >>> spec.eval_metric_ops["error"].compute()
+        1.0
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str | None = None,
+        logits_dimension: int = 1,
+        loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
+    ) -> None:
+        check_reduction(loss_reduction)
+        if name is not None and (not isinstance(name, str) or not name):
+            raise ArgumentError(f"The name of a head must be a string that is not empty. Given: {name!r}.")
+        self._name = name
+        self._logits_dimension = logits_dimension
+        self._loss_reduction = loss_reduction
+
+    @property
+    def name(self) -> str | None:
+        """Suffix of metric and summary keys (`auc/name`)."""
+        return self._name
+
+    @property
+    def logits_dimension(self) -> int:
+        """Size of the last axis of the logits this head expects."""
+        return self._logits_dimension
+
+    @property
+    def loss_reduction(self) -> str:
+        """How the losses of a batch become one number: one of `Reduction`."""
+        return self._loss_reduction
+
+    @abc.abstractmethod
+    def loss(
+        self,
+        labels: Any,
+        logits: Any,
+        features: Mapping[str, Any] | None = None,
+        mode: str | None = None,
+        regularization_losses: Sequence[jax.Array] | None = None,
+    ) -> jax.Array:
+        """The scalar loss, the regularization losses added."""
+
+    @abc.abstractmethod
+    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
+        """Predictions by key: those in `keys`, or all."""
+
+    @abc.abstractmethod
+    def metrics(
+        self,
+        features: Mapping[str, Any],
+        logits: Any,
+        labels: Any,
+        mode: str | None = None,
+        regularization_losses: Sequence[jax.Array] | None = None,
+    ) -> dict[str, Metric]:
+        """Streaming metrics of one batch by key."""
+
+    def export_outputs(self, predictions: Mapping[Any, jax.Array]) -> dict[str, ExportOutput]:
+        """The serving signatures: all predictions, unless a head says more."""
+        everything = PredictOutput(dict(predictions))
+        return {DEFAULT_SERVING_KEY: everything, PREDICT_SERVING_KEY: everything}
+
+    def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
+        """Host transforms of the predictions: what adds class names.
+
+        Args:
+            head: the head's name inside a MultiHead, where the keys of predictions are `(head, key)`.
+        """
+        return ()
+
+    def label_transform(self, feature: str = "labels") -> HostTransform | None:
+        """The host transform that turns this head's label strings into ids; None if it needs none.
+
+        Args:
+            feature: the name of the labels: "labels" where they are one array.
+        """
+        return None
+
+    def evaluation_hooks(self, features: Mapping[str, Any], logits: Any, labels: Any) -> tuple[Hook, ...]:
+        """Hooks of the evaluation: what draws plots."""
+        return ()
+
+    def metric_key(self, key: str) -> str:
+        """`key`, or `key/name` for a head with a name."""
+        return f"{key}/{self.name}" if self.name else key
+
+    def create_estimator_spec(
+        self,
+        features: Mapping[str, Any],
+        mode: str,
+        logits: Any,
+        labels: Any = None,
+        optimizer: Any = None,
+        trainable_variables: Sequence[str] | None = None,
+        train_op_fn: Callable[[jax.Array], Any] | None = None,
+        update_ops: Sequence[Callable[[], Any]] | None = None,
+        regularization_losses: Sequence[jax.Array] | None = None,
+    ) -> EstimatorSpec:
+        """The EstimatorSpec of one mode; what a model_fn returns.
+
+        Args:
+            features: the features; weights and the like are read from them.
+            mode: one of `ModeKeys`.
+            logits: what `loss` and `predictions` take.
+            labels: what `loss` takes; needed to train and evaluate.
+            optimizer: an optax transformation. To train, exactly one of it and `train_op_fn` must be set.
+            trainable_variables: names of the variables to train; None: all.
+            train_op_fn: gives the train_op for the loss.
+            update_ops: functions without arguments, called in training.
+            regularization_losses: scalars added to the loss.
+
+        Raises:
+            ArgumentError: a bad mode, not exactly one optimizer, or what the head's own methods refuse.
+        """
+        if mode not in ModeKeys.ALL:
+            raise ArgumentError(f"mode={mode} unrecognized. It must be one of {ModeKeys.ALL}.")
+        predictions = self.predictions(logits)
+        transforms = self.prediction_transforms()
+        if mode == ModeKeys.PREDICT:
+            return EstimatorSpec(
+                mode,
+                predictions=predictions,
+                export_outputs=self.export_outputs(predictions),
+                prediction_transforms=transforms,
+            )
+        loss = self.loss(labels, logits, features, mode, regularization_losses)
+        if mode == ModeKeys.EVAL:
+            return EstimatorSpec(
+                mode,
+                predictions=predictions,
+                loss=loss,
+                eval_metric_ops=self.metrics(features, logits, labels, mode, regularization_losses),
+                evaluation_hooks=self.evaluation_hooks(features, logits, labels),
+                prediction_transforms=transforms,
+            )
+        train_op = make_train_op(
+            loss,
+            optimizer=optimizer,
+            trainable_variables=trainable_variables,
+            train_op_fn=train_op_fn,
+            update_ops=update_ops,
+        )
+        self.write_summaries(loss, sum_of_losses(regularization_losses))
+        return EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op)
+
+    def write_summaries(self, loss: jax.Array, regularization_loss: jax.Array | None) -> None:
+        """Summaries of a training step: `loss/<name>` and `regularization_loss[/<name>]`."""
+        write_summaries(self.name, loss, regularization_loss)
+
+    def _regularization_metric(self, regularization_losses: Sequence[jax.Array] | None) -> dict[str, Metric]:
+        regularization_loss = sum_of_losses(regularization_losses)
+        if regularization_loss is None:
+            return {}
+        return {self.metric_key(MetricKeys.LOSS_REGULARIZATION): mean(regularization_loss)}
+
+
+def sum_of_losses(losses: Sequence[jax.Array] | None) -> jax.Array | None:
+    """The sum of regularization losses; None for None.
+
+    Raises:
+        ArgumentTypeError: not a list or tuple.
+    """
+    if losses is None:
+        return None
+    if not isinstance(losses, (list, tuple)):
+        raise ArgumentTypeError(f"regularization_losses should be a list or a tuple. Given type: {type(losses)}.")
+    return jnp.sum(jnp.stack([jnp.asarray(loss, jnp.float32) for loss in losses])) if losses else jnp.float32(0)
+
+
+def add_losses(loss: jax.Array, regularization_losses: Sequence[jax.Array] | None) -> jax.Array:
+    """A loss with its regularization losses added."""
+    regularization_loss = sum_of_losses(regularization_losses)
+    return loss if regularization_loss is None else loss + regularization_loss

@@ -1,0 +1,71 @@
+"""What the classification heads share: class ids and names in predictions, and the check of loss options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+
+from estimator_core.errors import ArgumentError
+from estimator_core.export.outputs import ClassificationOutput, PredictOutput
+from estimator_heads.keys import (
+    CLASSIFY_SERVING_KEY,
+    DEFAULT_SERVING_KEY,
+    PREDICT_SERVING_KEY,
+    PredictionKeys,
+)
+from estimator_heads.losses.options import LossOptions
+from estimator_heads.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from estimator_core.export.outputs import ExportOutput
+    from estimator_heads.loss_function import LossFn
+
+PLAIN_LOSS = LossOptions()
+
+
+def check_options(options: LossOptions, loss_fn: LossFn | None, n_classes: int) -> LossOptions:
+    """The options, if they fit the head.
+
+    Raises:
+        ArgumentError: options beside a loss_fn, which would not see them, or class weights of another number.
+    """
+    if loss_fn is not None and options != PLAIN_LOSS:
+        raise ArgumentError(
+            "loss_options change the head's own loss and have no effect with a loss_fn. Give one of them."
+        )
+    options.check_classes(n_classes)
+    return options
+
+
+def all_class_ids(logits: jax.Array, n_classes: int) -> jax.Array:
+    """The ids of all classes for each example, int32 [batch, n_classes]."""
+    return jnp.broadcast_to(jnp.arange(n_classes, dtype=jnp.int32), (logits.shape[0], n_classes))
+
+
+def ids_of_names(keys: tuple[str, ...], names: Mapping[str, str]) -> tuple[str, ...]:
+    """Prediction keys with each key of class names replaced by the key of its ids: names are added on the host."""
+    return tuple(dict.fromkeys(names.get(key, key) for key in keys))
+
+
+def class_names(vocabulary: Vocabulary | None, n_classes: int) -> tuple[str, ...]:
+    """The names of the classes: their ids as strings without a vocabulary."""
+    return tuple(str(class_id) for class_id in range(n_classes)) if vocabulary is None else vocabulary.names
+
+
+def classification_outputs(
+    predictions: Mapping[Any, jax.Array], names: tuple[str, ...], **more: ExportOutput
+) -> dict[str, ExportOutput]:
+    """The serving signatures of a classifier: probabilities and classes by default, all predictions under "predict"."""
+    probabilities = predictions[PredictionKeys.PROBABILITIES]
+    classes = ClassificationOutput(
+        scores=probabilities, classes=all_class_ids(probabilities, len(names)), class_names=names
+    )
+    return {
+        DEFAULT_SERVING_KEY: classes,
+        CLASSIFY_SERVING_KEY: classes,
+        **more,
+        PREDICT_SERVING_KEY: PredictOutput(dict(predictions)),
+    }

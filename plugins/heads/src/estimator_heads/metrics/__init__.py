@@ -1,0 +1,32 @@
+"""Streaming metrics, one module a family; each merges with others of its kind in any order."""
+
+from estimator_core.metrics import accuracy as accuracy
+from estimator_core.metrics import mean as mean
+from estimator_heads.metrics.auc import auc as auc
+from estimator_heads.metrics.binary import binary_f_beta as binary_f_beta
+from estimator_heads.metrics.binary import precision as precision
+from estimator_heads.metrics.binary import recall as recall
+from estimator_heads.metrics.binary import specificity as specificity
+from estimator_heads.metrics.calibration import calibration_error as calibration_error
+from estimator_heads.metrics.correlation import cosine_similarity as cosine_similarity
+from estimator_heads.metrics.correlation import pearson_correlation as pearson_correlation
+from estimator_heads.metrics.exact_auc import exact_auc as exact_auc
+from estimator_heads.metrics.likelihood import log_loss as log_loss
+from estimator_heads.metrics.likelihood import perplexity as perplexity
+from estimator_heads.metrics.multiclass import class_precision as class_precision
+from estimator_heads.metrics.multiclass import class_recall as class_recall
+from estimator_heads.metrics.multiclass import confusion_matrix as confusion_matrix
+from estimator_heads.metrics.multiclass import f_beta as f_beta
+from estimator_heads.metrics.operating_points import precision_at_recall as precision_at_recall
+from estimator_heads.metrics.operating_points import recall_at_precision as recall_at_precision
+from estimator_heads.metrics.operating_points import sensitivity_at_specificity as sensitivity_at_specificity
+from estimator_heads.metrics.operating_points import specificity_at_sensitivity as specificity_at_sensitivity
+from estimator_heads.metrics.ranking import mean_reciprocal_rank as mean_reciprocal_rank
+from estimator_heads.metrics.ranking import ndcg as ndcg
+from estimator_heads.metrics.regression import mean_absolute_error as mean_absolute_error
+from estimator_heads.metrics.regression import mean_squared_error as mean_squared_error
+from estimator_heads.metrics.regression import r_squared as r_squared
+from estimator_heads.metrics.regression import root_mean_squared_error as root_mean_squared_error
+from estimator_heads.metrics.span_f1 import span_f1 as span_f1
+from estimator_heads.metrics.top_k import recall_at_k as recall_at_k
+from estimator_heads.metrics.top_k import top_k_accuracy as top_k_accuracy

@@ -1,0 +1,84 @@
+"""How far stated probabilities are from observed frequencies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimator_core.errors import ArgumentError
+from estimator_core.metrics import TotalsMetric, bucket_totals, total_value
+from estimator_heads.metrics.buckets import divide, flat_examples
+
+if TYPE_CHECKING:
+    from jax import Array
+    from jax.typing import ArrayLike
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, kw_only=True)
+class CalibrationError(TotalsMetric):
+    """Sums in each bin, and in one more for what fits none: of weights, of probabilities, of outcomes.
+
+    Args:
+        weight: total [2, bins + 1].
+        probability: total [2, bins + 1].
+        outcome: total [2, bins + 1].
+    """
+
+    weight: Array
+    probability: Array
+    outcome: Array
+
+    def compute(self) -> float:
+        """The mean over examples of the gap of their bin; 0.0 without any weight."""
+        weight, probability, outcome = self.bins()
+        return float(divide(np.sum(np.abs(probability - outcome)), np.sum(weight)))
+
+    def bins(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """The three sums in each bin, float64 [bins]; NaN if a probability fitted no bin."""
+        sums = [total_value(column) for column in (self.weight, self.probability, self.outcome)]
+        unusable = sums[0][-1] != 0
+        weight, probability, outcome = (np.full(len(s) - 1, np.nan) if unusable else s[:-1] for s in sums)
+        return weight, probability, outcome
+
+
+def calibration_error(
+    labels: ArrayLike, probabilities: ArrayLike, weights: ArrayLike | None = None, *, bins: int = 10
+) -> CalibrationError:
+    """The expected calibration error.
+
+    For several classes give `labels = class_id == label` and `probabilities = ` the probability of the predicted class.
+
+    Args:
+        labels: 0 or 1 (or bool) [batch, ...].
+        probabilities: in [0, 1], of the same shape. One that is NaN or outside makes the value NaN.
+        weights: a scalar, [batch], [batch, 1] or the full shape.
+        bins: number of equal bins over (0, 1].
+
+    Raises:
+        ArgumentError: no bins, or shapes that do not match.
+
+    Example:
+        >>> import numpy as np
+        >>> round(calibration_error(np.array([1, 1, 0]), np.array([0.9, 0.9, 0.9])).compute(), 6)
+        0.233333
+
+    Source: Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning", 2015; Guo et al., 2017.
+    """
+    if bins < 1:
+        raise ArgumentError(f"calibration_error: bins must be at least 1. Given: {bins}.")
+    examples = flat_examples(labels, probabilities, weights, metric="calibration_error")
+    p, y = examples.predictions.astype(jnp.float32), examples.labels.astype(jnp.float32)
+    usable = (p >= 0) & (p <= 1) & ~jnp.isnan(y)
+    bucket = jnp.maximum(jnp.ceil(jnp.where(usable, p, 0.0) * bins).astype(jnp.int32) - 1, 0)
+    index = jnp.where(usable, bucket, bins)
+    w = examples.weights.astype(jnp.float32)
+    return CalibrationError(
+        weight=bucket_totals(index, bins + 1, examples.weights),
+        probability=bucket_totals(index, bins + 1, jnp.where(usable, w * p, 0.0)),
+        outcome=bucket_totals(index, bins + 1, jnp.where(usable, w * y, 0.0)),
+    )

@@ -1,0 +1,111 @@
+"""Metrics of ordered lists: NDCG and the mean reciprocal rank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import jax.numpy as jnp
+
+from estimator_core.errors import ArgumentError
+from estimator_core.metrics import Mean, mean
+from estimator_heads.metrics.top_k import broadcast_weights, ranks
+
+if TYPE_CHECKING:
+    from jax import Array
+    from jax.typing import ArrayLike
+
+
+def ndcg(
+    labels: ArrayLike,
+    scores: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    valid: ArrayLike | None = None,
+    exponential_gain: bool = True,
+) -> Mean:
+    """The mean over lists of the normalised discounted cumulative gain.
+
+    Of items with equal scores the earlier one counts as better. Lists without a relevant item are left out.
+
+    Args:
+        labels: relevance of at least 0 [batch, ..., list].
+        scores: the same shape. A NaN at a valid place makes the value NaN.
+        weights: a scalar, or one a list.
+        k: only the first k places count; None: all.
+        valid: bool, the same shape: which places hold an item; None: all.
+        exponential_gain: the gain of an item is `2**label - 1`, else `label`.
+
+    Raises:
+        ArgumentError: k is not positive, or shapes do not match.
+
+    Example:
+        >>> import numpy as np
+        >>> ndcg(np.array([[1, 0, 2]]), np.array([[0.5, 0.1, 0.9]])).compute()
+        1.0
+
+    Source: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", 2002; Burges et al., 2005.
+    """
+    relevance, values, usable = _lists(labels, scores, valid, "ndcg")
+    if k is not None and k < 1:
+        raise ArgumentError(f"ndcg: k must be at least 1. Given: {k}.")
+    depth = values.shape[-1] if k is None else k
+    gains = jnp.where(usable, 2.0**relevance - 1.0 if exponential_gain else relevance, 0.0)
+    achieved = _discounted(gains, ranks(jnp.where(usable, values, -jnp.inf)), depth)
+    ideal = _discounted(gains, ranks(gains), depth)
+    share = achieved / jnp.where(ideal > 0, ideal, 1.0)
+    share = jnp.where((jnp.isnan(values) & usable).any(axis=-1), jnp.nan, share)
+    return mean(share, jnp.where(ideal > 0, broadcast_weights(weights, share), 0.0))
+
+
+def mean_reciprocal_rank(
+    labels: ArrayLike,
+    scores: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    valid: ArrayLike | None = None,
+) -> Mean:
+    """The mean over lists of 1 / the place of the first relevant item, 0 if it is not among the first k.
+
+    Args:
+        labels: [batch, ..., list]; anything above 0 is relevant. Lists without a relevant item are left out.
+        scores: the same shape. A NaN at a valid place makes the value NaN. Ties as in `ndcg`.
+        weights: a scalar, or one a list.
+        k: only the first k places count; None: all.
+        valid: bool, the same shape: which places hold an item; None: all.
+
+    Raises:
+        ArgumentError: k is not positive, or shapes do not match.
+
+    Example:
+        >>> import numpy as np
+        >>> mean_reciprocal_rank(np.array([[0, 1, 0]]), np.array([[0.9, 0.5, 0.1]])).compute()
+        0.5
+    """
+    relevance, values, usable = _lists(labels, scores, valid, "mean_reciprocal_rank")
+    if k is not None and k < 1:
+        raise ArgumentError(f"mean_reciprocal_rank: k must be at least 1. Given: {k}.")
+    depth = values.shape[-1] if k is None else k
+    relevant = usable & (relevance > 0)
+    places = ranks(jnp.where(usable, values, -jnp.inf))
+    first = jnp.min(jnp.where(relevant, places, values.shape[-1]), axis=-1)
+    share = jnp.where(first < depth, 1.0 / (first + 1.0), 0.0)
+    share = jnp.where((jnp.isnan(values) & usable).any(axis=-1), jnp.nan, share)
+    return mean(share, jnp.where(relevant.any(axis=-1), broadcast_weights(weights, share), 0.0))
+
+
+def _lists(labels: ArrayLike, scores: ArrayLike, valid: ArrayLike | None, metric: str) -> tuple[Array, Array, Array]:
+    relevance, values = jnp.asarray(labels, jnp.float32), jnp.asarray(scores, jnp.float32)
+    usable = jnp.ones(values.shape, bool) if valid is None else jnp.asarray(valid, bool)
+    if relevance.shape != values.shape or usable.shape != values.shape or values.ndim < 2:
+        raise ArgumentError(
+            f"{metric}: labels, scores and valid need one shape [batch, ..., list]; got {relevance.shape}, "
+            f"{values.shape}, {usable.shape}."
+        )
+    return relevance, values, usable
+
+
+def _discounted(gains: Array, places: Array, depth: int) -> Array:
+    discount = jnp.where(places < depth, 1.0 / jnp.log2(places + 2.0), 0.0)
+    return jnp.sum(gains * discount, axis=-1)

@@ -1,0 +1,94 @@
+"""Whether the right classes are among the k with the highest scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import jax.numpy as jnp
+
+from estimator_core.errors import ArgumentError
+from estimator_core.metrics import Mean, mean
+
+if TYPE_CHECKING:
+    from jax import Array
+    from jax.typing import ArrayLike
+
+
+def top_k_accuracy(labels: ArrayLike, scores: ArrayLike, k: int, weights: ArrayLike | None = None) -> Mean:
+    """The share of examples whose class is among the k best.
+
+    Of classes with equal scores the one with the lower id counts as better.
+
+    Args:
+        labels: integer class ids [batch, ...]. An id outside the classes makes the value NaN, as does a NaN score.
+        scores: [batch, ..., classes].
+        k: at least 1.
+        weights: a scalar, or one an example.
+
+    Raises:
+        ArgumentError: k is not positive, or shapes do not match.
+
+    Example:
+        >>> import numpy as np
+        >>> top_k_accuracy(np.array([2, 0]), np.array([[0.1, 0.5, 0.4], [0.2, 0.3, 0.5]]), k=2).compute()
+        0.5
+    """
+    ids, values = jnp.asarray(labels), jnp.asarray(scores)
+    if ids.ndim == values.ndim and ids.shape[-1] == 1:
+        ids = ids[..., 0]
+    if k < 1 or ids.shape != values.shape[:-1]:
+        raise ArgumentError(
+            f"top_k_accuracy: it takes k >= 1, class ids [...] and scores [..., classes]; got k = {k}, shapes "
+            f"{ids.shape} and {values.shape}."
+        )
+    inside = (ids >= 0) & (ids < values.shape[-1])
+    chosen = jnp.where(inside, ids, 0)[..., None]
+    place = jnp.take_along_axis(ranks(values), chosen, axis=-1)[..., 0]
+    unusable = ~inside | jnp.isnan(values).any(axis=-1)
+    return mean(jnp.where(unusable, jnp.nan, (place < k).astype(jnp.float32)), weights)
+
+
+def recall_at_k(labels: ArrayLike, scores: ArrayLike, k: int, weights: ArrayLike | None = None) -> Mean:
+    """The mean over examples of the share of their relevant classes that is among the k best.
+
+    Examples without a relevant class are left out. Ties as in `top_k_accuracy`.
+
+    Args:
+        labels: multi-hot [batch, ..., classes]; anything but 0 is relevant.
+        scores: the same shape. A NaN makes the value NaN.
+        k: at least 1.
+        weights: a scalar, or one an example.
+
+    Raises:
+        ArgumentError: k is not positive, or shapes do not match.
+
+    Example:
+        >>> import numpy as np
+        >>> recall_at_k(np.array([[1, 0, 1]]), np.array([[0.9, 0.5, 0.1]]), k=2).compute()
+        0.5
+    """
+    relevant, values = jnp.asarray(labels) != 0, jnp.asarray(scores)
+    if k < 1 or relevant.shape != values.shape:
+        raise ArgumentError(
+            f"recall_at_k: it takes k >= 1 and labels and scores of one shape [..., classes]; got k = {k}, shapes "
+            f"{relevant.shape} and {values.shape}."
+        )
+    wanted = jnp.sum(relevant, axis=-1)
+    found = jnp.sum(relevant & (ranks(values) < k), axis=-1)
+    share = found / jnp.maximum(wanted, 1)
+    share = jnp.where(jnp.isnan(values).any(axis=-1), jnp.nan, share)
+    return mean(share, jnp.where(wanted > 0, broadcast_weights(weights, share), 0.0))
+
+
+def ranks(scores: Array) -> Array:
+    """The place of each score in its row, 0 for the highest; the earlier of two equal scores comes first."""
+    order = jnp.argsort(-scores, axis=-1, stable=True)
+    return jnp.argsort(order, axis=-1, stable=True)
+
+
+def broadcast_weights(weights: ArrayLike | None, like: Array) -> Array:
+    """Weights of one an example (or None) as float32 of the shape of `like`."""
+    array = jnp.ones((), jnp.float32) if weights is None else jnp.asarray(weights, jnp.float32)
+    if array.ndim == like.ndim + 1 and array.shape[-1] == 1:
+        array = array[..., 0]
+    return jnp.broadcast_to(array.reshape(array.shape + (1,) * (like.ndim - array.ndim)), like.shape)

@@ -1,0 +1,169 @@
+"""The head for one class out of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+
+from estimator_core.errors import ArgumentError
+from estimator_core.metrics import accuracy
+from estimator_heads.checks import check_label_range, check_labels, check_logits, check_prediction_keys
+from estimator_heads.classification import (
+    PLAIN_LOSS,
+    all_class_ids,
+    check_options,
+    class_names,
+    classification_outputs,
+    ids_of_names,
+)
+from estimator_heads.keys import MetricKeys, PredictionKeys
+from estimator_heads.losses import softmax_cross_entropy
+from estimator_heads.per_example_head import Examples, PerExampleHead
+from estimator_heads.plots.hook import plot_hooks
+from estimator_heads.reduction import Reduction
+from estimator_heads.transforms import ClassNames, LabelIds
+from estimator_heads.vocabulary import Vocabulary, are_strings
+
+if TYPE_CHECKING:
+    from estimator_core.export.outputs import ExportOutput
+    from estimator_core.hooks import Hook
+    from estimator_core.inputs import HostTransform
+    from estimator_core.metrics import Metric
+    from estimator_heads.loss_function import LossFn
+    from estimator_heads.losses import LossOptions
+
+_KEYS = (
+    PredictionKeys.LOGITS,
+    PredictionKeys.PROBABILITIES,
+    PredictionKeys.CLASS_IDS,
+    PredictionKeys.CLASSES,
+    PredictionKeys.ALL_CLASS_IDS,
+    PredictionKeys.ALL_CLASSES,
+)
+_NAMES = {
+    PredictionKeys.CLASSES: PredictionKeys.CLASS_IDS,
+    PredictionKeys.ALL_CLASSES: PredictionKeys.ALL_CLASS_IDS,
+}
+
+
+class MultiClassHead(PerExampleHead):
+    """One class out of three or more, by the softmax of the logits.
+
+    Predictions: `logits`, `probabilities`, `class_ids` [.., 1], `all_class_ids`, and on the host `classes`,
+        `all_classes`.
+
+    Args:
+        n_classes: above 2.
+        weight_column: name of the weight feature ([D0, ..., DN] or [D0, ..., DN, 1]), or a numeric column.
+        label_vocabulary: the label strings, `n_classes` of them. Without it labels are class ids.
+        loss_reduction: one of `Reduction`.
+        loss_fn: function of (labels, logits[, features, loss_reduction]) that returns losses [D0, ..., DN, 1].
+        name: suffix of metric and summary keys.
+        loss_options: smoothing, focal exponent and class weights of the cross entropy.
+        plots: whether to draw the confusion matrix and the calibration at each evaluation (needs matplotlib).
+
+    Raises:
+        ArgumentError: an argument is outside its range.
+
+    Example:
+        >>> import numpy as np
+        >>> head = MultiClassHead(3)
+        >>> round(float(head.loss(labels=np.array([[1], [1]]), logits=np.array([[10.0, 0, 0], [0, 10.0, 0]]))), 4)
+        5.0001
+
+    Source: `tf.estimator.MultiClassHead`.
+    """
+
+    def __init__(
+        self,
+        n_classes: int,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
+        loss_fn: LossFn | None = None,
+        name: str | None = None,
+        *,
+        loss_options: LossOptions = PLAIN_LOSS,
+        plots: bool = False,
+    ) -> None:
+        if not isinstance(n_classes, int):
+            raise ArgumentError(f"n_classes cannot be None or another type than int. Given: {n_classes!r}")
+        if n_classes <= 2:
+            raise ArgumentError(f"n_classes must be > 2: {n_classes}. For two classes use BinaryClassHead.")
+        super().__init__(
+            name=name,
+            logits_dimension=n_classes,
+            weight_column=weight_column,
+            loss_reduction=loss_reduction,
+            loss_fn=loss_fn,
+        )
+        self._vocabulary = None if label_vocabulary is None else Vocabulary(label_vocabulary)
+        if self._vocabulary is not None and len(self._vocabulary) != n_classes:
+            raise ArgumentError(
+                f'"label_vocabulary" does not have "n_classes" items. len(label_vocabulary)={len(self._vocabulary)}, '
+                f"n_classes={n_classes}, label_vocabulary={label_vocabulary}"
+            )
+        self._options = check_options(loss_options, loss_fn, n_classes)
+        self._plots = plots
+
+    def process_labels(self, labels: Any, logits: jax.Array) -> tuple[jax.Array, jax.Array | None]:
+        """Labels as integer class ids [D0, ..., DN, 1]."""
+        if self._vocabulary is not None and labels is not None and are_strings(labels):
+            labels = self._vocabulary.ids(labels)
+        checked = check_labels(labels, logits, 1)
+        if not jnp.issubdtype(checked.dtype, jnp.integer):
+            raise ArgumentError(f"Labels dtype should be integer. Instead got {checked.dtype}.")
+        return checked, check_label_range(checked, self.logits_dimension)
+
+    def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:
+        """The softmax cross entropy."""
+        return softmax_cross_entropy(labels[..., 0], logits, self._options)[..., None]
+
+    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
+        """Predictions by key; for class names ("classes", "all_classes") their ids, which the host turns into names.
+
+        Raises:
+            ArgumentError: an unknown key.
+        """
+        wanted = ids_of_names(check_prediction_keys(keys, _KEYS), _NAMES)
+        x = check_logits(logits, self.logits_dimension)
+        found = {
+            PredictionKeys.LOGITS: lambda: x,
+            PredictionKeys.PROBABILITIES: lambda: jax.nn.softmax(x),
+            PredictionKeys.CLASS_IDS: lambda: jnp.argmax(x, axis=-1, keepdims=True).astype(jnp.int32),
+            PredictionKeys.ALL_CLASS_IDS: lambda: all_class_ids(x, self.logits_dimension),
+        }
+        return {key: found[key]() for key in wanted}
+
+    def task_metrics(self, examples: Examples) -> dict[str, Metric]:
+        """Accuracy."""
+        class_ids = self.predictions(examples.logits, [PredictionKeys.CLASS_IDS])[PredictionKeys.CLASS_IDS]
+        return {MetricKeys.ACCURACY: accuracy(examples.labels, class_ids, examples.weights)}
+
+    def export_outputs(self, predictions: Mapping[Any, jax.Array]) -> dict[str, ExportOutput]:
+        """Classification by default, and all predictions."""
+        return classification_outputs(predictions, self.class_names)
+
+    def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
+        """Adds `classes` and `all_classes`."""
+        return (ClassNames(self.class_names, {ids: names for names, ids in _NAMES.items()}, head),)
+
+    def label_transform(self, feature: str = "labels") -> HostTransform | None:
+        """Turns label strings into ids in the input."""
+        return None if self._vocabulary is None else LabelIds(self._vocabulary.names, feature)
+
+    def evaluation_hooks(self, features: Mapping[str, Any], logits: Any, labels: Any) -> tuple[Hook, ...]:
+        """The plots, if asked for."""
+        if not self._plots:
+            return ()
+        examples = self.examples(labels, logits, features)
+        scores = self.predictions(examples.logits, [PredictionKeys.PROBABILITIES])[PredictionKeys.PROBABILITIES]
+        return plot_hooks(self.name, self.class_names, labels=examples.labels, scores=scores, weights=examples.weights)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The names of the classes."""
+        return class_names(self._vocabulary, self.logits_dimension)

@@ -1,0 +1,202 @@
+"""Several heads on one model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+
+from estimator_core.errors import ArgumentError
+from estimator_core.export.outputs import PredictOutput
+from estimator_core.metrics import mean
+from estimator_core.modes import ModeKeys
+from estimator_heads.base_head import BaseHead, add_losses
+from estimator_heads.keys import DEFAULT_SERVING_KEY, PREDICT_SERVING_KEY, MetricKeys
+from estimator_heads.train_op import write_summaries
+
+if TYPE_CHECKING:
+    from estimator_core.export.outputs import ExportOutput
+    from estimator_core.hooks import Hook
+    from estimator_core.inputs import HostTransform
+    from estimator_core.metrics import Metric
+
+
+class MultiHead(BaseHead):
+    """Heads that share a model: losses are added, predictions and metrics stand side by side.
+
+    Labels are a dict by head name; logits too, or one array that is split in the order of the heads. Predictions have
+    the
+    keys `(head name, key)`. The first head is served by default.
+
+    Args:
+        heads: heads with different names.
+        head_weights: what each head's loss is multiplied with; None: 1.
+
+    Raises:
+        ArgumentError: no heads, a head without a name, a name twice, or weights of another number.
+
+    Example:
+        >>> import numpy as np
+        >>> from estimator_heads import BinaryClassHead, RegressionHead
+        >>> head = MultiHead([BinaryClassHead(name="click"), RegressionHead(name="price")], head_weights=[1.0, 0.5])
+        >>> labels = {"click": np.array([[1]]), "price": np.array([[3.0]])}
+        >>> round(float(head.loss(labels, logits=np.array([[0.0, 1.0]]))), 4)
+        2.6931
+
+    Source: `tf.estimator.MultiHead`.
+    """
+
+    def __init__(self, heads: Sequence[BaseHead], head_weights: Sequence[float] | None = None) -> None:
+        if not heads:
+            raise ArgumentError(f"Must specify heads. Given: {heads}")
+        if head_weights and len(head_weights) != len(heads):
+            raise ArgumentError(
+                f"heads and head_weights must have the same size. Given len(heads): {len(heads)}. "
+                f"Given len(head_weights): {len(head_weights)}."
+            )
+        names: list[str] = []
+        for head in heads:
+            if head.name is None:
+                raise ArgumentError(f"All given heads must have name specified. Given: {head}")
+            names.append(head.name)
+        if len(set(names)) != len(names):
+            raise ArgumentError(f"Heads must have different names. Given: {names}.")
+        super().__init__(name="_".join(names), logits_dimension=sum(head.logits_dimension for head in heads))
+        self._heads = dict(zip(names, heads, strict=True))
+        self._weights = tuple(float(weight) for weight in head_weights or [1.0] * len(heads))
+
+    @property
+    def loss_reduction(self) -> str:
+        """The reduction of all heads.
+
+        Raises:
+            ArgumentError: they differ.
+        """
+        reductions = [head.loss_reduction for head in self._heads.values()]
+        if len(set(reductions)) > 1:
+            raise ArgumentError(f"The loss_reduction must be the same for different heads. Given: {reductions}")
+        return reductions[0]
+
+    def loss(
+        self,
+        labels: Any,
+        logits: Any,
+        features: Mapping[str, Any] | None = None,
+        mode: str | None = None,
+        regularization_losses: Sequence[jax.Array] | None = None,
+    ) -> jax.Array:
+        """The weighted sum of the heads' losses, the regularization losses added.
+
+        In training each head's loss becomes a summary, `loss/<head>`.
+
+        Raises:
+            ArgumentError: the heads reduce their losses differently.
+        """
+        losses = self._losses(self._by_head(logits, labels), labels, features, mode)
+        if mode == ModeKeys.TRAIN:
+            _ = self.loss_reduction
+            for name, loss in losses.items():
+                write_summaries(name, loss, None)
+        weighted = [weight * losses[name] for weight, name in zip(self._weights, losses, strict=True)]
+        return add_losses(jnp.sum(jnp.stack(weighted)), regularization_losses)
+
+    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
+        """The predictions of all heads by `(head name, key)`; `keys` are names of predictions in each head."""
+        by_head = self._by_head(logits)
+        return {
+            (name, key): value
+            for name, head in self._heads.items()
+            for key, value in head.predictions(by_head[name], keys).items()
+        }
+
+    def metrics(
+        self,
+        features: Mapping[str, Any],
+        logits: Any,
+        labels: Any,
+        mode: str | None = None,
+        regularization_losses: Sequence[jax.Array] | None = None,
+    ) -> dict[str, Metric]:
+        """`loss/<head>` for each head, its mean over batches, and the metrics of all heads."""
+        by_head = self._by_head(logits, labels)
+        found = self._regularization_metric(regularization_losses)
+        for name, loss in self._losses(by_head, labels, features, mode).items():
+            found[f"{MetricKeys.LOSS}/{name}"] = mean(loss)
+        for name, head in self._heads.items():
+            found |= head.metrics(features, by_head[name], labels[name], mode)
+        return found
+
+    def export_outputs(self, predictions: Mapping[Any, jax.Array]) -> dict[str, ExportOutput]:
+        """The first head's default, every head's outputs under `<head>` and `<head>/<key>`, and all predictions."""
+        found: dict[str, ExportOutput] = {}
+        merged: dict[str, jax.Array] = {}
+        for name, head in self._heads.items():
+            own = {key: value for (owner, key), value in predictions.items() if owner == name}
+            outputs = head.export_outputs(own)
+            found.setdefault(DEFAULT_SERVING_KEY, outputs[DEFAULT_SERVING_KEY])
+            for key, output in outputs.items():
+                found[name if key == DEFAULT_SERVING_KEY else f"{name}/{key}"] = output
+            everything = outputs.get(PREDICT_SERVING_KEY)
+            if isinstance(everything, PredictOutput):
+                merged |= {f"{name}/{key}": value for key, value in everything.outputs.items()}
+        found[PREDICT_SERVING_KEY] = PredictOutput(merged)
+        return found
+
+    def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
+        """Those of all heads, each on its own predictions."""
+        return tuple(
+            transform for name, part in self._heads.items() for transform in part.prediction_transforms(head=name)
+        )
+
+    def label_transforms(self) -> tuple[HostTransform, ...]:
+        """The label transforms of the heads that have one, for `ec.inputs.with_transforms`."""
+        transforms = [head.label_transform(feature=name) for name, head in self._heads.items()]
+        return tuple(transform for transform in transforms if transform is not None)
+
+    def evaluation_hooks(self, features: Mapping[str, Any], logits: Any, labels: Any) -> tuple[Hook, ...]:
+        """Those of all heads."""
+        by_head = self._by_head(logits, labels)
+        return tuple(
+            hook
+            for name, head in self._heads.items()
+            for hook in head.evaluation_hooks(features, by_head[name], labels[name])
+        )
+
+    def write_summaries(self, loss: jax.Array, regularization_loss: jax.Array | None) -> None:
+        """The summary `regularization_loss`; the heads' losses are written by `loss`."""
+        write_summaries(None, loss, regularization_loss)
+
+    def _losses(
+        self, logits: Mapping[str, Any], labels: Any, features: Mapping[str, Any] | None, mode: str | None
+    ) -> dict[str, jax.Array]:
+        return {name: head.loss(labels[name], logits[name], features, mode) for name, head in self._heads.items()}
+
+    def _by_head(self, logits: Any, labels: Any = None) -> Mapping[str, Any]:
+        """Logits by head name; checks that there are logits, and labels if given, for every head."""
+        if labels is not None:
+            if not isinstance(labels, Mapping):
+                raise ArgumentError(f"labels must be a dict. Given: {labels}")
+            _check_names("labels", self._heads, labels)
+        if isinstance(logits, Mapping):
+            _check_names("logits", self._heads, logits)
+            return logits
+        return self._split(jnp.asarray(logits))
+
+    def _split(self, logits: jax.Array) -> dict[str, jax.Array]:
+        sizes = [head.logits_dimension for head in self._heads.values()]
+        last = logits.shape[-1] if logits.ndim else 0
+        if last != sum(sizes):
+            raise ArgumentError(
+                f"Could not split logits of shape {list(logits.shape)} among the heads with individual logits "
+                f"dimensions: {sizes}. The last dimension of the logits tensor should equal {sum(sizes)} but is {last}."
+            )
+        ends = [sum(sizes[: place + 1]) for place in range(len(sizes))]
+        return dict(zip(self._heads, jnp.split(logits, ends[:-1], axis=-1), strict=True))
+
+
+def _check_names(what: str, heads: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    missing = [name for name in heads if name not in given]
+    if missing:
+        raise ArgumentError(f"{what} has missing values for head(s): {missing}")

@@ -1,0 +1,1 @@
+"""Plots of an evaluation, drawn with matplotlib (the extra `plots`)."""

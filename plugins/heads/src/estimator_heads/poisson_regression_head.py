@@ -1,0 +1,59 @@
+"""The head for counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from estimator_heads.losses import log_poisson
+from estimator_heads.reduction import Reduction
+from estimator_heads.regression_head import RegressionHead
+
+
+class PoissonRegressionHead(RegressionHead):
+    """Counts whose rate is the exponential of the logits, by the Poisson log likelihood.
+
+    Predictions: `predictions` (the rate), `logits`.
+
+    Args:
+        label_dimension: counts an example.
+        weight_column: name of the weight feature ([D0, ..., DN], [.., 1] or [.., label_dimension]), or a numeric
+            column.
+        loss_reduction: one of `Reduction`; the mean is over examples and outputs.
+        compute_full_loss: whether the loss holds the approximate `log(labels!)`, which does not depend on the logits.
+        name: suffix of metric and summary keys.
+
+    Raises:
+        ArgumentError: an argument is outside its range.
+
+    Example:
+        >>> import numpy as np
+        >>> head = PoissonRegressionHead(compute_full_loss=False)
+        >>> float(head.loss(labels=np.array([[1.0]]), logits=np.array([[0.0]])))
+        1.0
+
+    Source: `tf.estimator.PoissonRegressionHead`.
+    """
+
+    def __init__(
+        self,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
+        compute_full_loss: bool = True,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            label_dimension=label_dimension,
+            weight_column=weight_column,
+            loss_reduction=loss_reduction,
+            inverse_link_fn=jnp.exp,
+            name=name,
+        )
+        self._compute_full_loss = compute_full_loss
+
+    def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:
+        """The negative log likelihood of each count."""
+        return log_poisson(labels, logits, compute_full_loss=self._compute_full_loss)

@@ -1,0 +1,139 @@
+"""The head that puts the items of a list in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from estimator_core.errors import ArgumentError
+from estimator_core.metrics import mean
+from estimator_heads.base_head import BaseHead, add_losses
+from estimator_heads.checks import check_logits, check_prediction_keys
+from estimator_heads.keys import MetricKeys, PredictionKeys
+from estimator_heads.losses import listwise_softmax, pairwise_logistic
+from estimator_heads.metrics.ranking import mean_reciprocal_rank, ndcg
+from estimator_heads.metrics.top_k import ranks
+from estimator_heads.reduction import Reduction, reduce_loss
+
+if TYPE_CHECKING:
+    from estimator_core.metrics import Metric
+
+RankingLoss = Literal["pairwise", "listwise"]
+_LOSSES = {"pairwise": pairwise_logistic, "listwise": listwise_softmax}
+
+
+class RankingHead(BaseHead):
+    """Scores for the items of a list, trained so that more relevant items score higher.
+
+    Logits are one score an item, [batch, list_size]; labels are relevances of the same shape, below 0 where the list
+    has ended.
+    Predictions: `logits`, `ranks` (the place of each item, 0 for the best). Metrics: `average_loss`, `ndcg@k`, `mrr`.
+
+    Args:
+        list_size: items a list, with padding.
+        loss: "pairwise" (logistic loss of pairs) or "listwise" (softmax cross entropy of the list).
+        top_k: the k of `ndcg@k`.
+        weight_column: name of the feature with one weight a list, [batch] or [batch, 1].
+        loss_reduction: one of `Reduction`, over lists.
+        name: suffix of metric and summary keys.
+
+    Raises:
+        ArgumentError: an argument is outside its range.
+
+    Example:
+        >>> import numpy as np
+        >>> head = RankingHead(list_size=3)
+        >>> metrics = head.metrics({}, np.array([[3.0, 2.0, 1.0]]), np.array([[2, 0, -1]]))
+        >>> metrics["ndcg@5"].compute(), metrics["mrr"].compute()
+        (1.0, 1.0)
+    """
+
+    def __init__(
+        self,
+        list_size: int,
+        *,
+        loss: RankingLoss = "pairwise",
+        top_k: Sequence[int] = (5, 10),
+        weight_column: str | None = None,
+        loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
+        name: str | None = None,
+    ) -> None:
+        if list_size < 2:
+            raise ArgumentError(f"list_size must be at least 2. Given: {list_size}.")
+        if loss not in _LOSSES:
+            raise ArgumentError(f"loss must be one of {list(_LOSSES)}. Given: {loss!r}.")
+        if any(k < 1 for k in top_k):
+            raise ArgumentError(f"top_k must be at least 1 each. Given: {tuple(top_k)}.")
+        super().__init__(name=name, logits_dimension=list_size, loss_reduction=loss_reduction)
+        self._list_loss = _LOSSES[loss]
+        self._top_k = tuple(top_k)
+        self._weight_column = weight_column
+
+    def loss(
+        self,
+        labels: Any,
+        logits: Any,
+        features: Mapping[str, Any] | None = None,
+        mode: str | None = None,
+        regularization_losses: Sequence[jax.Array] | None = None,
+    ) -> jax.Array:
+        """The weighted, reduced loss of the lists."""
+        scores, relevance, valid = self._lists(labels, logits)
+        losses = self._list_loss(relevance, scores, valid)
+        loss = reduce_loss(losses, self._weights(features, losses), self.loss_reduction)
+        return add_losses(loss, regularization_losses)
+
+    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
+        """Predictions by key.
+
+        Raises:
+            ArgumentError: an unknown key.
+        """
+        scores = check_logits(logits, self.logits_dimension)
+        found = {PredictionKeys.LOGITS: scores, "ranks": ranks(scores).astype(jnp.int32)}
+        return {key: found[key] for key in check_prediction_keys(keys, tuple(found))}
+
+    def metrics(
+        self,
+        features: Mapping[str, Any],
+        logits: Any,
+        labels: Any,
+        mode: str | None = None,
+        regularization_losses: Sequence[jax.Array] | None = None,
+    ) -> dict[str, Metric]:
+        """The average loss, NDCG at each k, and the mean reciprocal rank."""
+        scores, relevance, valid = self._lists(labels, logits)
+        losses = self._list_loss(relevance, scores, valid)
+        weights = self._weights(features, losses)
+        found: dict[str, Metric] = {MetricKeys.LOSS_MEAN: mean(losses, weights)}
+        for k in self._top_k:
+            found[f"ndcg@{k}"] = ndcg(relevance, scores, weights, k=k, valid=valid)
+        found["mrr"] = mean_reciprocal_rank(relevance, scores, weights, valid=valid)
+        named = {self.metric_key(key): metric for key, metric in found.items()}
+        return named | self._regularization_metric(regularization_losses)
+
+    def _lists(self, labels: Any, logits: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
+        scores = check_logits(logits, self.logits_dimension)
+        relevance = None if labels is None else jnp.asarray(labels, jnp.float32)
+        if relevance is None or relevance.shape != scores.shape or scores.ndim != 2:
+            raise ArgumentError(
+                f"A RankingHead takes logits and labels [batch, {self.logits_dimension}]; got {scores.shape} and "
+                f"{None if relevance is None else relevance.shape}."
+            )
+        valid = relevance >= 0
+        return scores, jnp.where(valid, relevance, 0.0), valid
+
+    def _weights(self, features: Mapping[str, Any] | None, losses: jax.Array) -> jax.Array | None:
+        if self._weight_column is None:
+            return None
+        if features is None or self._weight_column not in features:
+            raise ArgumentError(
+                f"The weight column {self._weight_column!r} is not among the features. Found: {sorted(features or {})}."
+            )
+        weights = jnp.asarray(features[self._weight_column], jnp.float32)
+        if weights.shape not in (losses.shape, (*losses.shape, 1)):
+            raise ArgumentError(f"weights shape must be [batch] or [batch, 1]; got {weights.shape}.")
+        return weights.reshape(losses.shape)

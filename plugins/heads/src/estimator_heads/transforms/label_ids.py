@@ -1,0 +1,52 @@
+"""Class ids from label strings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_heads.vocabulary import Vocabulary
+
+
+class LabelIds:
+    """Turns label strings into class ids in the input, before the batch reaches the device.
+
+    `head.label_transform()` gives the one a head needs; `ec.inputs.with_transforms(input_fn, labels=[...])` applies it.
+
+    Args:
+        vocabulary: the label strings, in the order of their ids.
+        feature: the labels it applies to: "labels" where they are one array, the head's name for a MultiHead.
+
+    Example:
+        >>> import numpy as np
+        >>> transform = LabelIds(["cat", "dog"])
+        >>> transform.apply({"labels": np.array(["dog", "cat"])})["labels"].tolist()
+        [1, 0]
+    """
+
+    name = "label_ids"
+    version = 1
+
+    def __init__(self, vocabulary: Sequence[str], feature: str = "labels") -> None:
+        self._vocabulary = Vocabulary(list(vocabulary))
+        self._feature = feature
+
+    def config(self) -> dict[str, Any]:
+        """The arguments."""
+        return {"vocabulary": list(self._vocabulary.names), "feature": self._feature}
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """None."""
+        return {}
+
+    def apply(self, batch: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
+        """The labels, strings replaced by int32 ids.
+
+        Raises:
+            ArgumentError: a label that is not in the vocabulary.
+        """
+        return {**batch, self._feature: self._vocabulary.ids(batch[self._feature])}

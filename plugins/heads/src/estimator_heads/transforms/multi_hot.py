@@ -1,0 +1,85 @@
+"""Multi-hot labels from lists of label strings or ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError
+from estimator_heads.vocabulary import Vocabulary, as_strings
+
+
+class MultiHotLabels:
+    """Turns several labels an example into one 0 or 1 a class, in the input.
+
+    It takes the place of tf.estimator's SparseTensor labels; `MultiLabelHead.label_transform()` gives it.
+
+    Args:
+        n_classes: number of classes.
+        vocabulary: the label strings in the order of their ids; None: labels are ids.
+        feature: the labels it applies to: "labels" where they are one array, the head's name for a MultiHead.
+
+    Raises:
+        ArgumentError: the vocabulary does not have `n_classes` names.
+
+    Example:
+        >>> import numpy as np
+        >>> transform = MultiHotLabels(3, ["red", "round", "sweet"])
+        >>> rows = np.array([["red", "sweet"], ["round", ""]])
+        >>> transform.apply({"labels": rows})["labels"].tolist()
+        [[1, 0, 1], [0, 1, 0]]
+    """
+
+    name = "multi_hot_labels"
+    version = 1
+
+    def __init__(self, n_classes: int, vocabulary: Sequence[str] | None = None, feature: str = "labels") -> None:
+        self._vocabulary = None if vocabulary is None else Vocabulary(list(vocabulary))
+        if self._vocabulary is not None and len(self._vocabulary) != n_classes:
+            raise ArgumentError(f"The vocabulary has {len(self._vocabulary)} names for {n_classes} classes.")
+        self._n_classes = n_classes
+        self._feature = feature
+
+    def config(self) -> dict[str, Any]:
+        """The arguments."""
+        names = None if self._vocabulary is None else list(self._vocabulary.names)
+        return {"n_classes": self._n_classes, "vocabulary": names, "feature": self._feature}
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """None."""
+        return {}
+
+    def apply(self, batch: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
+        """The labels as int32 [batch, n_classes].
+
+        A row is a list of labels, or a row of an array filled up with "" or -1.
+
+        Raises:
+            ArgumentError: a label that is not in the vocabulary, or an id outside the classes.
+        """
+        rows = [self._ids(row) for row in batch[self._feature]]
+        hot = np.zeros((len(rows), self._n_classes), np.int32)
+        for example, ids in enumerate(rows):
+            hot[example, ids] = 1
+        return {**batch, self._feature: hot}
+
+    def _ids(self, row: Any) -> np.ndarray[Any, Any]:
+        single = isinstance(row, (str, bytes)) or not isinstance(row, (Iterable, np.ndarray))
+        values = np.asarray([row] if single else row)
+        if values.size == 0:
+            return np.zeros(0, np.int32)
+        if self._vocabulary is not None:
+            strings = as_strings(values)
+            return self._vocabulary.ids(strings[strings != ""])
+        if values.dtype.kind not in "iu":
+            raise ArgumentError(f"Labels dtype should be integer. Instead got {values.dtype}.")
+        ids = values[values != -1]
+        if ((ids < 0) | (ids >= self._n_classes)).any():
+            raise ArgumentError(
+                f"labels must be an integer SparseTensor with values in [0, {self._n_classes}). Given: {ids.tolist()}."
+            )
+        return ids
