@@ -33,6 +33,7 @@ COMMANDS = (
     ),
 )
 
+_OWN_LOGGERS = ("estimator_core", "estimator_heads", "estimator_hooks", "estimator_exporters")
 FAILED, WRONG_USAGE, CAN_BE_RESUMED, INTERRUPTED = 1, 2, 75, 130
 
 
@@ -52,7 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.version:
         print(_version())
         return 0
-    logging.basicConfig(level=args.log_level.upper(), format="%(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    for name in _OWN_LOGGERS:  # libraries below us log for their own developers
+        logging.getLogger(name).setLevel(args.log_level.upper())
     with plugin_environment(args):
         if args.help or args.command is None:
             print(parser.format_help() + _command_list())

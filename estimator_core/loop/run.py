@@ -60,6 +60,11 @@ class LoopRun:
             if self.mode == ModeKeys.TRAIN:
                 _log.info("Stop requested at step %d: %s", self.step, reason)
 
+    def stopped(self, reason: str) -> None:
+        """Notes why the loop ended by itself."""
+        if self._stop_reason is None:
+            self._stop_reason = reason
+
     def fetch(self, name: str) -> None:
         """Declares, in `begin`, that `out[name]` of a non-scalar output will be read."""
         if not self._may_fetch and name not in self.fetches:

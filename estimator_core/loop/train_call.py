@@ -114,7 +114,7 @@ class _Execution:
             reason = self._train()
             run.interrupted = reason == INTERRUPTED
             if not run.interrupted:
-                run.request_stop(reason)
+                run.stopped(reason)
         except BaseException as raised:
             error, run.failed = raised, True
             raise
