@@ -9,18 +9,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from estimator_core.testing.backend_suite import BackendSuite as BackendSuite
     from estimator_core.testing.fake_run import FakeRun as FakeRun
     from estimator_core.testing.fake_run import drive as drive
     from estimator_core.testing.head_suite import HeadSuite as HeadSuite
     from estimator_core.testing.hook_suite import HookSuite as HookSuite
+    from estimator_core.testing.host_transform_suite import HostTransformSuite as HostTransformSuite
+    from estimator_core.testing.input_suite import InputSuite as InputSuite
     from estimator_core.testing.plugin_suite import PluginSuite as PluginSuite
     from estimator_core.testing.suite import Suite as Suite
     from estimator_core.testing.suite import overrides as overrides
 
 _HOME = {
+    "BackendSuite": "backend_suite",
     "FakeRun": "fake_run",
     "HeadSuite": "head_suite",
     "HookSuite": "hook_suite",
+    "HostTransformSuite": "host_transform_suite",
+    "InputSuite": "input_suite",
     "PluginSuite": "plugin_suite",
     "Suite": "suite",
     "drive": "fake_run",
