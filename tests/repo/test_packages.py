@@ -51,7 +51,7 @@ def test_plugin_needs_the_minor_version_of_the_core(project: dict[str, Any], roo
 def test_plugin_and_root_agree_on_ranges(project: dict[str, Any], root_project: dict[str, Any]) -> None:
     assert project["project"]["requires-python"] == root_project["project"]["requires-python"]
     core = ranges(root_project)
-    shared = {name: bounds for name, bounds in ranges(project).items() if name in core and name != "jax"}
+    shared = {name: bounds for name, bounds in ranges(project).items() if name in core}
     assert shared == {name: core[name] for name in shared}
 
 
@@ -61,7 +61,7 @@ def test_plugins_agree_among_themselves(root: Path) -> None:
     for path in root.glob("plugins/*/pyproject.toml"):
         for name, bounds in ranges(tomllib.loads(path.read_text())).items():
             seen.setdefault(name, set()).add(bounds)
-    assert {name: found for name, found in seen.items() if len(found) > 1 and name != "jax"} == {}
+    assert {name: found for name, found in seen.items() if len(found) > 1} == {}
 
 
 def test_plugin_names(plugin_folder: Path, project: dict[str, Any]) -> None:
