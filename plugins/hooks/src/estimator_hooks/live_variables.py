@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from estimator_core.errors import HookError
@@ -57,3 +58,19 @@ def _like(current: Any, value: Any) -> Any:
     if current.is_fully_addressable:
         return jax.device_put(np.array(host), current.sharding, may_alias=False)
     return jax.make_array_from_callback(host.shape, current.sharding, lambda index: host[index])
+
+
+@contextlib.contextmanager
+def swapped_variables(run: Run, values: Mapping[str, Any]) -> Generator[None]:
+    """Evaluations inside see other values of some trainable variables; nothing is copied.
+
+    Args:
+        run: a training run, in `after_create`, `after_step` or `end`.
+        values: device arrays by path.
+    """
+    live, state = _live(run), live_state(run)
+    live.state = state._replace(variables={**state.variables, **values})
+    try:
+        yield
+    finally:
+        live.state = state

@@ -13,15 +13,21 @@ if TYPE_CHECKING:
 ESTIMATOR_PLUGIN_API = (1, 0)
 
 _HOOKS = (
-    ("progress_bar", "progress:ProgressBarHook", "Steps, loss, rate and time left, in a terminal or as lines."),
-    ("iterator_initializer", "iterator_initializer:IteratorInitializerHook", "Runs a function before the first batch."),
+    ("device_memory", "DeviceMemoryHook", "Bytes in use on the devices, to the log and the event file."),
+    ("gradient_norm", "GradientNormHook", "The norm of the gradients, to the log and the event file."),
+    ("history", "HistoryHook", "All scalars, as CSV and JSON lines."),
+    ("learning_rate", "LearningRateHook", "The learning rates, to the log and the event file."),
+    ("parameter_summary", "ParameterSummaryHook", "The number of parameters by part of the model, at the start."),
+    ("progress_bar", "ProgressBarHook", "Steps, loss, rate and time left, in a terminal or as lines."),
+    ("stall_watchdog", "StallWatchdogHook", "The stacks of all threads when no step finishes."),
+    ("throughput", "ThroughputHook", "Examples a second, to the log and the event file."),
 )
 
 
 def estimator_components() -> Sequence[Component]:
     """The hooks that can be made without an argument, by name."""
     return [
-        Component(kind="hook", name=name, target=f"estimator_hooks.{target}", summary=summary)
+        Component(kind="hook", name=name, target=f"estimator_hooks:{target}", summary=summary)
         for name, target, summary in _HOOKS
     ]
 

@@ -49,9 +49,8 @@ class BarDisplay:
 
     def show(self, call: int, figures: Figures) -> None:
         """Redraws a bar."""
-        self._progress.update(
-            TaskID(call), completed=figures.done, total=figures.total, refresh=True, **_fields(figures)
-        )
+        fields: Any = _fields(figures)
+        self._progress.update(TaskID(call), completed=figures.done, total=figures.total, refresh=True, **fields)
 
     def close(self, call: int, figures: Figures | None) -> None:
         """Draws a bar for the last time; that of a call inside another one goes."""

@@ -1,0 +1,55 @@
+"""The averaged weights of a checkpoint, for evaluation, prediction and export."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+
+import numpy as np
+
+from estimator_core.checkpoint import CheckpointStore, checkpoint_step, read_checkpoint, resolve_checkpoint
+from estimator_core.errors import HookError
+from estimator_hooks.averaging.transformation import FIELD
+
+
+def load_averaged_variables(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """Returns the averages a checkpoint holds, by variable path.
+
+    Args:
+        path: a checkpoint, or a model_dir (its newest checkpoint).
+
+    Raises:
+        CheckpointNotFoundError: there is no checkpoint.
+        HookError: it holds no averages.
+    """
+    checkpoint = resolve_checkpoint(path)
+    slots = read_checkpoint(checkpoint, ("opt_state",)).opt_state
+    averages = {name.split(f"/{FIELD}/", 1)[1]: value for name, value in slots.items() if f"/{FIELD}/" in name}
+    if not averages:
+        raise HookError(
+            f"The checkpoint {checkpoint} holds no average of the weights. Train with "
+            "optax.chain(optimizer, estimator_hooks.ema_of_weights(0.999))."
+        )
+    return averages
+
+
+def write_averaged_checkpoint(path: str | os.PathLike[str], directory: str | os.PathLike[str]) -> str:
+    """Writes a checkpoint whose variables are the averages of another one; returns its path.
+
+    `estimator.predict(..., checkpoint_path=...)`, `evaluate` and `export_saved_model` take it. It has no optimizer
+    state: training cannot go on from it.
+
+    Args:
+        path: a checkpoint, or a model_dir (its newest checkpoint).
+        directory: the new one goes to `<directory>/checkpoints/<step>`.
+
+    Raises:
+        CheckpointNotFoundError: there is no checkpoint.
+        HookError: it holds no averages.
+    """
+    checkpoint = resolve_checkpoint(path)
+    averages = load_averaged_variables(checkpoint)
+    items = read_checkpoint(checkpoint, ("variables", "model_state"))
+    averaged = dataclasses.replace(items, variables={**items.variables, **averages})
+    with CheckpointStore(directory) as store:
+        return store.save(checkpoint_step(checkpoint), averaged).path

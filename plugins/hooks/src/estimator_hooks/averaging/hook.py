@@ -1,0 +1,24 @@
+"""Evaluates the averaged weights during training."""
+
+from __future__ import annotations
+
+from estimator_core.hooks import Run
+from estimator_hooks.averaging.transformation import averages_in
+from estimator_hooks.in_memory_evaluator import InMemoryEvaluatorHook
+from estimator_hooks.live_variables import live_state, swapped_variables
+
+
+class AveragedWeightsEvaluatorHook(InMemoryEvaluatorHook):
+    """Evaluates the average that `ema_of_weights` keeps, at the start, at intervals and at the end of training.
+
+    The arguments are those of `InMemoryEvaluatorHook`; give `name` a value of its own ("ema", say) to keep the results
+    apart from those of the weights themselves. Early stopping on the average: `stop_if_no_decrease_hook(...,
+    eval_name="ema")`.
+
+    Raises:
+        HookError: in the run, when the optimizer keeps no average.
+    """
+
+    def _evaluate(self, run: Run) -> None:
+        with swapped_variables(run, averages_in(live_state(run).opt_state)):
+            super()._evaluate(run)

@@ -1,0 +1,75 @@
+"""The average as a part of the optimizer: no host work, no boundary, and it is in every checkpoint."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from estimator_core.errors import ArgumentError, HookError
+
+FIELD = "ema_of_weights"
+
+
+class EmaOfWeightsState(NamedTuple):
+    """The average of each variable; the field's name marks it in checkpoints."""
+
+    ema_of_weights: Any
+
+
+def ema_of_weights(decay: float) -> optax.GradientTransformation:
+    """Returns a transformation that keeps `average = decay * average + (1 - decay) * weights` after every step.
+
+    It leaves the updates as they are, and must come last: `optax.chain(optax.adam(1e-3), ema_of_weights(0.999))`. The
+    average starts at the initial weights.
+
+    Args:
+        decay: between 0 and 1; the average reaches back about `1 / (1 - decay)` steps.
+
+    Raises:
+        ArgumentError: `decay` is not between 0 and 1.
+
+    Example:
+        >>> tx = optax.chain(optax.sgd(1.0), ema_of_weights(0.5))
+        >>> weights = {"w": jnp.array(4.0)}
+        >>> state = tx.init(weights)
+        >>> updates, state = tx.update({"w": jnp.array(4.0)}, state, weights)
+        >>> float(averages_in(state)["w"])  # half of 4, half of 4 - 4
+        2.0
+
+    Source: `tf.train.ExponentialMovingAverage`.
+    """
+    if not 0.0 < decay < 1.0:
+        raise ArgumentError(f"ema_of_weights: decay must be between 0 and 1, given: {decay}")
+
+    def init(params: Any) -> EmaOfWeightsState:
+        return EmaOfWeightsState(jax.tree.map(jnp.copy, params))
+
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, EmaOfWeightsState]:
+        if params is None:
+            raise ArgumentError("ema_of_weights: update needs params. The training step gives them.")
+        weights = optax.apply_updates(params, updates)
+        averages = jax.tree.map(
+            lambda average, weight: decay * average + (1.0 - decay) * weight, state.ema_of_weights, weights
+        )
+        return updates, EmaOfWeightsState(averages)
+
+    return optax.GradientTransformation(init, update)
+
+
+def averages_in(opt_state: Any) -> dict[str, Any]:
+    """The averages in an optimizer state, by variable path.
+
+    Raises:
+        HookError: the optimizer keeps none.
+    """
+    nodes = jax.tree.leaves(opt_state, is_leaf=lambda node: isinstance(node, EmaOfWeightsState))
+    found = [node.ema_of_weights for node in nodes if isinstance(node, EmaOfWeightsState)]
+    if not found:
+        raise HookError(
+            "The optimizer keeps no average of the weights. Build train_op with "
+            "optax.chain(optimizer, estimator_hooks.ema_of_weights(0.999))."
+        )
+    return {path: value for averages in found if isinstance(averages, dict) for path, value in averages.items()}

@@ -1,0 +1,58 @@
+"""A growing table on disk: JSON lines, and the same rows as CSV."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+JSON_LINES = "history.jsonl"
+CSV = "history.csv"
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a JSON lines file, oldest first; none where there is no file. A torn last line is left out."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    rows: list[dict[str, Any]] = []
+    for line in lines:
+        try:
+            rows.append(json.loads(line))
+        except ValueError:
+            continue
+    return rows
+
+
+def write_rows(directory: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Replaces both files, each at once."""
+    directory.mkdir(parents=True, exist_ok=True)
+    _replace(directory / JSON_LINES, "".join(json.dumps(row) + "\n" for row in rows))
+    write_csv(directory / CSV, rows)
+
+
+def append_rows(directory: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Adds rows to the JSON lines."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / JSON_LINES).open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Writes rows as CSV, a column for every name that occurs in one."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    draft = path.with_suffix(".draft")
+    with draft.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(rows)
+    draft.replace(path)
+
+
+def _replace(path: Path, text: str) -> None:
+    draft = path.with_suffix(".draft")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)

@@ -1,0 +1,76 @@
+"""Keeps the scalars of every N-th step on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError
+from estimator_core.hooks import Hook, Run
+from estimator_hooks.history.files import CSV, JSON_LINES, append_rows, read_rows, write_csv, write_rows
+
+
+class HistoryHook(Hook):
+    """Writes the scalars of the step, a row every N steps, to `history.jsonl`, and at the end to `history.csv`.
+
+    It forces no boundary on several steps per dispatch: values are delivered in bulk. Rows that a killed run wrote
+    after the checkpoint are dropped when it is resumed.
+
+    Args:
+        every_n_steps: steps between rows, counted from step 0.
+        output_dir: where the files go; default: the run's model_dir.
+
+    Raises:
+        ArgumentError: `every_n_steps` is not positive.
+
+    Example:
+        >>> HistoryHook(every_n_steps=10).next_step(0) is None  # no boundary
+        True
+    """
+
+    def __init__(self, every_n_steps: int = 1, output_dir: str | os.PathLike[str] | None = None) -> None:
+        if every_n_steps < 1:
+            raise ArgumentError(f"HistoryHook: every_n_steps must be at least 1, given: {every_n_steps}")
+        self._every = every_n_steps
+        self._output_dir = output_dir
+        self._directory = Path()
+        self._names: tuple[str, ...] = ()
+        self._writes = False
+
+    def after_create(self, run: Run) -> None:
+        """Drops rows of steps that will be made again."""
+        self._directory = run.model_dir if self._output_dir is None else Path(self._output_dir)
+        self._names = tuple(sorted(name for name, kind in run.output_kinds.items() if kind == "scalar"))
+        self._writes = run.config.is_chief
+        rows = read_rows(self._directory / JSON_LINES)
+        if self._writes and any(row["step"] > run.step for row in rows):
+            write_rows(self._directory, [row for row in rows if row["step"] <= run.step])
+
+    def values(self) -> Sequence[str]:
+        """All scalars."""
+        return self._names
+
+    def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
+        """Writes the rows that are due."""
+        due = [index for index, step in enumerate(steps) if step % self._every == 0]
+        if self._writes and due:
+            columns = {name: np.asarray(stacked) for name, stacked in values.items()}
+            append_rows(
+                self._directory,
+                ({"step": steps[i], **{name: float(column[i]) for name, column in columns.items()}} for i in due),
+            )
+
+    def end(self, run: Run) -> None:
+        """Writes the CSV."""
+        if self._writes:
+            rows = read_rows(self._directory / JSON_LINES)
+            if rows:
+                write_csv(self._directory / CSV, rows)
+
+    def state(self) -> Mapping[str, Any]:
+        """Nothing: the rows are on disk when a checkpoint is committed."""
+        return {}

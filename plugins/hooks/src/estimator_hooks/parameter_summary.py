@@ -1,0 +1,75 @@
+"""What the model consists of, in one table at the start."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_core.hooks import Hook, Run
+from estimator_hooks.live_variables import live_state
+
+_log = logging.getLogger("estimator_hooks")
+
+
+class ParameterSummaryHook(Hook):
+    """Logs the number of parameters and their bytes by part of the model, when training begins.
+
+    Args:
+        depth: how many parts of a variable's path make a row of the table; None: a row for every variable.
+
+    Raises:
+        ArgumentError: `depth` is not positive.
+
+    Example:
+        >>> ParameterSummaryHook(depth=1).next_step(0) is None
+        True
+    """
+
+    def __init__(self, depth: int | None = 1) -> None:
+        if depth is not None and depth < 1:
+            raise ArgumentError(f"ParameterSummaryHook: depth must be at least 1, given: {depth}")
+        self._depth = depth
+
+    def after_create(self, run: Run) -> None:
+        """Logs the table."""
+        state = live_state(run)
+        _log.info("%s", table(state.variables, state.model_state, self._depth))
+
+
+def table(variables: Mapping[str, Any], model_state: Mapping[str, Any], depth: int | None) -> str:
+    """The table as text.
+
+    Args:
+        variables: arrays, or anything with shape and dtype, by path.
+        model_state: the same, of the variables that are not trained.
+        depth: see `ParameterSummaryHook`.
+
+    Example:
+        >>> import numpy as np
+        >>> print(table({"dense/kernel": np.zeros((2, 3)), "dense/bias": np.zeros(3)}, {}, depth=1))
+        part     shape    parameters        bytes
+        dense                      9           72
+        total                      9           72
+    """
+    groups: dict[str, list[Any]] = {}
+    for path in sorted(variables):
+        name = path if depth is None else "/".join(path.split("/")[:depth])
+        groups.setdefault(name, []).append(variables[path])
+    width = max(6, *(len(name) for name in groups), len("not trained") if model_state else 0)
+    shapes = {name: str(list(arrays[0].shape)) if depth is None else "" for name, arrays in groups.items()}
+    shape_width = max(5, *(len(shape) for shape in shapes.values()))
+
+    def row(name: str, shape: str, arrays: list[Any]) -> str:
+        parameters = sum(math.prod(array.shape) for array in arrays)
+        size = sum(math.prod(array.shape) * array.dtype.itemsize for array in arrays)
+        return f"{name:<{width}}   {shape:<{shape_width}} {parameters:>13,} {size:>12,}"
+
+    lines = [f"{'part':<{width}}   {'shape':<{shape_width}} {'parameters':>13} {'bytes':>12}"]
+    lines += [row(name, shapes[name], arrays) for name, arrays in groups.items()]
+    if model_state:
+        lines.append(row("not trained", "", list(model_state.values())))
+    lines.append(row("total", "", [*variables.values(), *model_state.values()]))
+    return "\n".join(lines)

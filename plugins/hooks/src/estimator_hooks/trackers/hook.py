@@ -1,0 +1,98 @@
+"""Sends a run's scalars and evaluations to a tracker."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.hooks import Hook, Run
+from estimator_hooks.trackers.tracker import Ending, TrackedRun, Tracker
+
+
+class TrackerHook(Hook):
+    """Sends the scalars of every N-th step, and the results of evaluations, to a tracker.
+
+    It forces no boundary on several steps per dispatch. The tracker's run is remembered in
+    `<model_dir>/tracker_<name>.json`, so that a resumed run goes on with it. Only the chief sends.
+
+    Args:
+        tracker: a `Tracker`, for example `MlflowTracker("sqlite:///runs.db", experiment="digits")`.
+        every_n_steps: steps between points, counted from step 0.
+
+    Raises:
+        ArgumentTypeError: no Tracker.
+        ArgumentError: `every_n_steps` is not positive.
+    """
+
+    def __init__(self, tracker: Tracker, every_n_steps: int = 100) -> None:
+        if not isinstance(tracker, Tracker):
+            raise ArgumentTypeError(f"TrackerHook: the tracker must be a Tracker, given: {type(tracker).__name__}")
+        if every_n_steps < 1:
+            raise ArgumentError(f"TrackerHook: every_n_steps must be at least 1, given: {every_n_steps}")
+        self._tracker = tracker
+        self._every = every_n_steps
+        self._names: tuple[str, ...] = ()
+        self._evaluations_sent = 0
+        self._started = False
+
+    def after_create(self, run: Run) -> None:
+        """Starts the tracker's run, or goes on with it."""
+        self._started, self._names = False, ()
+        if not run.config.is_chief:
+            return
+        self._names = tuple(sorted(name for name, kind in run.output_kinds.items() if kind == "scalar"))
+        self._evaluations_sent = len(run.estimator.history.evaluations)
+        path = run.model_dir / f"tracker_{self._tracker.name}.json"
+        known = json.loads(path.read_text(encoding="utf-8"))["run_id"] if path.exists() else None
+        tracked = TrackedRun(model_dir=run.model_dir, first_step=run.step, parameters=dict(_parameters(run)))
+        run_id = self._tracker.start(tracked, known)
+        self._started = True
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"run_id": run_id}), encoding="utf-8")
+
+    def values(self) -> Sequence[str]:
+        """All scalars."""
+        return self._names
+
+    def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
+        """Sends the points that are due."""
+        for index, step in enumerate(steps):
+            if step % self._every == 0:
+                metrics = {f"train/{name}": float(np.asarray(stacked[index])) for name, stacked in values.items()}
+                self._tracker.log(metrics, step)
+        self._send_evaluations(run)
+
+    def end(self, run: Run) -> None:
+        """Sends the rest and ends the tracker's run."""
+        if self._started:
+            self._started = False
+            self._send_evaluations(run)
+            ending: Ending = "failed" if run.failed else "interrupted" if run.interrupted else "finished"
+            self._tracker.finish(ending)
+
+    def _send_evaluations(self, run: Run) -> None:
+        rows = run.estimator.history.evaluations
+        for row in rows[self._evaluations_sent :]:
+            folder = "eval" if row["name"] is None else f"eval_{row['name']}"
+            numbers = {
+                f"{folder}/{name}": float(value)
+                for name, value in row.items()
+                if name not in ("name", "global_step") and not isinstance(value, str) and np.ndim(value) == 0
+            }
+            self._tracker.log(numbers, int(row["global_step"]))
+        self._evaluations_sent = len(rows)
+
+
+def _parameters(run: Run) -> Iterator[tuple[str, Any]]:
+    params = run.params
+    values: Any = params.values() if hasattr(params, "parse_json") else params
+    if isinstance(values, Mapping):
+        yield from ((f"params/{name}", value) for name, value in values.items())
+    if dataclasses.is_dataclass(run.config):
+        for field in dataclasses.fields(run.config):
+            yield f"config/{field.name}", getattr(run.config, field.name)

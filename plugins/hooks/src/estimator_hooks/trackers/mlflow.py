@@ -1,0 +1,83 @@
+"""MLflow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from estimator_hooks.trackers.tracker import Ending, TrackedRun, missing
+
+_STATUS = {"finished": "FINISHED", "failed": "FAILED", "interrupted": "KILLED"}
+_MAX_VALUE = 500  # characters MLflow keeps of a parameter
+
+
+class MlflowTracker:
+    """Sends runs to an MLflow tracking store.
+
+    Args:
+        tracking_uri: of the store, for example "sqlite:///runs.db"; default: MLflow's own.
+        experiment: its name in the store; created when needed.
+        run_name: shown in the store; default: the name of the model_dir.
+
+    Raises:
+        TrackerMissingError: in the run, when MLflow is not installed.
+
+    Example:
+        >>> MlflowTracker("sqlite:///runs.db", experiment="digits").name
+        'mlflow'
+    """
+
+    name = "mlflow"
+
+    def __init__(
+        self, tracking_uri: str | None = None, *, experiment: str = "estimator", run_name: str | None = None
+    ) -> None:
+        self._tracking_uri = tracking_uri
+        self._experiment = experiment
+        self._run_name = run_name
+        self._client: Any = None
+        self._run_id = ""
+        self._sent: dict[str, int] = {}
+
+    def start(self, run: TrackedRun, run_id: str | None) -> str:
+        """Starts a run in the store, or goes on with one that is still there."""
+        try:
+            mlflow: Any = import_module("mlflow")
+        except ImportError as error:
+            raise missing("MLflow", "mlflow") from error
+        self._client = mlflow.MlflowClient(tracking_uri=self._tracking_uri)
+        self._sent = {}
+        if run_id is not None and self._continues(run_id):
+            return run_id
+        found = self._client.get_experiment_by_name(self._experiment)
+        experiment_id = self._client.create_experiment(self._experiment) if found is None else found.experiment_id
+        created = self._client.create_run(experiment_id, run_name=self._run_name or run.model_dir.name)
+        self._run_id = created.info.run_id
+        for name, value in run.parameters.items():
+            self._client.log_param(self._run_id, name, str(value)[:_MAX_VALUE])
+        return self._run_id
+
+    def log(self, metrics: Mapping[str, float], step: int) -> None:
+        """Sends the values that the store does not have yet."""
+        for name, value in metrics.items():
+            if step > self._sent.get(name, -1):
+                self._client.log_metric(self._run_id, name, value, step=step)
+                self._sent[name] = step
+
+    def finish(self, ending: Ending) -> None:
+        """Sets the status of the run."""
+        self._client.set_terminated(self._run_id, _STATUS[ending])
+
+    def _continues(self, run_id: str) -> bool:
+        """Whether the store has the run; learns what it holds."""
+        exceptions: Any = import_module("mlflow.exceptions")
+        try:
+            metrics = self._client.get_run(run_id).data.metrics
+        except exceptions.MlflowException:
+            return False
+        self._run_id = run_id
+        self._client.update_run(run_id, status="RUNNING")
+        for name in metrics:
+            self._sent[name] = max(point.step for point in self._client.get_metric_history(run_id, name))
+        return True

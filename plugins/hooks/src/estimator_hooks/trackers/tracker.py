@@ -1,0 +1,72 @@
+"""The contract of an experiment tracker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from estimator_core.errors import EstimatorError
+
+Ending = Literal["finished", "failed", "interrupted"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrackedRun:
+    """What a tracker is told about a run.
+
+    Args:
+        model_dir: where the run writes.
+        first_step: the global step it starts at.
+        parameters: hyperparameters and configuration, flat: plain values by name.
+    """
+
+    model_dir: Path
+    first_step: int
+    parameters: Mapping[str, Any]
+
+
+@runtime_checkable
+class Tracker(Protocol):
+    """Keeps the curves of runs. Called by one process only.
+
+    Libraries are imported in `start`, not before.
+    """
+
+    @property
+    def name(self) -> str:
+        """Of the tracker, for messages and for the file in model_dir that remembers its run."""
+        ...
+
+    def start(self, run: TrackedRun, run_id: str | None) -> str:
+        """Starts a run of the tracker, or goes on with one.
+
+        A resumed run sends points again that a killed one has sent: the tracker must keep the first of two points of a
+        metric and step.
+
+        Args:
+            run: what is going to be tracked.
+            run_id: what `start` returned for an earlier call in the same model_dir, None for the first.
+
+        Returns:
+            The tracker's name of the run.
+        """
+        ...
+
+    def log(self, metrics: Mapping[str, float], step: int) -> None:
+        """Sends values of one step. Names are `train/<output>` and `<evaluation>/<metric>`."""
+        ...
+
+    def finish(self, ending: Ending) -> None:
+        """Ends the run; an interrupted one is going to be resumed."""
+        ...
+
+
+class TrackerMissingError(EstimatorError, ImportError):
+    """The library of a tracker is not installed."""
+
+
+def missing(library: str, extra: str) -> TrackerMissingError:
+    """The error for a library that is not installed."""
+    return TrackerMissingError(f"{library} is not installed. Install estimator-hooks[{extra}].")

@@ -1,0 +1,73 @@
+"""Weights & Biases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from estimator_hooks.trackers.tracker import Ending, TrackedRun, missing
+
+_EXIT_CODE = {"finished": 0, "failed": 1, "interrupted": 255}
+
+
+class WandbTracker:
+    """Sends runs to Weights & Biases.
+
+    Curves have the global step on their x axis: `train/...` and every evaluation each have a `<part>/global_step`.
+
+    Args:
+        project: the project; created when needed.
+        **settings: further arguments of `wandb.init`, for example `entity=` or `mode="offline"`.
+
+    Raises:
+        TrackerMissingError: in the run, when wandb is not installed.
+
+    Example:
+        >>> WandbTracker("digits", mode="offline").name
+        'wandb'
+    """
+
+    name = "wandb"
+
+    def __init__(self, project: str, **settings: Any) -> None:
+        self._project = project
+        self._settings = settings
+        self._run: Any = None
+        self._sent: dict[str, int] = {}
+
+    def start(self, run: TrackedRun, run_id: str | None) -> str:
+        """Starts a run, or goes on with one."""
+        try:
+            wandb: Any = import_module("wandb")
+        except ImportError as error:
+            raise missing("Weights & Biases", "wandb") from error
+        arguments = {"name": run.model_dir.name, "dir": str(run.model_dir), **self._settings}
+        config = {
+            name: value if isinstance(value, (int, float, bool)) else str(value)
+            for name, value in run.parameters.items()
+        }
+        self._run = wandb.init(project=self._project, id=run_id, resume="allow", config=config, **arguments)
+        self._sent = {}
+        return str(self._run.id)
+
+    def log(self, metrics: Mapping[str, float], step: int) -> None:
+        """Sends the values of parts that have not got as far as this step."""
+        parts = {name.partition("/")[0] for name in metrics}
+        for part in sorted(parts):
+            if step <= self._reached(part):
+                continue
+            self._sent[part] = step
+            values = {name: value for name, value in metrics.items() if name.partition("/")[0] == part}
+            self._run.log({**values, f"{part}/global_step": step})
+
+    def finish(self, ending: Ending) -> None:
+        """Ends the run."""
+        self._run.finish(exit_code=_EXIT_CODE[ending])
+
+    def _reached(self, part: str) -> int:
+        """The newest step sent of a part of the names, by this process or an earlier one."""
+        if part not in self._sent:
+            self._run.define_metric(f"{part}/*", step_metric=f"{part}/global_step")
+            self._sent[part] = int(self._run.summary.get(f"{part}/global_step", -1))
+        return self._sent[part]
