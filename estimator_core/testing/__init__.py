@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from estimator_core.testing.hook_suite import HookSuite as HookSuite
     from estimator_core.testing.host_transform_suite import HostTransformSuite as HostTransformSuite
     from estimator_core.testing.input_suite import InputSuite as InputSuite
+    from estimator_core.testing.module_adapter_suite import ModuleAdapterSuite as ModuleAdapterSuite
+    from estimator_core.testing.module_runner import ModuleRunner as ModuleRunner
     from estimator_core.testing.plugin_suite import PluginSuite as PluginSuite
     from estimator_core.testing.suite import Suite as Suite
     from estimator_core.testing.suite import overrides as overrides
@@ -27,6 +29,8 @@ _HOME = {
     "HookSuite": "hook_suite",
     "HostTransformSuite": "host_transform_suite",
     "InputSuite": "input_suite",
+    "ModuleAdapterSuite": "module_adapter_suite",
+    "ModuleRunner": "module_runner",
     "PluginSuite": "plugin_suite",
     "Suite": "suite",
     "drive": "fake_run",
