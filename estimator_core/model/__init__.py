@@ -7,7 +7,9 @@ from estimator_core.model.access import trainable_variables as trainable_variabl
 from estimator_core.model.access import variable_scope as variable_scope
 from estimator_core.model.adapter import Binding as Binding
 from estimator_core.model.adapter import ModuleAdapter as ModuleAdapter
-from estimator_core.model.init_from_checkpoint import get_assignment_map_from_checkpoint as get_assignment_map_from_checkpoint
+from estimator_core.model.init_from_checkpoint import (
+    get_assignment_map_from_checkpoint as get_assignment_map_from_checkpoint,
+)
 from estimator_core.model.init_from_checkpoint import init_from_checkpoint as init_from_checkpoint
 from estimator_core.model.module import module as module
 from estimator_core.model.tensors import tensor as tensor

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from estimator_core.errors import ArgumentTypeError, VariableError
+from estimator_core.errors import ArgumentTypeError, PluginError, VariableError
 from estimator_core.model.adapter import Binding, ModuleAdapter, Trainable, trainable_rule
 from estimator_core.model.adapters.equinox import EquinoxAdapter
 from estimator_core.model.adapters.function import FunctionAdapter
@@ -18,6 +19,8 @@ from estimator_core.model.scope import active_scope
 
 if TYPE_CHECKING:
     import numpy as np
+
+_log = logging.getLogger(__name__)
 
 #: Gives the adapters that plugins add.
 AdapterLookup = Callable[[], Iterator[ModuleAdapter]]
@@ -79,19 +82,19 @@ def module(
         )
     scope.require_outermost(f"ec.module(name={name!r})", "make the module outside and call it inside")
     rule = trainable_rule(trainable)
-    candidates = list(_candidates(adapters or _plugin_adapters))
-    adapter = _adapter_of(factory_or_module, candidates)
+    lookup = adapters or _plugin_adapters
     factory = None
     made = factory_or_module
+    adapter = _adapter_of(made, lookup)
     if adapter is None:
         factory = factory_of(factory_or_module)
-        if factory is None:
-            adapter = _FUNCTION if _FUNCTION.handles(factory_or_module) else None
-        else:
+        if factory is not None:
             made = factory.make_here()
-            adapter = _adapter_of(made, candidates)
+            adapter = _adapter_of(made, lookup)
+        elif _FUNCTION.handles(factory_or_module):
+            adapter = _FUNCTION
     if adapter is None:
-        raise _unknown(made, factory, candidates)
+        raise _unknown(made, factory, lookup)
     scope.modules[path] = adapter.bind(
         Binding(
             scope=scope,
@@ -120,10 +123,10 @@ def write_back(
         VariableError: there are no values under `name`, or names or shapes differ.
         ArgumentTypeError: no adapter knows such a module, or its library keeps no values in instances.
     """
-    candidates = list(_candidates(adapters or _plugin_adapters))
-    adapter = _adapter_of(instance, candidates)
+    lookup = adapters or _plugin_adapters
+    adapter = _adapter_of(instance, lookup)
     if adapter is None:
-        raise _unknown(instance, None, candidates)
+        raise _unknown(instance, None, lookup)
     of_module = {path.removeprefix(f"{name}/"): value for path, value in values.items() if path.startswith(f"{name}/")}
     if not of_module:
         known = ", ".join(sorted({path.split("/")[0] for path in values})) or "none"
@@ -131,9 +134,16 @@ def write_back(
     adapter.write_back(instance, of_module)
 
 
-def _candidates(added: AdapterLookup) -> Iterator[ModuleAdapter]:
+def _adapter_of(thing: Any, lookup: AdapterLookup) -> ModuleAdapter | None:
+    for adapter in _every(lookup):
+        if adapter.library in sys.modules and adapter.handles(thing):
+            return adapter
+    return None
+
+
+def _every(lookup: AdapterLookup) -> Iterator[ModuleAdapter]:
     yield from _OURS
-    yield from added()
+    yield from lookup()
 
 
 def _plugin_adapters() -> Iterator[ModuleAdapter]:
@@ -141,19 +151,20 @@ def _plugin_adapters() -> Iterator[ModuleAdapter]:
 
     plugins = default_plugins()
     for name in plugins.names("adapter"):
-        yield plugins.get("adapter", name)()
+        if plugins.find("adapter", name).component.target.startswith("estimator_core."):
+            continue
+        try:
+            yield plugins.get("adapter", name)()
+        except PluginError as error:
+            # Other libraries' modules still work; one of this library is refused as unknown, after this line.
+            _log.warning("The module adapter %r is left out: %s", name, error)
 
 
-def _adapter_of(thing: Any, candidates: list[ModuleAdapter]) -> ModuleAdapter | None:
-    return next((one for one in candidates if one.library in sys.modules and one.handles(thing)), None)
-
-
-def _unknown(made: Any, factory: Factory | None, candidates: list[ModuleAdapter]) -> ArgumentTypeError:
+def _unknown(made: Any, factory: Factory | None, lookup: AdapterLookup) -> ArgumentTypeError:
     what = f"made by the factory {factory.description}" if factory is not None else "given"
-    names = ", ".join(adapter.name for adapter in candidates)
+    names = ", ".join(adapter.name for adapter in _every(lookup))
     return ArgumentTypeError(
         f"ec.module knows no module of type {type(made).__module__}.{type(made).__qualname__} ({what}). There are "
-        f"adapters for: {names}. "
-        "Give a module of one of these, a factory of one, or a function that takes its inputs; or install a "
-        "plugin with an adapter."
+        f"adapters for: {names}. Give a module of one of these, a factory of one, or a function that takes its inputs; "
+        "or install a plugin with an adapter."
     )

@@ -1,4 +1,4 @@
-"""Functions that JAX traces by itself inside model_fn: what may be asked for in them and what may not (traps 7 and 14)."""
+"""Functions that JAX traces by itself inside model_fn: what may be asked for in them (traps 7 and 14)."""
 
 import functools
 

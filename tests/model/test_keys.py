@@ -97,7 +97,8 @@ def test_values_are_placed_as_asked():
 
 
 @pytest.mark.parametrize(
-    "initializer", [lambda key, shape, dtype: np.zeros((3,), dtype), lambda key, shape, dtype: np.zeros(shape, np.int32)]
+    "initializer",
+    [lambda key, shape, dtype: np.zeros((3,), dtype), lambda key, shape, dtype: np.zeros(shape, np.int32)],
 )
 def test_an_initialiser_must_give_what_was_declared(initializer):
     with pytest.raises(VariableError, match=r"The initializer of variable 'a' gave .* declared is float32\[2\]"):

@@ -181,9 +181,11 @@ def test_trainable_variables_are_those_met_so_far(runner, batch):
 
 def test_a_value_of_another_shape_than_declared_is_refused(runner, batch):
     run = runner(lambda x: get_variable("a", (2,))).start(batch)
-    with pytest.raises(VariableError, match=r"'a' is float32\[2\] in model_fn, but its value is float32\[3\]"):
-        with applying({"a": jnp.zeros(3)}, {}, mode="eval", key=None, specs=run.specs):
-            get_variable("a", (2,))
+    with (
+        applying({"a": jnp.zeros(3)}, {}, mode="eval", key=None, specs=run.specs),
+        pytest.raises(VariableError, match=r"'a' is float32\[2\] in model_fn, but its value is float32\[3\]"),
+    ):
+        get_variable("a", (2,))
 
 
 def test_wide_dtypes_become_what_jax_stores(runner, batch):

@@ -109,7 +109,7 @@ class _BoundModule:
         from flax import nnx
 
         graph, state = nnx.split(self.binding.module)
-        module = nnx.merge(graph, state)
+        module = nnx.merge(graph, state, copy=True)
         self._fill(originals, _variables(module))
         return module
 
@@ -132,12 +132,11 @@ class _BoundModule:
                 variable.set_value(variable.get_value() * 0)
             elif _is_stored(variable):
                 value = original.get_value()
-                outside = not self.binding.made_in_trace or variable is not original
                 given = self.binding.variable(
                     name,
                     value.shape,
                     value.dtype,
-                    value if outside or computed is None else computed.of(name),
+                    value if computed is None or not is_traced(value) else computed.of(name),
                     trainable=isinstance(variable, nnx.Param),
                     sharding=_sharding(variable),
                 )
