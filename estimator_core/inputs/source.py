@@ -89,7 +89,8 @@ class BatchSource(Iterator[Batch]):
         try:
             element = next(elements)
         except StopIteration:
-            self.position = InputPosition(self._fingerprint, self._examples, self._batches, exhausted=True)
+            last = self.position or InputPosition(self._fingerprint, self._examples, self._batches)
+            self.position = last._replace(exhausted=True)
             raise
         features, labels, host, size = parts = self._normalise(element)
         weights = None

@@ -133,10 +133,19 @@ def test_a_second_run_over_one_epoch_starts_again():
     source = open_input(input_fn, mode="train")
     whole = labels_of(source)
     assert source.position.exhausted
-    for position in (source.position, source.position._replace(exhausted=False)):
+    unseen = source.position._replace(exhausted=False)
+    for position, why in ((source.position, "it had ended after 10"), (unseen, "it ends after 10")):
         second = open_input(input_fn, mode="train", position=through_json(position))
         assert labels_of(second) == whole
-        assert "starts again: it" in second.restored
+        assert second.restored == f"Input starts again: {why} examples."
+
+
+def test_an_ended_input_starts_again_even_where_it_has_grown():
+    source = open_input(array_input({**BASE, "num_epochs": 1}, 4), mode="train")
+    labels_of(source)
+    longer = array_input({**BASE, "num_epochs": 2}, 4)
+    again = open_input(longer, mode="train", position=source.position)
+    assert labels_of(again) == labels_of(open_input(longer, mode="train"))
 
 
 def test_nothing_is_drawn_before_the_first_next_and_restored_is_said_after_it():

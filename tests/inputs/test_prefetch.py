@@ -88,7 +88,8 @@ def test_the_position_is_that_of_the_last_batch_used_not_drawn():
 def test_close_stops_and_joins_the_thread_and_can_be_repeated():
     source = prefetch(open_input(endless, mode="train"), lambda batch: batch, depth=2)
     next(source)
-    assert threads()
+    # a daemon thread inside JAX aborts the process when the interpreter goes
+    assert [thread.daemon for thread in threads()] == [False]
     source.close()
     assert not threads()
     source.close()
@@ -150,9 +151,14 @@ def test_an_abandoned_generator_that_holds_one_ends_its_thread():
     assert not threads()
 
 
-@pytest.mark.parametrize("ending", ["pass", "raise SystemExit(0)", "kept = source; del source"])
-def test_a_process_that_forgets_to_close_ends_cleanly(ending):
+@pytest.mark.parametrize(
+    ("ending", "pause"),
+    [("pass", 0.0), ("pass", 0.3), ("raise SystemExit(0)", 0.3), ("kept = source; del source", 0.3)],
+    ids=["while it draws", "while it waits for room", "by SystemExit", "with another reference"],
+)
+def test_a_process_that_forgets_to_close_ends_cleanly(ending, pause):
     code = f"""
+        import time
         import numpy as np
         from estimator_core.inputs import open_input, prefetch
         def endless():
@@ -160,6 +166,7 @@ def test_a_process_that_forgets_to_close_ends_cleanly(ending):
                 yield {{"x": np.zeros((2, 1), np.float32)}}
         source = prefetch(open_input(endless, mode="train"), lambda batch: batch, depth=2)
         next(source)
+        time.sleep({pause})
         {ending}
     """
     done = subprocess.run(
