@@ -24,7 +24,12 @@ def head(kind, /, **arguments):
 
 
 B, M, L, R = "BinaryClassHead", "MultiClassHead", "MultiLabelHead", "RegressionHead"
-LOGISTIC, POISSON, MULTI, SEQUENCE = "LogisticRegressionHead", "PoissonRegressionHead", "MultiHead", "SequentialHeadWrapper"
+LOGISTIC, POISSON, MULTI, SEQUENCE = (
+    "LogisticRegressionHead",
+    "PoissonRegressionHead",
+    "MultiHead",
+    "SequentialHeadWrapper",
+)
 
 BAD_ARGUMENTS = {
     "binary_threshold_0": head(B, thresholds=[0.0, 0.5]),

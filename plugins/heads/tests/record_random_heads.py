@@ -94,7 +94,9 @@ def loss_fn(draw, plan, arguments, names):
 def thresholds(draw, arguments):
     if draw.option("thresholds"):
         count = int(draw.rng.integers(1, 4))
-        arguments["thresholds"] = sorted(draw.rng.choice([0.1, 0.25, 0.3, 0.5, 0.75, 0.9], count, replace=False).tolist())
+        arguments["thresholds"] = sorted(
+            draw.rng.choice([0.1, 0.25, 0.3, 0.5, 0.75, 0.9], count, replace=False).tolist()
+        )
 
 
 def binary(draw):
