@@ -13,7 +13,6 @@ from estimator_core.plugins import KINDS, Plugins, compare_versions, default_plu
 from estimator_core.plugins.explain import explain_absence
 from estimator_core.plugins.known import known_distribution
 
-
 # Made of importable parts: a worker cannot import a function of a test module.
 ask_for_heads = operator.methodcaller("names", "head")
 ask_for_versions = operator.methodcaller("versions")
