@@ -68,6 +68,11 @@ class MultiHead(BaseHead):
         self._weights = tuple(float(weight) for weight in head_weights or [1.0] * len(heads))
 
     @property
+    def heads(self) -> Mapping[str, BaseHead]:
+        """The heads by name; the first one is served by default."""
+        return dict(self._heads)
+
+    @property
     def loss_reduction(self) -> str:
         """The reduction of all heads.
 

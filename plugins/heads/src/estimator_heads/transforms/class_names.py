@@ -44,12 +44,16 @@ class ClassNames:
         return {}
 
     def apply(self, batch: Mapping[Any, np.ndarray[Any, Any]]) -> dict[Any, np.ndarray[Any, Any]]:
-        """The predictions and the names of those ids among them."""
+        """The predictions and the names of those ids among them.
+
+        Ids that already lie under a key of names, as in an exported classification, are replaced.
+        """
         found: dict[Any, np.ndarray[Any, Any]] = dict(batch)
         for ids, names in self._keys.items():
             for ids_key, names_key in self._spellings(ids, names):
-                if ids_key in batch:
-                    found[names_key] = self._vocabulary.strings(batch[ids_key])
+                source = ids_key if ids_key in batch else names_key
+                if source in batch and np.issubdtype(batch[source].dtype, np.integer):
+                    found[names_key] = self._vocabulary.strings(batch[source])
         return found
 
     def _spellings(self, ids: str, names: str) -> list[tuple[Any, Any]]:

@@ -1,0 +1,128 @@
+"""The heads give what tf.estimator's heads gave, but for the differences named here."""
+
+import re
+
+import jax
+import numpy as np
+import pytest
+
+import estimator_core as ec
+from estimator_core.export.outputs import ClassificationOutput, RegressionOutput
+from estimator_core.metrics import compute_metrics, merge_metrics
+from estimator_core.model.scope import applying
+from estimator_heads import MultiHead
+from plugins.heads.tests import head_recordings, rebuilt_heads
+
+RTOL, ATOL = 1e-5, 2e-7
+
+#: Where this package differs on purpose: name of the difference, what it is, and why.
+DIFFERENCES = {
+    "str_not_bytes": "class names are str, not bytes: what Python and JSON users expect.",
+    "int32_class_ids": "class ids are int32, not int64: there is no int64 on the device.",
+    "multi_label_class_ids": "MultiLabelHead gives all_class_ids beside classes: ids are what the computation holds.",
+    "sequence_predictions_of_all_steps": "a sequential head's training and evaluation predictions hold all steps.",
+    "no_second_loss_summary": "a head without a name writes no summary `loss`: the loop writes that tag itself.",
+    "exported_ids_and_names": "exported classes are ids in the array signature and names in the raw one.",
+}
+
+
+def close(actual, expected, what):
+    expected = np.asarray(expected)
+    if expected.dtype.kind in "US" and np.asarray(actual).dtype.kind not in "US":
+        expected = expected.astype(float)  # "nan" and "inf"
+    if expected.dtype.kind in "US":
+        np.testing.assert_array_equal(actual, expected, err_msg=what)
+    else:
+        np.testing.assert_allclose(actual, expected, rtol=RTOL, atol=ATOL, err_msg=what)
+
+
+def given_of(batch):
+    return {key: rebuilt_heads.arrays(batch[key]) for key in ("labels", "logits", "features")}
+
+
+def check_case(case):
+    head = rebuilt_heads.build(case["head"])
+    expected = case["expected"]
+    losses = case.get("regularization_losses")
+    accumulated = None
+    for number, batch in enumerate(case["batches"]):
+        given = given_of(batch)
+        for mode in (ec.ModeKeys.TRAIN, ec.ModeKeys.EVAL):
+            loss = head.loss(**given, mode=mode, regularization_losses=losses)
+            close(loss, expected[f"loss_{mode}"][number], f"loss of batch {number} in {mode}")
+        metrics = head.metrics(**given, regularization_losses=losses)
+        accumulated = metrics if accumulated is None else merge_metrics(accumulated, metrics)
+        check_values(compute_metrics(accumulated), expected["metrics"][number], f"batch {number}")
+        predictions = rebuilt_heads.with_names(head, head.predictions(given["logits"]))
+        check_predictions(predictions, expected["predictions"][number], case["head"])
+    check_specs(head, case, losses)
+
+
+def check_values(values, expected, where):
+    assert set(values) == set(expected), where
+    for key, value in values.items():
+        close(value, expected[key], f"{key} {where}")
+
+
+def check_predictions(predictions, expected, head):
+    ours = {key: value for key, value in predictions.items() if key in expected}
+    extra = set(predictions) - set(expected)
+    assert all(re.fullmatch(r"(.*/)?all_class_ids", key) for key in extra), (extra, head)  # multi_label_class_ids
+    check_values(ours, expected, "predictions")
+
+
+def check_specs(head, case, losses):
+    given, expected = given_of(case["batches"][0]), case["expected"]
+    outputs = {}
+
+    def spec_of(mode, **more):
+        with applying({}, {}, mode=mode, key=lambda: jax.random.key(0), specs={}) as scope:
+            spec = head.create_estimator_spec(
+                given["features"], mode, given["logits"], given["labels"], regularization_losses=losses, **more
+            )
+        outputs[mode] = scope.summaries
+        return spec
+
+    train = spec_of(ec.ModeKeys.TRAIN, train_op_fn=lambda loss: lambda variables, state, grad_fn: (variables, state))
+    close(train.loss, expected["spec_loss_train"], "loss of the training spec")
+    summaries = {name: output.value for name, output in outputs["train"].items()}
+    check_values(summaries, {k: v for k, v in expected["summaries"].items() if k != "loss"}, "summaries")
+    evaluation = spec_of(ec.ModeKeys.EVAL)
+    close(evaluation.loss, expected["spec_loss_eval"], "loss of the evaluation spec")
+    assert set(evaluation.eval_metric_ops) == set(expected["spec_metric_keys"])
+    predict = spec_of(ec.ModeKeys.PREDICT)
+    named = rebuilt_heads.with_names(head, predict.predictions)
+    first = expected["predictions"][0]
+    wanted = {k: first[v[1:]] if isinstance(v, str) else v for k, v in expected["spec_predictions"].items()}
+    check_predictions(named, wanted, case["head"])
+    check_exports(head, predict.export_outputs, head_recordings.exported(case))
+
+
+def check_exports(head, exports, expected):
+    assert set(exports) == set(expected)
+    for key, wanted in expected.items():
+        output = exports[key]
+        assert type(output).__name__ == wanted["type"], key
+        part = part_of(head, key)
+        if isinstance(output, ClassificationOutput):
+            named = rebuilt_heads.with_names(part, output.outputs)  # exported_ids_and_names
+            close(named["scores"], wanted["scores"], key)
+            close(named["classes"], wanted["classes"], key)
+            assert np.array(output.class_names)[output.classes].tolist() == wanted["classes"]
+        elif isinstance(output, RegressionOutput):
+            close(output.value, wanted["value"], key)
+        else:
+            check_predictions(rebuilt_heads.with_names(part, output.outputs), wanted["outputs"], key)
+
+
+def part_of(head, signature):
+    """The head inside a MultiHead that a signature belongs to."""
+    if not isinstance(head, MultiHead) or signature == "predict":
+        return head
+    name = signature.split("/")[0]
+    return head.heads.get(name, next(iter(head.heads.values())))
+
+
+@pytest.mark.parametrize("name", head_recordings.load("head_cases"))
+def test_case_of_the_reference(name):
+    check_case(head_recordings.load("head_cases")[name])
