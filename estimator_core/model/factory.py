@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -68,7 +68,7 @@ def factory_of(thing: Any) -> Factory | None:
     """How to make a module from what `ec.module` was given; None for a function of inputs or something not callable.
 
     Raises:
-        ArgumentTypeError: a class that needs other arguments.
+        ArgumentTypeError: a class that needs other arguments, or a function that may be either.
 
     Example:
         >>> factory_of(lambda rngs: None).randomness
@@ -79,10 +79,10 @@ def factory_of(thing: Any) -> Factory | None:
     if not callable(thing):
         return None
     try:
-        parameters = inspect.signature(_initialiser(thing)).parameters
+        parameters = _parameters(thing)
     except (TypeError, ValueError):
         return None
-    is_class = inspect.isclass(thing) or (isinstance(thing, functools.partial) and inspect.isclass(thing.func))
+    is_class = _class_of(thing)[0] is not None
     named = {name for name, one in parameters.items() if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
     takes: list[Randomness] = [name for name in ("rngs", "key") if name in named]
     needed = [
@@ -99,7 +99,13 @@ def factory_of(thing: Any) -> Factory | None:
             f"{', '.join(needed)}. Give a "
             "function that makes the module, such as lambda rngs: Network(hidden=10, rngs=rngs)."
         )
-    if not is_class and (needed or (any_inputs and not takes)):
+    if any_inputs and not is_class and not needed and not takes:
+        raise ArgumentTypeError(
+            f"ec.module was given {getattr(thing, '__qualname__', thing)}, whose arguments are *args: it may make a module, "
+            "or be one. Give lambda key: f(key=key), lambda rngs: f(rngs=rngs) or lambda: f() for a factory, and lambda x: "
+            "f(x) for a function of inputs."
+        )
+    if not is_class and needed:
         return None
     if len(takes) > 1:
         raise ArgumentTypeError(
@@ -109,10 +115,16 @@ def factory_of(thing: Any) -> Factory | None:
     return Factory(call=thing, randomness=takes[0] if takes else None)
 
 
-def _initialiser(thing: Any) -> Any:
-    """What the arguments of a class go to. Its signature may be that of a metaclass, which says nothing."""
-    if inspect.isclass(thing):
-        return functools.partial(thing.__init__, None)
-    if isinstance(thing, functools.partial) and inspect.isclass(thing.func):
-        return functools.partial(thing.func.__init__, None, *thing.args, **thing.keywords)
-    return thing
+def _class_of(thing: Any) -> tuple[type | None, functools.partial[Any]]:
+    """The class behind a factory (bound arguments and wrappers taken off), and the arguments bound to it."""
+    bound = thing if isinstance(thing, functools.partial) else functools.partial(thing)
+    inner = inspect.unwrap(bound.func)  # what functools.wraps has covered
+    return (inner if inspect.isclass(inner) else None), bound
+
+
+def _parameters(thing: Any) -> Mapping[str, inspect.Parameter]:
+    class_, bound = _class_of(thing)
+    if class_ is None:
+        return inspect.signature(thing).parameters
+    # The signature of a class may be that of its metaclass, which says nothing.
+    return inspect.signature(functools.partial(class_.__init__, None, *bound.args, **bound.keywords)).parameters
