@@ -61,7 +61,6 @@ class RunConfig:
         eval_loss: what `evaluate` calls "loss": "batch_mean" (mean over batches, as tf.estimator) or "example_mean".
         allow_untrained: evaluate, predict and export freshly initialised variables instead of refusing.
         allow_cast: restore a checkpoint whose dtypes differ from the model's.
-        replay_input: after a resume, an input that cannot be repositioned is replayed by skipping the batches already seen; False starts it anew.
         grace_secs: seconds that may pass between SIGTERM and the end of the final save.
         compile_cache: directory of compiled programs; None switches the cache off.
         debug: run without jit, with finiteness checks of every output.
@@ -96,7 +95,6 @@ class RunConfig:
     eval_loss: Literal["batch_mean", "example_mean"] = "batch_mean"
     allow_untrained: bool = False
     allow_cast: bool = False
-    replay_input: bool = True
     grace_secs: float = 30.0
     compile_cache: str | None = None
     debug: bool = False
@@ -215,7 +213,7 @@ def _check(config: RunConfig) -> None:
         raise ArgumentError(f'precision should be "float32", given: {config.precision!r}. Other policies are not available yet.')
     if not isinstance(config.backend, str) or not config.backend:
         raise ArgumentTypeError(f'backend should be a name such as "auto" or "cpu", given: {config.backend!r}.')
-    for name in ("allow_untrained", "allow_cast", "replay_input", "debug"):
+    for name in ("allow_untrained", "allow_cast", "debug"):
         if not isinstance(getattr(config, name), bool):
             raise ArgumentTypeError(f"{name} should be True or False, given: {getattr(config, name)!r}.")
     if config.default_hooks not in (True, False) and (isinstance(config.default_hooks, str) or not all(isinstance(name, str) for name in config.default_hooks)):  # type: ignore[union-attr]

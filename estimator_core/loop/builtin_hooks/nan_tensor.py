@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from estimator_core.errors import NanLossDuringTrainingError
-from estimator_core.hooks import Hook, Run
+from estimator_core.hooks import Hook, Run, StepOutputs
 from estimator_core.loop.builtin_hooks.output_names import checked_types
 
 _log = logging.getLogger("estimator_core")
+_LOSS, _EVERY = "loss", 100
 
 
 class NanTensorHook(Hook):
@@ -28,8 +29,8 @@ class NanTensorHook(Hook):
         NanLossDuringTrainingError: in the run, when a value is NaN or infinite.
 
     Example:
-        >>> NanTensorHook("loss").values()
-        ('loss',)
+        >>> NanTensorHook("activation").values()
+        ('activation',)
 
     Source: `tf.compat.v1.train.NanTensorHook`, which looks for NaN only.
     """
@@ -37,23 +38,42 @@ class NanTensorHook(Hook):
     def __init__(self, loss_tensor: str = "loss", fail_on_nan_loss: bool = True) -> None:
         (self._name,) = checked_types("NanTensorHook", [loss_tensor])
         self._fail = fail_on_nan_loss
+        self._last_step: int | None = None
+
+    def after_create(self, run: Run) -> None:
+        """Starts to look."""
+        self._last_step = run.last_step
+
+    def next_step(self, step: int) -> int | None:
+        """Looks every hundred steps, and at the last; the step itself notes the first bad one, at no cost."""
+        if self._name != _LOSS:
+            return None
+        due = (step // _EVERY + 1) * _EVERY
+        return min(due, self._last_step) if self._last_step is not None and step < self._last_step else due
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Asks the state for its first step with a bad loss."""
+        bad = int(out["first_bad_step"])
+        if bad:
+            self._diverged(run, bad, "not finite")
 
     def values(self) -> Sequence[str]:
-        """The watched output."""
-        return (self._name,)
+        """The watched output, where it is not the loss: the state notes bad losses by itself."""
+        return () if self._name == _LOSS else (self._name,)
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
         """Looks for the first value that is not finite."""
-        losses = np.asarray(values[self._name])
-        bad = np.flatnonzero(~np.isfinite(losses))
-        if not bad.size:
-            return
-        step, value = steps[int(bad[0])], float(losses[bad[0]])
+        watched = np.asarray(values[self._name])
+        bad = np.flatnonzero(~np.isfinite(watched))
+        if bad.size:
+            self._diverged(run, steps[int(bad[0])], str(float(watched[bad[0]])))
+
+    def _diverged(self, run: Run, step: int, value: str) -> None:
         _log.error("Model diverged with %s = %s at step %d.", self._name, value, step)
         if self._fail:
             raise NanLossDuringTrainingError(
-                f"NaN loss during training. {self._name} = {value} at step {step}. The newest checkpoint is from "
-                "before it. Lower the learning rate, clip gradients, or look at that step with RunConfig(debug=True).",
+                f"NaN loss during training. {self._name} is {value} at step {step}. The newest checkpoint is from before it. "
+                "Lower the learning rate, clip gradients, or look at that step with RunConfig(debug=True).",
                 step=step,
             )
         run.request_stop(f"{self._name} = {value} at step {step}")

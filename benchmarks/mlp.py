@@ -1,0 +1,171 @@
+"""Cost of a training step against a hand-written jitted loop: MLP 64-128-128-10, batch 32, Adam.
+
+    uv run python benchmarks/mlp.py [--rounds 15] [--steps 1000] [--json FILE]
+
+Both sides draw the same fresh numpy batches. Figures of this machine are in docs/performance.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from side_by_side import compare, report
+
+import estimator_core as ec
+
+WIDTHS, BATCH, ROWS = (64, 128, 128, 10), 32, 4096
+
+
+def batches(seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Fresh batches, drawn like numpy_input_fn draws them: one permutation an epoch, one fancy index a batch."""
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(ROWS, WIDTHS[0])).astype(np.float32)
+    y = generator.integers(0, WIDTHS[-1], size=ROWS).astype(np.int32)
+    shuffler = np.random.default_rng(seed)
+    while True:
+        order = shuffler.permutation(ROWS)
+        for start in range(0, ROWS, BATCH):
+            rows = order[start : start + BATCH]
+            yield x[rows], y[rows]
+
+
+class FreshBatches:
+    """The same batches as an input of the Estimator: it declares that it never writes into an array again, and starts anew with every call."""
+
+    input_options = ec.inputs.InputOptions(fresh_arrays=True, replay=False)
+
+    def __init__(self) -> None:
+        self._batches = batches(1)
+
+    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        return self
+
+    def __next__(self) -> tuple[np.ndarray, np.ndarray]:
+        return next(self._batches)
+
+
+def logits_of(variables: dict[str, Any], x: Any) -> Any:
+    """The network on plain arrays."""
+    for index in range(len(WIDTHS) - 1):
+        x = x @ variables[f"layer_{index}/kernel"] + variables[f"layer_{index}/bias"]
+        x = jax.nn.relu(x) if index < len(WIDTHS) - 2 else x
+    return x
+
+
+def initial_variables() -> dict[str, Any]:
+    """Glorot-uniform kernels, zero biases."""
+    init = jax.nn.initializers.glorot_uniform()
+    variables: dict[str, Any] = {}
+    for index, (rows, columns) in enumerate(zip(WIDTHS, WIDTHS[1:], strict=False)):
+        variables[f"layer_{index}/kernel"] = init(jax.random.key(index), (rows, columns))
+        variables[f"layer_{index}/bias"] = jnp.zeros(columns)
+    return variables
+
+
+def bare_loop(steps: int) -> Callable[[], None]:
+    """The loop a careful user writes: donated state, nothing read inside."""
+    optimizer = optax.adam(1e-3)
+
+    def loss_fn(variables: Any, x: Any, y: Any) -> Any:
+        return optax.softmax_cross_entropy_with_integer_labels(logits_of(variables, x), y).mean()
+
+    @jax.jit
+    def init(variables: Any) -> Any:
+        return optimizer.init(variables)
+
+    def step(variables: Any, slots: Any, x: Any, y: Any) -> Any:
+        loss, gradients = jax.value_and_grad(loss_fn)(variables, x, y)
+        updates, slots = optimizer.update(gradients, slots, variables)
+        return optax.apply_updates(variables, updates), slots, loss
+
+    compiled = jax.jit(step, donate_argnums=(0, 1))
+
+    def run() -> None:
+        variables = initial_variables()
+        slots = init(variables)
+        source = batches(1)
+        for _ in range(steps):
+            x, y = next(source)
+            variables, slots, loss = compiled(variables, slots, x, y)
+        jax.block_until_ready((variables, loss))
+
+    return run
+
+
+def scan_loop(steps: int, k: int) -> Callable[[], None]:
+    """A hand-written loop with k steps per dispatch."""
+    optimizer = optax.adam(1e-3)
+
+    def loss_fn(variables: Any, x: Any, y: Any) -> Any:
+        return optax.softmax_cross_entropy_with_integer_labels(logits_of(variables, x), y).mean()
+
+    def one(carry: Any, batch: Any) -> Any:
+        variables, slots = carry
+        loss, gradients = jax.value_and_grad(loss_fn)(variables, *batch)
+        updates, slots = optimizer.update(gradients, slots, variables)
+        return (optax.apply_updates(variables, updates), slots), loss
+
+    compiled = jax.jit(lambda carry, xs: jax.lax.scan(one, carry, xs), donate_argnums=0)
+
+    def run() -> None:
+        variables = initial_variables()
+        carry = (variables, optimizer.init(variables))
+        source = batches(1)
+        for _ in range(steps // k):
+            drawn = [next(source) for _ in range(k)]
+            carry, losses = compiled(carry, (np.stack([x for x, _ in drawn]), np.stack([y for _, y in drawn])))
+        jax.block_until_ready((carry, losses))
+
+    return run
+
+
+def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+    """The same network as a model_fn."""
+    variables = {}
+    for index, (rows, columns) in enumerate(zip(WIDTHS, WIDTHS[1:], strict=False)):
+        variables[f"layer_{index}/kernel"] = ec.get_variable(f"layer_{index}/kernel", (rows, columns))
+        variables[f"layer_{index}/bias"] = ec.get_variable(f"layer_{index}/bias", (columns,))
+    logits = logits_of(variables, features)
+    return ec.EstimatorSpec(mode, loss=optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean(), train_op=optax.adam(1e-3), predictions=logits)
+
+
+def estimator_loop(steps: int, **config: Any) -> Callable[[], None]:
+    """The Estimator, warm: one object, one `train` call a round."""
+    directory = tempfile.mkdtemp(prefix="bench-mlp-")
+    estimator = ec.Estimator(model_fn, config=ec.RunConfig(model_dir=directory, tf_random_seed=1, save_checkpoints_steps=None, save_checkpoints_secs=None, **config))
+
+    def run() -> None:
+        estimator.train(FreshBatches, steps=steps)
+        jax.block_until_ready(estimator._engine.live.state)  # pyright: ignore[reportPrivateUsage]
+
+    return run
+
+
+def main() -> None:
+    """Runs the comparison."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    contestants = {
+        "bare loop": bare_loop(args.steps),
+        "estimator, default hooks": estimator_loop(args.steps),
+        "estimator, no hooks": estimator_loop(args.steps, default_hooks=False, log_step_count_steps=None, save_summary_steps=None),
+        "estimator, 20 steps a dispatch": estimator_loop(args.steps, steps_per_dispatch=20),
+        "hand-written scan of 20": scan_loop(args.steps, 20),
+    }
+    results = compare(contestants, reference="bare loop", rounds=args.rounds)
+    report("MLP 64-128-128-10, batch 32, Adam", results, steps=args.steps, output=args.json)
+
+
+if __name__ == "__main__":
+    main()
