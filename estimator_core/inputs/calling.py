@@ -29,7 +29,7 @@ def check_input_fn(input_fn: object) -> None:
             f"`input_fn` must be callable, given: {input_fn!r}. Pass a function that returns the batches: "
             "`lambda: dataset`, or ec.inputs.numpy_input_fn(...) for arrays."
         )
-    _accepted(input_fn)
+    accepted_arguments(input_fn)
 
 
 def call_input_fn(input_fn: InputFn, arguments: Mapping[str, Any]) -> Any:
@@ -39,10 +39,15 @@ def call_input_fn(input_fn: InputFn, arguments: Mapping[str, Any]) -> Any:
         >>> call_input_fn(lambda mode: mode, {"mode": "train", "params": {}})
         'train'
     """
-    return input_fn(**{name: arguments[name] for name in _accepted(input_fn) if name in arguments})
+    return input_fn(**{name: arguments[name] for name in accepted_arguments(input_fn) if name in arguments})
 
 
-def _accepted(input_fn: InputFn) -> list[str]:
+def accepted_arguments(input_fn: InputFn) -> list[str]:
+    """Those of `ARGUMENTS` that an input_fn names.
+
+    Raises:
+        InputError: it requires another argument.
+    """
     try:
         parameters = inspect.signature(input_fn).parameters.values()
     except (TypeError, ValueError):  # a callable written in C without a signature: nothing can be passed by name

@@ -1,29 +1,20 @@
-"""Whatever an input_fn returns, turned into a walk over its batches."""
+"""An input of any kind, turned into a walk over its batches."""
 
 from __future__ import annotations
 
 import contextlib
 import inspect
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
-import numpy as np
-
-from estimator_core.errors import InputError
-from estimator_core.inputs.calling import call_input_fn
 from estimator_core.inputs.options import InputOptions
 from estimator_core.inputs.position import fingerprint_of
 from estimator_core.inputs.wrapped import Wrapped
 
 #: Iterators that a walk has drawn from: given again, they continue where they stand.
 _DRAWN: weakref.WeakSet[Any] = weakref.WeakSet()
-
-_ARRAYS_HELP = (
-    "An input_fn returns an iterable of batches. For arrays in memory use "
-    "ec.inputs.numpy_input_fn(x, y, batch_size=..., shuffle=...)."
-)
 
 
 class Walk(NamedTuple):
@@ -45,28 +36,8 @@ class Walk(NamedTuple):
     options: InputOptions
 
 
-def resolve(result: Any, arguments: Mapping[str, Any]) -> Any:
-    """What an input_fn returned, called while it is a function that makes an input; refused where it is no input.
-
-    Raises:
-        InputError: arrays, None, text or numbers.
-    """
-    for _ in range(4):
-        if isinstance(result, Wrapped):
-            return replace(result, source=resolve(result.source, arguments))
-        if result is None or isinstance(result, (str, bytes, bool, int, float)):
-            raise InputError(f"input_fn returned {result!r}. {_ARRAYS_HELP}")
-        if _is_iterable(result):
-            _refuse_arrays(result)
-            return result
-        if not callable(result):
-            raise InputError(f"input_fn returned a {type(result).__qualname__}: it cannot be iterated. {_ARRAYS_HELP}")
-        result = call_input_fn(result, arguments)
-    raise InputError("input_fn returned a function that returns a function and so on. Return the input itself.")
-
-
 def walk(source: Any) -> Walk:
-    """Starts a walk over what `resolve` let through. Workers of a loader start here: called at the first draw."""
+    """Starts a walk over what `make_input` let through. Workers of a loader start here: called at the first draw."""
     if isinstance(source, Wrapped):
         inner = walk(source.source)
         elements = inner.elements if source.convert is None else map(source.convert, inner.elements)
@@ -100,39 +71,6 @@ def _merged(known: InputOptions, declared: InputOptions | None) -> InputOptions:
         fresh_arrays=declared.fresh_arrays or known.fresh_arrays,
         batch_size=declared.batch_size or known.batch_size,
     )
-
-
-def _is_iterable(result: Any) -> bool:
-    kinds = ("__iter__", "__next__", "as_numpy_iterator", "__getitem__")
-    return any(hasattr(result, name) for name in kinds)
-
-
-def _refuse_arrays(result: Any) -> None:
-    if isinstance(result, Mapping):
-        raise InputError(f"input_fn returned a dict, not batches. {_ARRAYS_HELP}")
-    if _is_array(result):
-        raise InputError(
-            f"input_fn returned a {type(result).__qualname__}, not batches. {_ARRAYS_HELP} For a DataFrame: "
-            "ec.inputs.pandas_input_fn."
-        )
-    if isinstance(result, (tuple, list)):
-        items: tuple[Any, ...] | list[Any] = result
-        of_arrays = any(_is_array(item) for item in items)
-        if isinstance(result, tuple) and (of_arrays or any(isinstance(item, Mapping) for item in items)):
-            wrong = "" if len(items) == 2 else "input_fn should return (features, labels) as a len 2 tuple. "
-            raise InputError(
-                f"{wrong}input_fn returned a tuple of {len(items)} arrays or dicts: it would be read as "
-                f"{len(items)} batches. {_ARRAYS_HELP} For one batch return a list of it: [(features, labels)]."
-            )
-        if of_arrays:
-            raise InputError(
-                f"input_fn returned a list of {len(items)} items with bare arrays among them: they could be batches or "
-                f"features and labels. {_ARRAYS_HELP} For a list of batches give each as (features, labels) or a dict."
-            )
-
-
-def _is_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray) or (hasattr(value, "__array__") and not hasattr(value, "__next__"))
 
 
 def _at_start(source: Any, elements: Any) -> bool:

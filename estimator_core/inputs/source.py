@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from estimator_core.inputs.batch import Batch
-from estimator_core.inputs.calling import InputFn, call_input_fn, check_input_fn
+from estimator_core.inputs.calling import InputFn, check_input_fn
 from estimator_core.inputs.context import InputContext
-from estimator_core.inputs.foreign import Walk, resolve, walk
+from estimator_core.inputs.foreign import Walk, walk
+from estimator_core.inputs.making import make_input
 from estimator_core.inputs.normalise import Normaliser, Parts
 from estimator_core.inputs.padding import Mask, masking, unpadded
 from estimator_core.inputs.position import InputPosition
@@ -52,7 +53,7 @@ def open_input(
     arguments = {"mode": mode, "params": params, "config": config, "input_context": input_context or InputContext()}
 
     def make() -> Any:
-        return resolve(call_input_fn(input_fn, arguments), arguments)
+        return make_input(input_fn, arguments)
 
     return BatchSource(make, position=position, with_labels=mode != ModeKeys.PREDICT)
 

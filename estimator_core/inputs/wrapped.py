@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from estimator_core.inputs.calling import ARGUMENTS, InputFn, call_input_fn
+from estimator_core.inputs.calling import ARGUMENTS, InputFn
 from estimator_core.inputs.context import InputContext
+from estimator_core.inputs.making import make_input
 from estimator_core.inputs.options import InputOptions
 
 
@@ -16,7 +17,7 @@ class Wrapped:
     """What the input_fn of a `WrappedInput` returns; `open_input` takes it apart again.
 
     Args:
-        source: an iterable of batches, or a function that makes one.
+        source: an iterable of batches.
         options: what is declared of it; None: nothing.
         convert: applied to every element; None: nothing.
     """
@@ -51,5 +52,5 @@ class WrappedInput:
         arguments: Mapping[str, Any] = dict(
             zip(ARGUMENTS, (mode, params, config, input_context or InputContext()), strict=True)
         )
-        source = call_input_fn(self.input_fn, arguments)
+        source = make_input(self.input_fn, arguments)
         return Wrapped(source=source, options=self.options, convert=self.convert)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from estimator_core.errors import ArgumentTypeError, InputError
-from estimator_core.inputs import InputContext, open_input
+from estimator_core.inputs import InputContext, from_iterable, numpy_input_fn, open_input, with_transforms
 
 BATCHES = [(np.zeros((2, 1), np.float32), np.zeros(2, np.float32))]
 
@@ -113,3 +113,27 @@ def test_what_input_fn_raises_passes_through():
 def test_predict_drops_labels():
     assert next(open_input(lambda: BATCHES, mode="infer")).labels is None
     assert next(open_input(lambda: BATCHES, mode="eval")).labels is not None
+
+
+def sharded_labels(input_fn):
+    context = InputContext(num_input_pipelines=2, input_pipeline_id=1)
+    return [batch.labels.tolist() for batch in open_input(input_fn, mode="train", input_context=context)]
+
+
+def test_an_input_is_sharded_once_however_it_is_nested():
+    x, y = np.zeros((8, 1)), np.arange(8)
+
+    def array_input(rows=slice(None)):
+        return numpy_input_fn(x[rows], y[rows], batch_size=8, shuffle=False)
+
+    def by_hand(input_context):
+        return array_input(slice(input_context.input_pipeline_id, None, input_context.num_input_pipelines))
+
+    expected = [[1, 3, 5, 7]]
+    assert sharded_labels(array_input()) == expected
+    assert sharded_labels(lambda: array_input()) == expected
+    assert sharded_labels(by_hand) == expected
+    assert sharded_labels(lambda: by_hand) == expected
+    assert sharded_labels(from_iterable(array_input())) == expected
+    assert sharded_labels(from_iterable(by_hand)) == expected
+    assert sharded_labels(with_transforms(lambda: by_hand)) == expected
