@@ -103,7 +103,8 @@ class EquinoxModule:
         self.module = module
         self.state = state
         self._binding = binding
-        self._before = state
+        # Equinox refuses to look into a state that has been used.
+        self._before = dict(_named_leaves(state, "state/")[0])
         binding.scope.at_close(self._collect)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -120,10 +121,9 @@ class EquinoxModule:
         return output
 
     def _collect(self) -> None:
-        before = dict(_named_leaves(self._before, "state/")[0])
         after = dict(_named_leaves(self.state, "state/")[0])
         for name, value in after.items():
-            if _is_stored(value) and value is not before.get(name):
+            if _is_stored(value) and value is not self._before.get(name):
                 self._binding.write(name, value)
 
 
