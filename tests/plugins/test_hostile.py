@@ -142,6 +142,7 @@ def test_a_target_whose_module_fails(site):
         site.plugins().get("head", "wanted")
 
 
+@pytest.mark.libraries
 def test_slow_and_heavy_imports_are_noted(site):
     site.add("hostile", "import time\ntime.sleep(0.15)\nimport pandas\n")
     done = site.run("plugins", "--json")
