@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 
 from estimator_core.checkpoint import checkpoint_step, latest_checkpoint
@@ -38,7 +39,8 @@ class GlobalStepWaiterHook(Hook):
 
     def begin(self, run: Run) -> None:
         """Waits."""
-        began = reported = time.monotonic()
+        began = time.monotonic()
+        reported = -math.inf
         model_dir = run.estimator.model_dir
         while run.step < self._wait_until_step:
             path = latest_checkpoint(model_dir)
@@ -51,7 +53,7 @@ class GlobalStepWaiterHook(Hook):
                     f"GlobalStepWaiterHook: waited {now - began:.0f} seconds for step {self._wait_until_step}; "
                     f"the newest checkpoint of {model_dir} is at step {step}. Is the training process running?"
                 )
-            if now == began or now - reported >= _REPORT_SECS:
+            if now - reported >= _REPORT_SECS:
                 reported = now
                 _log.info("Waiting for step %d; %s is at step %d.", self._wait_until_step, model_dir, step)
             time.sleep(_POLL_SECS)

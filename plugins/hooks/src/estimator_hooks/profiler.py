@@ -64,33 +64,30 @@ class ProfilerHook(Hook):
             self._timer.reset()
 
     def next_step(self, step: int) -> int | None:
-        """The first step, to count from; then the first step of a profile, and its last."""
+        """The first step, to count from; then the step before a profile, and the last one in it."""
         if not self._warm:
             return step + 1
-        return self._timer.next_step(step) if self._stop_at is None else max(self._stop_at, step + 1)
+        if self._stop_at is not None:
+            return max(self._stop_at, step + 1)
+        due = self._timer.next_step(step)
+        return None if due is None else max(due - 1, step + 1)
 
     def next_time(self) -> float | None:
         """The timer's, while no profile is under way."""
         return self._timer.next_time() if self._warm and self._stop_at is None else None
 
-    def before_step(self, run: Run, step: int) -> None:
-        """Starts a profile."""
-        if self._warm and self._stop_at is None and self._timer.should_trigger_for_step(step + 1):
-            import jax
-
-            jax.profiler.start_trace(str(self._output_dir), create_perfetto_trace=True)
-            self._timer.update_last_triggered_step(step + 1)
-            self._stop_at = step + self._num_steps
-
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Ends a profile whose steps are done."""
+        """Ends a profile whose steps are done, and starts one whose first step comes next."""
         if not self._warm:
             self._warm = True
             if self._timer.last_triggered_step() is None:
                 self._timer.update_last_triggered_step(step)
-        elif self._stop_at is not None and step >= self._stop_at:
+        if self._stop_at is not None and step >= self._stop_at:
             _ = out["loss"]  # waits until the step is done: a dispatch returns before it
             self._finish(step)
+        if self._stop_at is None and self._timer.should_trigger_for_step(step + 1):
+            _ = out["loss"]
+            self._start(step + 1)
 
     def end(self, run: Run) -> None:
         """Ends a profile that is under way."""
@@ -104,6 +101,13 @@ class ProfilerHook(Hook):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Goes on with the cadence."""
         self._timer.restore(state)
+
+    def _start(self, step: int) -> None:
+        import jax
+
+        jax.profiler.start_trace(str(self._output_dir), create_perfetto_trace=True)
+        self._timer.update_last_triggered_step(step)
+        self._stop_at = step + self._num_steps - 1
 
     def _finish(self, step: int) -> None:
         import jax
