@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from estimator_core.testing.backend_suite import BackendSuite as BackendSuite
+    from estimator_core.testing.export_format_suite import ExportFormatSuite as ExportFormatSuite
+    from estimator_core.testing.exporter_suite import ExporterSuite as ExporterSuite
     from estimator_core.testing.fake_run import FakeRun as FakeRun
     from estimator_core.testing.fake_run import drive as drive
     from estimator_core.testing.head_suite import HeadSuite as HeadSuite
     from estimator_core.testing.hook_suite import HookSuite as HookSuite
     from estimator_core.testing.host_transform_suite import HostTransformSuite as HostTransformSuite
     from estimator_core.testing.input_suite import InputSuite as InputSuite
+    from estimator_core.testing.model_suite import ModelSuite as ModelSuite
     from estimator_core.testing.module_adapter_suite import ModuleAdapterSuite as ModuleAdapterSuite
     from estimator_core.testing.module_runner import ModuleRunner as ModuleRunner
     from estimator_core.testing.plugin_suite import PluginSuite as PluginSuite
@@ -24,11 +27,14 @@ if TYPE_CHECKING:
 
 _HOME = {
     "BackendSuite": "backend_suite",
+    "ExportFormatSuite": "export_format_suite",
+    "ExporterSuite": "exporter_suite",
     "FakeRun": "fake_run",
     "HeadSuite": "head_suite",
     "HookSuite": "hook_suite",
     "HostTransformSuite": "host_transform_suite",
     "InputSuite": "input_suite",
+    "ModelSuite": "model_suite",
     "ModuleAdapterSuite": "module_adapter_suite",
     "ModuleRunner": "module_runner",
     "PluginSuite": "plugin_suite",

@@ -1,0 +1,16 @@
+"""The suite for models passes a sound one and catches broken ones."""
+
+from estimator_core.testing import ModelSuite
+from tests.testing_kit.sound_model import SoundModel, examples
+
+
+class TestSoundModel(ModelSuite):
+    def make(self, config):
+        return SoundModel(config)
+
+    def examples(self, rng):
+        return examples(rng)
+
+
+def test_broken_models_are_caught(assert_each_is_caught):
+    assert_each_is_caught("models")
