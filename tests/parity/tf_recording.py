@@ -78,7 +78,8 @@ def error_of(function, *args, **kwargs):
 
 
 def described(error):
-    return {"type": type(error).__name__, "message": normalised(str(error))[:600]}
+    message = str(error).split("\n\nGraph execution error")[0]  # what follows is a traceback
+    return {"type": type(error).__name__, "message": normalised(message)[:600]}
 
 
 class LogLines(logging.Handler):
