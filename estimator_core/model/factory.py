@@ -101,8 +101,9 @@ def factory_of(thing: Any) -> Factory | None:
         )
     if any_inputs and not is_class and not needed and not takes:
         raise ArgumentTypeError(
-            f"ec.module was given {getattr(thing, '__qualname__', thing)}, whose arguments are *args: it may make a module "
-            "or be one. Give lambda key: f(key=key), lambda rngs: f(rngs=rngs) or lambda: f() for a factory, and "
+            f"ec.module was given {getattr(thing, '__qualname__', thing)}, whose arguments are *args: it may make "
+            "a module or be one. Give lambda key: f(key=key), lambda rngs: f(rngs=rngs) or lambda: f() for a "
+            "factory, and "
             "lambda x: f(x) for a function of inputs."
         )
     if not is_class and needed:

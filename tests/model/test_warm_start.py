@@ -180,8 +180,16 @@ def test_tokens_are_lines_and_nothing_else(tmp_path):
     ],
 )
 def test_vocabularies_that_do_not_fit(change, error, message):
+    arguments = {
+        "new_vocab": list("abc"),
+        "new_vocab_size": 3,
+        "num_oov_buckets": 0,
+        "old_vocab": list("abd"),
+        **change,
+    }
+
+    def remap():
+        return VocabInfo(**arguments).remap(np.zeros((3, 2)), (3, 2), np.zeros((3, 2)))
+
     with pytest.raises(error, match=message):
-        info = VocabInfo(
-            **{"new_vocab": list("abc"), "new_vocab_size": 3, "num_oov_buckets": 0, "old_vocab": list("abd"), **change}
-        )
-        info.remap(np.zeros((3, 2)), (3, 2), np.zeros((3, 2)))
+        remap()
