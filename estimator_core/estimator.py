@@ -14,6 +14,7 @@ import numpy as np
 from estimator_core.checkpoint import latest_checkpoint, load_variables
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
+from estimator_core.inputs import with_transforms
 from estimator_core.loop.engine import Engine
 from estimator_core.loop.evaluate_call import EvaluateCall
 from estimator_core.loop.history import History
@@ -43,7 +44,8 @@ class Estimator:
         config: a `RunConfig`.
         params: handed to model_fn (copies of it) and to input_fn: a dict, an `HParams`, anything.
         warm_start_from: a checkpoint, a model_dir or a `WarmStartSettings` to take initial values from.
-        host_transforms: `HostTransform`s applied on the host to every batch before the step.
+        host_transforms, label_transforms: `HostTransform`s applied on the host to the features and labels of every batch, before the step. A
+            model_fn may carry its own as attributes of these names; they come first.
         plugins: the plugin registry; default: the installed plugins.
 
     Raises:
@@ -75,6 +77,7 @@ class Estimator:
         warm_start_from: str | WarmStartSettings | None = None,
         *,
         host_transforms: Sequence[Any] = (),
+        label_transforms: Sequence[Any] = (),
         plugins: Plugins | None = None,
     ) -> None:
         self._refuse_overrides()
@@ -88,7 +91,8 @@ class Estimator:
         self._bound = bind_model_fn(model_fn, self._params, config)
         self._warm_start = None if warm_start_from is None else warm_start_settings(warm_start_from)
         self._plugins = default_plugins() if plugins is None else plugins
-        self._transforms = (*getattr(model_fn, "host_transforms", ()), *host_transforms)
+        self._feature_transforms = (*getattr(model_fn, "host_transforms", ()), *host_transforms)
+        self._label_transforms = (*getattr(model_fn, "label_transforms", ()), *label_transforms)
         self._engine = Engine(model_fn=self._bound, config=config, component=self._plugins.get, component_names=self._plugins.names)
         self._history = History()
 
@@ -190,13 +194,12 @@ class Estimator:
             estimator=self,
             engine=self._engine,
             eval_dir=Path(self.eval_dir(name)),
-            input_fn=input_fn,
+            input_fn=self._transformed(input_fn),
             steps=steps,
             hooks=checked,
             name=name,
             state=lambda batch: self._inference_state(ModeKeys.EVAL, batch, checkpoint_path),
             checkpoint_path=checkpoint_path or self.latest_checkpoint(),
-            host_transforms=self._transforms,
             history=self._history,
             plugins=self._plugins,
         ).execute()
@@ -230,12 +233,11 @@ class Estimator:
         return predict_call(
             estimator=self,
             engine=self._engine,
-            input_fn=input_fn,
+            input_fn=self._transformed(input_fn),
             predict_keys=predict_keys,
             hooks=checked,
             state=lambda batch: self._inference_state(ModeKeys.PREDICT, batch, checkpoint_path),
             yield_single_examples=yield_single_examples,
-            host_transforms=self._transforms,
         )
 
     def predictor(self, checkpoint_path: str | None = None) -> Predictor:
@@ -243,7 +245,7 @@ class Estimator:
 
         It works on a snapshot; `predictor.refresh()` takes the newest state.
         """
-        return Predictor(self._engine, lambda batch: self._inference_state(ModeKeys.PREDICT, batch, checkpoint_path), self._transforms)
+        return Predictor(self._engine, lambda batch: self._inference_state(ModeKeys.PREDICT, batch, checkpoint_path), self._feature_transforms)
 
     def export_saved_model(
         self,
@@ -288,7 +290,6 @@ class Estimator:
             state=lambda mode, batch: self._inference_state(mode, batch, checkpoint_path),
             checkpoint_path=checkpoint_path or self.latest_checkpoint(),
             format_name=format,
-            host_transforms=self._transforms,
             plugins=self._plugins,
         )
 
@@ -355,18 +356,22 @@ class Estimator:
             estimator=self,
             engine=self._engine,
             model_dir=model_dir,
-            input_fn=input_fn,
+            input_fn=self._transformed(input_fn),
             hooks=checked_hooks,
             listeners=listeners,
             steps=steps,
             max_steps=max_steps,
             evaluate=evaluate,
             overrides=initial_overrides(self._warm_start),
-            host_transforms=self._transforms,
             history=self._history,
             plugins=self._plugins,
         ).execute()
         return self
+
+    def _transformed(self, input_fn: Callable[..., Any]) -> Callable[..., Any]:
+        if not (self._feature_transforms or self._label_transforms):
+            return input_fn
+        return with_transforms(input_fn, features=self._feature_transforms, labels=self._label_transforms)
 
     def _inference_state(self, mode: str, batch: Any, checkpoint_path: str | None) -> Any:
         return state_for_inference(self._engine, self.model_dir, mode, batch, checkpoint_path, initial_overrides(self._warm_start), warm_start=self._warm_start is not None)

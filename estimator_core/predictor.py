@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from estimator_core.inputs import open_input
+from estimator_core.inputs import open_input, with_transforms
 from estimator_core.loop.engine import Engine
 from estimator_core.modes import ModeKeys
 
@@ -30,9 +30,7 @@ class Predictor:
         Args:
             features: arrays with a leading batch axis, as input_fn gives them.
         """
-        batch = next(open_input(lambda: [features], mode=ModeKeys.PREDICT))
-        for transform in self._transforms:
-            batch = transform.apply(batch)
+        batch = next(open_input(self._input_fn(features), mode=ModeKeys.PREDICT))
         if self._state is None:
             with self._engine.placement.context():
                 self._state = self._make_state(batch)
@@ -41,6 +39,9 @@ class Predictor:
         for transform in step.prediction_transforms:
             predictions = transform.apply(predictions)
         return predictions
+
+    def _input_fn(self, features: Any) -> Callable[..., Any]:
+        return with_transforms(lambda: [features], features=self._transforms) if self._transforms else lambda: [features]
 
     def refresh(self) -> None:
         """Takes the newest state at the next call."""

@@ -13,6 +13,10 @@ import numpy as np
 _log = logging.getLogger("estimator_core")
 
 
+#: `(state, features, labels, weights) -> (state, outputs)`
+Program = Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]]
+
+
 class Dispatch(NamedTuple):
     """Batches for one call: one batch as it is, or several of one shape stacked along a new leading axis."""
 
@@ -34,9 +38,16 @@ class Dispatcher:
 
     def __init__(self, source: Iterator[Any], k: int, place_stacked: Callable[[Any], Any]) -> None:
         self._source = source
-        self._place_stacked = place_stacked
+        self.place_stacked = place_stacked
         self._pending: deque[Any] = deque()
         self.k = k
+
+    def take(self, count: int) -> list[Any]:
+        """Up to `count` batches, to look at and push back."""
+        batches: list[Any] = []
+        while len(batches) < count and (batch := self._next()) is not None:
+            batches.append(batch)
+        return batches
 
     def push_back(self, batch: Any) -> None:
         """Returns a batch that was drawn but not used."""
@@ -60,7 +71,7 @@ class Dispatcher:
         first = self._pending[0]
         if len(self._pending) < self.k or any(not same_shapes(first, self._pending[index]) for index in range(1, self.k)):
             return single(self._pending.popleft())
-        return stack([self._pending.popleft() for _ in range(self.k)], self._place_stacked)
+        return stack([self._pending.popleft() for _ in range(self.k)], self.place_stacked)
 
     def _next(self) -> Any:
         return self._pending.popleft() if self._pending else next(self._source, None)

@@ -39,6 +39,7 @@ class Engine:
         specs: every variable declared so far, in any mode.
         live: the newest state.
         training: whether a training call is under way.
+        event_files: of evaluations inside that call, which share one file each.
         traces: traces of model_fn by mode, and "discovery".
     """
 
@@ -50,6 +51,7 @@ class Engine:
     live: LiveState = field(default_factory=LiveState)
     traces: Counter[str] = field(default_factory=Counter)
     training: bool = False
+    event_files: list[Any] = field(default_factory=list[Any])
     _cached: tuple[str, TrainState] | None = None
     _discoveries: dict[str, Discovery] = field(default_factory=dict)
     _train_steps: dict[Any, TrainStep] = field(default_factory=dict)
@@ -188,6 +190,11 @@ class Engine:
             if shardings is not None:
                 state = jax.device_put(state, shardings)
         self.live.state, self.live.has_slots = state, True
+
+    def close_event_files(self) -> None:
+        """Closes the event files of evaluations, once no further one will follow soon."""
+        while self.event_files:
+            self.event_files.pop().close()
 
     def forget(self) -> None:
         """Drops the live state after a failure: its buffers may be gone, and the newest checkpoint is what counts."""

@@ -42,7 +42,6 @@ class EvaluateCall:
     name: str | None
     state: Callable[[Any], Any]
     checkpoint_path: str | None
-    host_transforms: Sequence[Any]
     history: History
     plugins: Any
 
@@ -51,12 +50,15 @@ class EvaluateCall:
         engine, config = self.engine, self.engine.config
         with contextlib.ExitStack() as cleanup:
             summaries = open_summary_writer(self.eval_dir) if config.is_chief or config.task_type == "evaluator" else NO_SUMMARIES
+            engine.event_files.append(summaries)
+            if not engine.training:
+                cleanup.callback(engine.close_event_files)
             run = LoopRun(
                 mode=ModeKeys.EVAL, estimator=self.estimator, config=config, params=engine.model_fn.params, model_dir=self.eval_dir, summaries=summaries, live=LiveState(), name=self.name, last_step=self.steps
             )
             runner = HookRunner([*self.plugins.run_hooks(run), *self.hooks], run)
             source = open_input(self.input_fn, mode=ModeKeys.EVAL, params=engine.model_fn.params, config=config)
-            batches = feed(source, engine.placement, self.host_transforms, config.prefetch)
+            batches = feed(source, engine.placement, config.prefetch)
             cleanup.callback(batches.close)
             error: BaseException | None = None
             try:

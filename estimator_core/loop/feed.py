@@ -1,11 +1,11 @@
-"""Batches on their way from an input to the step: host transforms, placement, and drawing ahead."""
+"""Batches on their way from an input to the step: placement, and drawing ahead."""
 
 from __future__ import annotations
 
 import logging
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from estimator_core.backends import Placement
@@ -59,15 +59,9 @@ class Feed(Iterator[Any]):
         self._place = None
 
 
-def feed(source: Any, placement: Placement, transforms: Sequence[Any], depth: int | Literal["auto"]) -> Feed:
-    """The batches of an input, transformed on the host and placed on the devices."""
-
-    def prepare(batch: Any) -> Any:
-        for transform in transforms:
-            batch = transform.apply(batch)
-        return placement.batch(batch)
-
-    return Feed(source, None if placement.single and not transforms else prepare, depth)
+def feed(source: Any, placement: Placement, depth: int | Literal["auto"]) -> Feed:
+    """The batches of an input, placed on the devices."""
+    return Feed(source, None if placement.single else placement.batch, depth)
 
 
 def _as_it_is(batch: Any) -> Any:

@@ -29,12 +29,11 @@ def predict_call(
     hooks: Sequence[Any],
     state: Callable[[Any], Any],
     yield_single_examples: bool,
-    host_transforms: Sequence[Any],
 ) -> Iterator[Any]:
     """A generator of predictions; everything happens after the first `next`, and `close()` releases what it opened."""
     config = engine.config
     source = open_input(input_fn, mode=ModeKeys.PREDICT, params=engine.model_fn.params, config=config)
-    batches = feed(source, engine.placement, host_transforms, config.prefetch)
+    batches = feed(source, engine.placement, config.prefetch)
     error: BaseException | None = None
     run = LoopRun(
         mode=ModeKeys.PREDICT, estimator=estimator, config=config, params=engine.model_fn.params, model_dir=Path(estimator.model_dir), summaries=NO_SUMMARIES, live=LiveState()

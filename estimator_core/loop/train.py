@@ -7,16 +7,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from estimator_core.loop.dispatch import Dispatcher
+from estimator_core.loop.dispatch import Dispatcher, Program
 from estimator_core.loop.hook_runner import HookRunner
 from estimator_core.loop.live import LiveState
 from estimator_core.loop.outputs import LazyOutputs
 from estimator_core.loop.run import LoopRun
 
 _IN_FLIGHT = 2
-
-#: `(state, features, labels, weights) -> (state, outputs)`
-Program = Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]]
 
 
 class Interruption(Protocol):
@@ -53,7 +50,7 @@ def train_loop(run: LoopRun, runner: HookRunner, dispatcher: Dispatcher, program
             runner.look_at_clock()
         dispatch = dispatcher.draw(min(runner.wake, last_step) - run.step)
         if dispatch is None:
-            live.position = None
+            live.position = None if live.position is None else live.position._replace(exhausted=True)
             return "the input ended"
         upto = run.step + dispatch.count
         due = runner.wake <= upto

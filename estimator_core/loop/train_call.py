@@ -53,7 +53,6 @@ class TrainCall:
         last_step: the global step to stop at; None: when the input ends.
         evaluate: called with the run before each save, on the live state (train_and_evaluate).
         overrides: initial values from warm start, init_from_checkpoint and scaffold.
-        host_transforms: applied to every batch.
         plugins: the plugin registry.
     """
 
@@ -67,7 +66,6 @@ class TrainCall:
     max_steps: int | None
     evaluate: Callable[[Any], None] | None
     overrides: Overrides
-    host_transforms: Sequence[Any]
     history: History
     plugins: Any
 
@@ -103,6 +101,7 @@ class _Execution:
         self._plugin_hooks = call.plugins.run_hooks(self._run)
         self._saver, self._user_hooks = self._checkpoint_saver()
         self._runner = HookRunner(self._ordered((), ()), self._run)
+        self._k: int | None = None
 
     def run_to_end(self) -> str:
         """Begin, loop, end; `end` whatever happens."""
@@ -124,6 +123,7 @@ class _Execution:
                 self._keep()
             finally:
                 self._engine.training = False
+                self._engine.close_event_files()
                 if error is not None:
                     self._engine.forget()
                 call.plugins.run_end(run, error)
@@ -137,7 +137,7 @@ class _Execution:
         call, engine, run, runner, start = self._call, self._engine, self._run, self._runner, self._start
         source = open_input(call.input_fn, mode=ModeKeys.TRAIN, params=engine.model_fn.params, config=engine.config, position=start.position)
         runner.begin()
-        batches = feed(source, engine.placement, call.host_transforms, engine.config.prefetch)
+        batches = feed(source, engine.placement, engine.config.prefetch)
         self._cleanup.callback(batches.close)
         first = next(batches, None)
         if source.restored is not None:
@@ -151,12 +151,13 @@ class _Execution:
             begin_from(engine, start, discovery, call.overrides, allow_cast=engine.config.allow_cast)
             run.live = engine.live
             self._create_hooks(discovery, first)
-            k = choose(engine.config.steps_per_dispatch, runner.keeps_dispatch_small)
-            dispatcher = Dispatcher(batches, k, engine.placement.stacked)
+            dispatcher = Dispatcher(batches, 1, engine.placement.stacked)
             dispatcher.push_back(first)
             step = engine.train_step(self._fetches(discovery))
             run.texts = step.texts
             program = debug.program(step) if engine.config.debug else lambda count: step.step if count == 1 else step.scan(count)
+            remembered = None if start.items is None or not start.unfinished else start.items.timers.get("steps_per_dispatch")
+            dispatcher.k = self._k = choose(engine.config.steps_per_dispatch, remembered, dispatcher, program, engine.live.state)
             return train_loop(run, runner, dispatcher, program, engine.live, self._preemption)
 
     def _create_hooks(self, discovery: Discovery, first: Any) -> None:
@@ -228,6 +229,7 @@ class _Execution:
             opt_state=flatten_opt_state(state.opt_state),
             input=None if position is None else position.to_json(),
             hooks=self._runner.states(),
+            timers={"steps_per_dispatch": self._k},
             manifest={"plugins": self._call.plugins.versions(), "components": self._call.plugins.used()},
         )
         saved = self._store.save(step, items)

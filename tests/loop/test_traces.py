@@ -1,0 +1,67 @@
+"""model_fn is traced once per (mode, batch shape, steps per dispatch), plus one discovery, however many evaluations there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import estimator_core as ec
+
+
+class Counting:
+    """An input that counts how often it was opened, and which batches were drawn."""
+
+    def __init__(self, input_fn: Callable[..., Any]) -> None:
+        self.input_fn, self.opened = input_fn, 0
+
+    def __call__(self, config: Any) -> Any:
+        self.opened += 1
+        return self.input_fn(config=config)
+
+
+def run(make: Any, train_input: Any, eval_input: Any, *, steps: int, **config: Any) -> tuple[ec.Estimator, Counting]:
+    estimator = make(save_checkpoints_steps=10, **config)
+    training = Counting(train_input)
+    ec.train_and_evaluate(estimator, ec.TrainSpec(training, max_steps=steps), ec.EvalSpec(eval_input))
+    return estimator, training
+
+
+@pytest.mark.parametrize(("k", "expected"), [(1, 1), (5, 2)])
+def test_ten_evaluations_trace_no_more_than_one(make_estimator: Any, train_input: Any, eval_input: Any, tmp_path: Any, k: int, expected: int) -> None:
+    once, _ = run(make_estimator, train_input, eval_input, steps=10, model_dir=tmp_path / "once", steps_per_dispatch=k)
+    ten, training = run(make_estimator, train_input, eval_input, steps=100, model_dir=tmp_path / "ten", steps_per_dispatch=k)
+    assert len(ten.history.evaluations) == 10
+    # evaluation batches have two shapes, 16 and 8 rows
+    assert ten.trace_counts == {"discovery": 1, "train": expected, "eval": 2}
+    assert once.trace_counts == ten.trace_counts
+    assert training.opened == 1
+
+
+def test_single_steps_and_groups_are_two_executables(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+    estimator, _ = run(make_estimator, train_input, eval_input, steps=13, steps_per_dispatch=5)
+    assert estimator.trace_counts["train"] == 2
+
+
+def test_predict_after_training_traces_once_and_stays_warm(make_estimator: Any, train_input: Any, eval_input: Any, data: Any) -> None:
+    estimator = make_estimator().train(train_input, steps=3)
+    for _ in range(3):
+        assert len(list(estimator.predict(eval_input))) == 40
+    predictor = estimator.predictor()
+    predictor({"x": data.x[:16]})
+    predictor({"x": data.x[16:32]})
+    assert estimator.trace_counts == {"discovery": 1, "train": 1, "infer": 2}  # two batch shapes
+
+
+def test_training_again_traces_nothing(make_estimator: Any, train_input: Any) -> None:
+    estimator = make_estimator()
+    for _ in range(3):
+        estimator.train(train_input, steps=4)
+    assert estimator.trace_counts == {"discovery": 1, "train": 1}
+
+
+def test_a_ragged_batch_is_one_more_shape(make_estimator: Any, data: Any) -> None:
+    ragged = ec.inputs.numpy_input_fn({"x": data.x}, data.y, batch_size=16, num_epochs=2, shuffle=False)
+    estimator = make_estimator().train(ragged)
+    assert estimator.trace_counts == {"discovery": 1, "train": 1 + (80 % 16 > 0)}
