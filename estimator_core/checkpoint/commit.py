@@ -20,7 +20,7 @@ from estimator_core.checkpoint.files import sync_directory, write_durably
 from estimator_core.checkpoint.host_copy import HostArray
 from estimator_core.checkpoint.manifest import Manifest, dump_json, write_manifest
 from estimator_core.checkpoint.pins import rename_when_unread
-from estimator_core.checkpoint.write_errors import errno_of, explained
+from estimator_core.checkpoint.write_errors import brief, errno_of, explained
 from estimator_core.errors import EstimatorError
 
 _log = logging.getLogger("estimator_core.checkpoint")
@@ -67,7 +67,7 @@ def commit_or_explain(root: Path, draft: Draft) -> Path:
         except Exception as error:
             if errno_of(error) in (errno.EROFS, errno.EACCES, errno.EPERM):
                 raise
-            _log.warning("Writing a checkpoint to %s failed (%s); it is tried once more.", root, error)
+            _log.warning("Writing a checkpoint to %s failed (%s); it is tried once more.", root, brief(error))
             time.sleep(_PAUSE_SECS)
             return commit(root, draft)
 

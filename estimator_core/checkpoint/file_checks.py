@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from estimator_core.checkpoint.layout import ARRAYS_DIR
 from estimator_core.checkpoint.manifest import MANIFEST_FILE, USE_ANOTHER, FileEntry, Manifest, checksum
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 
-#: Bytes up to which a file's contents are checked; above it only the size is: arrays have checksums of their own.
+#: Bytes up to which a file of arrays is checked as a whole; above it only its size is, and each array when it is read.
 _WHOLE = 1 << 20
 
 
 def describe_files(directory: Path) -> dict[str, FileEntry]:
     """Size and checksum of every file below a directory, by relative path."""
     paths = sorted(path for path in directory.rglob("*") if path.is_file() and path.name != MANIFEST_FILE)
-    return {path.relative_to(directory).as_posix(): _describe(path) for path in paths}
+    arrays = directory / ARRAYS_DIR
+    return {p.relative_to(directory).as_posix(): _describe(p, holds_arrays=arrays in p.parents) for p in paths}
 
 
 def check_files(directory: Path, manifest: Manifest) -> None:
@@ -38,9 +40,10 @@ def check_files(directory: Path, manifest: Manifest) -> None:
             )
 
 
-def _describe(path: Path) -> FileEntry:
+def _describe(path: Path, *, holds_arrays: bool) -> FileEntry:
     size = path.stat().st_size
-    return FileEntry(bytes=size, crc32=checksum(path.read_bytes()) if size <= _WHOLE else None)
+    whole = size <= _WHOLE or not holds_arrays
+    return FileEntry(bytes=size, crc32=checksum(path.read_bytes()) if whole else None)
 
 
 def reading_failed(directory: Path, error: Exception) -> CheckpointError:

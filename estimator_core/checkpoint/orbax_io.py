@@ -27,6 +27,8 @@ def write_arrays(directory: Path, items: Mapping[str, Mapping[str, np.ndarray]])
     context = ocp.Context()
     context.array.saving.use_compression = False  # saves 8 % of the disk for seconds a gigabyte of the training's cores
     context.memory.deepcopy_host_arrays = False  # they are copies already
+    # Otherwise a read in another thread takes the sign that the directories are there, and the write fails or hangs.
+    context.asynchronous.create_directories_asynchronously = False
     with context, _errors_told_once():
         ocp.save_checkpointables(str(directory), {_NAME: {item: dict(named) for item, named in items.items() if named}})
 

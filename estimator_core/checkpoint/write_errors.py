@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from estimator_core.errors import CheckpointError, EstimatorError
 
-_CURES = {
+_CURES: dict[int | None, str] = {
     errno.ENOSPC: "Free some space, or keep fewer checkpoints (RunConfig.keep_checkpoint_max); then start again.",
     errno.EDQUOT: "The quota is used up. Free some space, or keep fewer checkpoints (RunConfig.keep_checkpoint_max).",
     errno.EROFS: "The file system is read-only. Use a model_dir that can be written.",
@@ -47,9 +48,9 @@ def explained(root: Path, need: int) -> Generator[None]:
         raise
     except Exception as error:
         code = errno_of(error)
-        cure = _CURES.get(code, "See the cause above.") if code is not None else "See the cause above."
+        cure = _CURES.get(code, "See the cause above.")
         raise CheckpointError(
-            f"A checkpoint could not be written to {root} ({_brief(error)}). "
+            f"A checkpoint could not be written to {root} ({brief(error)}). "
             f"It needs {need / 1e6:,.1f} MB{_free(root)}. Checkpoints already there are untouched. {cure}"
         ) from error
 
@@ -62,14 +63,16 @@ def errno_of(error: BaseException) -> int | None:
     return next((code for words, code in _WORDS.items() if words in text), None)
 
 
+def brief(error: BaseException) -> str:
+    """An error in one line; tensorstore's messages run over pages."""
+    code, text = errno_of(error), " ".join(str(error).split())
+    reason = "" if code is None or os.strerror(code).lower() in text[:200].lower() else f"{os.strerror(code)}; "
+    return f"{reason}{type(error).__name__}: {text[:200]}{'...' if len(text) > 200 else ''}"
+
+
 def _free(root: Path) -> str:
     place = next((p for p in (root, *root.parents) if p.exists()), root)
     try:
         return f", {shutil.disk_usage(place).free / 1e6:,.1f} MB are free"
     except OSError:
         return ""
-
-
-def _brief(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:300]}{'...' if len(text) > 300 else ''}"

@@ -85,10 +85,10 @@ def test_an_altered_value_of_a_large_array_is_noticed(tmp_path, caplog):
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(which=st.integers(0, 10**6), position=st.integers(0, 10**6), mask=st.integers(1, 255))
 def test_no_altered_byte_gives_garbage(saved, small_items, assert_same, monkeypatch, which, position, mask):
-    # As if all files were large: only their sizes are checked before orbax reads them, and the arrays' checksums after.
+    # As if all files of arrays were large: only their sizes are checked before orbax reads them, and the arrays after.
     monkeypatch.setattr("estimator_core.checkpoint.read.check_files", lambda *_: None)
     newest = saved / "checkpoints" / "2"
-    files = [file for file in files_of(newest) if file.stat().st_size]
+    files = [file for file in files_of(newest / "arrays") if file.stat().st_size]
     file = files[which % len(files)]
     data = file.read_bytes()
     altered = bytearray(data)
@@ -128,3 +128,13 @@ def test_a_checkpoint_of_a_newer_format_is_the_latest_and_says_so(saved):
     with pytest.raises(Exception, match="has format 99") as caught:
         read_latest(saved)
     assert not isinstance(caught.value, CheckpointCorruptError)
+
+
+def test_large_json_is_checked_as_a_whole(tmp_path):
+    with CheckpointStore(tmp_path) as store:
+        position = {"seen": ["a" * 1000] * 1500}
+        store.save(1, CheckpointItems(clock=np.array([1, 0, 0, 0], np.uint32), variables={}, input=position))
+    assert read_checkpoint(tmp_path).input == position
+    flip(tmp_path / "checkpoints" / "1" / "input.json", 1_000_000)
+    with pytest.raises(CheckpointCorruptError, match=r"input\.json is not what was saved"):
+        read_checkpoint(tmp_path)

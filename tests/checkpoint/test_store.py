@@ -207,3 +207,30 @@ def test_no_checkpoint_is_said_clearly(tmp_path):
     assert latest_checkpoint(tmp_path) is None
     with pytest.raises(CheckpointNotFoundError):
         read_checkpoint(tmp_path / "checkpoints" / "5")
+
+
+def test_reading_in_other_threads_does_not_disturb_a_save(saved, small_items, assert_same):
+    stop, failures, reads = threading.Event(), [], []
+
+    def read():
+        while not stop.is_set():
+            try:
+                assert_same(read_checkpoint(saved / "checkpoints" / "1"), small_items(1))
+                reads.append(1)
+            except Exception as error:
+                failures.append(error)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    try:
+        with CheckpointStore(saved, keep_max=None) as store:
+            for step in range(3, 15):
+                store.save(step, small_items(step))
+    finally:
+        stop.set()
+        for reader in readers:
+            reader.join()
+    assert failures == []
+    assert len(reads) > 2
+    assert_same(read_checkpoint(saved), small_items(14))

@@ -1,0 +1,136 @@
+"""Which checkpoints stay."""
+
+import logging
+import math
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimator_core.checkpoint import CheckpointStore, KeepBest, Retention, all_checkpoints, pins, read_checkpoint
+from estimator_core.errors import ArgumentError
+
+
+def steps(model_dir):
+    return [int(Path(path).name) for path in all_checkpoints(model_dir)]
+
+
+def save(model_dir, items, *numbers, **rules):
+    with CheckpointStore(model_dir, **rules) as store:
+        for number in numbers:
+            store.save(number, items(number))
+
+
+@pytest.mark.parametrize(("keep_max", "kept"), [(None, [1, 2, 3, 4]), (0, [1, 2, 3, 4]), (1, [4]), (3, [2, 3, 4])])
+def test_the_newest_stay(tmp_path, small_items, keep_max, kept):
+    save(tmp_path, small_items, 1, 2, 3, 4, keep_max=keep_max)
+    assert steps(tmp_path) == kept
+
+
+def test_a_lower_limit_shrinks_the_backlog_of_an_earlier_run(tmp_path, small_items, caplog):
+    save(tmp_path, small_items, 1, 2, 3, 4, keep_max=None)
+    with caplog.at_level(logging.INFO, "estimator_core.checkpoint"):
+        save(tmp_path, small_items, 5, keep_max=2)
+    assert steps(tmp_path) == [4, 5]
+    assert [step for step in "1234" if f"Deleted checkpoint {tmp_path / 'checkpoints' / step}:" in caplog.text] == list("123")
+
+
+def test_one_an_hour_stays_over_restarts(tmp_path, small_items, monkeypatch):
+    clock = iter([0, 600, 3700, 4000, 7300, 7500, 7600])  # seconds of each save
+    monkeypatch.setattr("estimator_core.checkpoint.store.time", SimpleNamespace(time=lambda: 1e9 + next(clock)))
+    save(tmp_path, small_items, 1, 2, 3, keep_max=1, keep_every_n_hours=1)
+    assert steps(tmp_path) == [3]
+    save(tmp_path, small_items, 4, 5, 6, 7, keep_max=1, keep_every_n_hours=1)
+    assert steps(tmp_path) == [3, 5, 7]
+
+
+def test_the_best_stay(tmp_path, small_items):
+    results = {1: {"loss": 0.9}, 2: {"loss": 0.1}, 3: {"loss": math.nan}, 4: {"other": 0.0}, 5: {"loss": 0.4}}
+    best = KeepBest(metric="loss", mode="min", n=2, results=lambda: results)
+    save(tmp_path, small_items, *range(1, 8), keep_max=1, keep_best=best)
+    assert steps(tmp_path) == [2, 5, 7]
+
+
+def test_what_is_being_read_stays_until_later(tmp_path, small_items, caplog):
+    with CheckpointStore(tmp_path, keep_max=1) as store:
+        first = Path(store.save(1, small_items(1)).path)
+        with pins.reading(first), caplog.at_level(logging.INFO, "estimator_core.checkpoint"):
+            store.save(2, small_items(2)).wait()
+            assert steps(tmp_path) == [1, 2]
+            assert f"{first} is being read" in caplog.text
+        store.save(3, small_items(3)).wait()
+        assert steps(tmp_path) == [3]
+
+
+def test_readers_never_meet_a_deletion_half_way(tmp_path, small_items, assert_same):
+    stop, failures = threading.Event(), []
+
+    def read():
+        while not stop.is_set():
+            for path in all_checkpoints(tmp_path)[:1]:  # the next to be deleted
+                try:
+                    assert_same(read_checkpoint(path), small_items(int(Path(path).name)))
+                except Exception as error:
+                    failures.append(error)
+
+    with CheckpointStore(tmp_path, keep_max=1) as store:
+        store.save(0, small_items(0)).wait()
+        reader = threading.Thread(target=read)
+        reader.start()
+        for step in range(1, 15):
+            store.save(step, small_items(step))
+        stop.set()
+        reader.join()
+    assert not [failure for failure in failures if "is no checkpoint" not in str(failure) and "deleted" not in str(failure)]
+
+
+def test_a_checkpoint_that_cannot_be_deleted_is_tried_again(tmp_path, small_items, monkeypatch, caplog):
+    with CheckpointStore(tmp_path, keep_max=1) as store:
+        store.save(1, small_items(1)).wait()
+        with monkeypatch.context() as patch:
+            patch.setattr("estimator_core.checkpoint.store.rename_unless_read", _refuse)
+            store.save(2, small_items(2)).wait()
+        assert steps(tmp_path) == [1, 2]
+        assert "could not be deleted (not now); it is tried again" in caplog.text
+        store.save(3, small_items(3)).wait()
+    assert steps(tmp_path) == [3]
+
+
+def _refuse(path, target):
+    raise OSError("not now")
+
+
+@given(
+    times=st.lists(st.floats(-5, 100), max_size=12),
+    keep_max=st.integers(1, 5),
+    every=st.none() | st.floats(0.5, 30),
+    best=st.none() | st.integers(1, 4),
+)
+def test_rules_only_add(times, keep_max, every, best):
+    hours = dict(enumerate(times))
+    results = {step: {"loss": float(step % 5)} for step in hours}
+    rule = None if best is None else KeepBest(metric="loss", mode="max", n=best, results=lambda: results)
+    gone = set(Retention(keep_max=keep_max, keep_every_n_hours=every, keep_best=rule).superfluous(hours))
+    assert gone <= set(Retention(keep_max=keep_max).superfluous(hours))
+    assert gone.isdisjoint(sorted(hours)[-keep_max:])
+    rest = {step: hour for step, hour in hours.items() if step not in gone}
+    again = Retention(keep_max=keep_max, keep_every_n_hours=every, keep_best=rule).superfluous(rest)
+    assert again == []  # what was kept once does not go without a new save
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Retention(keep_max=-1), "`keep_max` must not be negative, got -1"),
+        (lambda: Retention(keep_every_n_hours=0), "`keep_every_n_hours` must be positive, got 0"),
+        (lambda: Retention(keep_every_n_hours=math.nan), "`keep_every_n_hours` must be positive"),
+        (lambda: KeepBest(metric="m", mode="best", n=1, results=dict), '`mode` must be "min" or "max", not \'best\''),
+        (lambda: KeepBest(metric="m", mode="max", n=0, results=dict), "`n` must be at least 1, not 0"),
+    ],
+)
+def test_rules_that_make_no_sense_are_refused(make, words):
+    with pytest.raises(ArgumentError, match=words):
+        make()
