@@ -42,12 +42,12 @@ class HistoryHook(Hook):
         self._writes = False
 
     def after_create(self, run: Run) -> None:
-        """Drops rows of steps that will be made again."""
+        """Drops rows of steps that will be made again, and what a killed process left half written."""
         self._directory = run.model_dir if self._output_dir is None else Path(self._output_dir)
         self._names = tuple(sorted(name for name, kind in run.output_kinds.items() if kind == "scalar"))
         self._writes = run.config.is_chief
         rows = read_rows(self._directory / JSON_LINES)
-        if self._writes and any(row["step"] > run.step for row in rows):
+        if self._writes and (self._directory / JSON_LINES).exists():
             write_rows(self._directory, [row for row in rows if row["step"] <= run.step])
 
     def values(self) -> Sequence[str]:

@@ -15,7 +15,7 @@ class LineDisplay:
     def __init__(self, output: TextIO) -> None:
         self._output = output
         self._names: dict[int, str] = {}
-        self._shown: set[int] = set()
+        self._shown: dict[int, int] = {}
 
     def open(self, name: str) -> int:
         """Begins to show a call."""
@@ -26,14 +26,15 @@ class LineDisplay:
     def show(self, call: int, figures: Figures) -> None:
         """Writes a line; the first reading of a call is none."""
         if figures.elapsed >= self.refresh_secs:
-            self._shown.add(call)
             self._write(call, figures)
 
     def close(self, call: int, figures: Figures | None) -> None:
         """Writes the last line."""
-        if figures is not None and (call == 0 or call in self._shown):
+        wanted = call == 0 or call in self._shown
+        if figures is not None and wanted and self._shown.get(call) != figures.done:
             self._write(call, figures)
 
     def _write(self, call: int, figures: Figures) -> None:
         self._output.write(f"{self._names[call]}: {as_text(figures)}\n")
         self._output.flush()
+        self._shown[call] = figures.done

@@ -1,0 +1,125 @@
+"""Early stopping in real runs: named evaluations, restore_best, kill and resume."""
+
+from pathlib import Path
+from typing import Any
+
+import estimator_hooks as eh
+import jax
+import numpy as np
+import pytest
+
+import estimator_core as ec
+from estimator_core.errors import HookError
+from estimator_core.summaries import append_eval_metrics
+from plugins.hooks.tests import small_model
+
+
+def train_and_evaluate(estimator: ec.Estimator, hooks: list[Any], max_steps: int, name: str | None = None) -> Any:
+    return ec.train_and_evaluate(
+        estimator,
+        ec.TrainSpec(small_model.train_input_fn(), max_steps=max_steps, hooks=hooks),
+        ec.EvalSpec(small_model.eval_input_fn(), name=name),
+    )
+
+
+def test_stops_on_a_named_evaluation(tmp_path: Path):
+    estimator = small_model.make_estimator(tmp_path)
+    hook = eh.stop_if_higher_hook(estimator, "accuracy", 0.3, run_every_steps=10, eval_name="val")
+    metrics, _ = train_and_evaluate(estimator, [hook], 400, name="val")
+    assert metrics["global_step"] < 400
+    assert metrics["global_step"] % 10 == 1
+    assert str(estimator.stop_reason).startswith("early stopping: accuracy = ")
+
+
+def test_unknown_metric_in_a_run(tmp_path: Path):
+    estimator = small_model.make_estimator(tmp_path)
+    hook = eh.stop_if_higher_hook(estimator, "acuracy", 0.3, run_every_steps=10)
+    with pytest.raises(HookError, match="Did you mean 'accuracy'"):
+        train_and_evaluate(estimator, [hook], 100)
+
+
+class SpoilsWeights(eh.Hook):
+    """Adds to the weights, so that later evaluations are worse."""
+
+    def next_step(self, step: int) -> int | None:
+        return step + 1 if step >= 45 else 45 if step < 45 else None
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        from estimator_hooks.live_variables import assign_variables
+
+        assign_variables(run, {"dense/kernel": run.variables()["dense/kernel"] * -1.5})
+
+
+@pytest.mark.parametrize("every", [5, 7])
+def test_restore_best_after_an_early_stop(tmp_path: Path, every: int):
+    estimator = small_model.make_estimator(tmp_path, keep_checkpoint_max=1)
+    stop = eh.stop_if_no_decrease_hook(estimator, "loss", 40, run_every_steps=every, restore_best=True)
+    metrics, _ = train_and_evaluate(estimator, [SpoilsWeights(), stop], 400)
+    recorded = ec.read_eval_metrics(estimator.eval_dir())
+    best = min(recorded, key=lambda step: recorded[step]["loss"])
+    assert best == 40
+    assert (
+        estimator.stop_reason
+        == f"early stopping: no lower loss than {recorded[40]['loss']:.6g} of step 40 up to step 80"
+    )
+    kept = ec.load_variables(str(tmp_path / "best_weights" / "40"))
+    jax.tree.map(np.testing.assert_array_equal, dict(estimator.variables), kept)
+    jax.tree.map(np.testing.assert_array_equal, ec.load_variables(str(tmp_path)), kept)
+    assert metrics["loss"] == recorded[40]["loss"]
+    assert estimator.evaluate(small_model.eval_input_fn(), name="again")["loss"] == recorded[40]["loss"]
+
+
+def test_restore_best_when_training_reaches_its_last_step(tmp_path: Path):
+    estimator = small_model.make_estimator(tmp_path, keep_checkpoint_max=2)
+    stop = eh.stop_if_no_decrease_hook(estimator, "loss", 1000, run_every_steps=5, restore_best=True)
+    train_and_evaluate(estimator, [SpoilsWeights(), stop], 100)
+    recorded = ec.read_eval_metrics(estimator.eval_dir())
+    kept = ec.load_variables(str(tmp_path / "best_weights" / "40"))
+    jax.tree.map(np.testing.assert_array_equal, ec.load_variables(str(tmp_path / "checkpoints" / "100")), kept)
+    assert recorded[100] == recorded[40]
+
+
+def test_restore_best_changes_nothing_when_the_last_weights_are_the_best(tmp_path: Path):
+    plain = small_model.make_estimator(tmp_path / "plain").train(small_model.train_input_fn(), max_steps=60)
+    estimator = small_model.make_estimator(tmp_path / "best")
+    stop = eh.stop_if_no_decrease_hook(estimator, "loss", 1000, run_every_steps=20, restore_best=True)
+    train_and_evaluate(estimator, [stop], 60)
+    jax.tree.map(np.testing.assert_array_equal, estimator.variables, plain.variables)
+
+
+def test_restore_best_without_its_checkpoint(tmp_path: Path):
+    estimator = small_model.make_estimator(tmp_path)
+    append_eval_metrics(estimator.eval_dir(), 3, {"loss": 1e-6}, None)
+    stop = eh.stop_if_no_decrease_hook(estimator, "loss", 30, run_every_steps=10, restore_best=True)
+    with pytest.raises(HookError, match=r"the best evaluation is that of step 3, but its checkpoint is gone\. Raise"):
+        train_and_evaluate(estimator, [stop], 400)
+
+
+@pytest.mark.parametrize("interrupted_at", [25, 40, 57])
+def test_a_resumed_run_stops_where_the_uninterrupted_one_does(tmp_path: Path, interrupted_at: int):
+    def run(folder: str, stop_at: int | None = None) -> ec.Estimator:
+        estimator = small_model.make_estimator(tmp_path / folder)
+        stop = eh.stop_if_no_decrease_hook(estimator, "loss", 40, run_every_steps=7)
+        train_and_evaluate(estimator, [SpoilsWeights(), *([RaisesAt(stop_at)] if stop_at else []), stop], 400)
+        return estimator
+
+    straight = run("straight")
+    with pytest.raises(KeyboardInterrupt):
+        run("killed", interrupted_at)
+    resumed = run("killed")
+    assert resumed.stop_reason == straight.stop_reason
+    assert resumed.latest_checkpoint().rpartition("/")[2] == straight.latest_checkpoint().rpartition("/")[2]
+    jax.tree.map(np.testing.assert_array_equal, resumed.variables, straight.variables)
+
+
+class RaisesAt(eh.Hook):
+    """Ends a run as abruptly as an exception can."""
+
+    def __init__(self, step: int) -> None:
+        self._step = step
+
+    def next_step(self, step: int) -> int | None:
+        return self._step if step < self._step else None
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        raise KeyboardInterrupt

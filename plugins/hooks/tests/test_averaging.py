@@ -1,0 +1,57 @@
+"""The average of the weights in real runs: evaluated, kept in checkpoints, predicted with, the same after a resume."""
+
+from pathlib import Path
+
+import estimator_hooks as eh
+import jax
+import numpy as np
+import optax
+import pytest
+
+import estimator_core as ec
+from estimator_core.errors import HookError
+from plugins.hooks.tests import small_model
+
+
+def averaging() -> optax.GradientTransformation:
+    return optax.chain(optax.sgd(0.1), eh.ema_of_weights(0.9))
+
+
+def test_evaluation_uses_the_average_and_training_goes_on_with_the_weights(tmp_path: Path):
+    plain = small_model.make_estimator(tmp_path / "plain", averaging())
+    plain.train(small_model.train_input_fn(), max_steps=40)
+    estimator = small_model.make_estimator(tmp_path / "ema", averaging())
+    hook = eh.AveragedWeightsEvaluatorHook(estimator, small_model.eval_input_fn(), name="ema", every_n_iter=20)
+    estimator.train(small_model.train_input_fn(), max_steps=40, hooks=[hook])
+    jax.tree.map(np.testing.assert_array_equal, estimator.variables, plain.variables)
+    recorded = ec.read_eval_metrics(estimator.eval_dir("ema"))
+    assert list(recorded) == [0, 20, 40]
+    path = eh.write_averaged_checkpoint(tmp_path / "ema", tmp_path / "averaged")
+    again = plain.evaluate(small_model.eval_input_fn(), checkpoint_path=path, name="again")
+    assert again["loss"] == pytest.approx(recorded[40]["loss"], rel=1e-6)
+    assert again["loss"] != pytest.approx(plain.evaluate(small_model.eval_input_fn())["loss"], rel=1e-3)
+    averages = eh.load_averaged_variables(tmp_path / "ema")
+    assert set(averages) == {"dense/kernel", "dense/bias"}
+    logits = next(plain.predict(small_model.eval_input_fn(), checkpoint_path=path, yield_single_examples=False))[
+        "logits"
+    ]
+    expected = small_model.X[:64] @ averages["dense/kernel"] + averages["dense/bias"]
+    np.testing.assert_allclose(logits, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_resumed_run_has_the_same_average(tmp_path: Path):
+    small_model.make_estimator(tmp_path / "a", averaging()).train(small_model.train_input_fn(), max_steps=40)
+    for steps in (20, 40):
+        small_model.make_estimator(tmp_path / "b", averaging()).train(small_model.train_input_fn(), max_steps=steps)
+    one, other = eh.load_averaged_variables(tmp_path / "a"), eh.load_averaged_variables(tmp_path / "b")
+    jax.tree.map(np.testing.assert_array_equal, one, other)
+
+
+def test_without_an_average(tmp_path: Path):
+    estimator = small_model.make_estimator(tmp_path)
+    hook = eh.AveragedWeightsEvaluatorHook(estimator, small_model.eval_input_fn(), name="ema")
+    with pytest.raises(HookError, match="keeps no average of the weights"):
+        estimator.train(small_model.train_input_fn(), max_steps=2, hooks=[hook])
+    estimator.train(small_model.train_input_fn(), max_steps=2)
+    with pytest.raises(HookError, match="holds no average of the weights"):
+        eh.load_averaged_variables(tmp_path)

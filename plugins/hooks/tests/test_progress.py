@@ -1,0 +1,171 @@
+"""Progress as lines, as a bar in a terminal, and with an evaluation inside."""
+
+import io
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import estimator_hooks as eh
+import numpy as np
+import pytest
+from estimator_hooks.progress import display, hook
+from estimator_hooks.progress.bar import BarDisplay
+from estimator_hooks.progress.figures import Pace
+from rich.console import Console
+
+from estimator_core.testing import FakeRun, drive
+
+
+class Clock:
+    """Time passes by the steps that are computed."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, secs_per_step: float) -> None:
+        self.now = 1000.0
+        self._secs = secs_per_step
+        monkeypatch.setattr(hook.time, "monotonic", lambda: self.now)
+
+    def outputs(self) -> dict[str, Callable[[int], Any]]:
+        def loss(step: int) -> Any:
+            self.now = 1000.0 + self._secs * step
+            return np.float32(1.0 / step)
+
+        return {"loss": loss}
+
+
+def test_lines(monkeypatch: pytest.MonkeyPatch):
+    clock, output = Clock(monkeypatch, 2.0), io.StringIO()
+    drive([eh.ProgressBarHook(output)], steps=16, outputs=clock.outputs(), run=FakeRun(batch_size=8))
+    assert output.getvalue().splitlines() == [
+        "train: 7/16 (43%), loss 0.14286, 0.5 steps/s, 4 examples/s, 0:00:12 elapsed, 0:00:18 left",
+        "train: 13/16 (81%), loss 0.076923, 0.5 steps/s, 4 examples/s, 0:00:24 elapsed, 0:00:06 left",
+        "train: 16/16 (100%), loss 0.0625, 0.5 steps/s, 4 examples/s, 0:00:30 elapsed, 0:00:00 left",
+    ]
+
+
+def test_between_two_readings_nothing_is_read(monkeypatch: pytest.MonkeyPatch):
+    read: list[int] = []
+
+    class Out(dict):
+        def __getitem__(self, name: str) -> Any:
+            read.append(1)
+            return np.float32(0.5)
+
+    monkeypatch.setattr(hook.time, "monotonic", lambda: 5.0)
+    shown = eh.ProgressBarHook(io.StringIO())
+    run = FakeRun(last_step=None)
+    shown.begin(run)
+    shown.after_create(run)
+    shown.after_step(run, 1, Out())  # type: ignore[arg-type]
+    assert shown.next_step(1) is None
+    assert shown.next_time() == 15.0
+    assert len(read) == 1
+    shown.end(run)
+
+
+def test_the_hook_given_explicitly_takes_the_place_of_the_default():
+    default, given = io.StringIO(), io.StringIO()
+    drive([eh.ProgressBarHook(default), eh.ProgressBarHook(given)], steps=3)
+    assert default.getvalue() == ""
+    assert given.getvalue().startswith("train: 3/3 (100%)")
+    assert hook._chosen == {}
+
+
+def test_a_short_evaluation_inside_gives_no_line():
+    output = io.StringIO()
+
+    class Evaluates(eh.Hook):
+        def next_step(self, step: int) -> int | None:
+            return 2 if step < 2 else None
+
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            drive([eh.ProgressBarHook(output)], steps=4, run=FakeRun(mode="eval", name="val"))
+
+    drive([eh.ProgressBarHook(output), Evaluates()], steps=3)
+    assert [line.split(":")[0] for line in output.getvalue().splitlines()] == ["train"]
+    drive([eh.ProgressBarHook(output)], steps=4, run=FakeRun(mode="eval", name="val"))
+    assert output.getvalue().splitlines()[-1].startswith("evaluate val: 4/4")
+
+
+def test_a_failed_run_gives_its_display_back():
+    output = io.StringIO()
+    with pytest.raises(RuntimeError, match="the loop fails"):
+        drive([eh.ProgressBarHook(output)], steps=9, fail_at=4)
+    assert output.getvalue().startswith("train: 3/9")
+    assert display.shared._display is None
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=130, color_system=None)
+    monkeypatch.setattr(display, "make_display", lambda output: BarDisplay(console))
+    return stream
+
+
+def test_bar(terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch):
+    clock = Clock(monkeypatch, 0.5)
+    drive([eh.ProgressBarHook()], steps=20, outputs=clock.outputs(), run=FakeRun(batch_size=8))
+    last = " ".join(terminal.getvalue().splitlines()[-3:])
+    for part in ("train", "20/20", "loss 0.05", "2 steps/s 16 ex/s", "0:00:09 < 0:00:00"):
+        assert part in last
+
+
+def test_bar_of_an_evaluation_comes_and_goes(terminal: io.StringIO):
+    class Evaluates(eh.Hook):
+        def next_step(self, step: int) -> int | None:
+            return 2 if step < 2 else None
+
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            drive([eh.ProgressBarHook()], steps=4, run=FakeRun(mode="eval", name="val"))
+
+    drive([eh.ProgressBarHook(), Evaluates()], steps=3)
+    assert "evaluate val" in terminal.getvalue()
+    assert "evaluate val" not in " ".join(terminal.getvalue().splitlines()[-2:])
+
+
+def test_log_lines_appear_above_the_bar(terminal: io.StringIO):
+    logger, handler = logging.getLogger("estimator_hooks"), logging.StreamHandler(sys.__stderr__)
+    logger.addHandler(handler)
+    before = sys.stderr
+    try:
+
+        class Logs(eh.Hook):
+            def next_step(self, step: int) -> int | None:
+                return step + 1
+
+            def after_step(self, run: Any, step: int, out: Any) -> None:
+                logger.warning("line of step %d", step)
+
+        drive([eh.ProgressBarHook(), Logs()], steps=3)
+    finally:
+        logger.removeHandler(handler)
+    assert "line of step 3" in terminal.getvalue()
+    assert sys.stderr is before
+    assert handler.stream is sys.__stderr__
+
+
+def test_unknown_total(terminal: io.StringIO):
+    run = FakeRun()
+    shown = eh.ProgressBarHook()
+    shown.begin(run)
+    shown.after_create(run)
+    shown.after_step(run, 1, {"loss": np.float32(2.0)})  # type: ignore[arg-type]
+    shown.end(run)
+    assert "loss 2" in terminal.getvalue()
+
+
+def test_pace_forgets_what_is_older_than_its_window():
+    pace = Pace(window_secs=10.0)
+    for second in range(100):
+        pace.add(float(second), second * (1 if second < 50 else 3))
+    assert pace.steps_per_sec == pytest.approx(3.0)
+    assert Pace().steps_per_sec is None
+
+
+@pytest.mark.parametrize("mode", ["train", "eval", "infer"])
+def test_the_default_hooks_of_the_plugin(mode: str):
+    from estimator_hooks.plugin import estimator_run_hooks
+
+    kinds = [type(made) for made in estimator_run_hooks(FakeRun(mode=mode))]
+    assert kinds == ([] if mode == "infer" else [eh.ProgressBarHook])

@@ -1,0 +1,36 @@
+"""WandbTracker against the real library, offline."""
+
+from pathlib import Path
+
+import estimator_hooks as eh
+import numpy as np
+import pytest
+
+from estimator_core.testing import drive
+from plugins.hooks.tests.trackers.test_tracker_hook import fake_run
+
+wandb = pytest.importorskip("wandb", reason="Weights & Biases is not installed: estimator-hooks[wandb]")
+pytestmark = [
+    pytest.mark.libraries,
+    pytest.mark.filterwarnings("ignore"),
+]
+
+
+def test_offline_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    tracker = eh.WandbTracker("digits", mode="offline")
+    run = fake_run(tmp_path, params={"rate": 0.1})
+    seen: list[dict[str, float]] = []
+    hook = eh.TrackerHook(tracker, 2)
+    original = tracker.finish
+
+    def finish(ending: str) -> None:
+        seen.append(dict(tracker._run.summary))
+        assert tracker._run.config["params/rate"] == 0.1
+        original(ending)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(tracker, "finish", finish)
+    drive([hook], steps=7, run=run, outputs={"loss": lambda step: np.float32(step)})
+    assert seen[0]["train/loss"] == 6.0
+    assert seen[0]["train/global_step"] == 6
+    assert list((tmp_path / "wandb").glob("offline-run-*/*.wandb"))
