@@ -23,11 +23,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Lists the plugins, or does one of the actions."""
-    plugins = default_plugins()
     if args.action == "doctor":
         from estimator_core.cli.plugin_doctor import examine
 
-        return examine(plugins, args.name)
+        return examine(args.name)
+    plugins = default_plugins()
     if args.action == "explain":
         print(plugins.explain(args.of_kind, args.name))
         return 0

@@ -64,6 +64,7 @@ def builtin_candidate() -> Candidate:
         name="core",
         distribution="estimator-core",
         version=core_version(),
+        module="estimator_core.plugins.builtin",
         load=lambda: importlib.import_module("estimator_core.plugins.builtin"),
         builtin=True,
     )

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-_GIVES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "estimator-heads": {
-        "head": (
-            "binary_class",
-            "multi_class",
-            "multi_label",
-            "regression",
-            "poisson_regression",
-            "logistic_regression",
-            "multi_head",
-        ),
-    },
-    "estimator-hooks": {"hook": ("progress", "profiler", "early_stopping", "iterator_initializer")},
-    "estimator-exporters": {
-        "exporter": ("best", "latest", "final"),
-        "format": ("stablehlo", "saved_model", "onnx"),
-    },
-    "estimator-backends-gpu": {"backend": ("gpu",)},
-    "estimator-backends-tpu": {"backend": ("tpu",)},
-    "estimator-canned-bert": {"model": ("bert_classifier",)},
-}
+#: One line a distribution and kind; a test compares it with what the packages declare.
+_GIVES: tuple[tuple[str, str, str], ...] = (
+    (
+        "estimator-heads",
+        "head",
+        "binary_class logistic_regression multi_class multi_head multi_label poisson_regression",
+    ),
+    ("estimator-heads", "head", "ranking regression retrieval sequential token_classification"),
+    ("estimator-heads", "transform", "class_names label_ids multi_hot_labels"),
+    ("estimator-hooks", "hook", "device_memory gradient_norm history learning_rate parameter_summary progress_bar"),
+    ("estimator-hooks", "hook", "stall_watchdog throughput"),
+    ("estimator-exporters", "exporter", "best final latest"),
+    ("estimator-exporters", "format", "onnx saved_model stablehlo"),
+    ("estimator-backends-gpu", "backend", "gpu"),
+    ("estimator-backends-tpu", "backend", "tpu"),
+    ("estimator-canned-bert", "model", "bert_classifier"),
+)
 
 
 def known_distribution(kind: str, name: str) -> str | None:
@@ -34,7 +28,7 @@ def known_distribution(kind: str, name: str) -> str | None:
         >>> known_distribution("backend", "gpu")
         'estimator-backends-gpu'
     """
-    for distribution, kinds in _GIVES.items():
-        if name in kinds.get(kind, ()):
+    for distribution, of_kind, names in _GIVES:
+        if kind == of_kind and name in names.split():
             return distribution
     return None

@@ -81,13 +81,9 @@ class ModelSuite(Suite):
             jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), one, other)
 
     def test_repeats_itself(self, tmp_path: Path) -> None:
-        """The same seed gives the same weights, bit for bit, and another seed others."""
+        """The same seed gives the same weights, bit for bit."""
         first, second = (self._make(tmp_path / name).train(self._input(), steps=3) for name in ("first", "second"))
         assert_same_trees(second.variables, first.variables, "trained again")
-        other = self.make(RunConfig(model_dir=str(tmp_path / "other"), tf_random_seed=SEED + 1))
-        other.train(self._input(), steps=3)
-        pairs = [(first.variables[name], value) for name, value in other.variables.items()]
-        assert any(not np.array_equal(one, two) for one, two in pairs), "another seed gives the same weights"
 
     def test_resumes(self, tmp_path: Path) -> None:
         """Six steps at once and three plus three by another object give the same weights, bit for bit."""

@@ -16,6 +16,7 @@ from typing import Any
 from estimator_core import hookspecs
 from estimator_core.errors import ArgumentError, EstimatorError
 from estimator_core.plugins import PluginRecord, Plugins
+from estimator_core.plugins.discovery import builtin_candidate, installed_candidates
 from estimator_core.plugins.settings import normalise
 from estimator_core.plugins.targets import import_target
 from estimator_core.testing.fake_run import FakeRun
@@ -50,11 +51,12 @@ def examine_plugin(name: str) -> Examined:
     Raises:
         ArgumentError: no such plugin is installed.
     """
+    module = _installed_module(name)
+    # Fresh processes first: what the import does to this process must not reach them.
+    reports = _probed(module)
     record, again = _record(name), _record(name)
-    if not record.usable or not record.module:
-        return Examined(record=record, again=again, plugin=None, reports=())
-    reports = tuple(probe(record.module, hash_seed=seed) for seed in (1, 2))
-    return Examined(record=record, again=again, plugin=import_target(record.module), reports=reports)
+    plugin = import_target(module) if record.usable else None
+    return Examined(record=record, again=again, plugin=plugin, reports=reports if plugin is not None else ())
 
 
 def check_loads(examined: Examined) -> Iterator[str]:
@@ -191,12 +193,26 @@ CHECKS: tuple[Callable[[Examined], Iterator[str]], ...] = (
 _DECLARATIONS = ("estimator_components", "estimator_commands", "estimator_options")
 
 
+def _installed_module(name: str) -> str:
+    """The module of an installed plugin, not imported yet."""
+    candidates = [builtin_candidate(), *installed_candidates()]
+    for candidate in candidates:
+        if normalise(name) in (normalise(candidate.name), normalise(candidate.distribution or "")):
+            return candidate.module
+    raise ArgumentError(f"no plugin {name!r} is installed; installed are {', '.join(one.name for one in candidates)}")
+
+
+def _probed(module: str) -> tuple[ProbeReport, ...]:
+    """What two fresh processes say; nothing where the module cannot be imported, which the loader then says better."""
+    try:
+        return tuple(probe(module, hash_seed=seed) for seed in (1, 2))
+    except RuntimeError:
+        return ()
+
+
 def _record(name: str) -> PluginRecord:
     records = Plugins(strict=False).records()
-    for record in records:
-        if normalise(name) in (normalise(record.name), normalise(record.owner)):
-            return record
-    raise ArgumentError(f"no plugin {name!r} is installed; installed are {', '.join(one.name for one in records)}")
+    return next(one for one in records if normalise(name) in (normalise(one.name), normalise(one.owner)))
 
 
 def _annotated_alike(given: inspect.Parameter, expected: inspect.Parameter) -> bool:
