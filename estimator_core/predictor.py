@@ -31,11 +31,11 @@ class Predictor:
             features: arrays with a leading batch axis, as input_fn gives them.
         """
         batch = next(open_input(self._input_fn(features), mode=ModeKeys.PREDICT))
-        if self._state is None:
-            with self._engine.placement.context():
-                self._state = self._make_state(batch)
         step = self._engine.predict_step
-        predictions = jax.device_get(step(self._state, batch.features, batch.weights))
+        with self._engine.placement.context():
+            if self._state is None:
+                self._state = self._make_state(batch)
+            predictions = jax.device_get(step(self._state, batch.features, batch.weights))
         for transform in step.prediction_transforms:
             predictions = transform.apply(predictions)
         return predictions

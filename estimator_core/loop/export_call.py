@@ -34,7 +34,6 @@ def export_all(
     state: Callable[[str, Any], TrainState],
     checkpoint_path: str | None,
     format_name: str,
-    host_transforms: Sequence[Any],
     plugins: Any,
 ) -> str:
     """Writes an export and returns its path.

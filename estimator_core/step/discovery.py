@@ -117,8 +117,8 @@ def _discover_optimizer(spec: EstimatorSpec, specs: Mapping[str, VariableSpec], 
     trainable = {name: jax.ShapeDtypeStruct(item.shape, item.dtype) for name, item in specs.items() if item.trainable}
     if not trainable:
         raise ModelFnError("model_fn declares no trainable variable in mode 'train': there is nothing to train. Declare one with ec.get_variable or ec.module.")
+    reject_leaks(train_op)
     opt_state = jax.eval_shape(lambda variables: init_opt_state(train_op, variables, tables), trainable)
-    reject_leaks(opt_state)
     return train_op, opt_state
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -44,10 +45,29 @@ def _member_state(member: Minimize, paths: Sequence[str], variables: Mapping[str
     return MemberState(member.transformation.init(dense), {name: member.transformation.init(variables[name]) for name in paths if name in tables})
 
 
-def reject_leaks(opt_state: Any) -> None:
-    """Refuses an optimizer state that keeps tracers of an earlier trace."""
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(opt_state)):
+def reject_leaks(train_op: TrainOp) -> None:
+    """Refuses an optimizer that carries arrays of the trace it was made in: it would use their values for ever, or fail much later."""
+    functions = [train_op.update, train_op.init] if isinstance(train_op, CustomTrainOp) else [part for member in train_op.members for part in member.transformation[:2]]
+    if any(_carries_tracer(function, set()) for function in functions):
         raise ModelFnError(_LEAK)
+
+
+def _carries_tracer(value: Any, seen: set[int]) -> bool:
+    """Whether a value, or a function's closure and defaults, hold a traced array; walks containers and functions."""
+    if isinstance(value, jax.core.Tracer):
+        return True
+    if id(value) in seen:
+        return False
+    seen.add(id(value))
+    if isinstance(value, Mapping):
+        return any(_carries_tracer(item, seen) for item in value.values())
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return any(_carries_tracer(item, seen) for item in value)
+    held: list[Any] = [getattr(value, name, None) for name in ("func", "args", "keywords", "__wrapped__", "__defaults__", "__kwdefaults__", "__self__")] if callable(value) else []
+    for cell in getattr(value, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # a cell that is not filled yet
+            held.append(cell.cell_contents)
+    return any(_carries_tracer(item, seen) for item in held if item is not None)
 
 
 def apply_member(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -104,9 +105,9 @@ def normalize(train_op: Any, loss: Any) -> TrainOp:
         return Group((train_op,))
     if _is_transformation(train_op):
         return Group((Minimize(loss, train_op, ".*"),))
-    if callable(train_op):
+    if _is_update(train_op):
         return custom_train_op(train_op)
-    raise ModelFnError(f"train_op must be an optax.GradientTransformation, ec.minimize(...), ec.group(...) or a function (variables, opt_state, grad_fn), given: {train_op!r}.")
+    raise ModelFnError(f"train_op must be an optax.GradientTransformation, ec.minimize(...), ec.group(...) or a function (variables, opt_state, grad_fn), given: {train_op!r}. An optimizer is made by calling it: optax.adam(1e-3).")
 
 
 def assign_paths(members: Sequence[Minimize], names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -151,6 +152,14 @@ def hyperparameters(opt_state: Any) -> dict[str, Any]:
 
 def _is_transformation(value: Any) -> bool:
     return callable(getattr(value, "init", None)) and callable(getattr(value, "update", None)) and not isinstance(value, type)
+
+
+def _is_update(value: Any) -> bool:
+    """Whether a value is a function of three required arguments; `optax.adam` itself, say, is not."""
+    if not callable(value) or isinstance(value, type):
+        return False
+    parameters = inspect.signature(value).parameters.values()
+    return len([item for item in parameters if item.default is inspect.Parameter.empty and item.kind is not inspect.Parameter.VAR_KEYWORD]) == 3
 
 
 def _check_transformation(value: Any) -> None:
