@@ -30,7 +30,9 @@ def write_arrays(directory: Path, items: Mapping[str, Mapping[str, np.ndarray]])
     # Otherwise a read in another thread takes the sign that the directories are there, and the write fails or hangs.
     context.asynchronous.create_directories_asynchronously = False
     with context, _errors_told_once():
-        ocp.save_checkpointables(str(directory), {_NAME: {item: dict(named) for item, named in items.items() if named}})
+        ocp.save_checkpointables(
+            directory.absolute(), {_NAME: {item: dict(named) for item, named in items.items() if named}}
+        )
 
 
 def read_arrays(directory: Path, wanted: Mapping[str, Mapping[str, np.dtype[Any]]]) -> dict[str, dict[str, np.ndarray]]:
@@ -51,7 +53,7 @@ def read_arrays(directory: Path, wanted: Mapping[str, Mapping[str, np.dtype[Any]
     context = ocp.Context()
     context.pytree.loading.partial_load = True
     with context, _errors_told_once():
-        return ocp.load_checkpointables(str(directory), {_NAME: abstract})[_NAME]
+        return ocp.load_checkpointables(directory.absolute(), {_NAME: abstract})[_NAME]
 
 
 @contextmanager

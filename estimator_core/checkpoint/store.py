@@ -59,8 +59,8 @@ class CheckpointStore:
         keep_every_n_hours: float | None = None,
         keep_best: KeepBest | None = None,
     ) -> None:
-        self._model_dir = Path(model_dir)
-        self._root = layout.checkpoints_dir(model_dir)
+        self._model_dir = Path(model_dir).absolute()  # commits in the background go on wherever the program changes to
+        self._root = layout.checkpoints_dir(self._model_dir)
         self._retention = Retention(keep_max=keep_max, keep_every_n_hours=keep_every_n_hours, keep_best=keep_best)
         self._buffers = HostBuffers()
         self._pending: PendingCheckpoint | None = None
