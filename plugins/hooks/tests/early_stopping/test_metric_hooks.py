@@ -230,5 +230,5 @@ def test_no_estimator():
         eh.stop_if_lower_hook("runs/x", "loss", 0.5)
     with pytest.raises(TypeError, match="`should_stop_fn` must be callable"):
         eh.make_early_stopping_hook(SimpleNamespace(eval_dir=str), "yes")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="must be at least 1, given: 0"):
+    with pytest.raises(ArgumentError, match="must be > 0, given: 0"):
         eh.stop_if_no_decrease_hook(SimpleNamespace(eval_dir=str), "loss", 0)

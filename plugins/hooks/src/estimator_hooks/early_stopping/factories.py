@@ -146,8 +146,8 @@ def check_estimator(estimator: Any) -> None:
 
 
 def _no_improvement(better: Better, max_steps: int, min_steps: int) -> NoImprovement:
-    if max_steps < 1:
-        raise ArgumentError(f"The number of steps without improvement must be at least 1, given: {max_steps}")
+    if max_steps <= 0:
+        raise ArgumentError(f"The number of steps without improvement must be > 0, given: {max_steps}")
     return NoImprovement(better=better, max_steps=max_steps, min_steps=min_steps)
 
 
