@@ -8,6 +8,7 @@ import logging
 import os
 import shutil
 import time
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -85,8 +86,8 @@ def commit(root: Path, draft: Draft) -> Path:
     manifest = replace(draft.manifest, arrays=describe(draft.arrays))
     root.mkdir(parents=True, exist_ok=True)
     _require_space(root, draft.bytes)
-    work = root / f"{layout.WRITING}{step}"
-    remove_tree(work)
+    # A name of its own for each attempt: writes of a failed one may still be under way inside tensorstore.
+    work = root / f"{layout.WRITING}{step}-{uuid.uuid4().hex[:8]}"
     try:
         work.mkdir()
         _write(work, manifest, draft)

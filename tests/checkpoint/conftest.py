@@ -21,7 +21,10 @@ def _small_items(step: int, **changes: object) -> CheckpointItems:
             "empty": np.zeros((0, 3), np.float32),
         },
         "model_state": {"norm/count": np.array(step, np.int64), "norm/seen": np.array([True, False])},
-        "opt_state": {"0/mu/dense/kernel": random.standard_normal((40, 30), dtype=np.float32), "0/count": np.uint32(step)},
+        "opt_state": {
+            "0/mu/dense/kernel": random.standard_normal((40, 30), dtype=np.float32),
+            "0/count": np.uint32(step),
+        },
         "input": {"fingerprint": "f", "examples": 32 * step},
         "hooks": {"Best": {"loss": 0.5, "history": np.arange(step)}, "Stateless": {}},
         "timers": {"save": {"base": step}},

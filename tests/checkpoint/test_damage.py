@@ -48,32 +48,29 @@ def test_no_damaged_file_gives_garbage(saved, small_items, assert_same, caplog, 
     newest = saved / "checkpoints" / "2"
     copy = saved / "copy"
     shutil.copytree(newest, copy)
-    noticed = 0
-    for file in files_of(newest):
-        if not file.stat().st_size:
-            continue
+    files = [file for file in files_of(newest) if file.stat().st_size]
+    assert len(files) >= 9
+    for file in files:
         DAMAGES[damage](file)
-        try:
-            assert_same(read_checkpoint(newest), small_items(2))
-        except (CheckpointCorruptError, CheckpointNotFoundError) as error:
-            noticed += 1
-            assert "damaged" in str(error) or file.name == "manifest.json"
-            caplog.clear()
-            restored = read_latest(saved)
-            assert restored.step == 1, error
-            assert_same(restored.items, small_items(1))
-            assert "DAMAGED CHECKPOINT" in caplog.text
-            assert f"Going on from {saved / 'checkpoints' / '1'}" in caplog.text
+        with pytest.raises((CheckpointCorruptError, CheckpointNotFoundError), match=r"damaged|no checkpoint"):
+            read_checkpoint(newest)
+        caplog.clear()
+        restored = read_latest(saved)
+        assert restored.step == 1
+        assert_same(restored.items, small_items(1))
+        assert "DAMAGED CHECKPOINT" in caplog.text
+        assert f"Going on from {saved / 'checkpoints' / '1'}" in caplog.text
         shutil.rmtree(newest)
         shutil.copytree(copy, newest)
-    assert noticed == sum(bool(file.stat().st_size) for file in files_of(newest)) >= 9
 
 
 def test_an_altered_value_of_a_large_array_is_noticed(tmp_path, caplog):
     values = np.arange(500_000, dtype=np.float32)
     with CheckpointStore(tmp_path) as store:
         for step in (1, 2):
-            store.save(step, CheckpointItems(clock=np.array([step, 0, 0, 0], np.uint32), variables={"big": values + step}))
+            store.save(
+                step, CheckpointItems(clock=np.array([step, 0, 0, 0], np.uint32), variables={"big": values + step})
+            )
     (data,) = [file for file in files_of(tmp_path / "checkpoints" / "2") if file.stat().st_size >= values.nbytes]
     flip(data, data.read_bytes().index((values + 2)[1000:1100].tobytes()))
     with pytest.raises(CheckpointCorruptError, match="variables 'big' is not what was saved"):
@@ -116,7 +113,7 @@ def test_nothing_starts_from_scratch_where_all_are_damaged(saved):
     for path in all_checkpoints(saved):
         (Path(path) / "manifest.json").unlink()
     assert latest_checkpoint(saved) is None
-    with pytest.raises(CheckpointCorruptError, match="All checkpoints of .* are damaged: .*2, .*1. Restore one from a copy"):
+    with pytest.raises(CheckpointCorruptError, match=r"All checkpoints of .* damaged: .*2, .*1\. Restore one"):
         read_latest(saved, set_aside=True)
     assert sorted(path.name for path in (saved / "checkpoints").iterdir()) == ["1", "2"]
 

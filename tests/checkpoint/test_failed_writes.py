@@ -130,11 +130,15 @@ def test_a_directory_that_vanishes_under_way(saved, small_items, assert_same, mo
 
 def test_a_model_dir_that_is_a_file(tmp_path, small_items, no_pause):
     (tmp_path / "run").write_text("no directory")
-    with CheckpointStore(tmp_path / "run") as store, pytest.raises(CheckpointError, match=r"could not be written to .*run"):
+    with (
+        CheckpointStore(tmp_path / "run") as store,
+        pytest.raises(CheckpointError, match=r"could not be written to .*run"),
+    ):
         store.save(1, small_items(1)).wait()
     assert (tmp_path / "run").read_text() == "no directory"
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # orbax, of futures it gave up
 def test_a_real_full_file_system(tmp_path, no_pause):
     disk = tmp_path / "disk"
     disk.mkdir()

@@ -25,7 +25,10 @@ def model_dir(tmp_path):
             7,
             CheckpointItems(
                 clock=np.array([7, 0, 0, 0], np.uint32),
-                variables={"dense/kernel": np.arange(6, dtype=np.float32).reshape(2, 3), "dense/bias": np.ones(3, np.float32)},
+                variables={
+                    "dense/kernel": np.arange(6, dtype=np.float32).reshape(2, 3),
+                    "dense/bias": np.ones(3, np.float32),
+                },
                 model_state={"count": np.array(4)},
                 opt_state={"mu": np.full(3, 0.25, np.float32)},
                 input={"examples": 5},
@@ -103,7 +106,7 @@ def test_variables_without_model_code(model_dir):
     }
     only = load_variables(model_dir / "checkpoints" / "7", ["count"])
     assert {name: int(value) for name, value in only.items()} == {"count": 4}
-    with pytest.raises(ArgumentError, match=r"no variables \['dense/scale'\]; it has \['count', 'dense/bias', 'dense/k"):
+    with pytest.raises(ArgumentError, match=r"no variables \['dense/scale'\]; it has \['count', 'dense/bias'"):
         load_variables(model_dir, ["dense/scale"])
 
 
@@ -127,6 +130,6 @@ def test_a_newer_format_is_refused_by_name(model_dir):
     path = model_dir / "checkpoints" / "7" / "manifest.json"
     body = json.loads(path.read_text())
     path.write_text(json.dumps({**body, "format": 2, "packages": {"estimator-core": "9.0"}}))
-    with pytest.raises(CheckpointError, match=r"has format 2; .* reads formats up to 1.*'9\.0'.*Install the newer") as caught:
+    with pytest.raises(CheckpointError, match=r"has format 2; .* up to 1.*'9\.0'.*Install the newer") as caught:
         restore(model_dir / "checkpoints" / "7", {})
     assert not isinstance(caught.value, CheckpointCorruptError)  # so that no older one is taken in its place

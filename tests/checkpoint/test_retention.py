@@ -35,7 +35,9 @@ def test_a_lower_limit_shrinks_the_backlog_of_an_earlier_run(tmp_path, small_ite
     with caplog.at_level(logging.INFO, "estimator_core.checkpoint"):
         save(tmp_path, small_items, 5, keep_max=2)
     assert steps(tmp_path) == [4, 5]
-    assert [step for step in "1234" if f"Deleted checkpoint {tmp_path / 'checkpoints' / step}:" in caplog.text] == list("123")
+    assert [step for step in "1234" if f"Deleted checkpoint {tmp_path / 'checkpoints' / step}:" in caplog.text] == list(
+        "123"
+    )
 
 
 def test_one_an_hour_stays_over_restarts(tmp_path, small_items, monkeypatch):
@@ -84,7 +86,9 @@ def test_readers_never_meet_a_deletion_half_way(tmp_path, small_items, assert_sa
             store.save(step, small_items(step))
         stop.set()
         reader.join()
-    assert not [failure for failure in failures if "is no checkpoint" not in str(failure) and "deleted" not in str(failure)]
+    assert not [
+        failure for failure in failures if "is no checkpoint" not in str(failure) and "deleted" not in str(failure)
+    ]
 
 
 def test_a_checkpoint_that_cannot_be_deleted_is_tried_again(tmp_path, small_items, monkeypatch, caplog):

@@ -9,7 +9,13 @@ import pytest
 
 from estimator_core.checkpoint import CheckpointItems, CheckpointStore, latest_checkpoint, read_checkpoint
 from estimator_core.checkpoint import commit as commit_module
-from estimator_core.errors import ArgumentError, CheckpointError, CheckpointNotFoundError, HookError, NanLossDuringTrainingError
+from estimator_core.errors import (
+    ArgumentError,
+    CheckpointError,
+    CheckpointNotFoundError,
+    HookError,
+    NanLossDuringTrainingError,
+)
 
 
 def clock(step):
@@ -121,7 +127,9 @@ def test_a_last_bad_value_of_each_float_dtype_is_seen(tmp_path, dtype):
 def test_infinity_is_refused_in_variables_only(tmp_path):
     running_minimum = {"minimum": np.array([np.inf])}
     with CheckpointStore(tmp_path) as store:
-        store.save(1, CheckpointItems(clock=clock(1), variables={}, model_state=running_minimum, opt_state=running_minimum))
+        store.save(
+            1, CheckpointItems(clock=clock(1), variables={}, model_state=running_minimum, opt_state=running_minimum)
+        )
         store.wait()
         with pytest.raises(NanLossDuringTrainingError):
             store.save(2, CheckpointItems(clock=clock(2), variables=running_minimum)).wait()
@@ -138,9 +146,13 @@ def test_an_error_nobody_asked_for_comes_with_the_next_save(tmp_path):
 
 
 def test_the_error_of_the_loop_is_not_hidden_by_that_of_the_last_save(tmp_path, caplog):
-    with pytest.raises(ZeroDivisionError), CheckpointStore(tmp_path) as store:
-        store.save(1, CheckpointItems(clock=clock(1), variables={"x": np.array(np.nan)}))
-        raise ZeroDivisionError
+    def run():
+        with CheckpointStore(tmp_path) as store:
+            store.save(1, CheckpointItems(clock=clock(1), variables={"x": np.array(np.nan)}))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run()
     assert "The last checkpoint was not written either: Checkpoint 1" in caplog.text
 
 
@@ -201,7 +213,7 @@ def test_one_commit_at_a_time_and_no_thread_left(tmp_path, monkeypatch):
 
 def test_no_checkpoint_is_said_clearly(tmp_path):
     assert latest_checkpoint(tmp_path) is None
-    with pytest.raises(CheckpointNotFoundError, match="There is no checkpoint in .*Name a checkpoint"):
+    with pytest.raises(CheckpointNotFoundError, match=r"There is no checkpoint in .*Name a checkpoint"):
         read_checkpoint(tmp_path)
     (tmp_path / "checkpoints" / "5").mkdir(parents=True)  # no manifest: no checkpoint
     assert latest_checkpoint(tmp_path) is None

@@ -1,0 +1,151 @@
+"""One run per model_dir, whatever became of the run before."""
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from estimator_core.checkpoint import ModelDirLock, lock_holder
+from estimator_core.checkpoint.lock import LOCK_FILE
+from estimator_core.checkpoint.lock_holder import Holder
+from estimator_core.errors import ModelDirLockedError
+
+_HOLDER = """
+import sys, time
+from estimator_core.checkpoint import ModelDirLock
+with ModelDirLock(sys.argv[1]):
+    print("locked", flush=True)
+    time.sleep(600)
+"""
+
+
+def write_lock(model_dir, **changes):
+    """A lock file as another process would have left it."""
+    holder = replace(Holder.this_process(datetime.now(UTC)), **changes)
+    (model_dir / LOCK_FILE).write_text(json.dumps({"token": "another", **holder.to_json()}))
+    return model_dir / LOCK_FILE
+
+
+def test_a_second_run_is_refused_by_name_and_a_killed_one_is_not_missed(tmp_path, caplog):
+    holder = subprocess.Popen([sys.executable, "-c", _HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "locked\n"
+        with pytest.raises(ModelDirLockedError) as caught:
+            ModelDirLock(tmp_path).acquire()
+        text = str(caught.value)
+        assert f"training in {tmp_path}: process {holder.pid} on {lock_holder.platform.node()}, started 20" in text
+        assert f"delete {tmp_path / LOCK_FILE}" in text
+    finally:
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+        holder.stdout.close()
+    assert (tmp_path / LOCK_FILE).exists()
+    with ModelDirLock(tmp_path) as third:
+        assert third.held()
+    assert f"process {holder.pid} on" in caplog.text
+    assert "is gone" in caplog.text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_can_be_taken_again_after_an_error(tmp_path):
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError), ModelDirLock(tmp_path / "new" / "run"):
+            raise ZeroDivisionError
+    assert list((tmp_path / "new" / "run").iterdir()) == []
+    assert not [thread for thread in threading.enumerate() if thread.name == "model-dir-lock"]
+
+
+def test_the_same_process_cannot_train_twice(tmp_path):
+    with ModelDirLock(tmp_path) as first:
+        with pytest.raises(ModelDirLockedError, match=f"process {os.getpid()}"):
+            ModelDirLock(tmp_path).acquire()
+        assert first.held()  # the refused one took nothing away
+
+
+def test_a_process_id_that_was_given_to_somebody_else(tmp_path):
+    write_lock(tmp_path, process_start="1")  # this pid exists, but did not start then
+    with ModelDirLock(tmp_path) as lock:
+        assert lock.held()
+
+
+def test_another_machine_is_judged_by_its_heartbeat(tmp_path):
+    path = write_lock(tmp_path, host="far", machine="far away", pid=1)
+    with pytest.raises(ModelDirLockedError, match=r"process 1 on far, .*\(its last sign of life is 0 s old; 120 count"):
+        ModelDirLock(tmp_path).acquire()
+    old = time.time() - 200
+    os.utime(path, (old, old))
+    with pytest.raises(ModelDirLockedError, match="is 200 s old; 300 count as gone"):
+        ModelDirLock(tmp_path, stale_secs=300).acquire()
+    with ModelDirLock(tmp_path) as lock:
+        assert lock.held()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_heartbeat_is_renewed_and_never_for_somebody_else(tmp_path):
+    with ModelDirLock(tmp_path, heartbeat_secs=0.01) as lock:
+        path = tmp_path / LOCK_FILE
+        os.utime(path, (1, 1))
+        assert _becomes(lambda: path.stat().st_mtime > 1)
+        write_lock(tmp_path)
+        os.utime(path, (1, 1))
+        assert not lock.held()
+        assert not _becomes(lambda: path.stat().st_mtime > 1, within=0.1)
+    assert path.exists()  # released, but it is no longer ours to delete
+
+
+def _becomes(condition, within=10.0):
+    deadline = time.monotonic() + within
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return condition()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"token": "x"}', "\x00"])
+def test_a_damaged_lock_file_is_replaced(tmp_path, text, caplog):
+    (tmp_path / LOCK_FILE).write_text(text)
+    with ModelDirLock(tmp_path) as lock:
+        assert lock.held()
+    assert "damaged; it is replaced" in caplog.text
+
+
+def test_a_directory_deleted_under_way_is_survived(tmp_path):
+    with ModelDirLock(tmp_path / "run", heartbeat_secs=0.01) as lock:
+        (tmp_path / "run" / LOCK_FILE).unlink()
+        (tmp_path / "run").rmdir()
+        time.sleep(0.05)
+        assert not lock.held()
+
+
+def _race(model_dir, barrier, results):
+    lock = ModelDirLock(model_dir)
+    barrier.wait()
+    try:
+        lock.acquire()
+        results.put("won")
+    except ModelDirLockedError:
+        results.put("lost")
+    barrier.wait()
+    lock.release()
+
+
+@pytest.mark.parametrize("stale", [False, True], ids=["free", "stale"])
+def test_of_several_at_once_one_wins(tmp_path, stale):
+    if stale:
+        write_lock(tmp_path, process_start="1")
+    context = multiprocessing.get_context("spawn")
+    barrier, results = context.Barrier(4), context.Queue()
+    racers = [context.Process(target=_race, args=(str(tmp_path), barrier, results)) for _ in range(4)]
+    for racer in racers:
+        racer.start()
+    outcomes = sorted(results.get(timeout=60) for _ in racers)
+    for racer in racers:
+        racer.join()
+    assert outcomes == ["lost", "lost", "lost", "won"]

@@ -1,0 +1,109 @@
+"""Signals become a flag, once; the second one is as if nobody had listened."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+from estimator_core.checkpoint import Preemption, preemption
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_asks_and_the_handlers_come_back(number, capfd):
+    before = signal.getsignal(number)
+    with Preemption() as asked:
+        assert not asked.requested
+        assert asked.reason is None
+        os.kill(os.getpid(), number)
+        assert asked.requested
+        assert asked.reason == number.name
+        assert asked.remaining() is None
+    assert signal.getsignal(number) is before
+    assert capfd.readouterr().err == f"{number.name}: saving and stopping; a second signal stops at once.\n"
+
+
+def test_the_grace_time_runs_out(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(preemption.time, "monotonic", lambda: now[0])
+    asked = Preemption(grace_secs=30)
+    assert asked.remaining() is None
+    asked.request("the platform gave notice")
+    now[0] += 12
+    assert asked.remaining() == 18
+    asked.request("again")
+    assert asked.reason == "the platform gave notice"
+    now[0] += 100
+    assert asked.remaining() == 0
+
+
+def test_the_same_signal_from_two_sides_counts_once():
+    with Preemption() as asked:
+        for _ in range(3):
+            signal.raise_signal(signal.SIGINT)
+        assert asked.requested
+
+
+def test_a_second_interrupt_stops_at_once(monkeypatch):
+    monkeypatch.setattr(preemption, "_SAME_SIGNAL_SECS", -1)
+    before = signal.getsignal(signal.SIGINT)
+    with Preemption():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_second_sigterm_ends_the_process():
+    program = """
+        import signal
+        from estimator_core.checkpoint import Preemption, preemption
+        preemption._SAME_SIGNAL_SECS = -1
+        with Preemption():
+            signal.raise_signal(signal.SIGTERM)
+            print("still here", flush=True)
+            signal.raise_signal(signal.SIGTERM)
+            print("never", flush=True)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGTERM
+    assert done.stdout == "still here\n"
+
+
+def test_other_threads_install_nothing_and_can_ask():
+    before = signal.getsignal(signal.SIGTERM)
+    seen = []
+
+    def elsewhere():
+        with Preemption() as asked:
+            seen.append(signal.getsignal(signal.SIGTERM))
+            asked.request("notice")
+            seen.append(asked.requested)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert seen == [before, True]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_forked_workers_die_when_their_parent_says_so():
+    program = """
+        import os, signal
+        from estimator_core.checkpoint import Preemption
+        ready, tell = os.pipe()
+        with Preemption() as asked:
+            child = os.fork()
+            if child == 0:
+                os.write(tell, b"x")
+                signal.sigtimedwait([], 30)
+                os._exit(7)
+            os.read(ready, 1)
+            os.kill(child, signal.SIGTERM)
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), asked.requested, flush=True)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60)
+    assert done.stdout == f"{-signal.SIGTERM} False\n", done.stderr
