@@ -69,6 +69,7 @@ def sparse_lookup(name: str, ids: Any, shape: tuple[int, int], initializer: Call
     if not jnp.issubdtype(ids.dtype, jnp.integer):
         raise VariableError(f"sparse_lookup({name!r}): ids must be integers, given {ids.dtype}.")
     table, path = _table(name, shape, initializer, dtype)
+    ids = jnp.where(ids < 0, shape[0], ids)  # jax would count negative ids from the end
     rows = jnp.take(jax.lax.stop_gradient(table), ids, axis=0, mode="fill", fill_value=0)
     lookups = _active.get()
     if lookups is None:

@@ -18,6 +18,7 @@ from estimator_core.loop.hook_runner import HookRunner
 from estimator_core.loop.live import LiveState
 from estimator_core.loop.run import LoopRun
 from estimator_core.loop.train import train_loop
+from estimator_core.step.state import FIRST_BAD_STEP
 from estimator_core.summaries import NO_SUMMARIES
 
 Outputs = Mapping[str, Callable[[int], Any]]
@@ -65,7 +66,7 @@ def drive(
         last_step=start + steps,
     )
     run.output_kinds = {"loss": "scalar", **dict.fromkeys(compute, "scalar"), **(kinds or {})}
-    run.output_names = frozenset(compute)
+    run.output_names = frozenset([*compute, "first_bad_step"])
     run.texts = dict(texts or {})
     run.resumed = resume is not None
     runner = HookRunner(hooks, run)
@@ -75,7 +76,11 @@ def drive(
         def dispatch(state: Any, features: Any, labels: Any, weights: Any) -> Any:
             first = position[0] + 1
             position[0] += count
-            values = {name: [fn(step) for step in range(first, first + count)] for name, fn in compute.items()}
+            steps = range(first, first + count)
+            values = {name: [fn(step) for step in steps] for name, fn in compute.items()}
+            bad = [step for step, loss in zip(steps, values["loss"], strict=True) if not np.isfinite(loss)]
+            if bad and not state.clock[FIRST_BAD_STEP]:
+                state.clock[FIRST_BAD_STEP] = bad[0]
             arrays = {name: jnp.asarray(rows if count > 1 else rows[0]) for name, rows in values.items()}
             return state, {name: array for name, array in arrays.items() if not np.isnan(array).all() or name == "loss"}
 

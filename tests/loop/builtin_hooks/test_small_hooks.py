@@ -53,8 +53,8 @@ def test_nan_names_the_first_bad_step(bad: float, k: int):
 def test_nan_requests_a_stop():
     outputs = {"loss": lambda step: np.nan if step == 13 else 1.0}
     driven = drive([NanTensorHook("loss", fail_on_nan_loss=False)], steps=1000, outputs=outputs)
-    assert driven.stopped == "loss = nan at step 13"
-    assert 13 <= driven.run.step < 1000
+    assert driven.stopped == "loss = not finite at step 13"
+    assert driven.run.step == 100
 
 
 def test_nan_in_the_last_steps_is_not_missed():
@@ -66,10 +66,16 @@ def test_finite_losses_pass():
     assert drive([NanTensorHook()], steps=20).run.step == 20
 
 
-def test_nan_forces_no_boundary():
-    hook = NanTensorHook()
-    assert hook.next_step(0) is None
-    assert hook.next_time() is None
+@pytest.mark.parametrize("k", [1, 5])
+def test_nan_of_another_output(k: int):
+    outputs = {"activation": lambda step: np.inf if step >= 13 else 1.0}
+    with pytest.raises(NanLossDuringTrainingError, match=r"activation is inf at step 13"):
+        drive([NanTensorHook("activation")], steps=40, k=k, outputs=outputs)
+
+
+def test_nan_forces_few_boundaries():
+    assert NanTensorHook().next_step(0) == 100
+    assert NanTensorHook("activation").next_step(0) is None
 
 
 def test_nan_of_an_unknown_output():

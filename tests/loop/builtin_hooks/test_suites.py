@@ -49,3 +49,6 @@ class TestStopAtStepHook(HookSuite):
 class TestNanTensorHook(HookSuite):
     def make(self) -> Hook:
         return NanTensorHook()
+
+    def outputs(self) -> Mapping[str, Callable[[int], Any]]:
+        return {"loss": lambda step: np.float32(step), "first_bad_step": lambda step: np.int32(0)}

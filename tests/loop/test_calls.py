@@ -1,0 +1,206 @@
+"""train, evaluate, predict: what their arguments mean, and what they return."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimator_core as ec
+
+
+class StopAfter(ec.Hook):
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def next_step(self, step: int) -> int | None:
+        return step + 1
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        if step >= self.step:
+            run.request_stop("enough")
+
+
+def test_steps_add_up_and_max_steps_is_absolute(make_estimator: Any, train_input: Any) -> None:
+    estimator = make_estimator()
+    estimator.train(train_input, steps=4).train(train_input, steps=4)
+    assert estimator.latest_checkpoint().endswith("/8")
+    log: list[Any] = []
+    estimator.train(lambda: log.append("input_fn called"), max_steps=8)
+    assert log == []
+    assert estimator.stop_reason == "max_steps (8) was reached before"
+    assert make_estimator().train(train_input, max_steps=9).latest_checkpoint().endswith("/9")
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        ([{"max_steps": 3}, {"max_steps": 25}], [0, 3, 13, 23, 25]),  # case 47: the cadence counts from the step of the start
+        ([{"max_steps": 20}], [0, 10, 20]),
+        ([{"steps": 5}], [0, 5]),
+    ],
+)
+def test_checkpoint_steps(make_estimator: Any, train_input: Any, steps_saved: Any, calls: Any, expected: list[int]) -> None:
+    for call in calls:
+        make_estimator(keep_checkpoint_max=None).train(train_input, **call)
+    assert steps_saved(make_estimator()) == expected
+
+
+@pytest.mark.parametrize(("keep", "expected"), [(2, [6, 7]), (0, list(range(8))), (None, list(range(8)))])
+def test_retention(make_estimator: Any, train_input: Any, steps_saved: Any, keep: int | None, expected: list[int]) -> None:
+    estimator = make_estimator(keep_checkpoint_max=keep, save_checkpoints_steps=1).train(train_input, max_steps=7)
+    assert steps_saved(estimator) == expected  # case 51
+
+
+def test_request_stop_saves_where_it_stopped(make_estimator: Any, train_input: Any, steps_saved: Any) -> None:
+    estimator = make_estimator().train(train_input, hooks=[StopAfter(7)], max_steps=100)
+    assert steps_saved(estimator) == [0, 7]  # case 52
+    assert estimator.stop_reason == "enough"
+
+
+def test_no_checkpoints_when_switched_off(make_estimator: Any, train_input: Any, eval_input: Any, steps_saved: Any) -> None:
+    estimator = make_estimator(save_checkpoints_steps=None).train(train_input, steps=3)
+    assert steps_saved(estimator) == []
+    assert estimator.evaluate(eval_input)["global_step"] == 3  # the state in memory
+    assert estimator.train(train_input, steps=2).evaluate(eval_input)["global_step"] == 5
+
+
+def test_an_empty_input_makes_no_step(make_estimator: Any, caplog: pytest.LogCaptureFixture) -> None:
+    estimator = make_estimator().train(lambda: iter([]))
+    assert "made no steps" in caplog.text
+    assert estimator.stop_reason == "the input is empty"
+
+
+def test_loss_is_the_mean_over_batches_unless_asked_for_examples(make_estimator: Any, tmp_path: Path) -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        bias = ec.get_variable("b", (), lambda key, shape, dtype: np.zeros(shape, dtype))
+        return ec.EstimatorSpec(mode, loss=((features + bias) ** 2).mean(), train_op=__import__("optax").sgd(0.0))
+
+    data = np.array([1.0, 2.0, 3.0, 4.0], np.float32)
+    for kind, batch_size, expected in (("batch_mean", 3, 31 / 3), ("batch_mean", 2, 7.5), ("example_mean", 3, 7.5)):
+        estimator = ec.Estimator(model_fn, config=ec.RunConfig(model_dir=str(tmp_path / f"{kind}{batch_size}"), eval_loss=kind, default_hooks=False))
+        estimator.train(lambda: iter([data]), steps=1)
+        input_fn = ec.inputs.numpy_input_fn(data, batch_size=batch_size, num_epochs=1, shuffle=False)
+        assert estimator.evaluate(input_fn)["loss"] == pytest.approx(expected)  # case 50: 10.3333
+
+
+def test_evaluate_counts_every_example_once(make_estimator: Any, train_input: Any, data: Any) -> None:
+    estimator = make_estimator().train(train_input, steps=3)
+    results = [
+        estimator.evaluate(ec.inputs.numpy_input_fn({"x": data.x}, data.y, batch_size=size, num_epochs=1, shuffle=False))["mean_prediction"] for size in (1, 7, 16, 40, 64)
+    ]
+    assert results == pytest.approx([results[0]] * 5, rel=1e-6)
+    padded = ec.inputs.numpy_input_fn({"x": data.x}, data.y, batch_size=16, num_epochs=1, shuffle=False, ragged="pad")
+    assert estimator.evaluate(padded)["mean_prediction"] == pytest.approx(results[0], rel=1e-6)
+
+
+def test_evaluate_writes_events_and_records(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+    estimator = make_estimator().train(train_input, steps=3)
+    metrics = estimator.evaluate(eval_input, name="held_out", steps=2)
+    assert list(metrics) == ["global_step", "loss", "mean_prediction"]
+    assert estimator.eval_dir("held_out").endswith("eval_held_out")
+    record = json.loads((Path(estimator.eval_dir("held_out")) / "metrics.jsonl").read_text())
+    assert record["global_step"] == 3
+    assert record["metrics"]["loss"] == pytest.approx(metrics["loss"])
+    assert ec.read_eval_metrics(estimator.eval_dir("held_out"))[3]["loss"] == pytest.approx(metrics["loss"])
+
+
+def test_predict_gives_examples_or_batches(make_estimator: Any, train_input: Any, eval_input: Any, data: Any) -> None:
+    estimator = make_estimator().train(train_input, steps=3)
+    rows = list(estimator.predict(eval_input))
+    assert len(rows) == 40
+    assert set(rows[0]) == {"y", "twice"}
+    assert rows[0]["y"].shape == ()
+    whole = list(estimator.predict(eval_input, predict_keys=["y"], yield_single_examples=False))
+    assert [batch["y"].shape for batch in whole] == [(16,), (16,), (8,)]
+    assert np.array_equal(np.concatenate([batch["y"] for batch in whole]), [row["y"] for row in rows])
+    values = estimator.variables
+    np.testing.assert_allclose([row["y"] for row in rows], data.x @ values["w"] + values["b"], rtol=1e-5)
+
+
+def test_predict_is_lazy_and_keeps_its_snapshot(make_estimator: Any, train_input: Any, data: Any) -> None:
+    opened: list[int] = []
+
+    def input_fn() -> Any:
+        opened.append(1)
+        return iter([{"x": data.x[:8]}, {"x": data.x[:8]}, {"x": data.x[:8]}, {"x": data.x[:8]}, {"x": data.x[:8]}])
+
+    estimator = make_estimator().train(train_input, steps=3)
+    predictions = estimator.predict(input_fn, yield_single_examples=False)
+    assert opened == []
+    first = next(predictions)["y"]
+    estimator.train(train_input, steps=5)  # trap 22: donation must not reach the generator's weights
+    rest = [batch["y"] for batch in predictions]
+    assert all(np.array_equal(first, other) for other in rest)
+    assert not np.array_equal(next(estimator.predict(input_fn, yield_single_examples=False))["y"], first)
+
+
+def test_two_predictions_interleave(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+    estimator = make_estimator().train(train_input, steps=3)
+    one, other = estimator.predict(eval_input), estimator.predict(eval_input)
+    assert all(a["y"] == b["y"] for a, b in zip(one, other, strict=True))
+
+
+def test_an_abandoned_prediction_leaves_no_thread(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+    import threading
+
+    before = set(threading.enumerate())
+    predictions = make_estimator(prefetch=4).train(train_input, steps=3).predict(eval_input)
+    next(predictions)
+    predictions.close()
+    assert [thread for thread in threading.enumerate() if thread not in before and thread.is_alive()] == []
+
+
+def test_variables_are_copies(make_estimator: Any, train_input: Any) -> None:
+    estimator = make_estimator().train(train_input, steps=2)
+    values = estimator.variables
+    values["w"][:] = 99
+    assert not np.array_equal(estimator.variables["w"], values["w"])
+    assert estimator.get_variable_names() == ["b", "w"]
+    kept = estimator.get_variable_value("w").copy()
+    estimator.train(train_input, steps=2)
+    assert not np.array_equal(estimator.get_variable_value("w"), kept)
+
+
+def test_predict_before_training_then_train(make_estimator: Any, train_input: Any, eval_input: Any, tmp_path: Path) -> None:
+    estimator = make_estimator(allow_untrained=True, model_dir=tmp_path / "a")
+    before = next(estimator.predict(eval_input))["y"]
+    trained = estimator.train(train_input, steps=3).variables
+    plain = make_estimator(model_dir=tmp_path / "b").train(train_input, steps=3).variables
+    assert all(np.array_equal(trained[name], plain[name]) for name in plain)  # trap 15: first values depend on paths alone
+    assert before != next(estimator.predict(eval_input))["y"]
+
+
+def test_another_process_own_checkpoint_is_noticed(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+    reader = make_estimator()
+    writer = make_estimator().train(train_input, steps=3)
+    assert reader.evaluate(eval_input)["global_step"] == 3
+    writer.train(train_input, steps=4)
+    assert reader.evaluate(eval_input)["global_step"] == 7
+
+
+def test_params_are_copied(make_estimator: Any, train_input: Any) -> None:
+    params = {"learning_rate": 0.05, "nested": [1]}
+
+    def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        params["nested"].append(2)
+        assert params["nested"] == [1, 2]
+        weights = ec.get_variable("w", (3,))
+        return ec.EstimatorSpec(mode, loss=((features["x"] @ weights - labels) ** 2).mean(), train_op=__import__("optax").sgd(0.1))
+
+    estimator = make_estimator(model_fn, params=params).train(train_input, steps=2)
+    assert params == {"learning_rate": 0.05, "nested": [1]}
+    estimator.params["nested"].append(3)
+    assert estimator.params == params
+
+
+def test_the_run_is_recorded(make_estimator: Any, train_input: Any) -> None:
+    estimator = make_estimator(params={"learning_rate": 0.5}).train(train_input, steps=2)
+    record = json.loads((Path(estimator.model_dir) / "run.json").read_text())
+    assert record["hparams"] == {"learning_rate": 0.5}
+    assert record["run_config"]["save_checkpoints_steps"] == 10
+    assert {"python", "jax", "estimator-core"} <= set(record["versions"])
+    assert record["call"] == {"first_step": 0, "last_step": 2}
