@@ -31,7 +31,7 @@ def write_arrays(directory: Path, items: Mapping[str, Mapping[str, np.ndarray]])
     context.asynchronous.create_directories_asynchronously = False
     with context, _errors_told_once():
         ocp.save_checkpointables(
-            directory.absolute(), {_NAME: {item: dict(named) for item, named in items.items() if named}}
+            str(directory.absolute()), {_NAME: {item: dict(named) for item, named in items.items() if named}}
         )
 
 
@@ -53,7 +53,7 @@ def read_arrays(directory: Path, wanted: Mapping[str, Mapping[str, np.dtype[Any]
     context = ocp.Context()
     context.pytree.loading.partial_load = True
     with context, _errors_told_once():
-        return ocp.load_checkpointables(directory.absolute(), {_NAME: abstract})[_NAME]
+        return ocp.load_checkpointables(str(directory.absolute()), {_NAME: abstract})[_NAME]
 
 
 @contextmanager
