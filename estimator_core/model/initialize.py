@@ -94,8 +94,9 @@ def _checked(spec: VariableSpec, value: Any) -> Any:
 
 def _placed(path: str, value: Any, out_shardings: Mapping[str, Any] | None) -> jax.Array:
     # A copy of our own: on CPU, JAX may use a numpy array's memory in place, and the caller's array must never change.
-    array = np.array(value)
-    return jnp.array(array, copy=True) if out_shardings is None else jax.device_put(array, out_shardings[path])
+    return (
+        jnp.array(value, copy=True) if out_shardings is None else jax.device_put(np.array(value), out_shardings[path])
+    )
 
 
 def _leak(computed: Mapping[str, VariableSpec], words: Any) -> VariableError:

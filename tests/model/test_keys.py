@@ -82,9 +82,14 @@ def test_values_depend_neither_on_order_nor_on_other_variables(order, count, see
     assert len({np.asarray(value).tobytes() for value in everything.values()}) == 4
 
 
-def test_host_arrays_pass_through_and_are_not_shared():
-    given_array = np.zeros(4096, np.float32)
-    value = initialize({"a": make_spec("a", None, given_array)}, 0)["a"]
+@pytest.mark.parametrize("placed", [False, True])
+def test_host_arrays_pass_through_and_are_not_shared(placed):
+    # JAX takes over memory that lies on a multiple of 64 bytes.
+    memory = np.zeros(4096 + 16, np.float32)
+    start = -memory.ctypes.data % 64 // 4
+    given_array = memory[start : start + 4096]
+    sharding = {"a": jax.sharding.SingleDeviceSharding(jax.devices()[0])} if placed else None
+    value = initialize({"a": make_spec("a", None, given_array)}, 0, out_shardings=sharding)["a"]
     given_array += 1
     assert not np.asarray(value).any()
 

@@ -185,6 +185,22 @@ def test_sown_values_become_tensors_and_no_state(runner, batch):
     np.testing.assert_array_equal(run.tensors["net/hidden_1"], outputs[1])
 
 
+def test_values_sown_outside_of_model_fn_stay_there(runner, batch):
+    class Sowing(nnx.Module):
+        def __call__(self, x):
+            self.sow(nnx.Intermediate, "all", x)
+            self.sow(nnx.Intermediate, "last", x, init_fn=lambda: None, reduce_fn=lambda before, value: value)
+            return x
+
+    instance = Sowing()
+    instance(batch[:2])
+    run = runner(lambda x: module(instance, name="net")(x)).start(batch)
+    run.step(batch)
+    assert run.model_state == {}
+    assert {name: value.shape for name, value in run.tensors.items()} == {"net/all": (8, 3), "net/last": (8, 3)}
+    assert len(instance.all.get_value()) == 1
+
+
 def test_state_made_during_a_call_is_refused(runner, batch):
     class Lazy(nnx.Module):
         def __init__(self, rngs):
@@ -244,6 +260,7 @@ def test_an_instance_taken_in_by_a_factory_does_not_change_either(runner):
     run = runner(model).start(ids)
     assert set(run.variables) == {"decoder/embedding/embedding", "decoder/scale"}
     np.testing.assert_array_equal(run.variables["decoder/embedding/embedding"], before)
+    assert isinstance(run.specs["decoder/embedding/embedding"].initializer, np.ndarray)  # no constant of a program
     run.step(ids)
     np.testing.assert_array_equal(embedding.embedding[...], before)
 

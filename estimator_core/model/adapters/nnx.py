@@ -110,6 +110,8 @@ class _BoundModule:
 
         graph, state = nnx.split(self.binding.module)
         module = nnx.merge(graph, state, copy=True)
+        # What calls outside model_fn have left behind.
+        nnx.pop(module, lambda path, node: type(node) is nnx.Intermediate)
         self._fill(originals, _variables(module))
         return module
 
