@@ -290,6 +290,7 @@ class Estimator:
             state=lambda mode, batch: self._inference_state(mode, batch, checkpoint_path),
             checkpoint_path=checkpoint_path or self.latest_checkpoint(),
             format_name=format,
+            host_transforms=self._feature_transforms,
             plugins=self._plugins,
         )
 

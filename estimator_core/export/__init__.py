@@ -7,12 +7,21 @@ from estimator_core.export.contract import LoadedExport as LoadedExport
 from estimator_core.export.contract import LoadedSignature as LoadedSignature
 from estimator_core.export.contract import SignatureSpec as SignatureSpec
 from estimator_core.export.directories import latest_export as latest_export
+from estimator_core.export.examples import FixedLenFeature as FixedLenFeature
+from estimator_core.export.examples import (
+    build_parsing_serving_input_receiver_fn as build_parsing_serving_input_receiver_fn,
+)
 from estimator_core.export.features import Feature as Feature
 from estimator_core.export.loading import load as load
 from estimator_core.export.outputs import ClassificationOutput as ClassificationOutput
 from estimator_core.export.outputs import EvalOutput as EvalOutput
 from estimator_core.export.outputs import PredictOutput as PredictOutput
 from estimator_core.export.outputs import RegressionOutput as RegressionOutput
+from estimator_core.export.raw import RawSignature as RawSignature
 from estimator_core.export.receivers import ServingInputReceiver as ServingInputReceiver
 from estimator_core.export.receivers import TensorServingInputReceiver as TensorServingInputReceiver
 from estimator_core.export.receivers import build_raw_serving_input_receiver_fn as build_raw_serving_input_receiver_fn
+from estimator_core.export.supervised import SupervisedInputReceiver as SupervisedInputReceiver
+from estimator_core.export.supervised import (
+    build_supervised_input_receiver_fn_from_input_fn as build_supervised_input_receiver_fn_from_input_fn,
+)

@@ -24,7 +24,14 @@ class Exporter(Protocol):
         """The directory below `<model_dir>/export`."""
         ...
 
-    def export(self, estimator: Any, export_path: str, checkpoint_path: str, eval_result: Mapping[str, Any], is_the_final_export: bool) -> str | None:
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: Mapping[str, Any],
+        is_the_final_export: bool,
+    ) -> str | None:
         """Exports, or not; returns the path written.
 
         It may be called twice for one step, the second time with `is_the_final_export`; an exporter that has exported the step skips the second call.
@@ -42,6 +49,7 @@ class SignatureSpec:
         inputs: what it takes, by name.
         outputs: what it gives, by name.
         function: `(variables, inputs) -> outputs`, pure and traceable; variables and both dicts by name.
+        class_names: the names of the class ids in the output "classes"; a raw signature gives them in place of the ids.
     """
 
     name: str
@@ -49,6 +57,7 @@ class SignatureSpec:
     inputs: Mapping[str, Feature]
     outputs: Mapping[str, Feature]
     function: Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
+    class_names: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +70,8 @@ class ExportRequest:
         assets: files to add: name in the export to path.
         input_transforms: `HostTransform`s from a raw request to the inputs; empty where clients send arrays.
         output_transforms: `HostTransform`s from outputs to what clients see.
-        receiver: what a raw request carries, where there are input transforms.
+        receiver: what a raw request carries, by name; the inputs of the model where there are no input transforms.
+        fixed_batch_sizes: the batch sizes to write, for a model that cannot be traced with a symbolic one; None: any.
         global_step: of the state.
         provenance: JSON for the manifest: versions, plugins, checkpoint.
     """
@@ -72,6 +82,7 @@ class ExportRequest:
     input_transforms: Sequence[Any] = ()
     output_transforms: Sequence[Any] = ()
     receiver: Mapping[str, Feature] = field(default_factory=dict[str, Feature])
+    fixed_batch_sizes: tuple[int, ...] | None = None
     global_step: int = 0
     provenance: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
@@ -89,10 +100,17 @@ class LoadedSignature(Protocol):
 
 
 class LoadedExport(Protocol):
-    """An export that was read back."""
+    """An export that was read back.
+
+    `signatures` take and give arrays of numbers: they load anywhere. `raw_signatures` take what clients send and give what clients see: host
+    transforms run before and after, so the packages that they come from must be installed. Without transforms both are the same.
+    """
 
     @property
     def signatures(self) -> Mapping[str, LoadedSignature]: ...
+
+    @property
+    def raw_signatures(self) -> Mapping[str, LoadedSignature]: ...
 
     @property
     def manifest(self) -> Mapping[str, Any]: ...

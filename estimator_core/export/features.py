@@ -34,7 +34,10 @@ class Feature:
         if isinstance(self.shape, (str, int)) or not isinstance(self.shape, Sequence):
             raise ArgumentTypeError(f"Feature: shape must be a tuple such as (None, 16), given: {self.shape!r}.")
         shape = tuple(self.shape)
-        if any(size is not None and (isinstance(size, bool) or not hasattr(size, "__index__") or size < 0) for size in shape):
+        if any(
+            size is not None and (isinstance(size, bool) or not hasattr(size, "__index__") or size < 0)
+            for size in shape
+        ):
             raise ArgumentError(f"Feature: sizes must be integers >= 0, or None for the batch; given: {shape}.")
         if None in shape[1:]:
             raise ArgumentError(f"Feature: only the first size may be None (the batch); given: {shape}.")
@@ -57,5 +60,7 @@ def _dtype_name(dtype: Any) -> str:
     try:
         found = np.dtype(dtype)
     except TypeError as error:
-        raise ArgumentTypeError(f"Feature: {dtype!r} is no dtype. Use a numpy dtype, 'bfloat16' or 'string'.") from error
+        raise ArgumentTypeError(
+            f"Feature: {dtype!r} is no dtype. Use a numpy dtype, 'bfloat16' or 'string'."
+        ) from error
     return "string" if found.kind in "USO" else found.name

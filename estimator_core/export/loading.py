@@ -35,8 +35,12 @@ def load(path: str | os.PathLike[str], *, plugins: Plugins | None = None) -> Loa
             if known.recognizes(directory):
                 return known.load(directory)
     if not formats:
-        raise ExportError(f"{path} cannot be read: no export format is installed. {registry.explain('format', 'stablehlo')}")
-    raise ExportError(f"{path} holds no export that an installed format knows ({', '.join(known.name for known in formats)}). Give the time-stamped directory that export_saved_model returned.")
+        raise ExportError(
+            f"{path} cannot be read: no export format is installed. {registry.explain('format', 'stablehlo')}"
+        )
+    raise ExportError(
+        f"{path} holds no export that an installed format knows ({', '.join(known.name for known in formats)}). Give the time-stamped directory that export_saved_model returned."
+    )
 
 
 def _instance(component: object) -> object:

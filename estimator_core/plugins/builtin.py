@@ -25,6 +25,10 @@ _INPUTS = (
     ("numpy", "numpy_input_fn", "Batches of numpy arrays in memory."),
     ("pandas", "pandas_input_fn", "Batches of a pandas DataFrame in memory."),
 )
+_TRANSFORMS = (
+    ("parse_example", "export.examples:ParseExample", "Features from serialized tf.Example records."),
+    ("rename", "export.raw:Rename", "Other names for arrays."),
+)
 
 
 def estimator_components() -> list[Component]:
@@ -34,6 +38,7 @@ def estimator_components() -> list[Component]:
         *(_component("adapter", name, f"model.adapters.{name}:{class_}", text) for name, class_, text in _ADAPTERS),
         *(_component("hook", name, f"loop.builtin_hooks:{class_}", text) for name, class_, text in _HOOKS),
         *(_component("input", name, f"inputs:{function}", text) for name, function, text in _INPUTS),
+        *(_component("transform", name, target, text) for name, target, text in _TRANSFORMS),
     ]
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from estimator_core.export import ExportRequest, LoadedExport
-from estimator_exporters.stablehlo.manifest import MANIFEST
+from estimator_exporters.bundle.manifest import has_manifest_of
+
+NAME = "stablehlo"
 
 
 class StableHLOFormat:
     """Programs from `jax.export` for cpu, cuda and tpu, weights as safetensors, a manifest with checksums."""
 
-    name = "stablehlo"
+    name = NAME
 
     def write(self, request: ExportRequest, directory: Path) -> None:
         """Writes an export, reads it back and compares it with the functions it was made from."""
+        from estimator_exporters.bundle.verify import verify
         from estimator_exporters.stablehlo.write import write
-        from estimator_exporters.verify import verify
 
         write(request, directory)
         verify(request, self.load(directory))
@@ -25,8 +27,8 @@ class StableHLOFormat:
         """Reads an export back."""
         from estimator_exporters.stablehlo.load import load
 
-        return load(directory)
+        return load(Path(directory))
 
     def recognizes(self, directory: Path) -> bool:
-        """Whether the manifest is there."""
-        return (directory / MANIFEST).is_file()
+        """Whether the manifest names this format."""
+        return has_manifest_of(Path(directory), NAME)

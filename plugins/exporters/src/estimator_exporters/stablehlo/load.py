@@ -8,83 +8,84 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import export as jax_export
 from safetensors.numpy import load_file
 
-from estimator_core.errors import ArgumentError, ExportError
+from estimator_core.errors import ExportError
 from estimator_core.export import Feature
-from estimator_exporters.stablehlo.manifest import read_manifest
+from estimator_exporters.bundle.loaded import Loaded, Signature, features
+from estimator_exporters.bundle.manifest import file_of, read_manifest
+from estimator_exporters.stablehlo.programs import read_program
 
 
-@dataclass(frozen=True, kw_only=True)
-class Signature:
-    """A function of the export: `signature(**arrays)` gives numpy arrays by name."""
-
-    name: str
-    inputs: Mapping[str, Feature]
-    outputs: Mapping[str, Feature]
-    method: str
-    run: Any
-    variables: Mapping[str, Any]
-
-    def __call__(self, **arrays: Any) -> dict[str, np.ndarray]:
-        """Runs the function on one batch.
-
-        Raises:
-            ArgumentError: inputs are missing, unknown, or of another shape or dtype.
-        """
-        return jax.device_get(self.run(self.variables, self._checked(arrays)))
-
-    def _checked(self, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        missing, unknown = sorted(self.inputs.keys() - arrays.keys()), sorted(arrays.keys() - self.inputs.keys())
-        if missing or unknown:
-            raise ArgumentError(f"signature {self.name!r}: missing inputs {missing}, unknown inputs {unknown}. It takes {dict(self.inputs)}.")
-        return {name: _fit(self.name, name, feature, arrays[name]) for name, feature in self.inputs.items()}
-
-
-@dataclass(frozen=True, kw_only=True)
-class StableHLOExport:
-    """A loaded export."""
-
-    signatures: Mapping[str, Signature]
-    manifest: Mapping[str, Any]
-
-
-def load(directory: Path) -> StableHLOExport:
+def load(directory: Path) -> Loaded:
     """Reads an export after verifying every file.
 
     Raises:
         ExportError: it is damaged, or needs a newer jax.
     """
-    manifest = read_manifest(directory)
-    variables = {name: jnp.asarray(value) for name, value in load_file(directory / manifest["variables"]).items()}
-    signatures: dict[str, Signature] = {}
-    for name, described in manifest["signatures"].items():
-        try:
-            program = jax_export.deserialize(bytearray((directory / described["program"]).read_bytes()))
-        except Exception as error:
-            written = manifest["provenance"].get("versions", {}).get("jax", "unknown")
-            raise ExportError(f"Signature {name!r} of {directory} was written with jax {written} and cannot be read by jax {jax.__version__}: {error}. Use that jax or a newer one.") from error
-        signatures[name] = Signature(
-            name=name, inputs=_features(described["inputs"]), outputs=_features(described["outputs"]), method=described["method"], run=jax.jit(program.call), variables=variables
-        )
-    return StableHLOExport(signatures=signatures, manifest=manifest)
+    manifest = read_manifest(directory, "stablehlo")
+    written_with = str(manifest["provenance"].get("versions", {}).get("jax", "unknown"))
+    try:
+        variables = {
+            name: jax.device_put(value)
+            for name, value in load_file(file_of(directory, manifest, manifest["variables"])).items()
+        }
+        programs: dict[str, Any] = {}
+        signatures: dict[str, Signature] = {}
+        for name, described in manifest["signatures"].items():
+            sized: dict[int | None, Any] = {}
+            for program in described["program"]:
+                path = file_of(directory, manifest, program["path"])
+                if path.name not in programs:
+                    programs[path.name] = read_program(path, written_with)
+                sized[program["batch"]] = programs[path.name]
+            inputs, outputs = features(described["inputs"]), features(described["outputs"])
+            run = sized[None] if None in sized else _Padded(inputs, outputs, sized)
+            signatures[name] = Signature(
+                name=name, method=described["method"], inputs=inputs, outputs=outputs, run=_bound(run, variables)
+            )
+    except ExportError:
+        raise
+    except Exception as error:
+        raise ExportError(f"{directory} cannot be read: {error!r}. Export again.") from error
+    return Loaded(directory=directory, manifest=manifest, signatures=signatures)
 
 
-def _features(named: Mapping[str, Any]) -> dict[str, Feature]:
-    return {name: Feature(tuple(value["shape"]), value["dtype"]) for name, value in named.items()}
+def _bound(run: Any, variables: Mapping[str, Any]) -> Any:
+    return lambda arrays: jax.device_get(run(variables, arrays))
 
 
-def _fit(signature: str, name: str, feature: Feature, value: Any) -> np.ndarray:
-    array = np.asarray(value)
-    fits = array.ndim == len(feature.shape) and all(size is None or size == given for size, given in zip(feature.shape, array.shape, strict=True))
-    if not fits or (feature.shape[:1] == (None,) and array.shape[0] == 0):
-        raise ArgumentError(f"signature {signature!r}: input {name!r} must have shape {feature.shape}, given {array.shape}.")
-    wanted = jnp.dtype(feature.dtype)
-    if array.dtype != wanted:
-        if not np.can_cast(array.dtype, wanted, "same_kind"):
-            raise ArgumentError(f"signature {signature!r}: input {name!r} must be {feature.dtype}, given {array.dtype}.")
-        array = array.astype(wanted)
-    return array
+@dataclass(frozen=True)
+class _Padded:
+    """Programs of fixed batch sizes as a function of any: batches are padded to the next size, or cut into the largest."""
+
+    inputs: Mapping[str, Feature]
+    outputs: Mapping[str, Feature]
+    programs: Mapping[Any, Any]
+
+    def __call__(self, variables: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        batched = [name for name, feature in self.inputs.items() if feature.shape[:1] == (None,)]
+        total, largest = len(arrays[batched[0]]), max(self.programs)
+        pieces = [
+            self._piece(variables, arrays, batched, start, min(largest, total - start))
+            for start in range(0, total, largest)
+        ]
+        return {
+            name: np.concatenate([piece[name] for piece in pieces])
+            if feature.shape[:1] == (None,)
+            else pieces[0][name]
+            for name, feature in self.outputs.items()
+        }
+
+    def _piece(
+        self, variables: Mapping[str, Any], arrays: Mapping[str, np.ndarray], batched: list[str], start: int, size: int
+    ) -> dict[str, np.ndarray]:
+        padded = min(known for known in self.programs if known >= size)
+        rows = np.minimum(np.arange(padded), size - 1) + start  # the last row is repeated
+        piece = {name: value[rows] if name in batched else value for name, value in arrays.items()}
+        outputs = jax.device_get(self.programs[padded](variables, piece))
+        return {
+            name: outputs[name][:size] if feature.shape[:1] == (None,) else outputs[name]
+            for name, feature in self.outputs.items()
+        }

@@ -1,0 +1,166 @@
+"""A loaded export of any format: array signatures that check what they are given, and raw ones around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from estimator_core.errors import ArgumentError, EstimatorError, ExportError
+from estimator_core.export import Feature, LoadedSignature, RawSignature
+from estimator_core.inputs.transform_files import INDEX, load_transforms
+from estimator_core.plugins import default_plugins
+from estimator_exporters.bundle.write import AFTER, BEFORE
+
+_SERVING_METHODS = ("predict", "classify", "regress")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    """An array signature: `signature(**arrays)` gives numpy arrays by name.
+
+    Args:
+        name: of the signature.
+        method: "predict", "classify", "regress", or a mode.
+        inputs: what it takes, by name.
+        outputs: what it gives, by name.
+        run: `checked arrays -> arrays`.
+    """
+
+    name: str
+    method: str
+    inputs: Mapping[str, Feature]
+    outputs: Mapping[str, Feature]
+    run: Callable[[dict[str, np.ndarray]], Mapping[str, Any]]
+
+    def __call__(self, **arrays: Any) -> dict[str, np.ndarray]:
+        """Runs the function on one batch.
+
+        Raises:
+            ArgumentError: inputs are missing, unknown, or of another shape or dtype.
+        """
+        return {name: np.asarray(value) for name, value in self.run(self.checked(arrays)).items()}
+
+    def checked(self, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """The inputs as arrays of the right dtype.
+
+        Raises:
+            ArgumentError: as in a call.
+        """
+        missing, unknown = sorted(self.inputs.keys() - arrays.keys()), sorted(arrays.keys() - self.inputs.keys())
+        if missing or unknown:
+            raise ArgumentError(
+                f"signature {self.name!r}: missing inputs {missing}, unknown inputs {unknown}. It takes {self._takes()}."
+            )
+        fitted = {name: self._fit(name, feature, arrays[name]) for name, feature in self.inputs.items()}
+        sizes = {name: len(fitted[name]) for name, feature in self.inputs.items() if feature.shape[:1] == (None,)}
+        if len(set(sizes.values())) > 1:
+            raise ArgumentError(f"signature {self.name!r}: inputs differ in their batch sizes: {sizes}.")
+        return fitted
+
+    def _fit(self, name: str, feature: Feature, value: Any) -> np.ndarray:
+        array = np.asarray(value)
+        fits = len(array.shape) == len(feature.shape) and all(
+            size is None or size == given for size, given in zip(feature.shape, array.shape, strict=True)
+        )
+        if not fits or (feature.shape[:1] == (None,) and array.shape[0] == 0):
+            raise ArgumentError(
+                f"signature {self.name!r}: input {name!r} must have shape {feature.shape}, given {array.shape}."
+            )
+        wanted = numpy_dtype(feature.dtype)
+        if array.dtype == wanted:
+            return array
+        if not _casts(array, wanted):
+            raise ArgumentError(
+                f"signature {self.name!r}: input {name!r} must be {feature.dtype}, given {array.dtype}"
+                f"{' with values out of its range' if array.dtype.kind in 'iu' and wanted.kind in 'iu' else ''}."
+            )
+        return array.astype(wanted)
+
+    def _takes(self) -> str:
+        return ", ".join(f"{name} {feature.dtype}{feature.shape}" for name, feature in self.inputs.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """An export that was read back.
+
+    Args:
+        directory: where it lies.
+        manifest: what it says about itself, verified.
+        signatures: array signatures by name.
+    """
+
+    directory: Path
+    manifest: Mapping[str, Any]
+    signatures: Mapping[str, Signature]
+
+    @cached_property
+    def raw_signatures(self) -> dict[str, LoadedSignature]:
+        """What clients call: host transforms and class names around the array signatures.
+
+        Raises:
+            ExportError: a transform's package is not installed; says which.
+        """
+        before, after = self._transforms(BEFORE), self._transforms(AFTER)
+        receiver = features(self.manifest["receiver"])
+        raw: dict[str, LoadedSignature] = {}
+        for name, signature in self.signatures.items():
+            class_names = self.manifest["signatures"][name]["class_names"]
+            serves = signature.method in _SERVING_METHODS
+            if not serves or not (before or after or class_names):
+                raw[name] = signature
+                continue
+            raw[name] = RawSignature(
+                signature=signature,
+                inputs=receiver if before else signature.inputs,
+                before=before,
+                after=after,
+                class_names=class_names,
+            )
+        return raw
+
+    def _transforms(self, folder: str) -> tuple[Any, ...]:
+        if f"{folder}/{INDEX}" not in self.manifest["files"]:
+            return ()
+        plugins = default_plugins()
+        try:
+            return tuple(load_transforms(self.directory / folder, lambda name: plugins.get("transform", name)))
+        except ExportError:
+            raise
+        except (EstimatorError, KeyError, TypeError) as error:
+            made_with = ", ".join(
+                f"{one['distribution']} {one['version']}" for one in self.manifest["provenance"].get("plugins", [])
+            )
+            raise ExportError(
+                f"The raw signatures of {self.directory} need a host transform that is not to be had: {error} "
+                f"The export was made with {made_with}. Its array signatures work without."
+            ) from error
+
+
+def features(named: Mapping[str, Any]) -> dict[str, Feature]:
+    """Features from the JSON of a manifest."""
+    return {name: Feature(tuple(value["shape"]), value["dtype"]) for name, value in named.items()}
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """The numpy dtype of a Feature's dtype, bfloat16 and the float8 types among them."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        return np.dtype(getattr(ml_dtypes, name))
+
+
+def _casts(array: np.ndarray, wanted: np.dtype[Any]) -> bool:
+    """Whether a cast keeps the values, up to the rounding of floats."""
+    if array.dtype.kind in "iu" and wanted.kind in "iu":
+        limits = np.iinfo(wanted)
+        return array.size == 0 or (int(array.min()) >= limits.min and int(array.max()) <= limits.max)
+    if wanted.kind == "V" or array.dtype.kind == "V":  # bfloat16 and the like are of kind V to numpy
+        return array.dtype.kind in "fiuV" and wanted.kind in "fV"
+    return np.can_cast(array.dtype, wanted, "same_kind")

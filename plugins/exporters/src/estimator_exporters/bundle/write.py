@@ -1,0 +1,56 @@
+"""Writing what exports of all formats share."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from estimator_core.export import ExportRequest, Feature
+from estimator_core.inputs.transform_files import save_transforms
+from estimator_exporters.bundle.manifest import write_manifest
+
+BEFORE, AFTER = "transforms/input", "transforms/output"
+
+
+def finish(request: ExportRequest, directory: Path, format_name: str, programs: Mapping[str, Any], **more: Any) -> None:
+    """Writes assets, host transforms and, last, the manifest.
+
+    Args:
+        request: what is exported.
+        directory: where the format has written its own files.
+        format_name: name of the format.
+        programs: what the manifest says about the program of each signature.
+        more: further entries of the manifest.
+    """
+    for name, source in request.assets.items():
+        target = directory / "assets" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+    for transforms, folder in ((request.input_transforms, BEFORE), (request.output_transforms, AFTER)):
+        if transforms:
+            save_transforms(transforms, directory / folder)
+    content = {
+        "format": format_name,
+        "global_step": request.global_step,
+        "signatures": {
+            name: {
+                "method": signature.method,
+                "inputs": described(signature.inputs),
+                "outputs": described(signature.outputs),
+                "class_names": None if signature.class_names is None else list(signature.class_names),
+                "program": programs[name],
+            }
+            for name, signature in request.signatures.items()
+        },
+        "receiver": described(request.receiver),
+        "provenance": dict(request.provenance),
+        **more,
+    }
+    write_manifest(directory, content)
+
+
+def described(named: Mapping[str, Feature]) -> dict[str, Any]:
+    """Features as JSON."""
+    return {name: {"shape": list(feature.shape), "dtype": feature.dtype} for name, feature in named.items()}

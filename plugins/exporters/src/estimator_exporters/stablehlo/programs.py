@@ -1,0 +1,105 @@
+"""Functions as serialized programs for every platform, and back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import jax
+import jax.numpy as jnp
+from jax import export as jax_export
+
+from estimator_core.errors import ExportError
+from estimator_core.export import Feature, SignatureSpec
+
+PLATFORMS = ("cpu", "cuda", "tpu")
+_SIZES = (1, 2, 4, 8, 16, 32, 64)
+_CALL = re.compile(r"custom_call @\"?([\w.$]+)")
+_CALLS_BACK = re.compile(r"callback|python|host_execute", re.IGNORECASE)
+
+#: Programs by function: an estimator's next export of the same receiver rewrites only its weights.
+_WRITTEN: WeakKeyDictionary[Callable[..., Any], dict[Any, dict[int | None, bytes]]] = WeakKeyDictionary()
+
+
+def programs_of(
+    signature: SignatureSpec, variables: Mapping[str, Any], fixed_sizes: tuple[int, ...] | None
+) -> dict[int | None, bytes]:
+    """The serialized programs of a signature: one for any batch size (key None), or one for each fixed size.
+
+    Raises:
+        ExportError: it cannot be lowered; says where in the user's code.
+    """
+    shapes = {name: jax.ShapeDtypeStruct(value.shape, value.dtype) for name, value in variables.items()}
+    key = (tuple(shapes.items()), tuple(signature.inputs.items()), fixed_sizes)
+    known = _WRITTEN.setdefault(signature.function, {})
+    if key not in known:
+        known[key] = _lowered(signature, shapes, fixed_sizes)
+    return known[key]
+
+
+def _lowered(
+    signature: SignatureSpec, variables: Mapping[str, jax.ShapeDtypeStruct], fixed_sizes: tuple[int, ...] | None
+) -> dict[int | None, bytes]:
+    if all(None not in feature.shape for feature in signature.inputs.values()):
+        return {None: _lower(signature, variables, None)}
+    if fixed_sizes is None:
+        scope = jax_export.SymbolicScope(["b >= 1"])
+        (batch,) = jax_export.symbolic_shape("b", scope=scope)
+        try:
+            return {None: _lower(signature, variables, batch)}
+        except ExportError as error:
+            symbolic = error
+        try:
+            return {size: _lower(signature, variables, size) for size in _SIZES}
+        except ExportError:
+            raise symbolic from None
+    return {size: _lower(signature, variables, size) for size in fixed_sizes}
+
+
+def _lower(signature: SignatureSpec, variables: Mapping[str, jax.ShapeDtypeStruct], batch: Any) -> bytes:
+    inputs = {name: _abstract(feature, batch) for name, feature in signature.inputs.items()}
+    try:
+        exported = jax_export.export(jax.jit(signature.function), platforms=PLATFORMS)(dict(variables), inputs)
+        program = bytes(exported.serialize())
+    except Exception as error:
+        size = "any batch size" if not isinstance(batch, int) else f"batch size {batch}"
+        raise ExportError(f"Signature {signature.name!r} cannot be exported for {size}: {error}") from error
+    _refuse_callbacks(exported.mlir_module(), f"Signature {signature.name!r}")
+    return program
+
+
+def _abstract(feature: Feature, batch: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(
+        tuple(batch if size is None else size for size in feature.shape), jnp.dtype(feature.dtype)
+    )
+
+
+def read_program(path: Path, written_with: str) -> Any:
+    """The program of a file as a jitted function of variables and inputs.
+
+    Raises:
+        ExportError: it cannot be read by this jax, or it would call into the Python process.
+    """
+    try:
+        exported = jax_export.deserialize(bytearray(path.read_bytes()))
+        module = exported.mlir_module()
+    except Exception as error:
+        raise ExportError(
+            f"{path} was written with jax {written_with} and cannot be read by jax {jax.__version__}: {error!r}. "
+            "Use that jax or a newer one."
+        ) from error
+    _refuse_callbacks(module, str(path))
+    return jax.jit(exported.call)
+
+
+def _refuse_callbacks(module: str, where: str) -> None:
+    """A program only computes: a call back into a process is a pointer that means nothing, or harm, in another one."""
+    found = sorted({name for name in _CALL.findall(module) if _CALLS_BACK.search(name)})
+    if found:
+        raise ExportError(
+            f"{where} calls back into Python ({', '.join(found)}), which no export may. Leave jax.debug.print, pure_callback and "
+            "io_callback out of PREDICT mode; work for the host belongs into a HostTransform."
+        )
