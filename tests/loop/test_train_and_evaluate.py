@@ -1,0 +1,157 @@
+"""train_and_evaluate: which steps are evaluated and exported, and what it returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import estimator_core as ec
+
+
+class Exporter:
+    """Notes its calls."""
+
+    def __init__(self, name: str = "e") -> None:
+        self.name, self.calls = name, []
+
+    def export(self, estimator: Any, export_path: str, checkpoint_path: str, eval_result: Any, is_the_final_export: bool) -> str:
+        self.calls.append((int(checkpoint_path.rpartition("/")[2]), eval_result["global_step"], is_the_final_export))
+        return f"{export_path}/{len(self.calls)}"
+
+
+def evaluated(estimator: ec.Estimator) -> list[int]:
+    return [row["global_step"] for row in estimator.history.evaluations]
+
+
+def test_evaluates_at_checkpoints_and_exports_finally_at_the_end(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+    exporter, estimator = Exporter(), make_estimator()
+    metrics, exports = ec.train_and_evaluate(estimator, ec.TrainSpec(train_input, max_steps=25), ec.EvalSpec(eval_input, exporters=exporter))
+    assert evaluated(estimator) == [10, 20, 25]  # case 48
+    assert exporter.calls == [(10, 10, False), (20, 20, False), (25, 25, True)]
+    assert metrics["global_step"] == 25
+    assert exports == [f"{estimator.model_dir}/export/e/3"]
+
+
+def test_throttle(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+    estimator = make_estimator()
+    ec.train_and_evaluate(estimator, ec.TrainSpec(train_input, max_steps=25), ec.EvalSpec(eval_input, throttle_secs=600))
+    assert evaluated(estimator) == [10, 25]  # case 48
+
+
+def test_a_finished_run_is_evaluated_and_exported_again(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+    specs = ec.TrainSpec(train_input, max_steps=20), ec.EvalSpec(eval_input, exporters=(exporter := Exporter()))
+    first, _ = ec.train_and_evaluate(make_estimator(), *specs)
+    again, exports = ec.train_and_evaluate(make_estimator(), *specs)  # fault 3: (None, None)
+    assert again == first
+    assert exporter.calls[-1] == (20, 20, True)
+    assert exports[0] is not None
+
+
+@pytest.mark.parametrize("ending", ["input", "early stop"])
+def test_the_final_export_happens_however_training_ends(make_estimator: Any, data: Any, eval_input: Any, ending: str) -> None:
+    """Trap 1, faults 3 and 4: a save and evaluation at the last step that did not know it was the last."""
+
+    class Stop(ec.Hook):
+        def next_step(self, step: int) -> int | None:
+            return 10 if step < 10 and ending == "early stop" else None
+
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            run.request_stop("early")
+
+    epochs = 2 if ending == "input" else None
+    training = ec.inputs.numpy_input_fn({"x": data.x}, data.y, batch_size=8, num_epochs=epochs, shuffle=True, seed=1)
+    exporter, estimator = Exporter(), make_estimator()
+    ec.train_and_evaluate(estimator, ec.TrainSpec(training, max_steps=100, hooks=[Stop()]), ec.EvalSpec(eval_input, exporters=exporter))
+    assert evaluated(estimator) == [10]  # no second evaluation
+    assert exporter.calls == [(10, 10, False), (10, 10, True)]
+
+
+def test_several_evaluations(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+    estimator = make_estimator()
+    specs = [ec.EvalSpec(eval_input), ec.EvalSpec(eval_input, name="again", exporters=Exporter())]
+    metrics, exports = ec.train_and_evaluate(estimator, ec.TrainSpec(train_input, max_steps=10), specs)
+    assert set(metrics) == {None, "again"}
+    assert metrics[None]["loss"] == metrics["again"]["loss"]
+    assert exports[None] == []
+    assert exports["again"][0].endswith("/export/e/1")
+
+
+def test_an_empty_training_input_is_an_error(make_estimator: Any, eval_input: Any) -> None:
+    with pytest.raises(ec.EstimatorError, match="Nothing was trained"):
+        ec.train_and_evaluate(make_estimator(), ec.TrainSpec(lambda: iter([])), ec.EvalSpec(eval_input))
+
+
+def test_evaluation_and_exports_see_the_weights_of_their_step(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+    seen: dict[int, float] = {}
+
+    class Compare(Exporter):
+        def export(self, estimator: Any, export_path: str, checkpoint_path: str, eval_result: Any, is_the_final_export: bool) -> str:
+            again = estimator.evaluate(eval_input, checkpoint_path=checkpoint_path, name="compare")
+            assert again["loss"] == eval_result["loss"]
+            live = estimator.variables
+            assert all((ec.load_variables(checkpoint_path)[name] == live[name]).all() for name in live)
+            seen[eval_result["global_step"]] = eval_result["loss"]
+            return export_path
+
+    ec.train_and_evaluate(make_estimator(), ec.TrainSpec(train_input, max_steps=30), ec.EvalSpec(eval_input, exporters=Compare()))
+    assert len(set(seen.values())) == 3
+
+
+def experiment(make: Any, train_input: Any, eval_input: Any, **changes: Any) -> ec.Experiment:
+    settings = {"train_steps": 20, "eval_delay_secs": 0, **changes}
+    return ec.Experiment(make(), train_input, eval_input, **settings)
+
+
+def test_experiment_schedules(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+    exporter = Exporter()
+    plan = experiment(make_estimator, train_input, eval_input, min_eval_frequency=5, export_strategies=exporter)
+    metrics, exports = plan.train_and_evaluate()
+    assert evaluated(plan.estimator) == [5, 10, 15, 20]
+    assert exporter.calls == [(20, 20, True)]
+    assert plan.evaluate()["loss"] == metrics["loss"]
+    assert plan.continuous_eval()["loss"] == metrics["loss"]
+    assert (exports[0], plan.estimator.eval_dir("one_pass").endswith("eval_one_pass")) == (f"{plan.estimator.model_dir}/export/e/1", True)
+
+
+def test_experiment_trains_and_evaluates_in_turns(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+    plan = experiment(make_estimator, train_input, eval_input, train_steps_per_iteration=8)
+    results, _ = plan.continuous_train_and_eval()
+    assert evaluated(plan.estimator) == [8, 16, 20]
+    assert results["global_step"] == 20
+
+
+def test_experiment_test_makes_one_step(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+    exporter = Exporter()
+    results, exports = experiment(make_estimator, train_input, eval_input, export_strategies=[exporter]).test()
+    assert results["global_step"] == 1
+    assert exporter.calls == [(1, 1, True)]
+    assert len(exports) == 1
+
+
+def test_learn_runner(make_estimator: Any, train_input: Any, eval_input: Any, tmp_path: Any) -> None:
+    def experiment_fn(run_config: Any, hparams: Any) -> Any:
+        config = run_config.replace(save_checkpoints_steps=5, default_hooks=False)
+        estimator = ec.Estimator(make_estimator(model_dir=tmp_path / "x").model_fn, config=config)
+        return ec.Experiment(estimator, train_input, eval_input, train_steps=hparams.train_steps, eval_delay_secs=0)
+
+    hparams = ec.HParams(train_steps=10)
+    metrics, _ = ec.learn_runner.run(experiment_fn, run_config=ec.RunConfig(model_dir=str(tmp_path / "run")), hparams=hparams)
+    assert metrics["global_step"] == 10
+    with pytest.raises(ec.EstimatorError, match="non-existent task 'fly'"):
+        ec.learn_runner.run(experiment_fn, run_config=ec.RunConfig(model_dir=str(tmp_path / "run")), schedule="fly", hparams=hparams)
+    with pytest.raises(ec.EstimatorError, match="Exactly one of"):
+        ec.learn_runner.run(experiment_fn, hparams=hparams)
+    with pytest.raises(ec.EstimatorError, match="Must specify a model directory"):
+        ec.learn_runner.run(experiment_fn, run_config=ec.RunConfig(), hparams=hparams)
+
+
+def test_add_metrics(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+    estimator = make_estimator().train(train_input, steps=2)
+    more = ec.add_metrics(estimator, lambda labels, predictions: {"label_mean": ec.metrics.mean(labels), "mean_prediction": ec.metrics.mean(0 * labels)})
+    metrics = more.evaluate(eval_input)
+    assert metrics["mean_prediction"] == 0.0  # the new one wins
+    assert "label_mean" in metrics
+    assert "label_mean" not in estimator.evaluate(eval_input)
+    with pytest.raises(ec.EstimatorError, match="not expected args: \\['foo'\\]"):
+        ec.add_metrics(estimator, lambda foo: {})
