@@ -32,6 +32,7 @@ CHECK_INSTALLED = str(ROOT / ".ci" / "check_installed.py")
 RESOLUTIONS = ["highest", "lowest-direct"]
 QUICK_AND_ALONE = "not plugins and not libraries and not slow"
 OLDEST = "3.11"
+KINDS = ["head", "hook", "exporter", "format", "backend", "model", "adapter", "input", "transform"]
 
 nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "uv"
@@ -46,6 +47,7 @@ nox.options.sessions = [
     "core",
     *(f"plugin-{plugin}" for plugin in PLUGINS),
     "wheels",
+    "template",
     "all",
 ]
 
@@ -184,6 +186,22 @@ def wheels(session: nox.Session) -> None:
             ["run", "examples/digits_convnet.py", "--hparams", "train_steps=20"],
         ):
             session.run("estimator", *arguments, env=ISOLATED)
+
+
+@nox.session(python=OLDEST)
+@nox.parametrize("kind", KINDS)
+def template(session: nox.Session, kind: str) -> None:
+    """A package made by `estimator new-plugin`: built, installed beside the core's wheel alone, tested, examined."""
+    session.install("--no-sources", f"{wheel('estimator_core')}[test]")
+    name = f"acme-{kind}"
+    with tempfile.TemporaryDirectory() as folder, session.chdir(folder):
+        session.run("estimator", "new-plugin", name, "--kind", kind, env=ISOLATED)
+        session.run(UV, "build", "--quiet", "--wheel", "--out-dir", "wheels", name, external=True)
+        (built,) = Path("wheels").glob("*.whl")
+        session.install(str(built.resolve()))
+        shutil.copytree(Path(name, "tests"), "tests")
+        pytest(session, "--import-mode=importlib", "tests")
+        session.run("estimator", "plugins", "doctor", name, env=ISOLATED)
 
 
 # ---- Sources --------------------------------------------------------------------------------------------------------
