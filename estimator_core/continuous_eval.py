@@ -14,7 +14,13 @@ _log = logging.getLogger("estimator_core")
 _POLL_SECONDS = 1.0
 
 
-def new_checkpoints(estimator: Any, *, stop: Callable[[int], bool], sleep: Callable[[float], None] = time.sleep, poll_secs: float = _POLL_SECONDS) -> Any:
+def new_checkpoints(
+    estimator: Any,
+    *,
+    stop: Callable[[int], bool],
+    sleep: Callable[[float], None] = time.sleep,
+    poll_secs: float = _POLL_SECONDS,
+) -> Any:
     """Yields `(path, step)` of each new newest checkpoint until `stop(step)` says that no further one will come."""
     seen: str | None = None
     while True:
@@ -38,4 +44,5 @@ def evaluate_continuously(estimator: Any, specs: Sequence[EvalSpec], *, max_step
         for spec in specs:
             evaluations.evaluate_now(spec, path)
             evaluations.export(spec, path, final=final)
+    evaluations.wait()
     return evaluations

@@ -14,6 +14,7 @@ import numpy as np
 from estimator_core.checkpoint import latest_checkpoint, load_variables
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
+from estimator_core.export.pending import PendingExport
 from estimator_core.inputs import with_transforms
 from estimator_core.loop.engine import Engine
 from estimator_core.loop.evaluate_call import EvaluateCall
@@ -38,13 +39,16 @@ class Estimator:
     """Trains, evaluates, predicts with and exports the model a `model_fn` describes.
 
     Args:
-        model_fn: `(features, labels, mode, params, config)`, any of them by name, `features` at least; returns an `EstimatorSpec`. It is traced by
+        model_fn: `(features, labels, mode, params, config)`, any of them by name, `features` at least; returns an
+            `EstimatorSpec`. It is traced by
             JAX: once to discover its variables, then once for every mode and batch shape.
-        model_dir: directory of checkpoints, events, evaluations and exports; default: `config.model_dir`, else a temporary one.
+        model_dir: directory of checkpoints, events, evaluations and exports; default: `config.model_dir`, else a
+            temporary one.
         config: a `RunConfig`.
         params: handed to model_fn (copies of it) and to input_fn: a dict, an `HParams`, anything.
         warm_start_from: a checkpoint, a model_dir or a `WarmStartSettings` to take initial values from.
-        host_transforms, label_transforms: `HostTransform`s applied on the host to the features and labels of every batch, before the step. A
+        host_transforms, label_transforms: `HostTransform`s applied on the host to the features and labels of every
+            batch, before the step. A
             model_fn may carry its own as attributes of these names; they come first.
         plugins: the plugin registry; default: the installed plugins.
 
@@ -93,7 +97,9 @@ class Estimator:
         self._plugins = default_plugins() if plugins is None else plugins
         self._feature_transforms = (*getattr(model_fn, "host_transforms", ()), *host_transforms)
         self._label_transforms = (*getattr(model_fn, "label_transforms", ()), *label_transforms)
-        self._engine = Engine(model_fn=self._bound, config=config, component=self._plugins.get, component_names=self._plugins.names)
+        self._engine = Engine(
+            model_fn=self._bound, config=config, component=self._plugins.get, component_names=self._plugins.names
+        )
         self._history = History()
 
     @property
@@ -169,7 +175,12 @@ class Estimator:
         return self._train(input_fn, hooks, steps, max_steps, saving_listeners, evaluate=None)
 
     def evaluate(
-        self, input_fn: Callable[..., Any], steps: int | None = None, hooks: Sequence[Any] | None = None, checkpoint_path: str | None = None, name: str | None = None
+        self,
+        input_fn: Callable[..., Any],
+        steps: int | None = None,
+        hooks: Sequence[Any] | None = None,
+        checkpoint_path: str | None = None,
+        name: str | None = None,
     ) -> dict[str, Any]:
         """Evaluates the newest state, or a checkpoint.
 
@@ -228,7 +239,9 @@ class Estimator:
         """
         check_input_fn(input_fn)
         checked = check_hooks(hooks, "hooks")
-        if predict_keys is not None and (isinstance(predict_keys, str) or not all(isinstance(key, str) for key in predict_keys)):
+        if predict_keys is not None and (
+            isinstance(predict_keys, str) or not all(isinstance(key, str) for key in predict_keys)
+        ):
             raise ArgumentTypeError(f"predict_keys must be a list of names, given: {predict_keys!r}.")
         return predict_call(
             estimator=self,
@@ -245,7 +258,11 @@ class Estimator:
 
         It works on a snapshot; `predictor.refresh()` takes the newest state.
         """
-        return Predictor(self._engine, lambda batch: self._inference_state(ModeKeys.PREDICT, batch, checkpoint_path), self._feature_transforms)
+        return Predictor(
+            self._engine,
+            lambda batch: self._inference_state(ModeKeys.PREDICT, batch, checkpoint_path),
+            self._feature_transforms,
+        )
 
     def export_saved_model(
         self,
@@ -267,7 +284,13 @@ class Estimator:
             experimental_mode: the mode to export.
             format: the name of an export format component.
         """
-        return self.experimental_export_all_saved_models(export_dir_base, {experimental_mode: serving_input_receiver_fn}, assets_extra, checkpoint_path, format=format)
+        return self.experimental_export_all_saved_models(
+            export_dir_base,
+            {experimental_mode: serving_input_receiver_fn},
+            assets_extra,
+            checkpoint_path,
+            format=format,
+        )
 
     def experimental_export_all_saved_models(
         self,
@@ -279,17 +302,42 @@ class Estimator:
         format: str = "stablehlo",
     ) -> str:
         """Writes several modes into one export, which share their variables."""
-        from estimator_core.loop.export_call import export_all
+        return self._start_export(export_dir_base, input_receiver_fn_map, assets_extra, checkpoint_path, format).wait()
 
-        return export_all(
+    def start_export(
+        self,
+        export_dir_base: str,
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, str] | None = None,
+        checkpoint_path: str | None = None,
+        experimental_mode: str = ModeKeys.PREDICT,
+        *,
+        format: str = "stablehlo",
+    ) -> PendingExport:
+        """As `export_saved_model`, but returns once the values are copied; `wait()` on the result gives the path."""
+        return self._start_export(
+            export_dir_base, {experimental_mode: serving_input_receiver_fn}, assets_extra, checkpoint_path, format
+        )
+
+    def _start_export(
+        self,
+        base: str,
+        receivers: Mapping[str, Callable[[], Any]],
+        assets_extra: Mapping[str, str] | None,
+        checkpoint_path: str | None,
+        format_name: str,
+    ) -> PendingExport:
+        from estimator_core.loop.export_call import start_export
+
+        return start_export(
             estimator=self,
             engine=self._engine,
-            export_dir_base=export_dir_base,
-            receivers=input_receiver_fn_map,
+            export_dir_base=base,
+            receivers=receivers,
             assets_extra=assets_extra,
             state=lambda mode, batch: self._inference_state(mode, batch, checkpoint_path),
             checkpoint_path=checkpoint_path or self.latest_checkpoint(),
-            format_name=format,
+            format_name=format_name,
             host_transforms=self._feature_transforms,
             plugins=self._plugins,
         )
@@ -329,13 +377,24 @@ class Estimator:
         return values[name]
 
     def load_into(self, instance: Any, name: str) -> Any:
-        """Writes the trained values of the module that was given as `ec.module(instance, name=name)` back into the instance; returns it."""
+        """Writes the trained values of the module that was given as `ec.module(instance, name=name)` back into the
+        instance; returns it.
+        """
         from estimator_core.model.module import write_back
 
         write_back(instance, self.variables, name=name)
         return instance
 
-    def _train(self, input_fn: Any, hooks: Any, steps: Any, max_steps: Any, saving_listeners: Any, *, evaluate: Callable[[Any], None] | None) -> Estimator:
+    def _train(
+        self,
+        input_fn: Any,
+        hooks: Any,
+        steps: Any,
+        max_steps: Any,
+        saving_listeners: Any,
+        *,
+        evaluate: Callable[[Any], None] | None,
+    ) -> Estimator:
         check_input_fn(input_fn)
         checked_hooks = check_hooks(hooks, "hooks")
         listeners = check_listeners(saving_listeners)
@@ -344,9 +403,15 @@ class Estimator:
         check_steps("steps", steps)
         check_steps("max_steps", max_steps)
         if self._config.task_type in ("evaluator", "ps"):
-            raise ArgumentError(f"Train has been called wrong configuration: this process is a {self._config.task_type}. Use ec.train_and_evaluate, which does the right thing for every role.")
+            raise ArgumentError(
+                f"Train has been called wrong configuration: this process is a {self._config.task_type}. Use "
+                "ec.train_and_evaluate, which does the right thing for every role."
+            )
         if listeners and not (self._config.save_checkpoints_steps or self._config.save_checkpoints_secs):
-            raise ArgumentError("There should be a CheckpointSaverHook to use saving_listeners. Please set one of the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.")
+            raise ArgumentError(
+                "There should be a CheckpointSaverHook to use saving_listeners. Please set one of the "
+                "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs."
+            )
         if max_steps is not None and start_step(self._engine, self.model_dir) >= max_steps:
             _log.info("Skipping training since max_steps has already saved.")
             self._history.stop_reason = f"max_steps ({max_steps}) was reached before"
@@ -375,7 +440,15 @@ class Estimator:
         return with_transforms(input_fn, features=self._feature_transforms, labels=self._label_transforms)
 
     def _inference_state(self, mode: str, batch: Any, checkpoint_path: str | None) -> Any:
-        return state_for_inference(self._engine, self.model_dir, mode, batch, checkpoint_path, initial_overrides(self._warm_start), warm_start=self._warm_start is not None)
+        return state_for_inference(
+            self._engine,
+            self.model_dir,
+            mode,
+            batch,
+            checkpoint_path,
+            initial_overrides(self._warm_start),
+            warm_start=self._warm_start is not None,
+        )
 
     def _all_variables(self) -> dict[str, np.ndarray]:
         if self._engine.live.state is not None:
@@ -394,14 +467,20 @@ class Estimator:
         public = {name for name in vars(Estimator) if not name.startswith("_")} - _OVERRIDABLE
         overridden = sorted(name for name in public if getattr(type(self), name) is not getattr(Estimator, name))
         if overridden:
-            raise ArgumentError(f"Subclasses of Estimator cannot override members of Estimator. {type(self)} does override {overridden}. Hooks, listeners and exporters change what happens.")
+            raise ArgumentError(
+                f"Subclasses of Estimator cannot override members of Estimator. {type(self)} does override "
+                f"{overridden}. Hooks, listeners and exporters change what happens."
+            )
 
 
 def _agreed_model_dir(given: Any, configured: str | None) -> str:
     if given is not None:
         given = RunConfig(model_dir=given).model_dir
         if configured is not None and configured != given:
-            raise ArgumentError(f"`model_dir` are set both in constructor and `RunConfig`, but with different values. In constructor: {given!r}, in `RunConfig`: {configured!r}.")
+            raise ArgumentError(
+                "`model_dir` are set both in constructor and `RunConfig`, but with different values. In constructor: "
+                f"{given!r}, in `RunConfig`: {configured!r}."
+            )
         return given
     if configured is not None:
         return configured

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from estimator_core.export import ExportsInBackground, KnowsEvaluation
 from estimator_core.hooks import CheckpointListener, Run, SavedCheckpoint
 from estimator_core.specs import EvalSpec
 
@@ -22,7 +23,9 @@ class Evaluations(CheckpointListener):
         exports: the newest path of each exporter in this call, in order, by EvalSpec name.
     """
 
-    def __init__(self, estimator: Any, specs: Sequence[EvalSpec], *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, estimator: Any, specs: Sequence[EvalSpec], *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._estimator = estimator
         self._specs = list(specs)
         self._clock = clock
@@ -31,6 +34,10 @@ class Evaluations(CheckpointListener):
         self._final_at: dict[str | None, int] = {}
         self.metrics: dict[str | None, dict[str, Any]] = {}
         self.exports: dict[str | None, list[Any]] = {spec.name: [None] * len(spec.exporters) for spec in specs}
+        for spec in specs:
+            for exporter in spec.exporters:
+                if isinstance(exporter, KnowsEvaluation):
+                    exporter.used_in(spec.name)
 
     def evaluate(self, run: Run) -> None:
         """Evaluates the live state, unless the last evaluation is younger than `throttle_secs` and the run goes on."""
@@ -38,7 +45,13 @@ class Evaluations(CheckpointListener):
         for spec in self._specs:
             since = self._clock() - self._started.get(spec.name, float("-inf"))
             if since < spec.throttle_secs and not ends:
-                _log.info("Skip the evaluation%s at step %d: the last one began %.0f s ago, throttle_secs is %g.", _named(spec), run.step, since, spec.throttle_secs)
+                _log.info(
+                    "Skip the evaluation%s at step %d: the last one began %.0f s ago, throttle_secs is %g.",
+                    _named(spec),
+                    run.step,
+                    since,
+                    spec.throttle_secs,
+                )
                 continue
             self.evaluate_now(spec)
             self._pending.append(spec)
@@ -60,11 +73,21 @@ class Evaluations(CheckpointListener):
                 self.evaluate_now(spec)
             if self._final_at.get(spec.name) != step:
                 self.export(spec, path, final=True)
+        self.wait()
+
+    def wait(self) -> None:
+        """Until exports in the background are complete."""
+        for spec in self._specs:
+            for index, exporter in enumerate(spec.exporters):
+                if isinstance(exporter, ExportsInBackground):
+                    self.exports[spec.name][index] = exporter.wait() or self.exports[spec.name][index]
 
     def evaluate_now(self, spec: EvalSpec, checkpoint_path: str | None = None) -> None:
         """One evaluation."""
         self._started[spec.name] = self._clock()
-        self.metrics[spec.name] = self._estimator.evaluate(spec.input_fn, steps=spec.steps, hooks=spec.hooks, checkpoint_path=checkpoint_path, name=spec.name)
+        self.metrics[spec.name] = self._estimator.evaluate(
+            spec.input_fn, steps=spec.steps, hooks=spec.hooks, checkpoint_path=checkpoint_path, name=spec.name
+        )
 
     def export(self, spec: EvalSpec, checkpoint_path: str, *, final: bool) -> None:
         """Runs the exporters of one EvalSpec with its newest metrics."""

@@ -3,6 +3,8 @@
 from estimator_core.export.contract import Exporter as Exporter
 from estimator_core.export.contract import ExportFormat as ExportFormat
 from estimator_core.export.contract import ExportRequest as ExportRequest
+from estimator_core.export.contract import ExportsInBackground as ExportsInBackground
+from estimator_core.export.contract import KnowsEvaluation as KnowsEvaluation
 from estimator_core.export.contract import LoadedExport as LoadedExport
 from estimator_core.export.contract import LoadedSignature as LoadedSignature
 from estimator_core.export.contract import SignatureSpec as SignatureSpec
@@ -17,6 +19,7 @@ from estimator_core.export.outputs import ClassificationOutput as Classification
 from estimator_core.export.outputs import EvalOutput as EvalOutput
 from estimator_core.export.outputs import PredictOutput as PredictOutput
 from estimator_core.export.outputs import RegressionOutput as RegressionOutput
+from estimator_core.export.pending import PendingExport as PendingExport
 from estimator_core.export.raw import RawSignature as RawSignature
 from estimator_core.export.receivers import ServingInputReceiver as ServingInputReceiver
 from estimator_core.export.receivers import TensorServingInputReceiver as TensorServingInputReceiver

@@ -39,6 +39,24 @@ class Exporter(Protocol):
         ...
 
 
+@runtime_checkable
+class KnowsEvaluation(Protocol):
+    """An exporter that is told the name of the evaluation it is used in; optional."""
+
+    def used_in(self, eval_name: str | None) -> None:
+        """Called once, before training."""
+        ...
+
+
+@runtime_checkable
+class ExportsInBackground(Protocol):
+    """An exporter whose `export` may return before the export is complete; optional."""
+
+    def wait(self) -> str | None:
+        """Waits, raises what went wrong, and returns the path of the export that was being written, if one was."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class SignatureSpec:
     """One function of an export.

@@ -13,9 +13,12 @@ _TEMPORARY = "temp-"
 
 
 def exports_in(base: str | os.PathLike[str]) -> list[Path]:
-    """The complete exports of a directory, oldest first. An export's name is ten or more digits: seconds since the epoch."""
+    """The complete exports of a directory, oldest first.
+
+    An export's name is ten digits: seconds since the epoch.
+    """
     try:
-        names = [name for name in os.listdir(base) if name.isascii() and name.isdigit() and len(name) >= 10]
+        names = [name for name in os.listdir(base) if name.isascii() and name.isdigit() and len(name) == 10]
     except (FileNotFoundError, NotADirectoryError):
         return []
     return [Path(base) / name for name in sorted(names, key=int)]

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core.checkpoint import checkpoint_step
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.export import ExportFormat, ExportRequest, ServingInputReceiver
 from estimator_core.export.directories import new_export
+from estimator_core.export.pending import PendingExport
 from estimator_core.export.raw import features_after, renaming
 from estimator_core.loop.engine import Engine
 from estimator_core.loop.export_signatures import ModeSignatures, mode_signatures
@@ -23,7 +25,7 @@ _log = logging.getLogger("estimator_core")
 _ORDER = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)
 
 
-def export_all(
+def start_export(
     *,
     estimator: Any,
     engine: Engine,
@@ -35,11 +37,12 @@ def export_all(
     format_name: str,
     host_transforms: Sequence[Any],
     plugins: Any,
-) -> str:
-    """Writes an export and returns its path.
+) -> PendingExport:
+    """Starts an export: what it holds is copied now, and written in a thread.
 
     Raises:
-        ArgumentError, ArgumentTypeError, ExportError: what cannot be exported, or a format that failed; nothing is left behind.
+        ArgumentError, ArgumentTypeError, ExportError: what cannot be exported, or a format that failed; nothing is left
+            behind.
     """
     received = {mode: _receiver(mode, receivers[mode]) for mode in _ORDER if mode in receivers}
     if not received or len(received) != len(receivers):
@@ -47,7 +50,7 @@ def export_all(
     assets = _assets(assets_extra)
     component = plugins.get("format", format_name)
     chosen: ExportFormat = component() if isinstance(component, type) else component
-    current = state(ModeKeys.EVAL, None)
+    current = _current(estimator, engine, checkpoint_path) or state(ModeKeys.EVAL, None)
     modes: dict[str, ModeSignatures] = {}
     with engine.placement.context():
         for mode, receiver in received.items():
@@ -66,12 +69,24 @@ def export_all(
         global_step=int(np.asarray(current.clock)[0]),
         provenance={"versions": versions(), "plugins": plugins.versions(), "checkpoint": checkpoint_path},
     )
-    with new_export(export_dir_base) as (directory, final):
-        chosen.write(request, directory)
-    path = str(final[0])
-    _log.info("Exported step %d as %s to %s", request.global_step, format_name, path)
-    plugins.export_written(estimator, path, format_name)
-    return path
+
+    def write() -> str:
+        with engine.placement.context(), new_export(export_dir_base) as (directory, final):
+            chosen.write(request, directory)
+        path = str(final[0])
+        _log.info("Exported step %d as %s to %s", request.global_step, format_name, path)
+        plugins.export_written(estimator, path, format_name)
+        return path
+
+    return PendingExport(write)
+
+
+def _current(estimator: Any, engine: Engine, checkpoint_path: str | None) -> TrainState | None:
+    """The state on the device if the checkpoint asked for is its own, so that nothing need be read."""
+    live = engine.live
+    if live.state is None or checkpoint_path is None or checkpoint_path != estimator.latest_checkpoint():
+        return None
+    return live.state if live.step == live.checkpoint_step == checkpoint_step(checkpoint_path) else None
 
 
 def _receiver(mode: str, receiver_fn: Any) -> ServingInputReceiver:
@@ -84,7 +99,8 @@ def _receiver(mode: str, receiver_fn: Any) -> ServingInputReceiver:
     receiver = receiver_fn()
     if not isinstance(receiver, ServingInputReceiver):
         raise ArgumentTypeError(
-            f"serving_input_receiver_fn for mode {mode!r} must return an ec.export.ServingInputReceiver, given: {type(receiver).__name__}."
+            f"serving_input_receiver_fn for mode {mode!r} must return an ec.export.ServingInputReceiver, given: "
+            f"{type(receiver).__name__}."
         )
     return receiver
 

@@ -1,7 +1,27 @@
-"""Exporters, export formats and serving for estimator-core."""
+"""Exporters, export formats and serving for estimator-core.
 
-from estimator_exporters.exporters.best import BestExporter as BestExporter
-from estimator_exporters.exporters.final import FinalExporter as FinalExporter
-from estimator_exporters.exporters.latest import LatestExporter as LatestExporter
+Everything here is imported on first use.
+"""
+
+import importlib
+from typing import Any
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "BestExporter": "exporters.best",
+    "FinalExporter": "exporters.final",
+    "LatestExporter": "exporters.latest",
+    "StepExporter": "exporters.step",
+}
+__all__ = ["BestExporter", "FinalExporter", "LatestExporter", "StepExporter", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

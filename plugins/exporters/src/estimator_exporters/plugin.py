@@ -11,6 +11,7 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 _COMPONENTS = (
     ("exporter", "best", "exporters.best:BestExporter", "Exports when an evaluation beats all before it."),
     ("exporter", "final", "exporters.final:FinalExporter", "Exports once, when training has ended."),
+    ("exporter", "step", "exporters.step:StepExporter", "Exports at chosen steps."),
     ("exporter", "latest", "exporters.latest:LatestExporter", "Exports after every evaluation."),
     ("format", "stablehlo", "stablehlo:StableHLOFormat", "StableHLO programs for cpu, cuda and tpu, with safetensors weights."),
 )

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.export.directories import collect_garbage
 
 _log = logging.getLogger("estimator_exporters")
+
+
+class _Pending(Protocol):
+    def wait(self) -> str: ...
 
 
 class SavedModelWriter:
@@ -21,30 +25,104 @@ class SavedModelWriter:
         assets_extra: files to add to each export.
         exports_to_keep: newest exports kept; None keeps all.
         format: name of an export format.
+        background: write in a thread of its own; the call returns at once, and `wait` gives the path.
     """
 
     def __init__(
-        self, name: str, serving_input_receiver_fn: Callable[[], Any] | None, assets_extra: Mapping[str, str] | None = None, exports_to_keep: int | None = None, format: str = "stablehlo"
+        self,
+        name: str,
+        serving_input_receiver_fn: Callable[[], Any] | None,
+        assets_extra: Mapping[str, str] | None = None,
+        exports_to_keep: int | None = None,
+        format: str = "stablehlo",  # noqa: A002 (the Estimator's own name)
+        background: bool = False,
     ) -> None:
         if not isinstance(name, str) or not name:
             raise ArgumentError(f"An Exporter cannot have a name that is `None` or empty. Given: {name!r}.")
         if not callable(serving_input_receiver_fn):
-            raise ArgumentTypeError(f"Exporter {name!r}: serving_input_receiver_fn must be a function, given: {serving_input_receiver_fn!r}.")
-        if exports_to_keep is not None and (isinstance(exports_to_keep, bool) or not isinstance(exports_to_keep, int) or exports_to_keep <= 0):
+            raise ArgumentTypeError(
+                f"Exporter {name!r}: serving_input_receiver_fn must be a function, given: {serving_input_receiver_fn!r}."
+            )
+        if exports_to_keep is not None and (
+            isinstance(exports_to_keep, bool) or not isinstance(exports_to_keep, int) or exports_to_keep <= 0
+        ):
             raise ArgumentError(f"`exports_to_keep`, if provided, must be a positive number. Got {exports_to_keep}.")
         self.name = name
         self._receiver_fn = serving_input_receiver_fn
         self._assets_extra = dict(assets_extra or {})
         self._keep = exports_to_keep
         self._format = format
+        self._background = background
+        self._pending: tuple[_Pending, Callable[[str], None]] | None = None
         self._written: tuple[str, str] | None = None
 
-    def write(self, estimator: Any, export_path: str, checkpoint_path: str) -> str | None:
-        """Exports the checkpoint's state; None when this exporter has exported it already."""
+    def write(
+        self, estimator: Any, export_path: str, checkpoint_path: str, done: Callable[[str], None] | None = None
+    ) -> str | None:
+        """Exports the state that was evaluated; None when this exporter has exported it already, or does so in the background.
+
+        Args:
+            estimator: what is exported.
+            export_path: the directory of this exporter.
+            checkpoint_path: the checkpoint of that state.
+            done: called with the path once the export is complete.
+        """
         if self._written == (export_path, checkpoint_path):
             return None
-        path = estimator.export_saved_model(export_path, self._receiver_fn, assets_extra=self._assets_extra, format=self._format)
+        self.wait()  # one at a time: an export that is due while another is being written holds up the training
+        arguments = {"assets_extra": self._assets_extra, "checkpoint_path": checkpoint_path, "format": self._format}
+
+        def finish(path: str) -> None:
+            if done is not None:
+                done(path)
+            self._collect(export_path)
+
         self._written = (export_path, checkpoint_path)
+        try:
+            if self._background:
+                self._pending = (estimator.start_export(export_path, self._receiver_fn, **arguments), finish)
+                return None
+            path = estimator.export_saved_model(export_path, self._receiver_fn, **arguments)
+        except BaseException:
+            self._written = None
+            raise
+        finish(path)
+        return path
+
+    def wait(self) -> str | None:
+        """The path of an export in the background, once it is complete; None where there is none. Raises its error."""
+        if self._pending is None:
+            return None
+        (pending, finish), self._pending = self._pending, None
+        try:
+            path = pending.wait()
+        except BaseException:
+            self._written = None
+            raise
+        finish(path)
+        return path
+
+    def _collect(self, export_path: str) -> None:
         for deleted in collect_garbage(export_path, self._keep):
             _log.info("Exporter %s deleted %s (exports_to_keep=%s).", self.name, deleted, self._keep)
-        return path
+
+
+class WritingExporter:
+    """What the exporters of this package share: a writer, its name, and waiting for it.
+
+    Args:
+        writer: writes the exports.
+    """
+
+    def __init__(self, writer: SavedModelWriter) -> None:
+        self._writer = writer
+
+    @property
+    def name(self) -> str:
+        """Its directory below `<model_dir>/export`."""
+        return self._writer.name
+
+    def wait(self) -> str | None:
+        """The path of an export in the background, once it is complete; None where there is none. Raises its error."""
+        return self._writer.wait()
+

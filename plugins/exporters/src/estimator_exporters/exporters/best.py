@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-import json
-import os
+import logging
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, ArgumentTypeError
-from estimator_exporters.exporters.base import SavedModelWriter
+from estimator_core.export.directories import remove_export
+from estimator_exporters.exporters.base import SavedModelWriter, WritingExporter
+from estimator_exporters.exporters.records import read_record, scalars, write_record
 
+_log = logging.getLogger("estimator_exporters")
 _STATE = "best.json"
 
 
 def loss_smaller(best_eval_result: Mapping[str, Any], current_eval_result: Mapping[str, Any]) -> bool:
-    """Whether the current loss is smaller.
+    """Whether the current loss is smaller. Any number is smaller than NaN.
 
     Raises:
         ArgumentError: there is no loss.
+
+    Example:
+        >>> loss_smaller({"loss": 1.0}, {"loss": 0.5})
+        True
     """
     for name, result in (("best_eval_result", best_eval_result), ("current_eval_result", current_eval_result)):
         if not result or "loss" not in result:
             raise ArgumentError(f"{name} cannot be empty or no loss is found in it.")
-    return bool(best_eval_result["loss"] > current_eval_result["loss"])
+    best, current = float(best_eval_result["loss"]), float(current_eval_result["loss"])
+    return best > current or (math.isnan(best) and not math.isnan(current))
 
 
-class BestExporter:
+class BestExporter(WritingExporter):
     """Exports the model whenever an evaluation is better than every one before it, those of earlier processes included.
 
-    The best result is kept in `<export_path>/best.json`; before there is one, the evaluations on record are compared.
+    What it exported is kept in `<export_path>/best.json`; the evaluations on record are compared as well, so that a run that
+    was resumed does not begin with a worse model.
 
     Args:
         name: its directory below `<model_dir>/export`.
@@ -39,9 +49,12 @@ class BestExporter:
         event_file_pattern: not used: results are read from the evaluation's own record, whatever its name.
         compare_fn: `(best_eval_result, current_eval_result) -> bool`, whether the current is better; default: smaller loss.
         assets_extra: files to add: name in the export to path.
-        exports_to_keep: newest exports kept, which are the best; None keeps all.
+        exports_to_keep: exports kept; None keeps all.
+        keep: "newest" exports each new best and keeps the newest ones; "best" also exports an evaluation that is among the
+            best `exports_to_keep`, and deletes the worst.
         eval_name: the name of the evaluation whose record is read; default: that of the EvalSpec it is used in.
         format: name of an export format.
+        background: write while training goes on.
 
     Raises:
         ArgumentError, ArgumentTypeError: for arguments that cannot be used.
@@ -62,49 +75,127 @@ class BestExporter:
         assets_extra: Mapping[str, str] | None = None,
         exports_to_keep: int | None = 5,
         *,
+        keep: str = "newest",
         eval_name: str | None = None,
-        format: str = "stablehlo",
+        format: str = "stablehlo",  # noqa: A002 (the Estimator's own name)
+        background: bool = False,
     ) -> None:
-        if not callable(compare_fn):
-            raise ArgumentTypeError(f"`compare_fn` must be a function, given: {compare_fn!r}.")
-        names = set(inspect.signature(compare_fn).parameters)
-        for argument in ("best_eval_result", "current_eval_result"):
-            if argument not in names:
-                raise ArgumentError(f"compare_fn ({getattr(compare_fn, '__qualname__', compare_fn)}) must include {argument} argument.")
+        _check_compare_fn(compare_fn)
+        if keep not in ("newest", "best"):
+            raise ArgumentError(f"Exporter {name!r}: keep must be 'newest' or 'best', given: {keep!r}.")
+        super().__init__(
+            SavedModelWriter(
+                name,
+                serving_input_receiver_fn,
+                assets_extra,
+                exports_to_keep if keep == "newest" else None,
+                format,
+                background,
+            )
+        )
+        if keep == "best" and exports_to_keep is not None:
+            SavedModelWriter(name, serving_input_receiver_fn, exports_to_keep=exports_to_keep)  # the same checks
         self._compare = compare_fn
         self._eval_name = eval_name
-        self._writer = SavedModelWriter(name, serving_input_receiver_fn, assets_extra, exports_to_keep, format)
+        self._best_to_keep = exports_to_keep if keep == "best" else None
 
-    @property
-    def name(self) -> str:
-        """Its directory below `<model_dir>/export`."""
-        return self._writer.name
+    def used_in(self, eval_name: str | None) -> None:
+        """Tells it the evaluation it is used in."""
+        if self._eval_name is None:
+            self._eval_name = eval_name
 
-    def export(self, estimator: Any, export_path: str, checkpoint_path: str, eval_result: Mapping[str, Any], is_the_final_export: bool) -> str | None:
-        """Exports if this result is the best."""
-        best = self._best(estimator, export_path, eval_result)
-        if best is not None and not self._compare(best_eval_result=best, current_eval_result=eval_result):
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: Mapping[str, Any],
+        is_the_final_export: bool,
+    ) -> str | None:
+        """Exports if this result is the best, or among the best that are kept."""
+        self.wait()
+        self._check_comparable(eval_result)
+        state = Path(export_path) / _STATE
+        kept = _kept(state)
+        best = self._best(estimator, [entry["eval_result"] for entry in kept], eval_result)
+        if best is not None and not self._better(best, eval_result) and not self._belongs(kept, eval_result):
+            _log.info("Exporter %s: the evaluation at step %s is not the best.", self.name, eval_result.get("global_step"))
             return None
-        written = self._writer.write(estimator, export_path, checkpoint_path)
-        if written is not None:
-            _remember(Path(export_path), eval_result)
-        return written
 
-    def _best(self, estimator: Any, export_path: str, current: Mapping[str, Any]) -> dict[str, Any] | None:
+        def remember(path: str) -> None:
+            entries = [*kept, {"path": Path(path).name, "eval_result": scalars(eval_result)}]
+            write_record(state, {"exports": self._ranked(entries, Path(export_path))})
+
+        return self._writer.write(estimator, export_path, checkpoint_path, done=remember)
+
+    def _better(self, best: Mapping[str, Any], current: Mapping[str, Any]) -> bool:
+        return bool(self._compare(best_eval_result=best, current_eval_result=current))
+
+    def _check_comparable(self, result: Mapping[str, Any] | None) -> None:
         try:
-            return json.loads((Path(export_path) / _STATE).read_text())["eval_result"]
-        except (OSError, ValueError, KeyError):
-            pass
-        best: dict[str, Any] | None = None
-        for step, metrics in ec.read_eval_metrics(estimator.eval_dir(self._eval_name)).items():
-            earlier = {**metrics, "global_step": step}
-            if step != current.get("global_step") and (best is None or self._compare(best_eval_result=best, current_eval_result=earlier)):
-                best = earlier
+            self._better(result or {}, result or {})
+        except KeyError as error:
+            raise ArgumentError(
+                f"Exporter {self.name!r}: compare_fn looks at the metric {error}, which the evaluation does not give. "
+                f"It gives {sorted(result or {})}."
+            ) from error
+
+    def _best(
+        self, estimator: Any, exported: list[dict[str, Any]], current: Mapping[str, Any]
+    ) -> Mapping[str, Any] | None:
+        """The best result there was before the current one."""
+        recorded = ec.read_eval_metrics(estimator.eval_dir(self._eval_name))
+        step = current.get("global_step")
+        earlier = [{**metrics, "global_step": number} for number, metrics in recorded.items() if number != step]
+        best: Mapping[str, Any] | None = None
+        for result in (*exported, *earlier):
+            try:
+                if best is None:
+                    self._better(result, result)  # whether it has what compare_fn looks at
+                    best = result
+                elif self._better(best, result):
+                    best = result
+            except (KeyError, ArgumentError) as error:
+                _log.info("Exporter %s cannot compare the evaluation at step %s: %r", self.name, result.get("global_step"), error)
         return best
 
+    def _belongs(self, kept: list[dict[str, Any]], current: Mapping[str, Any]) -> bool:
+        if self._best_to_keep is None or any(
+            entry["eval_result"].get("global_step") == current.get("global_step") for entry in kept
+        ):
+            return False
+        return len(kept) < self._best_to_keep or any(self._better(entry["eval_result"], current) for entry in kept)
 
-def _remember(directory: Path, eval_result: Mapping[str, Any]) -> None:
-    values = {name: float(value) for name, value in eval_result.items() if getattr(value, "ndim", 0) == 0}
-    temporary = directory / f".{_STATE}.{os.getpid()}"
-    temporary.write_text(json.dumps({"eval_result": values}))
-    temporary.replace(directory / _STATE)
+    def _ranked(self, entries: list[dict[str, Any]], directory: Path) -> list[dict[str, Any]]:
+        """The entries to keep, best first; exports beyond them are deleted."""
+
+        def order(a: dict[str, Any], b: dict[str, Any]) -> int:
+            return self._better(a["eval_result"], b["eval_result"]) - self._better(b["eval_result"], a["eval_result"])
+
+        ranked = sorted(entries, key=functools.cmp_to_key(order))
+        if self._best_to_keep is None:
+            return ranked[:1]
+        for entry in ranked[self._best_to_keep :]:
+            remove_export(directory / entry["path"])
+            _log.info("Exporter %s deleted %s: %d are better.", self.name, entry["path"], self._best_to_keep)
+        return ranked[: self._best_to_keep]
+
+
+def _kept(state: Path) -> list[dict[str, Any]]:
+    entries = read_record(state).get("exports", [])
+    sound = isinstance(entries, list) and all(
+        isinstance(entry, dict) and isinstance(entry.get("eval_result"), dict) and isinstance(entry.get("path"), str)
+        for entry in entries
+    )
+    return [entry for entry in entries if entry["path"].isdigit()] if sound else []
+
+
+def _check_compare_fn(compare_fn: Any) -> None:
+    if not callable(compare_fn):
+        raise ArgumentTypeError(f"`compare_fn` must be a function, given: {compare_fn!r}.")
+    names = set(inspect.signature(compare_fn).parameters)
+    for argument in ("best_eval_result", "current_eval_result"):
+        if argument not in names:
+            raise ArgumentError(
+                f"compare_fn ({getattr(compare_fn, '__qualname__', compare_fn)}) must include {argument} argument."
+            )

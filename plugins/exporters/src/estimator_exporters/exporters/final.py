@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from estimator_exporters.exporters.base import SavedModelWriter
+from estimator_exporters.exporters.base import SavedModelWriter, WritingExporter
 
 
-class FinalExporter:
+class FinalExporter(WritingExporter):
     """Exports when training has ended, however it ended.
 
     Args:
@@ -27,14 +27,23 @@ class FinalExporter:
     Source: `tf.estimator.FinalExporter`.
     """
 
-    def __init__(self, name: str, serving_input_receiver_fn: Callable[[], Any], assets_extra: Mapping[str, str] | None = None, *, format: str = "stablehlo") -> None:
-        self._writer = SavedModelWriter(name, serving_input_receiver_fn, assets_extra, None, format)
+    def __init__(
+        self,
+        name: str,
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, str] | None = None,
+        *,
+        format: str = "stablehlo",  # noqa: A002 (the Estimator's own name)
+    ) -> None:
+        super().__init__(SavedModelWriter(name, serving_input_receiver_fn, assets_extra, None, format))
 
-    @property
-    def name(self) -> str:
-        """Its directory below `<model_dir>/export`."""
-        return self._writer.name
-
-    def export(self, estimator: Any, export_path: str, checkpoint_path: str, eval_result: Mapping[str, Any], is_the_final_export: bool) -> str | None:
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: Mapping[str, Any],
+        is_the_final_export: bool,
+    ) -> str | None:
         """Exports if this is the final export."""
         return self._writer.write(estimator, export_path, checkpoint_path) if is_the_final_export else None

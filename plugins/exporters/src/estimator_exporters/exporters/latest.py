@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from estimator_exporters.exporters.base import SavedModelWriter
+from estimator_exporters.exporters.base import SavedModelWriter, WritingExporter
 
 
-class LatestExporter:
+class LatestExporter(WritingExporter):
     """Exports after every evaluation and keeps the newest.
 
     Args:
@@ -17,6 +17,7 @@ class LatestExporter:
         assets_extra: files to add: name in the export to path.
         exports_to_keep: newest exports kept; None keeps all.
         format: name of an export format.
+        background: write while training goes on.
 
     Raises:
         ArgumentError, ArgumentTypeError: for arguments that cannot be used.
@@ -29,15 +30,26 @@ class LatestExporter:
     """
 
     def __init__(
-        self, name: str, serving_input_receiver_fn: Callable[[], Any], assets_extra: Mapping[str, str] | None = None, exports_to_keep: int | None = 5, *, format: str = "stablehlo"
+        self,
+        name: str,
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, str] | None = None,
+        exports_to_keep: int | None = 5,
+        *,
+        format: str = "stablehlo",  # noqa: A002 (the Estimator's own name)
+        background: bool = False,
     ) -> None:
-        self._writer = SavedModelWriter(name, serving_input_receiver_fn, assets_extra, exports_to_keep, format)
+        super().__init__(
+            SavedModelWriter(name, serving_input_receiver_fn, assets_extra, exports_to_keep, format, background)
+        )
 
-    @property
-    def name(self) -> str:
-        """Its directory below `<model_dir>/export`."""
-        return self._writer.name
-
-    def export(self, estimator: Any, export_path: str, checkpoint_path: str, eval_result: Mapping[str, Any], is_the_final_export: bool) -> str | None:
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: Mapping[str, Any],
+        is_the_final_export: bool,
+    ) -> str | None:
         """Exports."""
         return self._writer.write(estimator, export_path, checkpoint_path)

@@ -1,0 +1,37 @@
+"""Small JSON files in which an exporter remembers across processes what it did."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """What was remembered; nothing where there is no file or a damaged one."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def write_record(path: Path, content: Mapping[str, Any]) -> None:
+    """Remembers, atomically."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(json.dumps(dict(content)) + "\n")
+    temporary.replace(path)
+
+
+def scalars(result: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers of an evaluation's result."""
+    return {
+        str(name): float(value)
+        for name, value in result.items()
+        if isinstance(value, (int, float, np.number, np.ndarray)) and np.ndim(value) == 0
+    }

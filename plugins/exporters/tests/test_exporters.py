@@ -1,0 +1,173 @@
+"""When the exporters export, what they keep, and what they remember."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError, ExportError
+from estimator_core.testing import ExporterSuite
+from estimator_core.testing.exporter_suite import FakeExporting
+from estimator_exporters import BestExporter, FinalExporter, LatestExporter, StepExporter
+
+
+def nothing():
+    return None
+
+
+class TestBest(ExporterSuite):
+    def make(self):
+        return BestExporter("best", nothing)
+
+
+class TestBestKeepingTheBest(ExporterSuite):
+    def make(self):
+        return BestExporter("best", nothing, keep="best", exports_to_keep=2)
+
+
+class TestFinal(ExporterSuite):
+    def make(self):
+        return FinalExporter("final", nothing)
+
+
+class TestLatest(ExporterSuite):
+    def make(self):
+        return LatestExporter("latest", nothing, exports_to_keep=2)
+
+
+class TestStep(ExporterSuite):
+    def make(self):
+        return StepExporter("step", nothing, every_n_steps=20)
+
+
+def record(directory, step, **metrics):
+    """Writes an evaluation on record."""
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    line = {"global_step": step, "metrics": metrics, "checkpoint_path": None, "wall_time": 0.0}
+    with (directory / "metrics.jsonl").open("a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def course(exporter, model_dir, losses, first_step=10, eval_name=None):
+    """Whether each of a row of evaluations is exported; each is on record before the exporter sees it."""
+    estimator = FakeExporting(model_dir)
+    path = str(Path(model_dir) / "export" / exporter.name)
+    exported = []
+    for number, loss in enumerate(losses):
+        step = first_step + 10 * number
+        record(estimator.eval_dir(eval_name), step, loss=loss)
+        result = {"loss": loss, "global_step": step}
+        exported.append(exporter.export(estimator, path, f"checkpoints/{step}", result, False) is not None)
+    return exported
+
+
+def kept_losses(model_dir):
+    state = json.loads((Path(model_dir) / "export" / "best" / "best.json").read_text())
+    return [entry["eval_result"]["loss"] for entry in state["exports"]]
+
+
+def test_the_true_best_is_remembered_over_restarts(tmp_path):
+    assert course(BestExporter("best", nothing), tmp_path, [5.0, 4.0]) == [True, True]
+    assert course(BestExporter("best", nothing), tmp_path, [9.0, 4.5, 3.0], first_step=30) == [False, False, True]
+
+
+def test_evaluations_on_record_count_where_nothing_was_exported(tmp_path):
+    """tf.estimator exports the first evaluation after a start, however bad it is (its case 44)."""
+    record(tmp_path / "eval", 1000, loss=50.0)
+    record(tmp_path / "eval", 2000, loss=60.0)
+    assert course(BestExporter("best", nothing), tmp_path, [100.0, 10.0, 20.0], first_step=2010) == [False, True, False]
+
+
+def test_a_named_evaluation_has_its_own_record(tmp_path):
+    record(tmp_path / "eval", 1, loss=0.0)
+    record(tmp_path / "eval_val", 1, loss=50.0)
+    exporter = BestExporter("best", nothing)
+    exporter.used_in("val")
+    assert course(exporter, tmp_path, [100.0, 10.0], eval_name="val") == [False, True]
+
+
+def test_a_name_given_to_the_exporter_wins(tmp_path):
+    record(tmp_path / "eval_val", 1, loss=50.0)
+    exporter = BestExporter("best", nothing, eval_name="val")
+    exporter.used_in(None)
+    assert course(exporter, tmp_path, [100.0, 10.0]) == [False, True]
+
+
+def test_a_damaged_memory_is_made_good_by_the_record(tmp_path):
+    course(BestExporter("best", nothing), tmp_path, [5.0, 4.0])
+    for damage in ("", "[]", '{"exports": 3}', '{"exports": [{"path": "../../x"}]}', "\x00"):
+        (tmp_path / "export" / "best" / "best.json").write_text(damage)
+        assert course(BestExporter("best", nothing), tmp_path, [4.5], first_step=30) == [False]
+
+
+def test_the_memory_is_made_good_for_a_lost_record(tmp_path):
+    course(BestExporter("best", nothing), tmp_path, [5.0, 4.0])
+    (tmp_path / "eval" / "metrics.jsonl").unlink()
+    assert course(BestExporter("best", nothing), tmp_path, [4.5, 3.5], first_step=30) == [False, True]
+
+
+def test_nan_is_never_the_best_for_long(tmp_path):
+    nan = float("nan")
+    assert course(BestExporter("best", nothing), tmp_path, [nan, 4.0, nan, 3.0]) == [True, True, False, True]
+
+
+def test_equal_is_not_better(tmp_path):
+    assert course(BestExporter("best", nothing), tmp_path, [4.0, 4.0]) == [True, False]
+
+
+def test_keeps_the_best_by_the_metric(tmp_path):
+    exporter = BestExporter("best", nothing, keep="best", exports_to_keep=2)
+    assert course(exporter, tmp_path, [5.0, 6.0, 4.0, 4.5, 7.0]) == [True, True, True, True, False]
+    assert kept_losses(tmp_path) == [4.0, 4.5]
+    assert len([path for path in (tmp_path / "export" / "best").iterdir() if path.is_dir()]) == 2
+    again = BestExporter("best", nothing, keep="best", exports_to_keep=2)
+    assert course(again, tmp_path, [4.2, 8.0], first_step=100) == [True, False]
+    assert kept_losses(tmp_path) == [4.0, 4.2]
+
+
+def test_an_export_that_fails_is_not_remembered(tmp_path):
+    estimator, exporter, path = FakeExporting(tmp_path), BestExporter("best", nothing), str(tmp_path / "best")
+    estimator.fails = True
+    with pytest.raises(ExportError, match="the disk is full"):
+        exporter.export(estimator, path, "checkpoints/10", {"loss": 1.0, "global_step": 10}, False)
+    estimator.fails = False
+    assert exporter.export(estimator, path, "checkpoints/10", {"loss": 1.0, "global_step": 10}, False)
+
+
+def test_a_metric_that_is_missing_is_named(tmp_path):
+    def more_accurate(best_eval_result, current_eval_result):
+        return current_eval_result["accuracy"] > best_eval_result["accuracy"]
+
+    exporter = BestExporter("best", nothing, compare_fn=more_accurate)
+    with pytest.raises(ArgumentError, match=r"'accuracy', which the evaluation does not give\. It gives \['global_step', 'loss'\]"):
+        exporter.export(FakeExporting(tmp_path), str(tmp_path), "checkpoints/1", {"loss": 1.0, "global_step": 1}, False)
+
+
+def test_steps_are_exported_once_each_over_restarts(tmp_path):
+    def made():
+        return StepExporter("step", nothing, steps_to_keep=[15, 40, 41])
+
+    assert course(made(), tmp_path, [1.0] * 3) == [False, True, False]  # steps 10, 20, 30
+    assert course(made(), tmp_path, [1.0] * 3, first_step=30) == [False, True, True]  # steps 30, 40, 50
+    assert course(made(), tmp_path, [1.0] * 2, first_step=60) == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: BestExporter("", nothing), ArgumentError, "cannot have a name"),
+        (lambda: BestExporter("b", None), ArgumentTypeError, "must be a function"),
+        (lambda: BestExporter("b", nothing, compare_fn=None), ArgumentTypeError, "compare_fn"),
+        (lambda: BestExporter("b", nothing, compare_fn=lambda a, b: True), ArgumentError, "best_eval_result argument"),
+        (lambda: BestExporter("b", nothing, exports_to_keep=0), ArgumentError, "positive number. Got 0"),
+        (lambda: BestExporter("b", nothing, keep="best", exports_to_keep=0), ArgumentError, "positive number"),
+        (lambda: BestExporter("b", nothing, keep="all"), ArgumentError, "'newest' or 'best'"),
+        (lambda: LatestExporter("l", nothing, exports_to_keep=-1), ArgumentError, "positive number"),
+        (lambda: StepExporter("s", nothing), ArgumentError, "exactly one"),
+        (lambda: StepExporter("s", nothing, steps_to_keep=[0]), ArgumentError, "positive integers"),
+    ],
+)
+def test_arguments_are_refused_at_once(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
