@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core import __version__
 from estimator_core.checkpoint import layout
 from estimator_core.checkpoint.commit import Draft, clean_up, commit_or_explain, remove_tree
 from estimator_core.checkpoint.hook_state import split_hook_states
@@ -30,7 +31,7 @@ from estimator_core.checkpoint.write_errors import explained
 from estimator_core.errors import CheckpointError
 
 _log = logging.getLogger("estimator_core.checkpoint")
-_PACKAGES = ("estimator-core", "jax", "numpy", "optax", "orbax-checkpoint")
+_PACKAGES = ("jax", "numpy", "optax", "orbax-checkpoint")
 
 
 class CheckpointStore:
@@ -211,7 +212,7 @@ def _json_copy(what: str, value: Any) -> Any:
 
 @functools.cache
 def _package_versions() -> Mapping[str, str]:
-    versions: dict[str, str] = {}
+    versions = {"estimator-core": __version__}
     for name in _PACKAGES:
         with contextlib.suppress(PackageNotFoundError):
             versions[name] = version(name)

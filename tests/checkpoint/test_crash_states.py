@@ -28,6 +28,7 @@ class Snapshots:
         self._source: Path | None = None
         self._target: Path | None = None
         self._copying = threading.local()
+        self._one_at_a_time = threading.Lock()
         self.events: list[str] = []
         sys.addaudithook(self._audit)  # for the life of the process; idle outside `watching`
 
@@ -48,10 +49,14 @@ class Snapshots:
             return
         self._copying.now = True
         try:
-            _copy_moving_tree(self._source, self._target / str(len(self.events)) / "checkpoints")
-            self.events.append(f"{event} {Path(str(args[0])).relative_to(self._source)}")
+            self._copy(f"{event} {Path(str(args[0])).relative_to(self._source)}")
         finally:
             self._copying.now = False
+
+    def _copy(self, change):
+        with self._one_at_a_time:
+            _copy_moving_tree(self._source, self._target / str(len(self.events)) / "checkpoints")
+            self.events.append(change)
 
 
 def _copy_moving_tree(source, target):

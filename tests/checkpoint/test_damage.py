@@ -1,5 +1,6 @@
 """Damaged checkpoints: every file torn, altered or lost, one at a time, gives the saved bits or a clear error."""
 
+import gc
 import shutil
 from pathlib import Path
 
@@ -93,8 +94,8 @@ def test_no_altered_byte_gives_garbage(saved, small_items, assert_same, monkeypa
     file.write_bytes(altered)
     try:
         assert_same(read_checkpoint(newest), small_items(2))
-    except (CheckpointCorruptError, CheckpointNotFoundError):
-        pass
+    except CheckpointCorruptError:
+        gc.collect()  # futures that orbax gave up; their last words amid an `ast.parse` upset Python 3.11
     finally:
         file.write_bytes(data)
 

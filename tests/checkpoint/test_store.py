@@ -1,5 +1,7 @@
 """Saving and reading back: what goes in comes out, whatever happens to the live state meanwhile."""
 
+import subprocess
+import sys
 import threading
 
 import jax
@@ -246,3 +248,14 @@ def test_reading_in_other_threads_does_not_disturb_a_save(saved, small_items, as
     assert failures == []
     assert len(reads) > 2
     assert_same(read_checkpoint(saved), small_items(14))
+
+
+def test_a_start_without_checkpoints_imports_no_orbax(tmp_path):
+    program = (
+        "import sys; from estimator_core.checkpoint import *\n"
+        "with ModelDirLock(sys.argv[1]), CheckpointStore(sys.argv[1]) as store:\n"
+        "    assert store.latest() is None and read_latest(sys.argv[1]) is None\n"
+        "assert not {'jax', 'orbax'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
