@@ -4,13 +4,14 @@ import re
 
 import jax
 import numpy as np
+import optax
 import pytest
+from estimator_heads import MultiHead
 
 import estimator_core as ec
 from estimator_core.export.outputs import ClassificationOutput, RegressionOutput
-from estimator_core.metrics import compute_metrics, merge_metrics
+from estimator_core.metrics import applying_example_weights, compute_metrics, merge_metrics
 from estimator_core.model.scope import applying
-from estimator_heads import MultiHead
 from plugins.heads.tests import head_recordings, rebuilt_heads
 
 RTOL, ATOL = 1e-5, 2e-7
@@ -22,6 +23,8 @@ DIFFERENCES = {
     "multi_label_class_ids": "MultiLabelHead gives all_class_ids beside classes: ids are what the computation holds.",
     "sequence_predictions_of_all_steps": "a sequential head's training and evaluation predictions hold all steps.",
     "no_second_loss_summary": "a head without a name writes no summary `loss`: the loop writes that tag itself.",
+    "multi_head_metrics_of_all_batches": "called batch by batch, the original MultiHead forgets the heads' metrics of "
+    "earlier batches (its Estimator calls it once); here they accumulate.",
     "exported_ids_and_names": "exported classes are ids in the array signature and names in the raw one.",
 }
 
@@ -36,26 +39,51 @@ def close(actual, expected, what):
         np.testing.assert_allclose(actual, expected, rtol=RTOL, atol=ATOL, err_msg=what)
 
 
-def given_of(batch):
-    return {key: rebuilt_heads.arrays(batch[key]) for key in ("labels", "logits", "features")}
+class Batch:
+    """A recorded batch as this package takes it, with `padding` rows more that must not count."""
+
+    def __init__(self, batch, padding):
+        given = {key: rebuilt_heads.arrays(batch[key]) for key in ("labels", "logits", "features")}
+        self.size = jax.tree.leaves(given["logits"])[0].shape[0]
+        self.given = jax.tree.map(lambda array: np.concatenate([array, *[array[:1]] * padding]), given)
+        self.given["logits"] = jax.tree.map(self._spoil, self.given["logits"])
+        self.mask = None if padding == 0 else (np.arange(self.size + padding) < self.size).astype(np.float32)
+
+    def counted(self):
+        return applying_example_weights(self.mask)
+
+    def real(self, outputs):
+        return {key: np.asarray(value)[: self.size] for key, value in outputs.items()}
+
+    def _spoil(self, logits):
+        logits[self.size :] = np.nan
+        return logits
 
 
-def check_case(case):
+def check_case(case, rows=None):
+    """Compares a case; with `rows` every batch is padded to so many rows."""
     head = rebuilt_heads.build(case["head"])
     expected = case["expected"]
     losses = case.get("regularization_losses")
     accumulated = None
-    for number, batch in enumerate(case["batches"]):
-        given = given_of(batch)
-        for mode in (ec.ModeKeys.TRAIN, ec.ModeKeys.EVAL):
-            loss = head.loss(**given, mode=mode, regularization_losses=losses)
-            close(loss, expected[f"loss_{mode}"][number], f"loss of batch {number} in {mode}")
-        metrics = head.metrics(**given, regularization_losses=losses)
+    for number, recorded in enumerate(case["batches"]):
+        size = Batch(recorded, 0).size
+        batch = Batch(recorded, 0 if rows is None else rows - size)
+        with batch.counted():
+            for mode in (ec.ModeKeys.TRAIN, ec.ModeKeys.EVAL):
+                loss = head.loss(**batch.given, mode=mode, regularization_losses=losses)
+                close(loss, expected[f"loss_{mode}"][number], f"loss of batch {number} in {mode}")
+            metrics = head.metrics(**batch.given, regularization_losses=losses)
         accumulated = metrics if accumulated is None else merge_metrics(accumulated, metrics)
-        check_values(compute_metrics(accumulated), expected["metrics"][number], f"batch {number}")
-        predictions = rebuilt_heads.with_names(head, head.predictions(given["logits"]))
-        check_predictions(predictions, expected["predictions"][number], case["head"])
-    check_specs(head, case, losses)
+        values = compute_metrics(accumulated)
+        if isinstance(head, MultiHead):  # multi_head_metrics_of_all_batches
+            last = compute_metrics(metrics)
+            values = {key: values[key] if key.startswith(("loss/", "regul")) else last[key] for key in values}
+        check_values(values, expected["metrics"][number], f"batch {number}")
+        predictions = rebuilt_heads.with_names(head, head.predictions(batch.given["logits"]))
+        check_predictions(batch.real(predictions), expected["predictions"][number], case["head"])
+        if number == 0:
+            check_specs(head, case, batch, losses)
 
 
 def check_values(values, expected, where):
@@ -71,22 +99,22 @@ def check_predictions(predictions, expected, head):
     check_values(ours, expected, "predictions")
 
 
-def check_specs(head, case, losses):
-    given, expected = given_of(case["batches"][0]), case["expected"]
-    outputs = {}
+def check_specs(head, case, batch, losses):
+    given, expected = batch.given, case["expected"]
+    summaries = {}
 
     def spec_of(mode, **more):
-        with applying({}, {}, mode=mode, key=lambda: jax.random.key(0), specs={}) as scope:
+        with batch.counted(), applying({}, {}, mode=mode, key=lambda: jax.random.key(0), specs={}) as scope:
             spec = head.create_estimator_spec(
                 given["features"], mode, given["logits"], given["labels"], regularization_losses=losses, **more
             )
-        outputs[mode] = scope.summaries
+        summaries[mode] = {name: output.value for name, output in scope.summaries.items()}
         return spec
 
-    train = spec_of(ec.ModeKeys.TRAIN, train_op_fn=lambda loss: lambda variables, state, grad_fn: (variables, state))
+    train = spec_of(ec.ModeKeys.TRAIN, train_op_fn=lambda loss: optax.sgd(0.1))
     close(train.loss, expected["spec_loss_train"], "loss of the training spec")
-    summaries = {name: output.value for name, output in outputs["train"].items()}
-    check_values(summaries, {k: v for k, v in expected["summaries"].items() if k != "loss"}, "summaries")
+    recorded = {tag: value for tag, value in expected["summaries"].items() if tag != "loss"}  # no_second_loss_summary
+    check_values(summaries[ec.ModeKeys.TRAIN], recorded, "summaries")
     evaluation = spec_of(ec.ModeKeys.EVAL)
     close(evaluation.loss, expected["spec_loss_eval"], "loss of the evaluation spec")
     assert set(evaluation.eval_metric_ops) == set(expected["spec_metric_keys"])
@@ -94,25 +122,24 @@ def check_specs(head, case, losses):
     named = rebuilt_heads.with_names(head, predict.predictions)
     first = expected["predictions"][0]
     wanted = {k: first[v[1:]] if isinstance(v, str) else v for k, v in expected["spec_predictions"].items()}
-    check_predictions(named, wanted, case["head"])
-    check_exports(head, predict.export_outputs, head_recordings.exported(case))
+    check_predictions(batch.real(named), wanted, case["head"])
+    check_exports(head, predict.export_outputs, head_recordings.exported(case), batch)
 
 
-def check_exports(head, exports, expected):
+def check_exports(head, exports, expected, batch):
     assert set(exports) == set(expected)
     for key, wanted in expected.items():
-        output = exports[key]
+        output, part = exports[key], part_of(head, key)
         assert type(output).__name__ == wanted["type"], key
-        part = part_of(head, key)
-        if isinstance(output, ClassificationOutput):
-            named = rebuilt_heads.with_names(part, output.outputs)  # exported_ids_and_names
+        named = batch.real(rebuilt_heads.with_names(part, output.outputs))
+        if isinstance(output, ClassificationOutput):  # exported_ids_and_names
             close(named["scores"], wanted["scores"], key)
             close(named["classes"], wanted["classes"], key)
-            assert np.array(output.class_names)[output.classes].tolist() == wanted["classes"]
+            assert np.array(output.class_names)[output.classes[: batch.size]].tolist() == wanted["classes"]
         elif isinstance(output, RegressionOutput):
-            close(output.value, wanted["value"], key)
+            close(named["outputs"], wanted["value"], key)
         else:
-            check_predictions(rebuilt_heads.with_names(part, output.outputs), wanted["outputs"], key)
+            check_predictions(named, wanted["outputs"], key)
 
 
 def part_of(head, signature):
@@ -126,3 +153,9 @@ def part_of(head, signature):
 @pytest.mark.parametrize("name", head_recordings.load("head_cases"))
 def test_case_of_the_reference(name):
     check_case(head_recordings.load("head_cases")[name])
+
+
+@pytest.mark.parametrize("name", head_recordings.load("random_heads"))
+def test_random_case(name):
+    # Padded to one number of rows, so that single operations are compiled for few shapes, and padding is tested, too.
+    check_case(head_recordings.load("random_heads")[name], rows=6)
