@@ -8,6 +8,7 @@ Both sides draw the same fresh numpy batches. Figures of this machine are in doc
 from __future__ import annotations
 
 import argparse
+import itertools
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -38,7 +39,9 @@ def batches(seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 class FreshBatches:
-    """The same batches as an input of the Estimator: it declares that it never writes into an array again, and starts anew with every call."""
+    """The same batches as an input of the Estimator: it declares that it never writes into an array again, and starts
+    anew with every call.
+    """
 
     input_options = ec.inputs.InputOptions(fresh_arrays=True, replay=False)
 
@@ -64,7 +67,7 @@ def initial_variables() -> dict[str, Any]:
     """Glorot-uniform kernels, zero biases."""
     init = jax.nn.initializers.glorot_uniform()
     variables: dict[str, Any] = {}
-    for index, (rows, columns) in enumerate(zip(WIDTHS, WIDTHS[1:], strict=False)):
+    for index, (rows, columns) in enumerate(itertools.pairwise(WIDTHS)):
         variables[f"layer_{index}/kernel"] = init(jax.random.key(index), (rows, columns))
         variables[f"layer_{index}/bias"] = jnp.zeros(columns)
     return variables
@@ -130,17 +133,27 @@ def scan_loop(steps: int, k: int) -> Callable[[], None]:
 def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
     """The same network as a model_fn."""
     variables = {}
-    for index, (rows, columns) in enumerate(zip(WIDTHS, WIDTHS[1:], strict=False)):
+    for index, (rows, columns) in enumerate(itertools.pairwise(WIDTHS)):
         variables[f"layer_{index}/kernel"] = ec.get_variable(f"layer_{index}/kernel", (rows, columns))
         variables[f"layer_{index}/bias"] = ec.get_variable(f"layer_{index}/bias", (columns,))
     logits = logits_of(variables, features)
-    return ec.EstimatorSpec(mode, loss=optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean(), train_op=optax.adam(1e-3), predictions=logits)
+    return ec.EstimatorSpec(
+        mode,
+        loss=optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean(),
+        train_op=optax.adam(1e-3),
+        predictions=logits,
+    )
 
 
 def estimator_loop(steps: int, **config: Any) -> Callable[[], None]:
     """The Estimator, warm: one object, one `train` call a round."""
     directory = tempfile.mkdtemp(prefix="bench-mlp-")
-    estimator = ec.Estimator(model_fn, config=ec.RunConfig(model_dir=directory, tf_random_seed=1, save_checkpoints_steps=None, save_checkpoints_secs=None, **config))
+    estimator = ec.Estimator(
+        model_fn,
+        config=ec.RunConfig(
+            model_dir=directory, tf_random_seed=1, save_checkpoints_steps=None, save_checkpoints_secs=None, **config
+        ),
+    )
 
     def run() -> None:
         estimator.train(FreshBatches, steps=steps)
@@ -159,7 +172,9 @@ def main() -> None:
     contestants = {
         "bare loop": bare_loop(args.steps),
         "estimator, default hooks": estimator_loop(args.steps),
-        "estimator, no hooks": estimator_loop(args.steps, default_hooks=False, log_step_count_steps=None, save_summary_steps=None),
+        "estimator, no hooks": estimator_loop(
+            args.steps, default_hooks=False, log_step_count_steps=None, save_summary_steps=None
+        ),
         "estimator, 20 steps a dispatch": estimator_loop(args.steps, steps_per_dispatch=20),
         "hand-written scan of 20": scan_loop(args.steps, 20),
     }

@@ -31,7 +31,9 @@ class Comparison:
     rounds: int
 
 
-def compare(contestants: Mapping[str, Callable[[], None]], *, reference: str, rounds: int = 15, warm_up: int = 1) -> list[Comparison]:
+def compare(
+    contestants: Mapping[str, Callable[[], None]], *, reference: str, rounds: int = 15, warm_up: int = 1
+) -> list[Comparison]:
     """Runs every contestant once a round, in changing order, and compares the times round by round."""
     names = list(contestants)
     seconds: dict[str, list[float]] = {name: [] for name in names}
@@ -50,7 +52,14 @@ def compare(contestants: Mapping[str, Callable[[], None]], *, reference: str, ro
         low, high = bootstrap_interval(ratios)
         results.append(
             Comparison(
-                name=name, reference=reference, ratio=float(np.median(ratios)), low=low, high=high, median_seconds=float(np.median(seconds[name])), reference_seconds=float(np.median(base)), rounds=rounds
+                name=name,
+                reference=reference,
+                ratio=float(np.median(ratios)),
+                low=low,
+                high=high,
+                median_seconds=float(np.median(seconds[name])),
+                reference_seconds=float(np.median(base)),
+                rounds=rounds,
             )
         )
     return results
@@ -65,11 +74,17 @@ def bootstrap_interval(ratios: np.ndarray, draws: int = 10_000) -> tuple[float, 
 
 def report(title: str, results: list[Comparison], *, steps: int, output: Path | None = None) -> None:
     """Prints a table, and writes JSON beside it if asked."""
-    print(f"\n{title} ({results[0].rounds} alternating rounds of {steps} steps; {platform.processor() or platform.machine()}, Python {platform.python_version()})")
+    print(
+        f"\n{title} ({results[0].rounds} alternating rounds of {steps} steps; "
+        f"{platform.processor() or platform.machine()}, Python {platform.python_version()})"
+    )
     print(f"{'contestant':<34} {'reference':<14} {'ratio':>7} {'95% interval':>16} {'us/step':>9} {'ref us/step':>12}")
     for item in results:
         print(
-            f"{item.name:<34} {item.reference:<14} {item.ratio:7.3f}   [{item.low:.3f}, {item.high:.3f}] {item.median_seconds / steps * 1e6:9.1f} {item.reference_seconds / steps * 1e6:12.1f}"
+            f"{item.name:<34} {item.reference:<14} {item.ratio:7.3f}   [{item.low:.3f}, {item.high:.3f}] "
+            f"{item.median_seconds / steps * 1e6:9.1f} {item.reference_seconds / steps * 1e6:12.1f}"
         )
     if output is not None:
-        output.write_text(json.dumps({"title": title, "steps": steps, "results": [asdict(item) for item in results]}, indent=1) + "\n")
+        output.write_text(
+            json.dumps({"title": title, "steps": steps, "results": [asdict(item) for item in results]}, indent=1) + "\n"
+        )

@@ -44,19 +44,23 @@ class RunConfig:
     """How a run is done: where it writes, how often, on which devices.
 
     Args:
-        model_dir: directory of checkpoints, event files, evaluations and exports. None: `TF_CONFIG["model_dir"]`, else a temporary one.
+        model_dir: directory of checkpoints, event files, evaluations and exports. None: `TF_CONFIG["model_dir"]`, else
+            a temporary one.
         tf_random_seed: seed of initial values and of every random key; None draws one and records it in the run.
         save_summary_steps: steps between summaries in the event file; 0 or None switches them off.
-        save_checkpoints_steps, save_checkpoints_secs: at most one of them; neither: every 600 seconds; both None: no checkpoints.
+        save_checkpoints_steps, save_checkpoints_secs: at most one of them; neither: every 600 seconds; both None: no
+            checkpoints.
         keep_checkpoint_max: newest checkpoints kept; None or 0 keeps all.
         keep_checkpoint_every_n_hours: besides, one checkpoint is kept for every n hours of training.
         log_step_count_steps: steps between log lines of loss and steps per second; None switches them off.
         backend: a device backend by name ("cpu", "gpu", "tpu", ...) or "auto".
         mesh: axis sizes by name, -1 for "the rest"; `{"data": -1}` shards batches over all devices of the backend.
-        partition_rules: `(regex of variable names, partition spec)` pairs; the first match decides, no match replicates.
+        partition_rules: `(regex of variable names, partition spec)` pairs; the first match decides, no match
+            replicates.
         precision: "float32".
         accumulate_steps: micro-batches averaged into one step.
-        steps_per_dispatch: training steps run by one call of the device program, or "auto", which measures and says what it chose.
+        steps_per_dispatch: training steps run by one call of the device program, or "auto", which measures and says
+            what it chose.
         prefetch: batches drawn ahead by a thread; 0 draws inline; "auto" measures.
         eval_loss: what `evaluate` calls "loss": "batch_mean" (mean over batches, as tf.estimator) or "example_mean".
         allow_untrained: evaluate, predict and export freshly initialised variables instead of refusing.
@@ -101,6 +105,7 @@ class RunConfig:
     default_hooks: bool | Sequence[str] = True
 
     def __new__(cls, *args: Any, **given: Any) -> RunConfig:
+        """Refuses unknown and removed arguments with a hint, which a dataclass by itself does not give."""
         known = [field.name for field in fields(cls)]
         for name in given:
             if name in _REMOVED:
@@ -169,7 +174,10 @@ def _model_dir(given: Any, from_cluster: str | None) -> str | None:
     if not path:
         raise ArgumentError("model_dir should be non-empty. Leave it out for a temporary directory.")
     if from_cluster is not None and from_cluster != path:
-        raise ArgumentError(f"`model_dir` provided in RunConfig construct, if set, must have the same value as the model_dir in TF_CONFIG. RunConfig: {path!r}, TF_CONFIG: {from_cluster!r}.")
+        raise ArgumentError(
+            "`model_dir` provided in RunConfig construct, if set, must have the same value as the model_dir in "
+            f"TF_CONFIG. RunConfig: {path!r}, TF_CONFIG: {from_cluster!r}."
+        )
     return path
 
 
@@ -179,7 +187,9 @@ def _save_cadence(steps: Any, secs: Any) -> tuple[int | None, float | None]:
     steps = None if steps is _UNSET else steps
     secs = None if secs is _UNSET else secs
     if steps is not None and secs is not None:
-        raise ArgumentError("`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set. Give one of them.")
+        raise ArgumentError(
+            "`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set. Give one of them."
+        )
     return steps, secs
 
 
@@ -210,14 +220,20 @@ def _check(config: RunConfig) -> None:
     if config.eval_loss not in ("batch_mean", "example_mean"):
         raise ArgumentError(f'eval_loss should be "batch_mean" or "example_mean", given: {config.eval_loss!r}.')
     if config.precision != "float32":
-        raise ArgumentError(f'precision should be "float32", given: {config.precision!r}. Other policies are not available yet.')
+        raise ArgumentError(
+            f'precision should be "float32", given: {config.precision!r}. Other policies are not available yet.'
+        )
     if not isinstance(config.backend, str) or not config.backend:
         raise ArgumentTypeError(f'backend should be a name such as "auto" or "cpu", given: {config.backend!r}.')
     for name in ("allow_untrained", "allow_cast", "debug"):
         if not isinstance(getattr(config, name), bool):
             raise ArgumentTypeError(f"{name} should be True or False, given: {getattr(config, name)!r}.")
-    if config.default_hooks not in (True, False) and (isinstance(config.default_hooks, str) or not all(isinstance(name, str) for name in config.default_hooks)):  # type: ignore[union-attr]
-        raise ArgumentTypeError(f"default_hooks should be True, False or a list of plugin names, given: {config.default_hooks!r}.")
+    if config.default_hooks not in (True, False) and (
+        isinstance(config.default_hooks, str) or not all(isinstance(name, str) for name in config.default_hooks)
+    ):  # type: ignore[union-attr]
+        raise ArgumentTypeError(
+            f"default_hooks should be True, False or a list of plugin names, given: {config.default_hooks!r}."
+        )
     _check_mesh(config)
 
 
@@ -227,14 +243,22 @@ def _at_least(config: RunConfig, least: int, *names: str, optional: bool = False
         if value is None and optional:
             continue
         if not (_is_int(value) and value >= least):
-            raise ArgumentError(f"{name} should be an int >= {least}{' or None' if optional else ''}, given: {value!r}.")
+            raise ArgumentError(
+                f"{name} should be an int >= {least}{' or None' if optional else ''}, given: {value!r}."
+            )
 
 
 def _check_mesh(config: RunConfig) -> None:
     mesh = config.mesh
     if mesh is not None:
-        if not isinstance(mesh, Mapping) or not mesh or not all(isinstance(axis, str) and _is_int(size) for axis, size in mesh.items()):
-            raise ArgumentTypeError(f'mesh should map axis names to sizes, for example {{"data": -1}}, given: {mesh!r}.')
+        if (
+            not isinstance(mesh, Mapping)
+            or not mesh
+            or not all(isinstance(axis, str) and _is_int(size) for axis, size in mesh.items())
+        ):
+            raise ArgumentTypeError(
+                f'mesh should map axis names to sizes, for example {{"data": -1}}, given: {mesh!r}.'
+            )
         if any(size == 0 or size < -1 for size in mesh.values()) or list(mesh.values()).count(-1) > 1:
             raise ArgumentError(f"mesh sizes should be positive, with -1 at most once, given: {dict(mesh)!r}.")
     for rule in config.partition_rules:

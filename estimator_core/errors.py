@@ -1,6 +1,7 @@
 """Every error this framework raises on purpose.
 
-Each class also derives from the built-in exception a caller would expect, so `except ValueError` keeps working. Messages say what happened,
+Each class also derives from the built-in exception a caller would expect, so `except ValueError` keeps working.
+Messages say what happened,
 where, and what to do.
 """
 

@@ -14,7 +14,15 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.estimator import Estimator
 from estimator_core.evaluations import Evaluations
 from estimator_core.hooks import Hook, Run, StepOutputs
-from estimator_core.specs import EvalSpec, TrainSpec, check_exporters, check_hooks, check_input_fn, check_listeners, check_steps
+from estimator_core.specs import (
+    EvalSpec,
+    TrainSpec,
+    check_exporters,
+    check_hooks,
+    check_input_fn,
+    check_listeners,
+    check_steps,
+)
 from estimator_core.train_and_evaluate import train
 
 _log = logging.getLogger("estimator_core")
@@ -32,9 +40,11 @@ class Experiment:
         train_hooks, eval_hooks: hooks. `train_monitors` is the old name of `train_hooks`.
         eval_delay_secs: wait before `evaluate` and `continuous_eval` in a process of their own.
         continuous_eval_throttle_secs: at least so long between the starts of two evaluations of `continuous_eval`.
-        min_eval_frequency: steps between evaluations in `train_and_evaluate`; 0: only at the end; None: at every checkpoint.
+        min_eval_frequency: steps between evaluations in `train_and_evaluate`; 0: only at the end; None: at every
+            checkpoint.
         export_strategies: exporters, run after evaluations.
-        train_steps_per_iteration: steps of one round of `continuous_train_and_eval`; default a tenth of train_steps, else 1000.
+        train_steps_per_iteration: steps of one round of `continuous_train_and_eval`; default a tenth of train_steps,
+            else 1000.
         checkpoint_and_export: evaluate and export at each checkpoint, into `eval_intermediate_export`.
         saving_listeners: checkpoint listeners.
 
@@ -64,14 +74,23 @@ class Experiment:
         if not isinstance(estimator, Estimator):
             raise ArgumentTypeError(f"`estimator` must have type `ec.Estimator`. Got: {type(estimator)}.")
         if eval_metrics is not None:
-            raise ArgumentError("`eval_metrics` must be None: return eval_metric_ops from model_fn, or use ec.add_metrics.")
+            raise ArgumentError(
+                "`eval_metrics` must be None: return eval_metric_ops from model_fn, or use ec.add_metrics."
+            )
         check_input_fn(train_input_fn)
         check_input_fn(eval_input_fn)
-        for name, value in (("train_steps", train_steps), ("eval_steps", eval_steps), ("train_steps_per_iteration", train_steps_per_iteration)):
+        for name, value in (
+            ("train_steps", train_steps),
+            ("eval_steps", eval_steps),
+            ("train_steps_per_iteration", train_steps_per_iteration),
+        ):
             check_steps(name, value)
         if min_eval_frequency is not None and min_eval_frequency != 0:
             check_steps("min_eval_frequency", min_eval_frequency)
-        for name, value in (("eval_delay_secs", eval_delay_secs), ("continuous_eval_throttle_secs", continuous_eval_throttle_secs)):
+        for name, value in (
+            ("eval_delay_secs", eval_delay_secs),
+            ("continuous_eval_throttle_secs", continuous_eval_throttle_secs),
+        ):
             if not isinstance(value, (int, float)) or isinstance(value, bool) or value < 0:
                 raise ArgumentError(f"Must specify {name} >= 0, given: {value!r}.")
         self._estimator = estimator
@@ -128,7 +147,9 @@ class Experiment:
     def train(self, delay_secs: float | None = None) -> Estimator:
         """Trains up to `train_steps`; a worker waits first, `5 * task_id` seconds up to 60."""
         self._sleep(min(60.0, 5.0 * (self._estimator.config.task_id or 0)) if delay_secs is None else delay_secs)
-        return self._estimator.train(self._train_input_fn, hooks=self._train_hooks, max_steps=self._train_steps, saving_listeners=self._listeners)
+        return self._estimator.train(
+            self._train_input_fn, hooks=self._train_hooks, max_steps=self._train_steps, saving_listeners=self._listeners
+        )
 
     def evaluate(self, delay_secs: float | None = None, name: str | None = None) -> dict[str, Any]:
         """Evaluates once, into `eval_one_pass` unless named."""
@@ -144,37 +165,71 @@ class Experiment:
         name: str = "continuous",
     ) -> dict[str, Any] | None:
         """Evaluates each new checkpoint until `train_steps` has been evaluated, or the predicate says False."""
-        return self._continuous_eval(self._eval_input_fn, delay_secs, throttle_delay_secs, evaluate_checkpoint_only_once, continuous_eval_predicate_fn, name, self._exporters)
+        return self._continuous_eval(
+            self._eval_input_fn,
+            delay_secs,
+            throttle_delay_secs,
+            evaluate_checkpoint_only_once,
+            continuous_eval_predicate_fn,
+            name,
+            self._exporters,
+        )
 
     def continuous_eval_on_train_data(
-        self, delay_secs: float | None = None, throttle_delay_secs: float | None = None, continuous_eval_predicate_fn: Callable[..., bool] | None = None, name: str = "continuous_on_train_data"
+        self,
+        delay_secs: float | None = None,
+        throttle_delay_secs: float | None = None,
+        continuous_eval_predicate_fn: Callable[..., bool] | None = None,
+        name: str = "continuous_on_train_data",
     ) -> dict[str, Any] | None:
         """The same on training data, without exports."""
-        return self._continuous_eval(self._train_input_fn, delay_secs, throttle_delay_secs, True, continuous_eval_predicate_fn, name, ())
+        return self._continuous_eval(
+            self._train_input_fn, delay_secs, throttle_delay_secs, True, continuous_eval_predicate_fn, name, ()
+        )
 
     def train_and_evaluate(self) -> tuple[dict[str, Any], list[Any]]:
         """Trains with evaluations in between and at the end, and exports at the end; returns `(metrics, exports)`."""
         name = "intermediate_export" if self._checkpoint_and_export else None
-        spec = EvalSpec(self._eval_input_fn, steps=self._eval_steps, name=name, hooks=self._eval_hooks, exporters=self._exporters)
+        spec = EvalSpec(
+            self._eval_input_fn, steps=self._eval_steps, name=name, hooks=self._eval_hooks, exporters=self._exporters
+        )
         evaluations = Evaluations(self._estimator, [spec])
         at_checkpoints = self._checkpoint_and_export or self._min_eval_frequency is None
         hooks = list(self._train_hooks)
         if self._min_eval_frequency and not at_checkpoints:
             hooks.insert(0, _EvaluateEvery(self._min_eval_frequency, lambda run: evaluations.evaluate_now(spec)))
-        train_spec = TrainSpec(self._train_input_fn, max_steps=self._train_steps, hooks=hooks, saving_listeners=self._listeners)
+        train_spec = TrainSpec(
+            self._train_input_fn, max_steps=self._train_steps, hooks=hooks, saving_listeners=self._listeners
+        )
         if at_checkpoints:
             train(self._estimator, train_spec, evaluations)
         else:
-            self._estimator.train(train_spec.input_fn, hooks=train_spec.hooks, max_steps=train_spec.max_steps, saving_listeners=train_spec.saving_listeners)
+            self._estimator.train(
+                train_spec.input_fn,
+                hooks=train_spec.hooks,
+                max_steps=train_spec.max_steps,
+                saving_listeners=train_spec.saving_listeners,
+            )
         evaluations.finish()
         return evaluations.metrics[name], evaluations.exports[name]
 
-    def continuous_train_and_eval(self, continuous_eval_predicate_fn: Callable[..., bool] | None = None) -> tuple[dict[str, Any] | None, list[Any]]:
-        """Alternates `train_steps_per_iteration` steps of training and an evaluation until `train_steps`, or until the predicate says False."""
+    def continuous_train_and_eval(
+        self, continuous_eval_predicate_fn: Callable[..., bool] | None = None
+    ) -> tuple[dict[str, Any] | None, list[Any]]:
+        """Alternates `train_steps_per_iteration` steps of training and an evaluation until `train_steps`, or until the
+        predicate says False.
+        """
         per_round = self._steps_per_iteration or (max(1, self._train_steps // 10) if self._train_steps else 1000)
         results: dict[str, Any] | None = None
-        while (self._train_steps is None or (results or {}).get("global_step", 0) < self._train_steps) and _goes_on(continuous_eval_predicate_fn, results, None):
-            self._estimator.train(self._train_input_fn, hooks=self._train_hooks, max_steps=self._next_stop(per_round, results), saving_listeners=self._listeners)
+        while (self._train_steps is None or (results or {}).get("global_step", 0) < self._train_steps) and _goes_on(
+            continuous_eval_predicate_fn, results, None
+        ):
+            self._estimator.train(
+                self._train_input_fn,
+                hooks=self._train_hooks,
+                max_steps=self._next_stop(per_round, results),
+                saving_listeners=self._listeners,
+            )
             results = self._evaluate(None)
             if self._estimator.stop_reason == "the input is empty":
                 break
@@ -192,17 +247,40 @@ class Experiment:
         Raises:
             ArgumentError: always; says what replaces them.
         """
-        raise ArgumentError("There is no parameter server: shard the state over all processes with RunConfig(mesh=..., partition_rules=...), and start no 'ps' tasks.")
+        raise ArgumentError(
+            "There is no parameter server: shard the state over all processes with RunConfig(mesh=..., "
+            "partition_rules=...), and start no 'ps' tasks."
+        )
 
-    def _evaluate(self, name: str | None, input_fn: Callable[..., Any] | None = None, checkpoint_path: str | None = None) -> dict[str, Any]:
-        return self._estimator.evaluate(input_fn or self._eval_input_fn, steps=self._eval_steps, hooks=self._eval_hooks, checkpoint_path=checkpoint_path, name=name)
+    def _evaluate(
+        self, name: str | None, input_fn: Callable[..., Any] | None = None, checkpoint_path: str | None = None
+    ) -> dict[str, Any]:
+        return self._estimator.evaluate(
+            input_fn or self._eval_input_fn,
+            steps=self._eval_steps,
+            hooks=self._eval_hooks,
+            checkpoint_path=checkpoint_path,
+            name=name,
+        )
 
     def _export(self, results: dict[str, Any] | None, *, final: bool) -> list[Any]:
         base = f"{self._estimator.model_dir}/export"
-        return [exporter.export(self._estimator, f"{base}/{exporter.name}", self._estimator.latest_checkpoint(), results, final) for exporter in self._exporters]
+        return [
+            exporter.export(
+                self._estimator, f"{base}/{exporter.name}", self._estimator.latest_checkpoint(), results, final
+            )
+            for exporter in self._exporters
+        ]
 
     def _continuous_eval(
-        self, input_fn: Any, delay_secs: float | None, throttle_secs: float | None, only_once: bool, predicate: Callable[..., bool] | None, name: str, exporters: Sequence[Any]
+        self,
+        input_fn: Any,
+        delay_secs: float | None,
+        throttle_secs: float | None,
+        only_once: bool,
+        predicate: Callable[..., bool] | None,
+        name: str,
+        exporters: Sequence[Any],
     ) -> dict[str, Any] | None:
         self._sleep(self._eval_delay_secs if delay_secs is None else delay_secs)
         throttle = self._throttle_secs if throttle_secs is None else throttle_secs
@@ -216,7 +294,13 @@ class Experiment:
                 break
             results = self._evaluate(name, input_fn, path)
             for exporter in exporters:
-                exporter.export(self._estimator, f"{self._estimator.model_dir}/export/{exporter.name}", path, results, step >= last_step)
+                exporter.export(
+                    self._estimator,
+                    f"{self._estimator.model_dir}/export/{exporter.name}",
+                    path,
+                    results,
+                    step >= last_step,
+                )
             if step < last_step:
                 self._sleep(throttle - (time.monotonic() - began))
         return results

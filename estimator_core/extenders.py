@@ -20,7 +20,8 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Any]) -> Estimato
 
     Args:
         estimator: the one to extend; it is not changed.
-        metric_fn: takes any of `features, labels, predictions, config` by name and returns a dict of streaming metrics; a name that exists is
+        metric_fn: takes any of `features, labels, predictions, config` by name and returns a dict of streaming metrics;
+            a name that exists is
             replaced.
 
     Raises:
@@ -35,7 +36,10 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Any]) -> Estimato
     names = list(inspect.signature(metric_fn).parameters)
     unknown = [name for name in names if name not in _ALLOWED]
     if unknown:
-        raise ArgumentError(f"metric_fn ({getattr(metric_fn, '__qualname__', metric_fn)}) has following not expected args: {unknown}. Allowed: {list(_ALLOWED)}.")
+        raise ArgumentError(
+            f"metric_fn ({getattr(metric_fn, '__qualname__', metric_fn)}) has following not expected args: {unknown}. "
+            f"Allowed: {list(_ALLOWED)}."
+        )
     inner = estimator.model_fn
 
     def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
@@ -43,6 +47,9 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Any]) -> Estimato
         if mode != ModeKeys.EVAL:
             return spec
         values = {"features": features, "labels": labels, "predictions": spec.predictions, "config": config}
-        return replace(spec, eval_metric_ops={**(spec.eval_metric_ops or {}), **metric_fn(**{name: values[name] for name in names})})
+        return replace(
+            spec,
+            eval_metric_ops={**(spec.eval_metric_ops or {}), **metric_fn(**{name: values[name] for name in names})},
+        )
 
     return Estimator(model_fn, model_dir=estimator.model_dir, config=estimator.config)

@@ -1,6 +1,7 @@
 """The contracts of hooks and checkpoint listeners: what happens around a step.
 
-A hook says when it next wants control; between those steps it costs nothing, and the loop may dispatch several steps at once.
+A hook says when it next wants control; between those steps it costs nothing, and the loop may dispatch several steps at
+once.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 class StepOutputs(Protocol):
     """What one dispatch computed, read lazily: nothing is copied from the device before it is asked for.
 
-    `out["loss"]` is the value of the last step of the dispatch, with the shape it has without several steps per dispatch;
+    `out["loss"]` is the value of the last step of the dispatch, with the shape it has in a single step;
     iterating gives the names.
     """
 
@@ -97,7 +98,9 @@ class Run(Protocol):
 
     @property
     def output_names(self) -> frozenset[str]:
-        """Names `out[...]` can give: "loss", summaries, named tensors, hyperparameters, predictions. Known from `after_create` on."""
+        """Names `out[...]` can give: "loss", summaries, named tensors, hyperparameters, predictions. Known from
+        `after_create` on.
+        """
         ...
 
     @property
@@ -122,7 +125,9 @@ class Run(Protocol):
 
     @property
     def resumed(self) -> bool:
-        """Whether this call goes on with one that was interrupted; a call that follows a completed one starts its cadences anew."""
+        """Whether this call goes on with one that was interrupted; a call that follows a completed one starts its
+        cadences anew.
+        """
         ...
 
     @property
@@ -151,14 +156,25 @@ class Run(Protocol):
 class SummaryWriter(Protocol):
     """A TensorBoard event file."""
 
-    def scalar(self, tag: str, value: float, step: int) -> None: ...
-    def histogram(self, tag: str, values: Any, step: int) -> None: ...
+    def scalar(self, tag: str, value: float, step: int) -> None:
+        """Writes one number."""
+        ...
+
+    def histogram(self, tag: str, values: Any, step: int) -> None:
+        """Writes the distribution of an array."""
+        ...
+
     def image(self, tag: str, image: Any, step: int) -> None:
         """Height x width x channels, uint8 or float in [0, 1]."""
         ...
 
-    def text(self, tag: str, text: str, step: int) -> None: ...
-    def flush(self) -> None: ...
+    def text(self, tag: str, text: str, step: int) -> None:
+        """Writes a text."""
+        ...
+
+    def flush(self) -> None:
+        """Hands everything written to the operating system."""
+        ...
 
 
 class Hook:
@@ -166,7 +182,7 @@ class Hook:
 
     Call order in training::
 
-        begin          devices ready, input_fn called, no batch drawn (hooks that come out of the EstimatorSpec: right after discovery)
+        begin          devices ready, input_fn called, no batch drawn (hooks of the EstimatorSpec: after discovery)
         after_create   first batch seen, state initialised or restored, output names known
         before_step    before the step whose completion this hook waits for
         after_step     after it
@@ -178,6 +194,7 @@ class Hook:
         >>> class Every(Hook):
         ...     def next_step(self, step):
         ...         return step + 10
+        ...
         ...     def after_step(self, run, step, out):
         ...         print(step, float(out["loss"]))
         >>> Every().next_step(20)
@@ -186,7 +203,8 @@ class Hook:
         True
     """
 
-    #: Stable key of this hook's state in checkpoints; the class name unless set. Two hooks of one name are numbered in list order.
+    # : Stable key of this hook's state in checkpoints; the class name unless set. Two hooks of one name are
+    # numbered in list order.
     name: ClassVar[str | None] = None
 
     def begin(self, run: Run) -> None:
@@ -213,7 +231,9 @@ class Hook:
         return step + 1 if per_step else None
 
     def next_time(self) -> float | None:
-        """The `time.monotonic()` at which this hook wants control even if no step of its own is due; looked at once per dispatch."""
+        """The `time.monotonic()` at which this hook wants control even if no step of its own is due; looked at once per
+        dispatch.
+        """
         return None
 
     def values(self) -> Sequence[str]:
@@ -221,7 +241,9 @@ class Hook:
         return ()
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
-        """Called some time after the steps ran (values[name].shape == (len(steps),)), in order, with none missing at `end`."""
+        """Called some time after the steps ran (values[name].shape == (len(steps),)), in order, with none missing at
+        `end`.
+        """
 
     def state(self) -> Mapping[str, Any]:
         """What must survive a resume: JSON values or numpy arrays."""
@@ -236,7 +258,9 @@ class SavedCheckpoint(Protocol):
     """A checkpoint that is being written."""
 
     @property
-    def step(self) -> int: ...
+    def step(self) -> int:
+        """The global step that is saved."""
+        ...
 
     @property
     def path(self) -> str:
@@ -260,7 +284,9 @@ class CheckpointListener:
         """Called just before the state is copied."""
 
     def after_save(self, run: Run, step: int, checkpoint: SavedCheckpoint) -> bool | None:
-        """Called after the save was started; reading `checkpoint.path` waits for its commit. True asks training to stop."""
+        """Called after the save was started; reading `checkpoint.path` waits for its commit. True asks training to
+        stop.
+        """
         return None
 
     def end(self, run: Run, step: int) -> None:

@@ -10,18 +10,29 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.experiment import Experiment
 from estimator_core.hparams import HParams
 
-_BY_ROLE = {"master": "train_and_evaluate", "chief": "train_and_evaluate", "worker": "train", "ps": "run_std_server", "evaluator": "continuous_eval"}
+_BY_ROLE = {
+    "master": "train_and_evaluate",
+    "chief": "train_and_evaluate",
+    "worker": "train",
+    "ps": "run_std_server",
+    "evaluator": "continuous_eval",
+}
 
 
 def run(
-    experiment_fn: Callable[..., Experiment], output_dir: str | None = None, schedule: str | None = None, run_config: RunConfig | None = None, hparams: HParams | None = None
+    experiment_fn: Callable[..., Experiment],
+    output_dir: str | None = None,
+    schedule: str | None = None,
+    run_config: RunConfig | None = None,
+    hparams: HParams | None = None,
 ) -> Any:
     """Makes an experiment and runs one of its methods.
 
     Args:
         experiment_fn: `(run_config, hparams) -> Experiment`.
         output_dir: the model_dir; exactly one of output_dir and run_config.
-        schedule: the name of a method of Experiment; default: what the role of this process asks for, "train_and_evaluate" without a cluster.
+        schedule: the name of a method of Experiment; default: what the role of this process asks for,
+            "train_and_evaluate" without a cluster.
         run_config: a RunConfig with a model_dir.
         hparams: an HParams, or None.
 
@@ -46,9 +57,14 @@ def run(
         raise ArgumentError("Must specify a model directory in `run_config`: ec.RunConfig(model_dir=...).")
     experiment = experiment_fn(config, hparams)
     if not isinstance(experiment, Experiment):
-        raise ArgumentTypeError(f"Experiment builder did not return an Experiment instance, got {type(experiment)} instead.")
+        raise ArgumentTypeError(
+            f"Experiment builder did not return an Experiment instance, got {type(experiment)} instead."
+        )
     if experiment.estimator.model_dir != config.model_dir:
-        raise ArgumentError(f"The estimator of the experiment writes to {experiment.estimator.model_dir!r}, run_config says {config.model_dir!r}. Pass run_config on to the Estimator.")
+        raise ArgumentError(
+            f"The estimator of the experiment writes to {experiment.estimator.model_dir!r}, run_config says "
+            f"{config.model_dir!r}. Pass run_config on to the Estimator."
+        )
     return schedule_of(experiment, _default_schedule(config) if schedule is None else schedule)()
 
 
@@ -64,7 +80,9 @@ def schedule_of(experiment: Experiment, name: Any) -> Callable[[], Any]:
     Raises:
         ArgumentError: there is none; lists those there are.
     """
-    names = sorted(method for method in vars(Experiment) if not method.startswith("_") and callable(getattr(Experiment, method)))
+    names = sorted(
+        method for method in vars(Experiment) if not method.startswith("_") and callable(getattr(Experiment, method))
+    )
     if not isinstance(name, str) or name not in names:
         raise ArgumentError(f"Schedule references non-existent task {name!r}. Schedules: {names}.")
     return getattr(experiment, name)

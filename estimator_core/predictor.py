@@ -15,7 +15,8 @@ from estimator_core.modes import ModeKeys
 class Predictor:
     """`predictor(features)` gives the predictions of one batch as numpy arrays.
 
-    Made by `Estimator.predictor()`; keeps a snapshot of the state and the compiled program, so calls after the first are warm.
+    Made by `Estimator.predictor()`; keeps a snapshot of the state and the compiled program, so calls after the first
+    are warm.
     """
 
     def __init__(self, engine: Engine, state: Callable[[Any], Any], host_transforms: Sequence[Any]) -> None:
@@ -41,7 +42,9 @@ class Predictor:
         return predictions
 
     def _input_fn(self, features: Any) -> Callable[..., Any]:
-        return with_transforms(lambda: [features], features=self._transforms) if self._transforms else lambda: [features]
+        return (
+            with_transforms(lambda: [features], features=self._transforms) if self._transforms else lambda: [features]
+        )
 
     def refresh(self) -> None:
         """Takes the newest state at the next call."""

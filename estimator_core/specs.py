@@ -20,7 +20,8 @@ class Scaffold:
     """A seam for initial values computed on the host.
 
     Args:
-        init_fn: called once, before the first step of a fresh run, with a dict of the variables' initial values by path (numpy arrays);
+        init_fn: called once, before the first step of a fresh run, with a dict of the variables' initial values by path
+            (numpy arrays);
             returns a dict of those to replace. A checkpoint in model_dir wins over it.
     """
 
@@ -35,10 +36,12 @@ class EstimatorSpec:
         mode: the mode model_fn was called in.
         predictions: an array or a dict of arrays with one leading batch axis; needed in PREDICT.
         loss: a scalar (or one element); needed in TRAIN and EVAL.
-        train_op: an `optax.GradientTransformation`, `ec.minimize(...)`, `ec.group(...)` or a custom function; needed in TRAIN.
+        train_op: an `optax.GradientTransformation`, `ec.minimize(...)`, `ec.group(...)` or a custom function; needed in
+            TRAIN.
         eval_metric_ops: streaming metrics by name; in TRAIN they become outputs of the step.
         export_outputs: `ec.export.*Output` by signature name, for PREDICT.
-        training_chief_hooks, training_hooks, evaluation_hooks, prediction_hooks: hooks of the run; they refer to tensors by name.
+        training_chief_hooks, training_hooks, evaluation_hooks, prediction_hooks: hooks of the run; they refer to
+            tensors by name.
         scaffold: a `Scaffold`.
         prediction_transforms: `HostTransform`s applied on the host to the predictions of a batch (ids to strings, say).
 
@@ -128,7 +131,8 @@ class EvalSpec:
         hooks: hooks of the evaluation.
         exporters: an Exporter or several with unique names; each runs after every evaluation.
         start_delay_secs: seconds a separate evaluator process waits before its first evaluation.
-        throttle_secs: at least so many seconds between the starts of two evaluations. (tf.estimator: 600.) Default 0: every checkpoint.
+        throttle_secs: at least so many seconds between the starts of two evaluations. (tf.estimator: 600.) Default 0:
+            every checkpoint.
 
     Example:
         >>> EvalSpec(lambda: iter([]), name="validation").steps is None
@@ -152,7 +156,9 @@ class EvalSpec:
         if self.name is not None and not isinstance(self.name, str):
             raise ArgumentTypeError(f"`name` must be string, given: {self.name!r}.")
         if self.name is not None and (not self.name or "/" in self.name):
-            raise ArgumentError(f"`name` must be a non-empty string without '/', since it names a directory; given: {self.name!r}.")
+            raise ArgumentError(
+                f"`name` must be a non-empty string without '/', since it names a directory; given: {self.name!r}."
+            )
         for field in ("start_delay_secs", "throttle_secs"):
             value = getattr(self, field)
             if not isinstance(value, (int, float)) or isinstance(value, bool) or not value >= 0 or math.isinf(value):
@@ -165,7 +171,8 @@ def check_input_fn(input_fn: Any) -> None:
     """Refuses what cannot be an input_fn."""
     if not callable(input_fn):
         raise ArgumentTypeError(
-            f"`input_fn` must be callable, given: {type(input_fn).__name__}. Wrap arrays with ec.inputs.numpy_input_fn(...), or a dataset with `lambda: dataset`."
+            f"`input_fn` must be callable, given: {type(input_fn).__name__}. Wrap arrays with "
+            "ec.inputs.numpy_input_fn(...), or a dataset with `lambda: dataset`."
         )
 
 
@@ -184,10 +191,16 @@ def check_hooks(hooks: Any, where: str, error: type[Exception] = ArgumentTypeErr
     items = _as_tuple(hooks, where, "a list of ec.Hook", error)
     for hook in items:
         if isinstance(hook, type):
-            raise error(f"{where}: hooks must be ec.Hook instances, given the class {hook.__name__}; write {hook.__name__}(...).")
+            raise error(
+                f"{where}: hooks must be ec.Hook instances, given the class {hook.__name__}; write "
+                f"{hook.__name__}(...)."
+            )
         missing = [method for method in _HOOK_METHODS if not callable(getattr(hook, method, None))]
         if missing:
-            raise error(f"{where}: hooks must be ec.Hook instances, given: {hook!r} (without {', '.join(missing)}). Derive it from ec.Hook.")
+            raise error(
+                f"{where}: hooks must be ec.Hook instances, given: {hook!r} (without {', '.join(missing)}). Derive it "
+                "from ec.Hook."
+            )
     return items
 
 
@@ -195,8 +208,13 @@ def check_listeners(listeners: Any) -> tuple[Any, ...]:
     """The listeners as a tuple; refuses what is not a `CheckpointListener`."""
     items = _as_tuple(listeners, "saving_listeners", "a list of ec.CheckpointListener", ArgumentTypeError)
     for listener in items:
-        if isinstance(listener, type) or any(not callable(getattr(listener, method, None)) for method in _LISTENER_METHODS):
-            raise ArgumentTypeError(f"saving_listeners must be a list of ec.CheckpointListener, given: {listener!r}. Derive it from ec.CheckpointListener.")
+        if isinstance(listener, type) or any(
+            not callable(getattr(listener, method, None)) for method in _LISTENER_METHODS
+        ):
+            raise ArgumentTypeError(
+                f"saving_listeners must be a list of ec.CheckpointListener, given: {listener!r}. Derive it from "
+                "ec.CheckpointListener."
+            )
     return items
 
 
@@ -208,7 +226,9 @@ def check_exporters(exporters: Any) -> tuple[Any, ...]:
     names: list[str] = []
     for exporter in items:
         if isinstance(exporter, type) or not callable(getattr(exporter, "export", None)):
-            raise ArgumentTypeError(f"`exporters` must be an Exporter, an iterable of Exporter, or `None`, found {exporter!r}.")
+            raise ArgumentTypeError(
+                f"`exporters` must be an Exporter, an iterable of Exporter, or `None`, found {exporter!r}."
+            )
         name = getattr(exporter, "name", None)
         if not isinstance(name, str) or not name:
             raise ArgumentError(f"An Exporter cannot have a name that is `None` or empty. Exporter: {exporter!r}.")
@@ -227,10 +247,14 @@ def _as_tuple(value: Any, where: str, expected: str, error: type[Exception]) -> 
 
 
 def _require_fields(spec: EstimatorSpec) -> None:
-    needed = {ModeKeys.TRAIN: ("train_op", "loss"), ModeKeys.EVAL: ("loss",), ModeKeys.PREDICT: ("predictions",)}[spec.mode]
+    needed = {ModeKeys.TRAIN: ("train_op", "loss"), ModeKeys.EVAL: ("loss",), ModeKeys.PREDICT: ("predictions",)}[
+        spec.mode
+    ]
     for field in needed:
         if getattr(spec, field) is None:
-            raise ModelFnError(f"Missing {field}. model_fn must return EstimatorSpec(mode, {field}=...) in mode {spec.mode!r}.")
+            raise ModelFnError(
+                f"Missing {field}. model_fn must return EstimatorSpec(mode, {field}=...) in mode {spec.mode!r}."
+            )
 
 
 def _as_scalar(loss: Any) -> Any:
@@ -240,7 +264,9 @@ def _as_scalar(loss: Any) -> Any:
     if shape is None:
         raise ModelFnError(f"loss must be an array, given: {loss!r}.")
     if math.prod(shape) != 1:
-        raise ModelFnError(f"Loss must be scalar, given: shape {tuple(shape)}. Reduce it over the batch, for example with .mean().")
+        raise ModelFnError(
+            f"Loss must be scalar, given: shape {tuple(shape)}. Reduce it over the batch, for example with .mean()."
+        )
     dtype = str(getattr(loss, "dtype", "float32"))
     if "float" not in dtype:
         raise ModelFnError(f"Loss must be a floating point number, given: dtype {dtype}.")
@@ -265,9 +291,15 @@ def _check_metrics(metrics: Any) -> None:
         if not isinstance(name, str) or not name:
             raise ModelFnError(f"eval_metric_ops: names must be non-empty strings, given: {name!r}.")
         if name in _RESERVED_METRICS:
-            raise ModelFnError(f'Metric with name "{name}" is not allowed, because Estimator already defines a default metric with the same name.')
-        if isinstance(metric, type) or not (callable(getattr(metric, "merge", None)) and callable(getattr(metric, "compute", None))):
             raise ModelFnError(
-                f"Values of eval_metric_ops must be streaming metrics with merge and compute, given: {metric!r} for key: {name}. "
+                f'Metric with name "{name}" is not allowed, because Estimator already defines a default metric with '
+                "the same name."
+            )
+        if isinstance(metric, type) or not (
+            callable(getattr(metric, "merge", None)) and callable(getattr(metric, "compute", None))
+        ):
+            raise ModelFnError(
+                f"Values of eval_metric_ops must be streaming metrics with merge and compute, given: {metric!r} for "
+                f"key: {name}. "
                 f"Build one with ec.metrics.mean(...), ec.metrics.accuracy(...)."
             )

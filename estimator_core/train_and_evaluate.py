@@ -16,10 +16,13 @@ from estimator_core.specs import EvalSpec, TrainSpec
 _log = logging.getLogger("estimator_core")
 
 
-def train_and_evaluate(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec | Sequence[EvalSpec]) -> tuple[Any, Any]:
-    """Trains; evaluates and exports at every checkpoint (not more often than `throttle_secs`), and at the end however training ended.
+def train_and_evaluate(
+    estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec | Sequence[EvalSpec]
+) -> tuple[Any, Any]:
+    """Trains; evaluates and exports at every checkpoint, and at the end however training ended.
 
-    Evaluation uses the state in memory: it neither stops the training input nor compiles anything twice. A run that had ended before is evaluated and
+    Evaluation uses the state in memory: it neither stops the training input nor compiles anything twice. A run that had
+        ended before is evaluated and
     exported once more.
 
     Args:
@@ -28,8 +31,8 @@ def train_and_evaluate(estimator: Estimator, train_spec: TrainSpec, eval_spec: E
         eval_spec: an EvalSpec, or several with different names.
 
     Returns:
-        `(metrics, exports)`: the last evaluation, and the newest path each exporter wrote in this call (None if it wrote none), in their order. With
-        several EvalSpecs, dicts of these by name (None for the one without a name).
+        `(metrics, exports)`: the last evaluation, and the newest path each exporter wrote in this call (None if it wrote
+        none), in their order. With several EvalSpecs, dicts of these by name (None for the one without a name).
 
     Raises:
         ArgumentError, ArgumentTypeError: before anything is done.
@@ -48,9 +51,19 @@ def train_and_evaluate(estimator: Estimator, train_spec: TrainSpec, eval_spec: E
 def train(estimator: Estimator, spec: TrainSpec, evaluations: Evaluations) -> None:
     """Trains with evaluations bound to its checkpoints."""
     train_method: Callable[..., Any] = estimator._train  # pyright: ignore[reportPrivateUsage]
-    train_method(spec.input_fn, spec.hooks, None, spec.max_steps, [*spec.saving_listeners, evaluations], evaluate=evaluations.evaluate)
+    train_method(
+        spec.input_fn,
+        spec.hooks,
+        None,
+        spec.max_steps,
+        [*spec.saving_listeners, evaluations],
+        evaluate=evaluations.evaluate,
+    )
     if estimator.latest_checkpoint() is None:
-        raise InputError(f"Nothing was trained, so there is nothing to evaluate: the training input gave no batch ({estimator.stop_reason}).")
+        raise InputError(
+            "Nothing was trained, so there is nothing to evaluate: the training input gave no batch "
+            f"({estimator.stop_reason})."
+        )
 
 
 def check_specs(estimator: Any, train_spec: Any, eval_spec: Any) -> list[EvalSpec]:
@@ -59,17 +72,33 @@ def check_specs(estimator: Any, train_spec: Any, eval_spec: Any) -> list[EvalSpe
         raise ArgumentTypeError(f"`estimator` must have type `ec.Estimator`. Got: {type(estimator)}.")
     if not isinstance(train_spec, TrainSpec):
         raise ArgumentTypeError(f"`train_spec` must have type `ec.TrainSpec`. Got: {type(train_spec)}.")
-    specs = [eval_spec] if isinstance(eval_spec, EvalSpec) else list(eval_spec) if isinstance(eval_spec, (list, tuple)) else None
+    specs = (
+        [eval_spec]
+        if isinstance(eval_spec, EvalSpec)
+        else list(eval_spec)
+        if isinstance(eval_spec, (list, tuple))
+        else None
+    )
     if not specs or not all(isinstance(spec, EvalSpec) for spec in specs):
-        raise ArgumentTypeError(f"`eval_spec` must have type `ec.EvalSpec`, or be a list of them. Got: {type(eval_spec)}.")
+        raise ArgumentTypeError(
+            f"`eval_spec` must have type `ec.EvalSpec`, or be a list of them. Got: {type(eval_spec)}."
+        )
     names = [spec.name for spec in specs]
     if len(set(names)) != len(names):
-        raise ArgumentError(f"Several EvalSpecs must have different names, since each has its own directory; given: {names}.")
+        raise ArgumentError(
+            f"Several EvalSpecs must have different names, since each has its own directory; given: {names}."
+        )
     exporters = [exporter.name for spec in specs for exporter in spec.exporters]
     if len(set(exporters)) != len(exporters):
-        raise ArgumentError(f"`exporters` must have unique names over all EvalSpecs, since each has its own directory. All exporter names: {exporters}.")
+        raise ArgumentError(
+            "`exporters` must have unique names over all EvalSpecs, since each has its own directory. All exporter "
+            f"names: {exporters}."
+        )
     if not (estimator.config.save_checkpoints_steps or estimator.config.save_checkpoints_secs):
-        raise ArgumentError("train_and_evaluate evaluates at checkpoints. Please set one of the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.")
+        raise ArgumentError(
+            "train_and_evaluate evaluates at checkpoints. Please set one of the RunConfig.save_checkpoints_steps or "
+            "RunConfig.save_checkpoints_secs."
+        )
     Path(estimator.model_dir)
     return specs
 

@@ -1,19 +1,19 @@
 """Handwritten digits: custom model_fn, HParams, Experiment, learn_runner and the iterator-initialiser hook.
 
-    uv run estimator run examples/digits_convnet.py
-    uv run estimator run examples/digits_convnet.py --hparams "learning_rate=0.001,train_steps=1000" --model-dir runs/slow
+uv run estimator run examples/digits_convnet.py
+uv run estimator run examples/digits_convnet.py --hparams "learning_rate=0.001,train_steps=1000" --model-dir runs/slow
 """
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from estimator_exporters import FinalExporter
+from estimator_hooks import IteratorInitializerHook, LoggingTensorHook
 from flax import nnx
 from sklearn.datasets import load_digits
 
 import estimator_core as ec
-from estimator_exporters import FinalExporter
-from estimator_hooks import IteratorInitializerHook, LoggingTensorHook
 
 HPARAMS = ec.HParams(learning_rate=0.002, batch_size=64, train_steps=600, min_eval_frequency=200)
 

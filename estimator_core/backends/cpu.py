@@ -26,7 +26,7 @@ class CPUBackend:
         """Nothing to do."""
 
     def devices(self) -> Sequence[Any]:
-        """jax's CPU devices; several with `XLA_FLAGS=--xla_force_host_platform_device_count=N`."""
+        """Jax's CPU devices; several with `XLA_FLAGS=--xla_force_host_platform_device_count=N`."""
         import jax
 
         return jax.devices("cpu")

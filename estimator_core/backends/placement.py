@@ -46,7 +46,9 @@ class Placement:
         """A batch on the devices: split over the data axis where its size divides, else whole on every device."""
         if self.single:
             return batch
-        features, labels, weights = (jax.tree.map(self._put, tree) for tree in (batch.features, batch.labels, batch.weights))
+        features, labels, weights = (
+            jax.tree.map(self._put, tree) for tree in (batch.features, batch.labels, batch.weights)
+        )
         return batch._replace(features=features, labels=labels, weights=weights)
 
     def stacked(self, tree: Any) -> Any:
@@ -58,7 +60,9 @@ class Placement:
         return None if self.single else {name: self._sharding_of(spec) for name, spec in specs.items()}
 
     def like_variables(self, tree: Any, specs: Mapping[str, VariableSpec]) -> Any:
-        """Shardings for an optimizer state: a leaf of a variable's shape below its name is placed like the variable, the rest is replicated."""
+        """Shardings for an optimizer state: a leaf of a variable's shape below its name is placed like the variable,
+        the rest is replicated.
+        """
 
         def of(path: tuple[Any, ...], leaf: Any) -> NamedSharding:
             for key in reversed(path):
@@ -92,10 +96,15 @@ class Placement:
     def _existing_axes(self, spec: VariableSpec, partition: PartitionSpec) -> PartitionSpec:
         """Drops axes the mesh lacks and splits that do not divide."""
         if len(partition) > len(spec.shape):
-            raise ArgumentError(f"partition_rules: variable {spec.name!r} has {len(spec.shape)} axes, its partition spec {partition} has {len(partition)}.")
+            raise ArgumentError(
+                f"partition_rules: variable {spec.name!r} has {len(spec.shape)} axes, its partition spec {partition} "
+                f"has {len(partition)}."
+            )
         kept: list[Any] = []
         for size, entry in zip(spec.shape, partition, strict=False):
-            axes = tuple(axis for axis in ((entry,) if isinstance(entry, str) else entry or ()) if axis in self.mesh.shape)
+            axes = tuple(
+                axis for axis in ((entry,) if isinstance(entry, str) else entry or ()) if axis in self.mesh.shape
+            )
             parts = math.prod(self.mesh.shape[axis] for axis in axes)
             if axes and size % parts == 0:
                 kept.append(axes if len(axes) > 1 else axes[0])
@@ -123,10 +132,21 @@ def place(devices: Sequence[Any], mesh: Mapping[str, int] | None, rules: Sequenc
         sizes = {axis: len(devices) // fixed if size == -1 else size for axis, size in sizes.items()}
     needed = math.prod(sizes.values())
     if needed > len(devices):
-        raise ArgumentError(f"mesh {sizes} needs {needed} devices, but there are {len(devices)}. On CPU, XLA_FLAGS=--xla_force_host_platform_device_count={needed} makes as many.")
+        raise ArgumentError(
+            f"mesh {sizes} needs {needed} devices, but there are {len(devices)}. On CPU, "
+            f"XLA_FLAGS=--xla_force_host_platform_device_count={needed} makes as many."
+        )
     grid = np.array(list(devices)[:needed], dtype=object).reshape(tuple(sizes.values()))
     axis_types = (jax.sharding.AxisType.Auto,) * grid.ndim
     return Placement(
         mesh=Mesh(grid, tuple(sizes), axis_types=axis_types),
-        rules=tuple((pattern, spec if isinstance(spec, PartitionSpec) else PartitionSpec(*([spec] if isinstance(spec, str) else spec))) for pattern, spec in rules),
+        rules=tuple(
+            (
+                pattern,
+                spec
+                if isinstance(spec, PartitionSpec)
+                else PartitionSpec(*([spec] if isinstance(spec, str) else spec)),
+            )
+            for pattern, spec in rules
+        ),
     )

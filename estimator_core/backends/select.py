@@ -21,7 +21,8 @@ def select_backend(name: str, get: Callable[[str], Any], names: Sequence[str]) -
         names: the names that exist.
 
     Raises:
-        BackendUnavailableError: when the one asked for cannot be used here (never another in its place), or two are equally good.
+        BackendUnavailableError: when the one asked for cannot be used here (never another in its place), or two are
+            equally good.
 
     Example:
         >>> from estimator_core.backends.cpu import CPUBackend
@@ -32,7 +33,10 @@ def select_backend(name: str, get: Callable[[str], Any], names: Sequence[str]) -
         backend = _instance(get(name))
         probed = backend.probe()
         if not isinstance(probed, Available):
-            raise BackendUnavailableError(f"backend {name!r} was asked for but cannot be used here: {probed.reason} Use backend='auto' to take what is there.")
+            raise BackendUnavailableError(
+                f"backend {name!r} was asked for but cannot be used here: {probed.reason} Use backend='auto' to take "
+                "what is there."
+            )
         return backend
     found: list[tuple[int, Backend]] = []
     for candidate in names:
@@ -45,7 +49,10 @@ def select_backend(name: str, get: Callable[[str], Any], names: Sequence[str]) -
     best = max(priority for priority, _ in found)
     winners = [backend for priority, backend in found if priority == best]
     if len(winners) > 1:
-        raise BackendUnavailableError(f"backends {[backend.name for backend in winners]} are equally good here; choose one with RunConfig(backend=...).")
+        raise BackendUnavailableError(
+            f"backends {[backend.name for backend in winners]} are equally good here; choose one with "
+            "RunConfig(backend=...)."
+        )
     return winners[0]
 
 

@@ -16,7 +16,9 @@ _log = logging.getLogger("estimator_core")
 
 
 def program(step: TrainStep) -> Callable[[int], Callable[..., Any]]:
-    """The training program of debug mode: prints the variables once, runs without jit, and names the first value that is not finite."""
+    """The training program of debug mode: prints the variables once, runs without jit, and names the first value that
+    is not finite.
+    """
     shown: list[bool] = []
 
     def run(state: Any, features: Any, labels: Any, weights: Any) -> Any:
@@ -41,11 +43,18 @@ def check_finite(kind: str, name: str, value: Any, step: int) -> None:
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             place = tuple(int(index) for index in np.argwhere(~np.isfinite(array))[0])
             raise NanLossDuringTrainingError(
-                f"NaN loss during training: {kind} {name!r} (shape {list(array.shape)}) is {array[place]} at {list(place)} after step {step}, the first such value of the run.", step=step
+                f"NaN loss during training: {kind} {name!r} (shape {list(array.shape)}) is {array[place]} at "
+                f"{list(place)} after step {step}, the first such value of the run.",
+                step=step,
             )
 
 
 def _show(state: Any, features: Any, labels: Any) -> None:
-    named = jax.tree_util.tree_leaves_with_path({"features": features, "labels": labels, "variables": state.variables, "model_state": state.model_state})
-    lines = [f"  {jax.tree_util.keystr(path, simple=True, separator='/')}: {np.asarray(leaf).dtype}{list(np.shape(leaf))}" for path, leaf in named]
+    named = jax.tree_util.tree_leaves_with_path(
+        {"features": features, "labels": labels, "variables": state.variables, "model_state": state.model_state}
+    )
+    lines = [
+        f"  {jax.tree_util.keystr(path, simple=True, separator='/')}: {np.asarray(leaf).dtype}{list(np.shape(leaf))}"
+        for path, leaf in named
+    ]
     _log.info("debug: steps run without compilation\n%s", "\n".join(lines))

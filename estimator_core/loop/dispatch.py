@@ -54,7 +54,9 @@ class Dispatcher:
         self._pending.appendleft(batch)
 
     def draw(self, room: float) -> Dispatch | None:
-        """The next group, of `k` batches if `room` steps or more are free before somebody wants control; None at the end of the input."""
+        """The next group, of `k` batches if `room` steps or more are free before somebody wants control; None at the
+        end of the input.
+        """
         if self.k == 1 or room < self.k:
             batch = self._next()
             return None if batch is None else single(batch)
@@ -69,7 +71,9 @@ class Dispatcher:
         if not self._pending:
             return None
         first = self._pending[0]
-        if len(self._pending) < self.k or any(not same_shapes(first, self._pending[index]) for index in range(1, self.k)):
+        if len(self._pending) < self.k or any(
+            not same_shapes(first, self._pending[index]) for index in range(1, self.k)
+        ):
             return single(self._pending.popleft())
         return stack([self._pending.popleft() for _ in range(self.k)], self.place_stacked)
 
@@ -93,4 +97,6 @@ def same_shapes(one: Any, other: Any) -> bool:
     """Whether two batches can be stacked."""
     left, left_tree = jax.tree.flatten((one.features, one.labels, one.weights))
     right, right_tree = jax.tree.flatten((other.features, other.labels, other.weights))
-    return left_tree == right_tree and all(a.shape == b.shape and a.dtype == b.dtype for a, b in zip(left, right, strict=True))
+    return left_tree == right_tree and all(
+        a.shape == b.shape and a.dtype == b.dtype for a, b in zip(left, right, strict=True)
+    )

@@ -18,7 +18,16 @@ from estimator_core.config import RunConfig
 from estimator_core.loop.live import LiveState
 from estimator_core.model.initialize import initialize
 from estimator_core.model.variables import VariableSpec
-from estimator_core.step import BoundModelFn, Discovery, EvalStep, PredictStep, TrainState, TrainStep, discover, initial_clock
+from estimator_core.step import (
+    BoundModelFn,
+    Discovery,
+    EvalStep,
+    PredictStep,
+    TrainState,
+    TrainStep,
+    discover,
+    initial_clock,
+)
 from estimator_core.step.initial_state import initial_opt_state
 from estimator_core.step.state import flatten_opt_state, unflatten_opt_state
 
@@ -60,7 +69,9 @@ class Engine:
     @cached_property
     def backend(self) -> Backend:
         """The backend the config asks for, initialised."""
-        backend = select_backend(self.config.backend, lambda name: self.component("backend", name), self.component_names("backend"))
+        backend = select_backend(
+            self.config.backend, lambda name: self.component("backend", name), self.component_names("backend")
+        )
         backend.initialize()
         return backend
 
@@ -83,7 +94,9 @@ class Engine:
         """The evaluation program for a set of fetched outputs."""
         if fetches not in self._eval_steps:
             example_mean = self.config.eval_loss == "example_mean"
-            self._eval_steps[fetches] = EvalStep(self.model_fn, lambda: self.specs, example_mean=example_mean, fetches=fetches, traces=self.traces)
+            self._eval_steps[fetches] = EvalStep(
+                self.model_fn, lambda: self.specs, example_mean=example_mean, fetches=fetches, traces=self.traces
+            )
         return self._eval_steps[fetches]
 
     def train_step(self, fetches: frozenset[str]) -> TrainStep:
@@ -105,12 +118,23 @@ class Engine:
         """The discovery of a mode, made with the first batch that needs it.
 
         Args:
-            reader: gives the arrays of a checkpoint, to check what `init_from_checkpoint` asks for; None where nothing will be initialised.
+            mode: the mode.
+            batch: the batch.
+            reader: gives the arrays of a checkpoint, to check what `init_from_checkpoint` asks for; None where nothing
+                will be initialised.
         """
         if mode not in self._discoveries:
             self.traces["discovery"] += 1
             with self.placement.context():
-                found = discover(self.model_fn, mode, batch.features, batch.labels, known=self.specs, weights=batch.weights, reader=reader)
+                found = discover(
+                    self.model_fn,
+                    mode,
+                    batch.features,
+                    batch.labels,
+                    known=self.specs,
+                    weights=batch.weights,
+                    reader=reader,
+                )
             self._discoveries[mode] = found
             self.specs.update(found.specs)
         return self._discoveries[mode]
@@ -143,9 +167,13 @@ class Engine:
     def start_fresh(self, discovery: Discovery, overrides: Overrides) -> None:
         """Sets the live state of a run without a checkpoint."""
         variables, model_state = self.fresh_values(discovery, overrides)
-        self.live = LiveState(state=TrainState(self._clock(initial_clock(self.seed)), variables, model_state, ()), step=0)
+        self.live = LiveState(
+            state=TrainState(self._clock(initial_clock(self.seed)), variables, model_state, ()), step=0
+        )
 
-    def start_from_checkpoint(self, items: Any, checkpoint_step: int, *, with_slots: bool, discovery: Discovery | None) -> None:
+    def start_from_checkpoint(
+        self, items: Any, checkpoint_step: int, *, with_slots: bool, discovery: Discovery | None
+    ) -> None:
         """Sets the live state from what a checkpoint holds, already compared with the declared variables."""
         self.adopt_specs(items)
         variables = {name: self.on_device(value, self.specs[name]) for name, value in items.variables.items()}
@@ -155,13 +183,23 @@ class Engine:
             assert discovery is not None
             opt_state = self._slots(items.opt_state, discovery)
         state = TrainState(self._clock(items.clock), variables, model_state, opt_state)
-        self.live = LiveState(state=state, step=int(items.clock[0]), checkpoint_step=checkpoint_step, has_slots=with_slots)
+        self.live = LiveState(
+            state=state, step=int(items.clock[0]), checkpoint_step=checkpoint_step, has_slots=with_slots
+        )
 
     def inference_state(self, items: Any) -> TrainState:
         """A state for evaluation and prediction from what a checkpoint holds."""
         self.adopt_specs(items)
-        place = {name: self.on_device(value, self.specs[name]) for name, value in {**items.variables, **items.model_state}.items()}
-        return TrainState(self._clock(items.clock), {name: place[name] for name in items.variables}, {name: place[name] for name in items.model_state}, ())
+        place = {
+            name: self.on_device(value, self.specs[name])
+            for name, value in {**items.variables, **items.model_state}.items()
+        }
+        return TrainState(
+            self._clock(items.clock),
+            {name: place[name] for name in items.variables},
+            {name: place[name] for name in items.model_state},
+            (),
+        )
 
     def checkpoint_state(self, path: str, read: Callable[[], Any]) -> TrainState:
         """The state of a checkpoint, kept until another one is asked for."""
@@ -174,12 +212,20 @@ class Engine:
         for trainable, values in ((True, items.variables), (False, items.model_state)):
             for name, value in values.items():
                 if name not in self.specs:
-                    self.specs[name] = VariableSpec(name, tuple(value.shape), value.dtype, _never_initialised, trainable)
+                    self.specs[name] = VariableSpec(
+                        name, tuple(value.shape), value.dtype, _never_initialised, trainable
+                    )
 
     def complete(self, discovery: Discovery) -> None:
-        """Gives the live state what training needs and earlier modes did not declare: further variables, and optimizer slots."""
+        """Gives the live state what training needs and earlier modes did not declare: further variables, and optimizer
+        slots.
+        """
         state = self.live.ready
-        missing = {name: spec for name, spec in self.specs.items() if name not in state.variables and name not in state.model_state}
+        missing = {
+            name: spec
+            for name, spec in self.specs.items()
+            if name not in state.variables and name not in state.model_state
+        }
         if missing:
             values = initialize(missing, self.seed_of(state), out_shardings=self.placement.variables(missing))
             variables, model_state = self._split({**state.variables, **state.model_state, **values})

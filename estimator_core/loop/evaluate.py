@@ -17,7 +17,15 @@ from estimator_core.step.state import TrainState
 _log = logging.getLogger("estimator_core")
 
 
-def evaluate_loop(run: LoopRun, runner: HookRunner, source: Iterator[Any], eval_step: EvalStep, state: TrainState, *, steps: int | None) -> dict[str, Any]:
+def evaluate_loop(
+    run: LoopRun,
+    runner: HookRunner,
+    source: Iterator[Any],
+    eval_step: EvalStep,
+    state: TrainState,
+    *,
+    steps: int | None,
+) -> dict[str, Any]:
     """Evaluates up to `steps` batches (None: the whole input) and computes the metrics once, at the end.
 
     Hooks count batches here: `next_step` and `after_step` speak of the number of batches done.
@@ -57,7 +65,10 @@ def evaluate_loop(run: LoopRun, runner: HookRunner, source: Iterator[Any], eval_
             if due:
                 runner.after(outputs)
     if accumulated is None:
-        raise InputError(f"evaluate{'' if run.name is None else f' {run.name!r}'}: the input is empty, so there is nothing to evaluate. Check what input_fn returns in mode 'eval'.")
+        raise InputError(
+            f"evaluate{'' if run.name is None else f' {run.name!r}'}: the input is empty, so there is nothing to "
+            "evaluate. Check what input_fn returns in mode 'eval'."
+        )
     return compute_metrics({**accumulated, **host_metrics})
 
 

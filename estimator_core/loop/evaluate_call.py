@@ -49,12 +49,24 @@ class EvaluateCall:
         """Evaluates and writes the results."""
         engine, config = self.engine, self.engine.config
         with contextlib.ExitStack() as cleanup:
-            summaries = open_summary_writer(self.eval_dir) if config.is_chief or config.task_type == "evaluator" else NO_SUMMARIES
+            summaries = (
+                open_summary_writer(self.eval_dir)
+                if config.is_chief or config.task_type == "evaluator"
+                else NO_SUMMARIES
+            )
             engine.event_files.append(summaries)
             if not engine.training:
                 cleanup.callback(engine.close_event_files)
             run = LoopRun(
-                mode=ModeKeys.EVAL, estimator=self.estimator, config=config, params=engine.model_fn.params, model_dir=self.eval_dir, summaries=summaries, live=LiveState(), name=self.name, last_step=self.steps
+                mode=ModeKeys.EVAL,
+                estimator=self.estimator,
+                config=config,
+                params=engine.model_fn.params,
+                model_dir=self.eval_dir,
+                summaries=summaries,
+                live=LiveState(),
+                name=self.name,
+                last_step=self.steps,
             )
             runner = HookRunner([*self.plugins.run_hooks(run), *self.hooks], run)
             source = open_input(self.input_fn, mode=ModeKeys.EVAL, params=engine.model_fn.params, config=config)
@@ -85,13 +97,23 @@ class EvaluateCall:
 
     def _write(self, run: LoopRun, metrics: dict[str, Any]) -> None:
         step = metrics["global_step"]
-        _log.info("Saving dict for global step %d%s: %s", step, "" if self.name is None else f" ({self.name})", ", ".join(f"{name} = {value}" for name, value in metrics.items()))
+        _log.info(
+            "Saving dict for global step %d%s: %s",
+            step,
+            "" if self.name is None else f" ({self.name})",
+            ", ".join(f"{name} = {value}" for name, value in metrics.items()),
+        )
         values = {name: value for name, value in metrics.items() if name != "global_step"}
         for name, value in values.items():
             if np.ndim(value) == 0:
                 run.summaries.scalar(name, float(value), step)
             else:
-                _log.info("Metric %s has shape %s; TensorBoard shows scalars only, see %s.", name, np.shape(value), self.eval_dir / "metrics.jsonl")
+                _log.info(
+                    "Metric %s has shape %s; TensorBoard shows scalars only, see %s.",
+                    name,
+                    np.shape(value),
+                    self.eval_dir / "metrics.jsonl",
+                )
         if self.checkpoint_path is not None:
             run.summaries.text("checkpoint_path", self.checkpoint_path, step)
         run.summaries.flush()

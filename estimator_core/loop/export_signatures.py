@@ -39,8 +39,10 @@ class ModeSignatures:
     fixed_batch_sizes: tuple[int, ...] | None
 
 
-#: Signatures by engine: functions stay the same objects from export to export, so that formats need not lower them again.
+# : Signatures by engine: functions stay the same objects from export to export, so that formats need not lower them
+# again.
 _KNOWN: WeakKeyDictionary[Engine, dict[Any, ModeSignatures]] = WeakKeyDictionary()
+
 
 def mode_signatures(
     engine: Engine, mode: str, receiver: ServingInputReceiver, features: Mapping[Any, Feature], state: TrainState
@@ -61,7 +63,8 @@ def mode_signatures(
     for name, feature in inputs.items():
         if feature.dtype == "string":
             raise ExportError(
-                f"Input {name!r} is a string, which cannot enter model_fn. Give the receiver (or the Estimator) host transforms "
+                f"Input {name!r} is a string, which cannot enter model_fn. Give the receiver (or the Estimator) host "
+                "transforms "
                 "that make numbers of it."
             )
     variables = {name: jax.ShapeDtypeStruct(value.shape, value.dtype) for name, value in _all_variables(state).items()}
@@ -166,7 +169,8 @@ def _output_features(
         symbolic_error = error
     two, three = (traced(inputs, size) for size in _PROBES)
     _log.warning(
-        "The model cannot be exported for any batch size: %s%s. It is exported for the sizes %s; other batches are padded or cut.",
+        "The model cannot be exported for any batch size: %s%s. It is exported for the sizes %s; other batches are "
+        "padded or cut.",
         str(symbolic_error).partition("\n")[0],
         _users_line(symbolic_error),
         ", ".join(map(str, FIXED_BATCH_SIZES)),
@@ -199,7 +203,8 @@ def _feature(signature: str, name: str, leaf: Any, is_batch: Callable[[Any], boo
     shape = tuple(None if index == 0 and is_batch(size) else size for index, size in enumerate(leaf.shape))
     if not all(size is None or isinstance(size, int) for size in shape):
         raise ExportError(
-            f"Output {name!r} of signature {signature!r} has shape ({', '.join(map(str, leaf.shape))}): only the first size may "
+            f"Output {name!r} of signature {signature!r} has shape ({', '.join(map(str, leaf.shape))}): only the first "
+            "size may "
             "depend on the batch, and only as the batch itself. Leave it out of export_outputs."
         )
     return Feature(shape, str(leaf.dtype))

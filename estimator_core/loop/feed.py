@@ -20,7 +20,8 @@ _DEPTH = 4
 class Feed(Iterator[Any]):
     """An iterator of placed batches, which can be closed.
 
-    With "auto", the first batches are drawn inline and timed. A thread that draws ahead costs about 150 microseconds a batch, so it is started only
+    With "auto", the first batches are drawn inline and timed. A thread that draws ahead costs about 150 microseconds a
+    batch, so it is started only
     when drawing takes longer than a millisecond.
     """
 
@@ -42,7 +43,11 @@ class Feed(Iterator[Any]):
             seconds = statistics.median(self._times[1:])
             self._times = None
             if seconds > _SLOW_SECONDS:
-                _log.info("Drawing a batch takes %.1f ms: a thread draws %d batches ahead (RunConfig.prefetch).", seconds * 1e3, _DEPTH)
+                _log.info(
+                    "Drawing a batch takes %.1f ms: a thread draws %d batches ahead (RunConfig.prefetch).",
+                    seconds * 1e3,
+                    _DEPTH,
+                )
                 self._draw_ahead(_DEPTH)
         return batch
 

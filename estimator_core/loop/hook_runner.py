@@ -133,7 +133,9 @@ class HookRunner:
         self._set_wake()
 
     def end(self, error: BaseException | None) -> None:
-        """Calls `end` of every hook that has begun, whatever the others do; raises the first error unless one is under way."""
+        """Calls `end` of every hook that has begun, whatever the others do; raises the first error unless one is under
+        way.
+        """
         failures: list[BaseException] = []
         if error is None:
             _collect(failures, self.flush_values)
@@ -189,7 +191,9 @@ def _package(module: str) -> str:
     from importlib import metadata
 
     top = module.partition(".")[0]
-    names = {"estimator_core": "estimator-core"}.get(top) or next(iter(metadata.packages_distributions().get(top, [])), None)
+    names = {"estimator_core": "estimator-core"}.get(top) or next(
+        iter(metadata.packages_distributions().get(top, [])), None
+    )
     if names is None:
         return f"module {module}"
     try:

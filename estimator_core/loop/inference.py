@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimator_core.checkpoint import CheckpointItems, checkpoint_step, latest_checkpoint, read_checkpoint, resolve_checkpoint
+from estimator_core.checkpoint import (
+    CheckpointItems,
+    checkpoint_step,
+    latest_checkpoint,
+    read_checkpoint,
+    resolve_checkpoint,
+)
 from estimator_core.errors import CheckpointNotFoundError
 from estimator_core.loop.engine import Engine, Overrides
 from estimator_core.loop.initial_values import read_values
@@ -15,13 +21,28 @@ from estimator_core.step import TrainState
 _ITEMS = ("variables", "model_state")
 
 
-def state_for_inference(engine: Engine, model_dir: str, mode: str, batch: Any, checkpoint_path: str | None, overrides: Overrides, *, warm_start: bool) -> TrainState:
-    """A state for a mode: of the checkpoint asked for, the live one, the newest checkpoint, or initial values where those are wanted.
+def state_for_inference(
+    engine: Engine,
+    model_dir: str,
+    mode: str,
+    batch: Any,
+    checkpoint_path: str | None,
+    overrides: Overrides,
+    *,
+    warm_start: bool,
+) -> TrainState:
+    """A state for a mode: of the checkpoint asked for, the live one, the newest checkpoint, or initial values.
 
     EVAL gets the live arrays themselves, since nothing trains until it returns; PREDICT a snapshot.
 
     Args:
+        engine: of the Estimator.
+        model_dir: where checkpoints are looked for.
+        mode: what the state is for.
         batch: the first batch, needed to discover a model that has no state yet; None where there is none.
+        checkpoint_path: the checkpoint asked for.
+        overrides: initial values from elsewhere.
+        warm_start: whether there are such values by `warm_start_from`.
 
     Raises:
         CheckpointNotFoundError: when nothing has been trained and initial values were not asked for.
@@ -30,13 +51,16 @@ def state_for_inference(engine: Engine, model_dir: str, mode: str, batch: Any, c
         path = str(resolve_checkpoint(checkpoint_path))
         return engine.checkpoint_state(path, lambda: read_checkpoint(path, _ITEMS))
     live, newest = engine.live, latest_checkpoint(model_dir)
-    if live.state is not None and (engine.training or newest is None or checkpoint_step(newest) == live.checkpoint_step):
+    if live.state is not None and (
+        engine.training or newest is None or checkpoint_step(newest) == live.checkpoint_step
+    ):
         return live.state if mode == ModeKeys.EVAL else live.snapshot()
     if newest is not None:
         return engine.checkpoint_state(newest, lambda: _read_newest(model_dir))
     if not (engine.config.allow_untrained or warm_start):
         raise CheckpointNotFoundError(
-            f"Could not find trained model in model_dir: {model_dir}. Train first, give checkpoint_path or warm_start_from, or set RunConfig(allow_untrained=True) to use initial values."
+            f"Could not find trained model in model_dir: {model_dir}. Train first, give checkpoint_path or "
+            "warm_start_from, or set RunConfig(allow_untrained=True) to use initial values."
         )
     if batch is None:
         raise CheckpointNotFoundError(f"The model in {model_dir} has no state yet: train, evaluate or predict first.")

@@ -46,4 +46,9 @@ class LiveState:
     def snapshot(self) -> TrainState:
         """A copy of what prediction needs, which later training steps do not touch."""
         state = self.ready
-        return state._replace(**jax.tree.map(jnp.copy, {"clock": state.clock, "variables": state.variables, "model_state": state.model_state}), opt_state=())
+        return state._replace(
+            **jax.tree.map(
+                jnp.copy, {"clock": state.clock, "variables": state.variables, "model_state": state.model_state}
+            ),
+            opt_state=(),
+        )

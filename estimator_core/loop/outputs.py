@@ -27,7 +27,14 @@ class LazyOutputs(Mapping[str, Any]):
         (2.0, [3.0, 2.0])
     """
 
-    def __init__(self, values: Mapping[str, Any], *, steps: range, stacked: bool, extras: Mapping[str, Callable[[], Any]] | None = None) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        *,
+        steps: range,
+        stacked: bool,
+        extras: Mapping[str, Callable[[], Any]] | None = None,
+    ) -> None:
         self._values = values
         self._steps = steps
         self._stacked = stacked
@@ -41,7 +48,9 @@ class LazyOutputs(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._read:
-            self._read[name] = self._extras[name]() if name in self._extras else _to_host(self._value(name), last=self._stacked)
+            self._read[name] = (
+                self._extras[name]() if name in self._extras else _to_host(self._value(name), last=self._stacked)
+            )
         return self._read[name]
 
     def all(self, name: str) -> np.ndarray:
@@ -51,12 +60,21 @@ class LazyOutputs(Mapping[str, Any]):
             return np.asarray(_to_host(value, last=False))[None]
         if hasattr(value, "compute"):
             fetched = jax.device_get(value)
-            return np.stack([np.asarray(jax.tree.map(lambda leaf, index=index: leaf[index], fetched).compute()) for index in range(len(self._steps))])
+            return np.stack(
+                [
+                    np.asarray(jax.tree.map(lambda leaf, index=index: leaf[index], fetched).compute())
+                    for index in range(len(self._steps))
+                ]
+            )
         return np.asarray(value)
 
     def only(self, names: set[str]) -> LazyOutputs:
         """The outputs of some names, so that the others can be freed."""
-        return LazyOutputs({name: value for name, value in self._values.items() if name in names}, steps=self._steps, stacked=self._stacked)
+        return LazyOutputs(
+            {name: value for name, value in self._values.items() if name in names},
+            steps=self._steps,
+            stacked=self._stacked,
+        )
 
     def device_value(self, name: str) -> Any:
         """The value of the last step as it is, without waiting for the device."""
@@ -79,7 +97,10 @@ def unknown_name(name: str, available: Any) -> str:
     """The message for an output that does not exist."""
     near = difflib.get_close_matches(name, [str(item) for item in available], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"The step has no output {name!r}.{hint} It gives: {sorted(map(str, available))}. Name a value in model_fn with ec.summary.scalar or ec.tensor."
+    return (
+        f"The step has no output {name!r}.{hint} It gives: {sorted(map(str, available))}. Name a value in model_fn "
+        "with ec.summary.scalar or ec.tensor."
+    )
 
 
 def _to_host(value: Any, *, last: bool) -> Any:

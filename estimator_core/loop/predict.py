@@ -17,7 +17,13 @@ from estimator_core.loop.run import LoopRun
 _AHEAD = 2
 
 
-def predict_batches(run: LoopRun, runner: HookRunner, source: Iterator[Any], predict: Callable[[Any], Any], transforms: Callable[[], Sequence[Any]]) -> Iterator[Any]:
+def predict_batches(
+    run: LoopRun,
+    runner: HookRunner,
+    source: Iterator[Any],
+    predict: Callable[[Any], Any],
+    transforms: Callable[[], Sequence[Any]],
+) -> Iterator[Any]:
     """Predictions of each batch on the host, without padded rows; the device works up to two batches ahead."""
     waiting: deque[tuple[Any, Any]] = deque()
     for batch in source:
@@ -27,7 +33,13 @@ def predict_batches(run: LoopRun, runner: HookRunner, source: Iterator[Any], pre
         run.batch, run.batch_size = batch, batch.size
         run.step += 1
         if runner.wake <= run.step:
-            runner.after(LazyOutputs(predictions if isinstance(predictions, Mapping) else {"predictions": predictions}, steps=range(run.step, run.step + 1), stacked=False))
+            runner.after(
+                LazyOutputs(
+                    predictions if isinstance(predictions, Mapping) else {"predictions": predictions},
+                    steps=range(run.step, run.step + 1),
+                    stacked=False,
+                )
+            )
         waiting.append((batch, predictions))
         if len(waiting) > _AHEAD:
             yield _finish(*waiting.popleft(), transforms())
@@ -53,7 +65,8 @@ def single_examples(batches: Iterator[Any]) -> Iterator[Any]:
         for name in names:
             if sizes[name] is None or sizes[name] != first:
                 raise ModelFnError(
-                    f"Batch length of predictions should be same. {name} has different batch length than others: {sizes}. Leave such predictions out with predict_keys, or use yield_single_examples=False."
+                    f"Batch length of predictions should be same. {name} has different batch length than others: "
+                    f"{sizes}. Leave such predictions out with predict_keys, or use yield_single_examples=False."
                 )
         columns = [batch[name] for name in names]
         for row in zip(*columns, strict=True):
@@ -72,7 +85,10 @@ def check_predict_keys(predict_keys: Sequence[str] | None, predictions: Any) -> 
         raise ArgumentError("predict_keys argument is not valid in case of non-dict predictions.")
     unknown = [key for key in predict_keys if key not in predictions]
     if unknown:
-        raise ArgumentError(f"Expected to run at least one output from {list(predictions)}, provided {list(predict_keys)}: {unknown} do not exist.")
+        raise ArgumentError(
+            f"Expected to run at least one output from {list(predictions)}, provided {list(predict_keys)}: {unknown} "
+            "do not exist."
+        )
     return tuple(dict.fromkeys(predict_keys))
 
 
@@ -80,7 +96,9 @@ def _finish(batch: Any, predictions: Any, transforms: Sequence[Any]) -> Any:
     on_host = jax.device_get(predictions)
     if batch.weights is not None:
         real = np.asarray(batch.weights) > 0
-        on_host = jax.tree.map(lambda leaf: leaf[real] if np.ndim(leaf) and leaf.shape[0] == real.shape[0] else leaf, on_host)
+        on_host = jax.tree.map(
+            lambda leaf: leaf[real] if np.ndim(leaf) and leaf.shape[0] == real.shape[0] else leaf, on_host
+        )
     for transform in transforms:
         on_host = transform.apply(on_host)
     return on_host

@@ -36,7 +36,13 @@ def predict_call(
     batches = feed(source, engine.placement, config.prefetch)
     error: BaseException | None = None
     run = LoopRun(
-        mode=ModeKeys.PREDICT, estimator=estimator, config=config, params=engine.model_fn.params, model_dir=Path(estimator.model_dir), summaries=NO_SUMMARIES, live=LiveState()
+        mode=ModeKeys.PREDICT,
+        estimator=estimator,
+        config=config,
+        params=engine.model_fn.params,
+        model_dir=Path(estimator.model_dir),
+        summaries=NO_SUMMARIES,
+        live=LiveState(),
     )
     runner = HookRunner(hooks, run)
     try:
@@ -56,7 +62,16 @@ def predict_call(
         runner.end(error)
 
 
-def _predict(run: LoopRun, runner: HookRunner, engine: Engine, snapshot: Any, first: Any, rest: Any, predict_keys: Sequence[str] | None, single: bool) -> Iterator[Any]:
+def _predict(
+    run: LoopRun,
+    runner: HookRunner,
+    engine: Engine,
+    snapshot: Any,
+    first: Any,
+    rest: Any,
+    predict_keys: Sequence[str] | None,
+    single: bool,
+) -> Iterator[Any]:
     step = engine.predict_step
     run.live = LiveState(state=snapshot, step=int(np.asarray(snapshot.clock)[0]))
 

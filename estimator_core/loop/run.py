@@ -24,7 +24,17 @@ class LoopRun:
     """
 
     def __init__(
-        self, *, mode: str, estimator: Any, config: RunConfig, params: Any, model_dir: Path, summaries: SummaryWriter, live: LiveState, name: str | None = None, last_step: int | None = None
+        self,
+        *,
+        mode: str,
+        estimator: Any,
+        config: RunConfig,
+        params: Any,
+        model_dir: Path,
+        summaries: SummaryWriter,
+        live: LiveState,
+        name: str | None = None,
+        last_step: int | None = None,
     ) -> None:
         self.mode = mode
         self.name = name

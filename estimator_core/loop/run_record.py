@@ -17,7 +17,9 @@ FILE = "run.json"
 _PACKAGES = ("estimator-core", "jax", "jaxlib", "numpy", "optax", "orbax-checkpoint", "flax")
 
 
-def write_run_record(model_dir: Path, *, config: Any, params: Any, call: Mapping[str, Any], plugins: list[dict[str, str]]) -> None:
+def write_run_record(
+    model_dir: Path, *, config: Any, params: Any, call: Mapping[str, Any], plugins: list[dict[str, str]]
+) -> None:
     """Writes (atomically) the newest start's record; earlier starts stay listed under "starts"."""
     path = model_dir / FILE
     try:
@@ -53,7 +55,11 @@ def plain(value: Any) -> Any:
     """A value as JSON can hold it; what it cannot hold becomes its repr."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    if callable(getattr(value, "values", None)) and not isinstance(value, Mapping) and callable(getattr(value, "to_json", None)):
+    if (
+        callable(getattr(value, "values", None))
+        and not isinstance(value, Mapping)
+        and callable(getattr(value, "to_json", None))
+    ):
         value = value.values()
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from estimator_core.checkpoint import CheckpointItems, all_checkpoints, checkpoint_step, latest_checkpoint, read_checkpoint, read_manifest
+from estimator_core.checkpoint import (
+    CheckpointItems,
+    all_checkpoints,
+    checkpoint_step,
+    latest_checkpoint,
+    read_checkpoint,
+    read_manifest,
+)
 from estimator_core.checkpoint.restore import check_fits
 from estimator_core.errors import CheckpointCorruptError
 from estimator_core.inputs import InputPosition
@@ -85,7 +92,10 @@ def read_newest_intact(model_dir: str) -> tuple[str, CheckpointItems]:
         if damaged:
             _log.error("Going on from %s, because newer checkpoints are damaged: %s.", path, ", ".join(damaged))
         return path, items
-    raise CheckpointCorruptError(f"All checkpoints of {model_dir} are damaged: {', '.join(damaged)}. Restore one from a copy, or delete them to start from scratch.")
+    raise CheckpointCorruptError(
+        f"All checkpoints of {model_dir} are damaged: {', '.join(damaged)}. Restore one from a copy, or delete them to "
+        "start from scratch."
+    )
 
 
 def begin_from(engine: Engine, start: Start, discovery: Discovery, overrides: Overrides, *, allow_cast: bool) -> None:
@@ -96,8 +106,19 @@ def begin_from(engine: Engine, start: Start, discovery: Discovery, overrides: Ov
     """
     if start.items is not None:
         assert start.checkpoint is not None
-        abstract = {"variables": discovery.trainable, "model_state": discovery.model_state, "opt_state": flatten_opt_state(discovery.opt_state)}
-        check_fits(Path(start.checkpoint), read_manifest(Path(start.checkpoint)), abstract, allow_cast=allow_cast, allow_missing=False, allow_extra=False)
+        abstract = {
+            "variables": discovery.trainable,
+            "model_state": discovery.model_state,
+            "opt_state": flatten_opt_state(discovery.opt_state),
+        }
+        check_fits(
+            Path(start.checkpoint),
+            read_manifest(Path(start.checkpoint)),
+            abstract,
+            allow_cast=allow_cast,
+            allow_missing=False,
+            allow_extra=False,
+        )
         engine.start_from_checkpoint(start.items, start.step, with_slots=True, discovery=discovery)
     elif engine.live.state is None:
         engine.start_fresh(discovery, overrides)

@@ -19,10 +19,17 @@ _SLOW_STEP_SECONDS = 2e-3
 _WORTH_IT = 1.1
 
 
-def choose(asked: int | Literal["auto"], remembered: int | None, dispatcher: Dispatcher, program: Callable[[int], Program], state: Any) -> int:
+def choose(
+    asked: int | Literal["auto"],
+    remembered: int | None,
+    dispatcher: Dispatcher,
+    program: Callable[[int], Program],
+    state: Any,
+) -> int:
     """The number of steps per dispatch.
 
-    "auto" tries 20 steps a dispatch on copies of the state and the first batches, which are put back. It takes them only where they are at least a
+    "auto" tries 20 steps a dispatch on copies of the state and the first batches, which are put back. It takes them
+    only where they are at least a
     tenth faster and give bitwise the same state as single steps. A resumed run uses what its checkpoint remembers.
 
     Args:
@@ -47,22 +54,37 @@ def choose(asked: int | Literal["auto"], remembered: int | None, dispatcher: Dis
 
 def _measure(batches: list[Any], program: Callable[[int], Program], state: Any, place: Callable[[Any], Any]) -> int:
     if len(batches) < _CANDIDATE or any(not same_shapes(batches[0], batch) for batch in batches[1:]):
-        _log.info("steps_per_dispatch: 1, because the first %d batches are not all there, or differ in shape.", _CANDIDATE)
+        _log.info(
+            "steps_per_dispatch: 1, because the first %d batches are not all there, or differ in shape.", _CANDIDATE
+        )
         return 1
     one, many = program(1), program(_CANDIDATE)
     _, seconds = _timed(lambda: _run_single(one, jax.tree.map(jnp.copy, state), batches))
     if seconds / _CANDIDATE > _SLOW_STEP_SECONDS:
-        _log.info("steps_per_dispatch: 1, because a step takes %.1f ms and dispatching it costs little beside that.", seconds / _CANDIDATE * 1e3)
+        _log.info(
+            "steps_per_dispatch: 1, because a step takes %.1f ms and dispatching it costs little beside that.",
+            seconds / _CANDIDATE * 1e3,
+        )
         return 1
     stacked = stack(batches, place)
     after_single, seconds = _timed(lambda: _run_single(one, jax.tree.map(jnp.copy, state), batches))
-    after_scan, scan_seconds = _timed(lambda: many(jax.tree.map(jnp.copy, state), stacked.features, stacked.labels, stacked.weights)[0])
-    figures = f"{seconds / _CANDIDATE * 1e6:.0f} microseconds a step by itself, {scan_seconds / _CANDIDATE * 1e6:.0f} in a dispatch of {_CANDIDATE}"
+    after_scan, scan_seconds = _timed(
+        lambda: many(jax.tree.map(jnp.copy, state), stacked.features, stacked.labels, stacked.weights)[0]
+    )
+    figures = (
+        f"{seconds / _CANDIDATE * 1e6:.0f} microseconds a step by itself, {scan_seconds / _CANDIDATE * 1e6:.0f} in a "
+        f"dispatch of {_CANDIDATE}"
+    )
     if seconds < _WORTH_IT * scan_seconds:
         _log.info("steps_per_dispatch: 1 (%s).", figures)
         return 1
     if not _same_bits(after_single, after_scan):
-        _log.info("steps_per_dispatch: 1, because %d steps in a dispatch change the last bits of the state (%s). Set it to a number to take them all the same.", _CANDIDATE, figures)
+        _log.info(
+            "steps_per_dispatch: 1, because %d steps in a dispatch change the last bits of the state (%s). Set it to a "
+            "number to take them all the same.",
+            _CANDIDATE,
+            figures,
+        )
         return 1
     _log.info("steps_per_dispatch: %d (%s, the same bits).", _CANDIDATE, figures)
     return _CANDIDATE
@@ -84,4 +106,7 @@ def _timed(run: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def _same_bits(one: Any, other: Any) -> bool:
-    return all(np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True))
+    return all(
+        np.asarray(a).tobytes() == np.asarray(b).tobytes()
+        for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    )

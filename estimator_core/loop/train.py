@@ -20,16 +20,31 @@ class Interruption(Protocol):
     """Says whether the platform wants the process to stop."""
 
     @property
-    def requested(self) -> bool: ...
+    def requested(self) -> bool:
+        """Whether it does."""
+        ...
 
 
-def train_loop(run: LoopRun, runner: HookRunner, dispatcher: Dispatcher, program: Callable[[int], Program], live: LiveState, interruption: Interruption) -> str:
-    """Runs steps until somebody asks for a stop, `run.last_step` is reached, the input ends, or the platform interrupts.
+def train_loop(
+    run: LoopRun,
+    runner: HookRunner,
+    dispatcher: Dispatcher,
+    program: Callable[[int], Program],
+    live: LiveState,
+    interruption: Interruption,
+) -> str:
+    """Runs steps until a stop is asked for, `run.last_step` is reached, the input ends, or the platform interrupts.
 
-    The host never waits for the values of a step here: at most two dispatches are in flight, and outputs are read by hooks that are due.
+    The host never waits for the values of a step here: at most two dispatches are in flight, and outputs are read by
+        hooks that are due.
 
     Args:
+        run: what the hooks see.
+        runner: calls the hooks.
+        dispatcher: gives the batches.
         program: gives the compiled function for a number of steps per dispatch.
+        live: holds the state.
+        interruption: asked before each dispatch.
 
     Returns:
         Why it stopped.
@@ -65,7 +80,9 @@ def train_loop(run: LoopRun, runner: HookRunner, dispatcher: Dispatcher, program
         if len(in_flight) > _IN_FLIGHT:
             in_flight.popleft().block_until_ready()
         if due or listens:
-            outputs = LazyOutputs(values, steps=range(upto - dispatch.count + 1, upto + 1), stacked=dispatch.count > 1, extras=extras)
+            outputs = LazyOutputs(
+                values, steps=range(upto - dispatch.count + 1, upto + 1), stacked=dispatch.count > 1, extras=extras
+            )
             if listens:
                 runner.collect(outputs)
             if due:

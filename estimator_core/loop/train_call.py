@@ -76,25 +76,51 @@ class TrainCall:
             PreemptedError: when the platform asked for a stop; the state is saved.
         """
         config = self.engine.config
-        with ModelDirLock(self.model_dir), Preemption(grace_secs=config.grace_secs) as preemption, contextlib.ExitStack() as cleanup:
+        with (
+            ModelDirLock(self.model_dir),
+            Preemption(grace_secs=config.grace_secs) as preemption,
+            contextlib.ExitStack() as cleanup,
+        ):
             start = find_start(self.engine, str(self.model_dir))
-            store = cleanup.enter_context(CheckpointStore(self.model_dir, keep_max=config.keep_checkpoint_max, keep_every_n_hours=config.keep_checkpoint_every_n_hours))
+            store = cleanup.enter_context(
+                CheckpointStore(
+                    self.model_dir,
+                    keep_max=config.keep_checkpoint_max,
+                    keep_every_n_hours=config.keep_checkpoint_every_n_hours,
+                )
+            )
             return _Execution(self, start, store, preemption, cleanup).run_to_end()
 
 
 class _Execution:
     """The moving parts of one call."""
 
-    def __init__(self, call: TrainCall, start: Start, store: CheckpointStore, preemption: Preemption, cleanup: contextlib.ExitStack) -> None:
+    def __init__(
+        self,
+        call: TrainCall,
+        start: Start,
+        store: CheckpointStore,
+        preemption: Preemption,
+        cleanup: contextlib.ExitStack,
+    ) -> None:
         self._call, self._start, self._store, self._preemption, self._cleanup = call, start, store, preemption, cleanup
         self._engine = engine = call.engine
         config = engine.config
         summaries = open_summary_writer(call.model_dir, resume_step=start.step) if config.is_chief else NO_SUMMARIES
         if config.is_chief:
             cleanup.callback(summaries.close)
-        last_step = call.max_steps if call.max_steps is not None else None if call.steps is None else start.step + call.steps
+        last_step = (
+            call.max_steps if call.max_steps is not None else None if call.steps is None else start.step + call.steps
+        )
         self._run = LoopRun(
-            mode=ModeKeys.TRAIN, estimator=call.estimator, config=config, params=engine.model_fn.params, model_dir=call.model_dir, summaries=summaries, live=engine.live, last_step=last_step
+            mode=ModeKeys.TRAIN,
+            estimator=call.estimator,
+            config=config,
+            params=engine.model_fn.params,
+            model_dir=call.model_dir,
+            summaries=summaries,
+            live=engine.live,
+            last_step=last_step,
         )
         self._run.step = self._run.first_step = start.step
         self._run.resumed = start.unfinished
@@ -129,13 +155,25 @@ class _Execution:
                 call.plugins.run_end(run, error)
         call.history.stop_reason = reason
         if run.interrupted:
-            saved = f"saved at step {run.step}; start it again to go on" if self._saver is not None else "not saved, because checkpoints are switched off"
-            raise PreemptedError(f"Training was interrupted ({self._preemption.reason}) and its state {saved}.", step=run.step)
+            saved = (
+                f"saved at step {run.step}; start it again to go on"
+                if self._saver is not None
+                else "not saved, because checkpoints are switched off"
+            )
+            raise PreemptedError(
+                f"Training was interrupted ({self._preemption.reason}) and its state {saved}.", step=run.step
+            )
         return reason
 
     def _train(self) -> str:
         call, engine, run, runner, start = self._call, self._engine, self._run, self._runner, self._start
-        source = open_input(call.input_fn, mode=ModeKeys.TRAIN, params=engine.model_fn.params, config=engine.config, position=start.position)
+        source = open_input(
+            call.input_fn,
+            mode=ModeKeys.TRAIN,
+            params=engine.model_fn.params,
+            config=engine.config,
+            position=start.position,
+        )
         runner.begin()
         batches = feed(source, engine.placement, engine.config.prefetch)
         self._cleanup.callback(batches.close)
@@ -155,9 +193,17 @@ class _Execution:
             dispatcher.push_back(first)
             step = engine.train_step(self._fetches(discovery))
             run.texts = step.texts
-            program = debug.program(step) if engine.config.debug else lambda count: step.step if count == 1 else step.scan(count)
-            remembered = None if start.items is None or not start.unfinished else start.items.timers.get("steps_per_dispatch")
-            dispatcher.k = self._k = choose(engine.config.steps_per_dispatch, remembered, dispatcher, program, engine.live.state)
+            program = (
+                debug.program(step)
+                if engine.config.debug
+                else lambda count: step.step if count == 1 else step.scan(count)
+            )
+            remembered = (
+                None if start.items is None or not start.unfinished else start.items.timers.get("steps_per_dispatch")
+            )
+            dispatcher.k = self._k = choose(
+                engine.config.steps_per_dispatch, remembered, dispatcher, program, engine.live.state
+            )
             return train_loop(run, runner, dispatcher, program, engine.live, self._preemption)
 
     def _create_hooks(self, discovery: Discovery, first: Any) -> None:
@@ -165,12 +211,23 @@ class _Execution:
         run, runner = self._run, self._runner
         runner.hooks = self._ordered(discovery.training_chief_hooks, discovery.training_hooks)
         runner.begin()
-        predictions = discovery.predictions if isinstance(discovery.predictions, Mapping) else {"predictions": discovery.predictions}
-        run.output_kinds = {**{name: "tensor" for name, value in predictions.items() if value is not None}, **discovery.outputs}
+        predictions = (
+            discovery.predictions
+            if isinstance(discovery.predictions, Mapping)
+            else {"predictions": discovery.predictions}
+        )
+        run.output_kinds = {
+            **{name: "tensor" for name, value in predictions.items() if value is not None},
+            **discovery.outputs,
+        }
         run.output_names = frozenset([*run.output_kinds, GRADIENT_NORM, "first_bad_step"])
         run.batch, run.batch_size = first, first.size
         if self._saver is not None:
-            self._saver.bind(self._save, existing=None if self._start.checkpoint is None else self._start.step, evaluate=self._call.evaluate)
+            self._saver.bind(
+                self._save,
+                existing=None if self._start.checkpoint is None else self._start.step,
+                evaluate=self._call.evaluate,
+            )
         runner.restore(self._start.hook_states)
         write_run_record(
             self._call.model_dir,
@@ -187,14 +244,18 @@ class _Execution:
         unknown = [name for name in wanted if name not in self._run.output_names]
         if unknown:
             raise HookError(unknown_name(unknown[0], self._run.output_names))
-        return frozenset(name for name in wanted if name == GRADIENT_NORM or self._run.output_kinds.get(name) == "tensor")
+        return frozenset(
+            name for name in wanted if name == GRADIENT_NORM or self._run.output_kinds.get(name) == "tensor"
+        )
 
     def _checkpoint_saver(self) -> tuple[CheckpointSaverHook | None, list[Any]]:
         """The saver of the call: the user's first one, else one as configured; and the other user hooks."""
         config, hooks = self._engine.config, list(self._call.hooks)
         saver = next((hook for hook in hooks if isinstance(hook, CheckpointSaverHook)), None)
         if saver is None and (config.save_checkpoints_steps or config.save_checkpoints_secs):
-            saver = CheckpointSaverHook(save_steps=config.save_checkpoints_steps, save_secs=config.save_checkpoints_secs)
+            saver = CheckpointSaverHook(
+                save_steps=config.save_checkpoints_steps, save_secs=config.save_checkpoints_secs
+            )
         if saver is not None:
             saver.add_listeners(self._call.listeners)
         return saver, [hook for hook in hooks if not isinstance(hook, CheckpointSaverHook)]
@@ -205,11 +266,30 @@ class _Execution:
             config = self._engine.config
             every = config.log_step_count_steps
             self._counter: list[Any] = [StepCounterHook(every_n_steps=every)] if every else []
-            self._summary: list[Any] = [SummarySaverHook(save_steps=config.save_summary_steps)] if config.save_summary_steps else []
-            self._log: list[Any] = [LoggingTensorHook({"loss": "loss", "step": "step"}, every_n_iter=every), HistoryRecorderHook(self._call.history, every)] if every else []
+            self._summary: list[Any] = (
+                [SummarySaverHook(save_steps=config.save_summary_steps)] if config.save_summary_steps else []
+            )
+            self._log: list[Any] = (
+                [
+                    LoggingTensorHook({"loss": "loss", "step": "step"}, every_n_iter=every),
+                    HistoryRecorderHook(self._call.history, every),
+                ]
+                if every
+                else []
+            )
             self._core_hooks = True
         saver = [] if self._saver is None else [self._saver]
-        return [*saver, *chief_hooks, *self._counter, *self._summary, *self._plugin_hooks, *self._user_hooks, self._nan(), *self._log, *spec_hooks]
+        return [
+            *saver,
+            *chief_hooks,
+            *self._counter,
+            *self._summary,
+            *self._plugin_hooks,
+            *self._user_hooks,
+            self._nan(),
+            *self._log,
+            *spec_hooks,
+        ]
 
     def _nan(self) -> Any:
         if not hasattr(self, "_nan_hook"):
@@ -217,7 +297,7 @@ class _Execution:
         return self._nan_hook
 
     def _save(self, step: int) -> Any:
-        """Hands a checkpoint to the store: the state after `step`, where the input stands, and the states of all hooks."""
+        """Hands a checkpoint to the store: the state after `step`, the input's position, the states of all hooks."""
         engine, run = self._engine, self._run
         live = engine.live
         state = live.ready

@@ -9,19 +9,27 @@ import jax
 import jax.numpy as jnp
 
 
-def over_micro_batches(gradients: Callable[..., Any], count: int, features: Any, labels: Any, weights: Any, model_state: dict[str, Any]) -> tuple[Any, Any, Any, dict[str, Any]]:
+def over_micro_batches(
+    gradients: Callable[..., Any], count: int, features: Any, labels: Any, weights: Any, model_state: dict[str, Any]
+) -> tuple[Any, Any, Any, dict[str, Any]]:
     """Runs `gradients` on `count` equal parts of the batch and averages, weighted by the examples that are real.
 
-    A batch whose size does not divide (a ragged last one) runs as one part. Losses, gradients and scalar outputs are carried as (sum, weight) and
+    A batch whose size does not divide (a ragged last one) runs as one part. Losses, gradients and scalar outputs are
+    carried as (sum, weight) and
     divided once. Row gradients stay side by side, scaled by their part's share.
 
     Args:
         gradients: `(features, labels, weights, model_state, salt) -> (dense gradients, row gradients, losses, aux)`.
+        count: the number of parts.
+        features, labels, weights: the whole batch.
+        model_state: before the first part; threaded through them.
     """
     size = _batch_size((features, labels))
     if count == 1 or size is None or size % count:
         return gradients(features, labels, weights, model_state, None)
-    parts = jax.tree.map(lambda leaf: leaf.reshape(count, leaf.shape[0] // count, *leaf.shape[1:]), (features, labels, weights))
+    parts = jax.tree.map(
+        lambda leaf: leaf.reshape(count, leaf.shape[0] // count, *leaf.shape[1:]), (features, labels, weights)
+    )
 
     def one(carry: dict[str, Any], part: tuple[Any, Any]) -> tuple[dict[str, Any], Any]:
         salt, (features, labels, weights) = part
@@ -29,14 +37,18 @@ def over_micro_batches(gradients: Callable[..., Any], count: int, features: Any,
         share = jnp.float32(size // count) if weights is None else jnp.sum(weights)
         return aux.pop("model_state"), (share, dense, rows, losses, aux)
 
-    model_state, (shares, dense, rows, losses, aux) = jax.lax.scan(one, model_state, (jnp.arange(count, dtype=jnp.uint32), parts))
+    model_state, (shares, dense, rows, losses, aux) = jax.lax.scan(
+        one, model_state, (jnp.arange(count, dtype=jnp.uint32), parts)
+    )
     shares = shares / jnp.maximum(jnp.sum(shares), 1e-30)
 
     def average(stacked: Any) -> Any:
         return jnp.tensordot(shares.astype(stacked.dtype), stacked, axes=1)
 
     def scale(stacked: Any) -> Any:
-        return (stacked * shares.astype(stacked.dtype).reshape(-1, *[1] * (stacked.ndim - 1))).reshape(-1, stacked.shape[-1])
+        return (stacked * shares.astype(stacked.dtype).reshape(-1, *[1] * (stacked.ndim - 1))).reshape(
+            -1, stacked.shape[-1]
+        )
 
     return (
         jax.tree.map(average, dense),

@@ -27,7 +27,8 @@ class Discovery:
     Attributes:
         mode: the mode it was traced in.
         specs: every variable known so far, by path.
-        training_chief_hooks, training_hooks, scaffold, train_op: the static parts of the EstimatorSpec (train_op normalised, its losses unusable).
+        training_chief_hooks, training_hooks, scaffold, train_op: the static parts of the EstimatorSpec (train_op
+            normalised, its losses unusable).
         outputs: names a step gives: kinds of summaries and named tensors ("scalar", "histogram", "tensor", ...).
         predictions: shapes and dtypes of the predictions.
         requests: what `init_from_checkpoint` asked for.
@@ -59,16 +60,27 @@ class Discovery:
         return {name: spec for name, spec in self.specs.items() if not spec.trainable}
 
 
-def discover(model_fn: BoundModelFn, mode: str, features: Any, labels: Any, *, known: Mapping[str, VariableSpec], weights: Any = None, reader: Any = None) -> Discovery:
+def discover(
+    model_fn: BoundModelFn,
+    mode: str,
+    features: Any,
+    labels: Any,
+    *,
+    known: Mapping[str, VariableSpec],
+    weights: Any = None,
+    reader: Any = None,
+) -> Discovery:
     """Traces model_fn abstractly in one mode.
 
     Args:
         model_fn: the bound model_fn.
         mode: one of ModeKeys.
-        features, labels: arrays or ShapeDtypeStructs of one batch.
+        features: arrays or ShapeDtypeStructs of one batch.
+        labels: the same, or None.
         known: variables declared by earlier traces.
         weights: the mask of a padded batch, or None.
-        reader: gives the arrays of a checkpoint by path, for `init_from_checkpoint`; None where nothing will be initialised.
+        reader: gives the arrays of a checkpoint by path, for `init_from_checkpoint`; None where nothing will be
+            initialised.
 
     Raises:
         ModelFnError, VariableError: when model_fn breaks its contract.
@@ -76,7 +88,11 @@ def discover(model_fn: BoundModelFn, mode: str, features: Any, labels: Any, *, k
     found: dict[str, Any] = {}
 
     def trace(features: Any, labels: Any, weights: Any) -> Any:
-        with applying_example_weights(weights), sparse.recording() as lookups, declaring(known, mode=mode, padded=weights is not None, reader=reader) as scope:
+        with (
+            applying_example_weights(weights),
+            sparse.recording() as lookups,
+            declaring(known, mode=mode, padded=weights is not None, reader=reader) as scope,
+        ):
             spec = model_fn.spec(features, labels, mode)
         found.update(scope=scope, spec=spec, lookups=lookups)
         return spec.predictions
@@ -90,7 +106,10 @@ def discover(model_fn: BoundModelFn, mode: str, features: Any, labels: Any, *, k
     tables = frozenset(lookups.tables)
     if mode == ModeKeys.TRAIN:
         train_op, opt_state = _discover_optimizer(spec, specs, tables)
-    outputs = {"loss": "scalar", **{name: output.kind for name, output in [*scope.summaries.items(), *scope.tensors.items()]}}
+    outputs = {
+        "loss": "scalar",
+        **{name: output.kind for name, output in [*scope.summaries.items(), *scope.tensors.items()]},
+    }
     if opt_state is not None:
         outputs.update(dict.fromkeys(hyperparameters(opt_state), "scalar"))
     if mode == ModeKeys.TRAIN:
@@ -106,17 +125,22 @@ def discover(model_fn: BoundModelFn, mode: str, features: Any, labels: Any, *, k
         outputs=outputs,
         predictions=predictions,
         requests=tuple(scope.requests),
-        lookups={key: value for key, value in lookups.shapes.items()},
+        lookups=dict(lookups.shapes),
         tables=tables,
         opt_state=opt_state,
     )
 
 
-def _discover_optimizer(spec: EstimatorSpec, specs: Mapping[str, VariableSpec], tables: frozenset[str]) -> tuple[TrainOp, Any]:
+def _discover_optimizer(
+    spec: EstimatorSpec, specs: Mapping[str, VariableSpec], tables: frozenset[str]
+) -> tuple[TrainOp, Any]:
     train_op = normalize(spec.train_op, None)
     trainable = {name: jax.ShapeDtypeStruct(item.shape, item.dtype) for name, item in specs.items() if item.trainable}
     if not trainable:
-        raise ModelFnError("model_fn declares no trainable variable in mode 'train': there is nothing to train. Declare one with ec.get_variable or ec.module.")
+        raise ModelFnError(
+            "model_fn declares no trainable variable in mode 'train': there is nothing to train. Declare one with "
+            "ec.get_variable or ec.module."
+        )
     reject_leaks(train_op)
     opt_state = jax.eval_shape(lambda variables: init_opt_state(train_op, variables, tables), trainable)
     return train_op, opt_state
@@ -127,6 +151,7 @@ def _reject_tracers_in_hooks(spec: EstimatorSpec) -> None:
         for name, value in vars(hook).items() if hasattr(hook, "__dict__") else ():
             if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(value)):
                 raise ModelFnError(
-                    f"The hook {type(hook).__name__} keeps a traced array in {name!r}. Hooks outlive the trace of model_fn: give the value a name with ec.tensor(name, value) "
+                    f"The hook {type(hook).__name__} keeps a traced array in {name!r}. Hooks outlive the trace of "
+                    "model_fn: give the value a name with ec.tensor(name, value) "
                     f"or ec.summary.scalar(name, value), and let the hook read out[name]."
                 )

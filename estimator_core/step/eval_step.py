@@ -27,7 +27,8 @@ _log = logging.getLogger("estimator_core")
 class EvalOutputs(NamedTuple):
     """What one evaluation batch gave.
 
-    `accumulated`: device metrics so far, "loss" among them; `batch`: arrays of this batch only: host metrics, and `outputs` for hooks.
+    `accumulated`: device metrics so far, "loss" among them; `batch`: arrays of this batch only: host metrics, and
+    `outputs` for hooks.
     """
 
     accumulated: dict[str, Any]
@@ -51,7 +52,15 @@ class EvalStep:
         traces: counts the traces of model_fn.
     """
 
-    def __init__(self, model_fn: BoundModelFn, specs: Callable[[], Mapping[str, VariableSpec]], *, example_mean: bool, fetches: frozenset[str], traces: Counter[str]) -> None:
+    def __init__(
+        self,
+        model_fn: BoundModelFn,
+        specs: Callable[[], Mapping[str, VariableSpec]],
+        *,
+        example_mean: bool,
+        fetches: frozenset[str],
+        traces: Counter[str],
+    ) -> None:
         self._model_fn = model_fn
         self._specs = specs
         self._example_mean = example_mean
@@ -66,11 +75,20 @@ class EvalStep:
         """Traces model_fn for the shapes of a batch, if that has not happened yet."""
         self._program(state, features, labels, weights)
 
-    def __call__(self, accumulated: dict[str, Any] | None, state: TrainState, features: Any, labels: Any, weights: Any) -> EvalOutputs:
+    def __call__(
+        self, accumulated: dict[str, Any] | None, state: TrainState, features: Any, labels: Any, weights: Any
+    ) -> EvalOutputs:
         """Adds one batch. `accumulated`: what the batch before gave, None for the first."""
         program = self._program(state, features, labels, weights)
         started = accumulated is not None
-        return program.run(program.empty if accumulated is None else accumulated, started, state._replace(opt_state=()), features, labels, weights)
+        return program.run(
+            program.empty if accumulated is None else accumulated,
+            started,
+            state._replace(opt_state=()),
+            features,
+            labels,
+            weights,
+        )
 
     def _program(self, state: TrainState, features: Any, labels: Any, weights: Any) -> _Program:
         leaves, treedef = jax.tree_util.tree_flatten((features, labels, weights))
@@ -80,7 +98,8 @@ class EvalStep:
         return self._programs[signature]
 
     def _trace(self, state: TrainState, features: Any, labels: Any, weights: Any) -> _Program:
-        # Traced once into a jaxpr, which tells the metrics' structure before the accumulating program is compiled from it.
+        # Traced once into a jaxpr, which tells the metrics' structure before the accumulating program is
+        # compiled from it.
         jaxpr, shapes = jax.make_jaxpr(self._batch, return_shape=True)(state, features, labels, weights)
         metrics: dict[str, Any] = shapes[0]
         if self._structure is not None:
@@ -93,16 +112,26 @@ class EvalStep:
             flat = evaluate(*jax.tree_util.tree_leaves(batch))
             new, host_metrics, outputs = jax.tree_util.tree_unflatten(treedef, flat)
             merged = merge_metrics(accumulated, new)
-            return EvalOutputs(jax.tree.map(lambda old, fresh: jnp.where(started, old, fresh), merged, new), host_metrics, outputs)
+            return EvalOutputs(
+                jax.tree.map(lambda old, fresh: jnp.where(started, old, fresh), merged, new), host_metrics, outputs
+            )
 
         empty = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), metrics)
         return _Program(jax.jit(run), empty)
 
-    def _batch(self, state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    def _batch(
+        self, state: TrainState, features: Any, labels: Any, weights: Any
+    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         self._traces[ModeKeys.EVAL] += 1
         with (
             applying_example_weights(weights),
-            applying(state.variables, state.model_state, mode=ModeKeys.EVAL, key=lambda: step_key(state.clock[SEED_LOW:], state.clock[STEP]), specs=self._specs()) as scope,
+            applying(
+                state.variables,
+                state.model_state,
+                mode=ModeKeys.EVAL,
+                key=lambda: step_key(state.clock[SEED_LOW:], state.clock[STEP]),
+                specs=self._specs(),
+            ) as scope,
         ):
             spec = self._model_fn.spec(features, labels, ModeKeys.EVAL)
             on_device, on_host = split_host_metrics(dict(spec.eval_metric_ops or {}))
@@ -110,7 +139,11 @@ class EvalStep:
         loss = mean(spec.loss, weights=size) if self._example_mean else mean(spec.loss)
         if not self.hooks:
             self.hooks = tuple(spec.evaluation_hooks)
-        named = {name: output.value for name, output in [*scope.tensors.items(), *scope.summaries.items()] if output.kind != "text"}
+        named = {
+            name: output.value
+            for name, output in [*scope.tensors.items(), *scope.summaries.items()]
+            if output.kind != "text"
+        }
         predictions = spec.predictions if isinstance(spec.predictions, Mapping) else {"predictions": spec.predictions}
         available = {**{name: value for name, value in predictions.items() if value is not None}, **named}
         self.output_kinds = {"loss": "scalar", **dict.fromkeys(available, "tensor")}

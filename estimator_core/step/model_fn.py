@@ -34,16 +34,28 @@ class BoundModelFn:
         """Calls model_fn, with a copy of params since a model_fn may change them.
 
         Raises:
-            ModelFnError: when it is given labels it does not take, or returns something else than an EstimatorSpec of this mode.
+            ModelFnError: when it is given labels it does not take, or returns something else than an EstimatorSpec of
+                this mode.
         """
         if labels is not None and "labels" not in self.arguments:
-            raise ModelFnError(f"model_fn does not take labels, but input_fn returns labels. Add a `labels` argument to {_name(self.function)} or return features only.")
+            raise ModelFnError(
+                "model_fn does not take labels, but input_fn returns labels. Add a `labels` argument to "
+                f"{_name(self.function)} or return features only."
+            )
         values = {"labels": labels, "mode": mode, "params": copy.deepcopy(self.params), "config": self.config}
-        result = self.function(features=features, **{name: value for name, value in values.items() if name in self.arguments})
+        result = self.function(
+            features=features, **{name: value for name, value in values.items() if name in self.arguments}
+        )
         if not isinstance(result, EstimatorSpec):
-            raise ModelFnError(f"model_fn should return an EstimatorSpec. {_name(self.function)} returned {type(result).__name__} in mode {mode!r}.")
+            raise ModelFnError(
+                f"model_fn should return an EstimatorSpec. {_name(self.function)} returned {type(result).__name__} in "
+                f"mode {mode!r}."
+            )
         if result.mode != mode:
-            raise ModelFnError(f"model_fn was called in mode {mode!r} but returned an EstimatorSpec of mode {result.mode!r}. Pass on the `mode` argument.")
+            raise ModelFnError(
+                f"model_fn was called in mode {mode!r} but returned an EstimatorSpec of mode {result.mode!r}. Pass on "
+                "the `mode` argument."
+            )
         return result
 
 
@@ -51,7 +63,8 @@ def bind_model_fn(model_fn: Any, params: Any, config: Any) -> BoundModelFn:
     """Checks the signature of a model_fn and binds params and config to it.
 
     Raises:
-        ArgumentError, ArgumentTypeError: when it is missing, lacks `features`, takes unknown arguments, or params are given to one that takes none.
+        ArgumentError, ArgumentTypeError: when it is missing, lacks `features`, takes unknown arguments, or params are
+            given to one that takes none.
 
     Example:
         >>> sorted(bind_model_fn(lambda features, mode: None, None, None).arguments)
@@ -66,11 +79,20 @@ def bind_model_fn(model_fn: Any, params: Any, config: Any) -> BoundModelFn:
         raise ArgumentError(f"model_fn ({_name(model_fn)}) must include features argument.")
     unknown = sorted(arguments - set(_ALLOWED))
     if unknown:
-        raise ArgumentError(f"model_fn ({_name(model_fn)}) has following not expected args: {unknown}. Allowed: {list(_ALLOWED)}; bind others with functools.partial.")
+        raise ArgumentError(
+            f"model_fn ({_name(model_fn)}) has following not expected args: {unknown}. Allowed: {list(_ALLOWED)}; bind "
+            "others with functools.partial."
+        )
     if params is not None and "params" not in arguments:
-        raise ArgumentError(f"model_fn ({_name(model_fn)}) does not include params argument, but params ({params!r}) is passed to Estimator.")
+        raise ArgumentError(
+            f"model_fn ({_name(model_fn)}) does not include params argument, but params ({params!r}) is passed to "
+            "Estimator."
+        )
     if params is None and "params" in arguments:
-        _log.warning("Estimator's model_fn (%s) includes params argument, but params are not passed to Estimator.", _name(model_fn))
+        _log.warning(
+            "Estimator's model_fn (%s) includes params argument, but params are not passed to Estimator.",
+            _name(model_fn),
+        )
     return BoundModelFn(function=model_fn, arguments=arguments, params=params, config=config)
 
 
@@ -78,7 +100,11 @@ def _argument_names(function: Callable[..., Any]) -> list[str]:
     parameters = inspect.signature(function).parameters.values()
     names: list[str] = []
     for parameter in parameters:
-        if parameter.kind in (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.POSITIONAL_ONLY):
+        if parameter.kind in (
+            inspect.Parameter.VAR_KEYWORD,
+            inspect.Parameter.VAR_POSITIONAL,
+            inspect.Parameter.POSITIONAL_ONLY,
+        ):
             raise ArgumentError(f"model_fn ({_name(function)}) must name its arguments; {parameter} hides them.")
         if _is_bound_by_partial(function, parameter.name):
             continue

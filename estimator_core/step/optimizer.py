@@ -14,7 +14,8 @@ from estimator_core.step import sparse
 from estimator_core.step.train_op import CustomTrainOp, Minimize, TrainOp, assign_paths
 
 _LEAK = (
-    "The optimizer depends on an array computed inside model_fn. train_op may depend on params, mode and the step only: give the learning rate as a number or as an optax schedule "
+    "The optimizer depends on an array computed inside model_fn. train_op may depend on params, mode and the step "
+    "only: give the learning rate as a number or as an optax schedule "
     "(optax.inject_hyperparams(optax.adam)(learning_rate=schedule) also logs it)."
 )
 
@@ -35,19 +36,33 @@ def init_opt_state(train_op: TrainOp, variables: Mapping[str, Any], tables: froz
     try:
         if isinstance(train_op, CustomTrainOp):
             return train_op.init(dict(variables))
-        return tuple(_member_state(member, paths, variables, tables) for member, paths in zip(train_op.members, assign_paths(train_op.members, list(variables)), strict=True))
+        return tuple(
+            _member_state(member, paths, variables, tables)
+            for member, paths in zip(train_op.members, assign_paths(train_op.members, list(variables)), strict=True)
+        )
     except jax.errors.UnexpectedTracerError as error:
         raise ModelFnError(_LEAK) from error
 
 
-def _member_state(member: Minimize, paths: Sequence[str], variables: Mapping[str, Any], tables: frozenset[str]) -> MemberState:
+def _member_state(
+    member: Minimize, paths: Sequence[str], variables: Mapping[str, Any], tables: frozenset[str]
+) -> MemberState:
     dense = {name: variables[name] for name in paths if name not in tables}
-    return MemberState(member.transformation.init(dense), {name: member.transformation.init(variables[name]) for name in paths if name in tables})
+    return MemberState(
+        member.transformation.init(dense),
+        {name: member.transformation.init(variables[name]) for name in paths if name in tables},
+    )
 
 
 def reject_leaks(train_op: TrainOp) -> None:
-    """Refuses an optimizer that carries arrays of the trace it was made in: it would use their values for ever, or fail much later."""
-    functions = [train_op.update, train_op.init] if isinstance(train_op, CustomTrainOp) else [part for member in train_op.members for part in member.transformation[:2]]
+    """Refuses an optimizer that carries arrays of the trace it was made in: it would use their values for ever, or fail
+    much later.
+    """
+    functions = (
+        [train_op.update, train_op.init]
+        if isinstance(train_op, CustomTrainOp)
+        else [part for member in train_op.members for part in member.transformation[:2]]
+    )
     if any(_carries_tracer(function, set()) for function in functions):
         raise ModelFnError(_LEAK)
 
@@ -63,7 +78,14 @@ def _carries_tracer(value: Any, seen: set[int]) -> bool:
         return any(_carries_tracer(item, seen) for item in value.values())
     if isinstance(value, (tuple, list, set, frozenset)):
         return any(_carries_tracer(item, seen) for item in value)
-    held: list[Any] = [getattr(value, name, None) for name in ("func", "args", "keywords", "__wrapped__", "__defaults__", "__kwdefaults__", "__self__")] if callable(value) else []
+    held: list[Any] = (
+        [
+            getattr(value, name, None)
+            for name in ("func", "args", "keywords", "__wrapped__", "__defaults__", "__kwdefaults__", "__self__")
+        ]
+        if callable(value)
+        else []
+    )
     for cell in getattr(value, "__closure__", None) or ():
         with contextlib.suppress(ValueError):  # a cell that is not filled yet
             held.append(cell.cell_contents)
@@ -71,21 +93,32 @@ def _carries_tracer(value: Any, seen: set[int]) -> bool:
 
 
 def apply_member(
-    member: Minimize, state: MemberState, variables: dict[str, Any], gradients: Mapping[str, Any], sparse_ids: Mapping[str, Any], sparse_gradients: Mapping[str, Any], loss: Any
+    member: Minimize,
+    state: MemberState,
+    variables: dict[str, Any],
+    gradients: Mapping[str, Any],
+    sparse_ids: Mapping[str, Any],
+    sparse_gradients: Mapping[str, Any],
+    loss: Any,
 ) -> tuple[dict[str, Any], MemberState]:
     """The new values of one member's variables, and its new slots.
 
-    The transformation is called as `update(gradients, state, variables, value=loss, ...)`, with support for extra arguments.
+    The transformation is called as `update(gradients, state, variables, value=loss, ...)`, with support for extra
+    arguments.
     """
     transformation = optax.with_extra_args_support(member.transformation)
     dense = {name: variables[name] for name in gradients}
     try:
-        updates, dense_state = transformation.update(dict(gradients), state.dense, dense, value=loss, grad=dict(gradients))
+        updates, dense_state = transformation.update(
+            dict(gradients), state.dense, dense, value=loss, grad=dict(gradients)
+        )
         changed = dict(optax.apply_updates(dense, updates))
         tables: dict[str, Any] = {}
         for name, slots in state.tables.items():
             indices, rows = sparse.touched_rows(name, sparse_ids, sparse_gradients, variables[name].shape[0])
-            changed[name], tables[name] = sparse.update_rows(transformation, variables[name], slots, indices, rows, value=loss)
+            changed[name], tables[name] = sparse.update_rows(
+                transformation, variables[name], slots, indices, rows, value=loss
+            )
     except jax.errors.UnexpectedTracerError as error:
         raise ModelFnError(_LEAK) from error
     return changed, MemberState(dense_state, tables)

@@ -24,7 +24,9 @@ class PredictStep:
     `step(state, features, weights)` gives the predictions: an array or a dict of arrays.
     """
 
-    def __init__(self, model_fn: BoundModelFn, specs: Callable[[], Mapping[str, VariableSpec]], *, traces: Counter[str]) -> None:
+    def __init__(
+        self, model_fn: BoundModelFn, specs: Callable[[], Mapping[str, VariableSpec]], *, traces: Counter[str]
+    ) -> None:
         self._model_fn = model_fn
         self._specs = specs
         self._traces = traces
@@ -46,19 +48,32 @@ class PredictStep:
         return spec.predictions
 
 
-def apply_model(model_fn: BoundModelFn, specs: Mapping[str, VariableSpec], state: TrainState, features: Any, labels: Any, mode: str) -> EstimatorSpec:
+def apply_model(
+    model_fn: BoundModelFn, specs: Mapping[str, VariableSpec], state: TrainState, features: Any, labels: Any, mode: str
+) -> EstimatorSpec:
     """The EstimatorSpec of model_fn on the variables of a state; traceable."""
-    with applying(state.variables, state.model_state, mode=mode, key=lambda: step_key(state.clock[SEED_LOW:], state.clock[STEP]), specs=specs):
+    with applying(
+        state.variables,
+        state.model_state,
+        mode=mode,
+        key=lambda: step_key(state.clock[SEED_LOW:], state.clock[STEP]),
+        specs=specs,
+    ):
         return model_fn.spec(features, labels, mode)
 
 
-def serving_fn(model_fn: BoundModelFn, specs: Mapping[str, VariableSpec], mode: str = ModeKeys.PREDICT) -> Callable[..., EstimatorSpec]:
+def serving_fn(
+    model_fn: BoundModelFn, specs: Mapping[str, VariableSpec], mode: str = ModeKeys.PREDICT
+) -> Callable[..., EstimatorSpec]:
     """A pure function for exports: `(variables, model_state, clock, features, labels) -> EstimatorSpec` of one mode.
 
-    Call it under a trace; what of the EstimatorSpec is exported (`export_outputs`, `predictions`, metrics) is the caller's choice.
+    Call it under a trace; what of the EstimatorSpec is exported (`export_outputs`, `predictions`, metrics) is the
+    caller's choice.
     """
 
-    def serve(variables: Mapping[str, Any], model_state: Mapping[str, Any], clock: Any, features: Any, labels: Any = None) -> EstimatorSpec:
+    def serve(
+        variables: Mapping[str, Any], model_state: Mapping[str, Any], clock: Any, features: Any, labels: Any = None
+    ) -> EstimatorSpec:
         state = TrainState(clock, dict(variables), dict(model_state), ())
         return apply_model(model_fn, specs, state, features, labels, mode)
 

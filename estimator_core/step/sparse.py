@@ -1,7 +1,9 @@
 """Row-sparse lookups: a table whose gradient and optimizer update touch only the rows a batch looked up.
 
-The table is not differentiated. Each lookup adds a zero `delta` of the shape of its result; the gradient of the loss by the delta is the gradient of
-the rows, and the optimizer runs on the gathered rows of the table and of its slots. The cost of a step follows the rows touched, not the table.
+The table is not differentiated. Each lookup adds a zero `delta` of the shape of its result; the gradient of the loss by
+the delta is the gradient of
+the rows, and the optimizer runs on the gathered rows of the table and of its slots. The cost of a step follows the rows
+touched, not the table.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from estimator_core.model.scope import active_scope
 
 @dataclass
 class Lookups:
-    """The lookups of one trace, in call order: `"<table>#<n>"` to the ids, and the deltas to add (None while they are being discovered)."""
+    """The lookups of one trace, in call order: `"<table>#<n>"` to the ids, and the deltas to add (None while they are
+    being discovered).
+    """
 
     deltas: Mapping[str, Any] | None = None
     ids: dict[str, Any] = field(default_factory=dict)
@@ -46,7 +50,9 @@ def recording(deltas: Mapping[str, Any] | None = None) -> Iterator[Lookups]:
         _active.reset(token)
 
 
-def sparse_lookup(name: str, ids: Any, shape: tuple[int, int], initializer: Callable[..., Any] | None = None, dtype: Any = jnp.float32) -> Any:
+def sparse_lookup(
+    name: str, ids: Any, shape: tuple[int, int], initializer: Callable[..., Any] | None = None, dtype: Any = jnp.float32
+) -> Any:
     """Rows of a trainable table, with a gradient that touches only those rows.
 
     Args:
@@ -59,7 +65,8 @@ def sparse_lookup(name: str, ids: Any, shape: tuple[int, int], initializer: Call
     Returns:
         An array of shape `ids.shape + (columns,)`.
 
-    The optimizer's transformation is applied to the touched rows alone ("lazy" moments): rows that a batch does not touch neither move nor decay,
+    The optimizer's transformation is applied to the touched rows alone ("lazy" moments): rows that a batch does not
+    touch neither move nor decay,
     and transformations that mix variables (a global norm) see each table by itself.
 
     Raises:
@@ -94,7 +101,8 @@ def touched_rows(path: str, ids: Mapping[str, Any], gradients: Mapping[str, Any]
     """The distinct rows of a table that a step touched, and their summed gradients.
 
     Returns:
-        `(indices, gradients)`: int32[n] (unused places hold `rows`, out of range) and float[n, columns], n the number of ids looked up.
+        `(indices, gradients)`: int32[n] (unused places hold `rows`, out of range) and float[n, columns], n the number of
+        ids looked up.
     """
     keys = [key for key in ids if key.rpartition("#")[0] == path]
     flat_ids = jnp.concatenate([ids[key].reshape(-1) for key in keys]).astype(jnp.int32)
@@ -105,8 +113,17 @@ def touched_rows(path: str, ids: Mapping[str, Any], gradients: Mapping[str, Any]
     return indices, jax.ops.segment_sum(flat_gradients, places.reshape(-1), num_segments=size)
 
 
-def update_rows(transformation: optax.GradientTransformationExtraArgs, table: Any, opt_state: Any, indices: Any, gradients: Any, **extra: Any) -> tuple[Any, Any]:
-    """Applies an optimizer to some rows of a table and of its slots; everything else is left untouched, in place where buffers are donated."""
+def update_rows(
+    transformation: optax.GradientTransformationExtraArgs,
+    table: Any,
+    opt_state: Any,
+    indices: Any,
+    gradients: Any,
+    **extra: Any,
+) -> tuple[Any, Any]:
+    """Applies an optimizer to some rows of a table and of its slots; everything else is left untouched, in place where
+    buffers are donated.
+    """
 
     def gather(leaf: Any) -> Any:
         return leaf.at[indices].get(mode="fill", fill_value=0) if leaf.shape == table.shape else leaf

@@ -14,8 +14,9 @@ STEP, FIRST_BAD_STEP, SEED_LOW, SEED_HIGH = range(4)
 class TrainState(NamedTuple):
     """Everything a training step changes.
 
-    `clock` packs four counters into one uint32[4] leaf, since every leaf costs about two microseconds a dispatch: the global step, the first step
-    whose loss was not finite (0: none), and the low and high words of the seed. Keys derive from (seed, step), so nothing random is stored.
+    `clock` packs four counters into one uint32[4] leaf, since every leaf costs about two microseconds a dispatch: the
+    global step, the first step whose loss was not finite (0: none), and the low and high words of the seed. Keys derive
+    from (seed, step), so nothing random is stored.
 
     Example:
         >>> state = TrainState(initial_clock(7), {}, {}, ())

@@ -64,7 +64,9 @@ def minimize(loss: Any, transformation: optax.GradientTransformation, variables:
     try:
         re.compile(variables)
     except (re.error, TypeError) as error:
-        raise ModelFnError(f"ec.minimize: variables must be a regular expression, given {variables!r}: {error}.") from error
+        raise ModelFnError(
+            f"ec.minimize: variables must be a regular expression, given {variables!r}: {error}."
+        ) from error
     return Minimize(loss, transformation, variables)
 
 
@@ -80,11 +82,15 @@ def group(*members: Minimize) -> Group:
     return Group(tuple(members))
 
 
-def custom_train_op(update: Callable[[dict[str, Any], Any, GradFn], tuple[dict[str, Any], Any]], init: Callable[[dict[str, Any]], Any] = lambda variables: ()) -> CustomTrainOp:
+def custom_train_op(
+    update: Callable[[dict[str, Any], Any, GradFn], tuple[dict[str, Any], Any]],
+    init: Callable[[dict[str, Any]], Any] = lambda variables: (),
+) -> CustomTrainOp:
     """A train_op written by the user.
 
     Args:
-        update: `(variables, opt_state, grad_fn) -> (variables, opt_state)`, traced; `grad_fn(variables)` gives `(loss, gradients)` at any point.
+        update: `(variables, opt_state, grad_fn) -> (variables, opt_state)`, traced; `grad_fn(variables)` gives `(loss,
+            gradients)` at any point.
         init: gives the first opt_state from the variables.
 
     Example:
@@ -107,7 +113,10 @@ def normalize(train_op: Any, loss: Any) -> TrainOp:
         return Group((Minimize(loss, train_op, ".*"),))
     if _is_update(train_op):
         return custom_train_op(train_op)
-    raise ModelFnError(f"train_op must be an optax.GradientTransformation, ec.minimize(...), ec.group(...) or a function (variables, opt_state, grad_fn), given: {train_op!r}. An optimizer is made by calling it: optax.adam(1e-3).")
+    raise ModelFnError(
+        "train_op must be an optax.GradientTransformation, ec.minimize(...), ec.group(...) or a function (variables, "
+        f"opt_state, grad_fn), given: {train_op!r}. An optimizer is made by calling it: optax.adam(1e-3)."
+    )
 
 
 def assign_paths(members: Sequence[Minimize], names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -119,19 +128,27 @@ def assign_paths(members: Sequence[Minimize], names: Sequence[str]) -> list[tupl
     paths = [tuple(name for name in names if re.fullmatch(member.variables, name)) for member in members]
     for member, matched in zip(members, paths, strict=True):
         if not matched:
-            raise ModelFnError(f"ec.minimize: no trainable variable matches {member.variables!r}. Trainable variables: {sorted(names)}.")
+            raise ModelFnError(
+                f"ec.minimize: no trainable variable matches {member.variables!r}. Trainable variables: "
+                f"{sorted(names)}."
+            )
     seen: dict[str, int] = {}
     for index, matched in enumerate(paths):
         for name in matched:
             if name in seen:
                 first, second = members[seen[name]].variables, members[index].variables
-                raise ModelFnError(f"ec.group: variable {name!r} is changed by two members, {first!r} and {second!r}. Their variables must be disjoint.")
+                raise ModelFnError(
+                    f"ec.group: variable {name!r} is changed by two members, {first!r} and {second!r}. Their variables "
+                    "must be disjoint."
+                )
             seen[name] = index
     return paths
 
 
 def hyperparameters(opt_state: Any) -> dict[str, Any]:
-    """Every scalar that `optax.inject_hyperparams` put into an optimizer state, by name; a later one of the same name gets a number."""
+    """Every scalar that `optax.inject_hyperparams` put into an optimizer state, by name; a later one of the same name
+    gets a number.
+    """
 
     def has_hyperparameters(node: Any) -> bool:
         return isinstance(getattr(node, "hyperparams", None), Mapping)
@@ -151,7 +168,11 @@ def hyperparameters(opt_state: Any) -> dict[str, Any]:
 
 
 def _is_transformation(value: Any) -> bool:
-    return callable(getattr(value, "init", None)) and callable(getattr(value, "update", None)) and not isinstance(value, type)
+    return (
+        callable(getattr(value, "init", None))
+        and callable(getattr(value, "update", None))
+        and not isinstance(value, type)
+    )
 
 
 def _is_update(value: Any) -> bool:
@@ -159,9 +180,20 @@ def _is_update(value: Any) -> bool:
     if not callable(value) or isinstance(value, type):
         return False
     parameters = inspect.signature(value).parameters.values()
-    return len([item for item in parameters if item.default is inspect.Parameter.empty and item.kind is not inspect.Parameter.VAR_KEYWORD]) == 3
+    return (
+        len(
+            [
+                item
+                for item in parameters
+                if item.default is inspect.Parameter.empty and item.kind is not inspect.Parameter.VAR_KEYWORD
+            ]
+        )
+        == 3
+    )
 
 
 def _check_transformation(value: Any) -> None:
     if not _is_transformation(value):
-        raise ModelFnError(f"An optimizer must be an optax.GradientTransformation, given: {value!r}. For example optax.adam(1e-3).")
+        raise ModelFnError(
+            f"An optimizer must be an optax.GradientTransformation, given: {value!r}. For example optax.adam(1e-3)."
+        )

@@ -38,11 +38,21 @@ class TrainStep:
         traces: counts the traces of model_fn.
         state_shardings: of the new state; None with one device.
 
-    `step(state, features, labels, weights)` gives `(state, outputs)` and donates `state`; `scan(k)` gives the same for k stacked batches, outputs with a
-    leading axis of steps.
+    `step(state, features, labels, weights)` gives `(state, outputs)` and donates `state`; `scan(k)` gives the same for k
+    stacked batches, outputs with a leading axis of steps.
     """
 
-    def __init__(self, model_fn: BoundModelFn, discovery: Discovery, *, fetches: frozenset[str], summaries: bool, accumulate_steps: int, traces: Counter[str], state_shardings: TrainState | None = None) -> None:
+    def __init__(
+        self,
+        model_fn: BoundModelFn,
+        discovery: Discovery,
+        *,
+        fetches: frozenset[str],
+        summaries: bool,
+        accumulate_steps: int,
+        traces: Counter[str],
+        state_shardings: TrainState | None = None,
+    ) -> None:
         assert discovery.train_op is not None
         self._model_fn = model_fn
         self._discovery = discovery
@@ -64,7 +74,9 @@ class TrainStep:
         if k not in self._scans:
 
             def steps(state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[TrainState, dict[str, Any]]:
-                return jax.lax.scan(lambda state, batch: self._step(state, *batch), state, (features, labels, weights), length=k)
+                return jax.lax.scan(
+                    lambda state, batch: self._step(state, *batch), state, (features, labels, weights), length=k
+                )
 
             self._scans[k] = jax.jit(steps, **self._jit)
         return self._scans[k]
@@ -80,8 +92,12 @@ class TrainStep:
         else:
             gradients, sparse_gradients, losses, aux = self._gradients(self._train_op, state, features, labels, weights)
             variables, opt_state = dict(state.variables), []
-            for member, slots, member_gradients, rows, loss in zip(self._train_op.members, state.opt_state, gradients, sparse_gradients, losses, strict=True):
-                changed, new_slots = apply_member(member, slots, state.variables, member_gradients, aux["ids"], rows, loss)
+            for member, slots, member_gradients, rows, loss in zip(
+                self._train_op.members, state.opt_state, gradients, sparse_gradients, losses, strict=True
+            ):
+                changed, new_slots = apply_member(
+                    member, slots, state.variables, member_gradients, aux["ids"], rows, loss
+                )
                 variables.update(changed)
                 opt_state.append(new_slots)
             opt_state = tuple(opt_state)
@@ -90,30 +106,42 @@ class TrainStep:
         outputs = {"loss": loss, **hyperparameters(opt_state), **norms, **aux["outputs"]}
         return TrainState(_advance(state.clock, loss), variables, aux["model_state"], opt_state), outputs
 
-    def _custom(self, train_op: CustomTrainOp, state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[dict[str, Any], Any, dict[str, Any]]:
+    def _custom(
+        self, train_op: CustomTrainOp, state: TrainState, features: Any, labels: Any, weights: Any
+    ) -> tuple[dict[str, Any], Any, dict[str, Any]]:
         results: list[dict[str, Any]] = []
 
         def grad_fn(variables: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-            (loss, aux), gradients = jax.value_and_grad(lambda values: _first(self._forward(values, {}, state, features, labels, weights)), has_aux=True)(variables)
+            (loss, aux), gradients = jax.value_and_grad(
+                lambda values: _first(self._forward(values, {}, state, features, labels, weights)), has_aux=True
+            )(variables)
             results.append(aux)
             return loss, gradients
 
         changed = train_op.update(dict(state.variables), state.opt_state, grad_fn)
         if not (isinstance(changed, tuple) and len(changed) == 2):
-            raise ModelFnError(f"A custom train_op must return (variables, opt_state), given: {type(changed).__name__}.")
+            raise ModelFnError(
+                f"A custom train_op must return (variables, opt_state), given: {type(changed).__name__}."
+            )
         variables, opt_state = changed
         if jax.tree.map(_aval, dict(variables)) != jax.tree.map(_aval, dict(state.variables)):
-            raise ModelFnError("A custom train_op must return the variables it was given, with the same names, shapes and dtypes.")
+            raise ModelFnError(
+                "A custom train_op must return the variables it was given, with the same names, shapes and dtypes."
+            )
         aux = results[0] if results else _first(self._forward(state.variables, {}, state, features, labels, weights))[1]
         return dict(variables), opt_state, aux
 
-    def _gradients(self, train_op: Group, state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
-        """Per member: the gradients of its own loss by its own dense variables and lookups. One vjp serves all losses."""
+    def _gradients(
+        self, train_op: Group, state: TrainState, features: Any, labels: Any, weights: Any
+    ) -> tuple[Any, Any, Any, dict[str, Any]]:
+        """Per member: gradients of its own loss by its own dense variables and lookups. One vjp serves all losses."""
         paths = assign_paths(train_op.members, list(state.variables))
         tables = self._discovery.tables
         differentiated = {name: state.variables[name] for matched in paths for name in matched if name not in tables}
 
-        def member_gradients(features: Any, labels: Any, weights: Any, model_state: dict[str, Any], salt: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
+        def member_gradients(
+            features: Any, labels: Any, weights: Any, model_state: dict[str, Any], salt: Any
+        ) -> tuple[Any, Any, Any, dict[str, Any]]:
             current = state._replace(model_state=model_state)
             deltas = sparse.zero_deltas(self._lookups(features, labels, weights)) if tables else {}
 
@@ -124,36 +152,58 @@ class TrainStep:
             dense: list[dict[str, Any]] = []
             rows: list[dict[str, Any]] = []
             for index, matched in enumerate(paths):
-                cotangents = tuple(jnp.full_like(loss, float(index == position)) for position, loss in enumerate(losses))
+                cotangents = tuple(
+                    jnp.full_like(loss, float(index == position)) for position, loss in enumerate(losses)
+                )
                 by_variable, by_lookup = vjp(cotangents)
                 dense.append({name: by_variable[name] for name in matched if name not in tables})
                 rows.append({key: value for key, value in by_lookup.items() if key.rpartition("#")[0] in matched})
             return dense, rows, losses, aux
 
-        return accumulate.over_micro_batches(member_gradients, self._accumulate_steps, features, labels, weights, state.model_state)
+        return accumulate.over_micro_batches(
+            member_gradients, self._accumulate_steps, features, labels, weights, state.model_state
+        )
 
     def _forward(
-        self, variables: dict[str, Any], deltas: Mapping[str, Any], state: TrainState, features: Any, labels: Any, weights: Any, salt: Any = None
+        self,
+        variables: dict[str, Any],
+        deltas: Mapping[str, Any],
+        state: TrainState,
+        features: Any,
+        labels: Any,
+        weights: Any,
+        salt: Any = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         def key() -> Any:
             base = step_key(state.clock[SEED_LOW:], state.clock[STEP])
             return base if salt is None else jax.random.fold_in(base, salt)
 
         self._traces[ModeKeys.TRAIN] += 1
-        with applying_example_weights(weights), sparse.recording(deltas) as lookups, applying(variables, state.model_state, mode=ModeKeys.TRAIN, key=key, specs=self._discovery.specs) as scope:
+        with (
+            applying_example_weights(weights),
+            sparse.recording(deltas) as lookups,
+            applying(variables, state.model_state, mode=ModeKeys.TRAIN, key=key, specs=self._discovery.specs) as scope,
+        ):
             spec = self._model_fn.spec(features, labels, ModeKeys.TRAIN)
         train_op = normalize(spec.train_op, spec.loss)
         if isinstance(train_op, Group):
             losses = tuple(jnp.asarray(member.loss).reshape(()) for member in train_op.members)
         else:
             losses = (spec.loss,)
-        aux = {"loss": spec.loss, "model_state": scope.new_model_state, "outputs": self._outputs(spec, scope), "ids": dict(lookups.ids)}
+        aux = {
+            "loss": spec.loss,
+            "model_state": scope.new_model_state,
+            "outputs": self._outputs(spec, scope),
+            "ids": dict(lookups.ids),
+        }
         return losses, aux
 
     def _outputs(self, spec: Any, scope: Any) -> dict[str, Any]:
         summaries = {name: output for name, output in scope.summaries.items() if output.kind != "text"}
         self.texts.update({name: output.value for name, output in scope.summaries.items() if output.kind == "text"})
-        outputs = {name: output.value for name, output in summaries.items() if output.kind == "scalar" or self._summaries}
+        outputs = {
+            name: output.value for name, output in summaries.items() if output.kind == "scalar" or self._summaries
+        }
         outputs.update(spec.eval_metric_ops or {})
         predictions = spec.predictions if isinstance(spec.predictions, Mapping) else {"predictions": spec.predictions}
         tensors = {name: output.value for name, output in scope.tensors.items()}
@@ -163,12 +213,20 @@ class TrainStep:
         return outputs
 
     def _lookups(self, features: Any, labels: Any, weights: Any) -> Mapping[str, Any]:
-        """Shapes of the row-sparse lookups for these batch shapes; a shape other than the discovery's costs one more abstract trace."""
+        """Shapes of the row-sparse lookups for these batch shapes; a shape other than the discovery's costs one more
+        abstract trace.
+        """
         leaves, treedef = jax.tree_util.tree_flatten((features, labels, weights))
         signature = (treedef, tuple(_aval(leaf) for leaf in leaves))
         if signature not in self._lookup_shapes:
             abstract = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), (features, labels))
-            found = discover(self._model_fn, ModeKeys.TRAIN, *abstract, known=self._discovery.specs, weights=None if weights is None else jax.ShapeDtypeStruct(weights.shape, weights.dtype))
+            found = discover(
+                self._model_fn,
+                ModeKeys.TRAIN,
+                *abstract,
+                known=self._discovery.specs,
+                weights=None if weights is None else jax.ShapeDtypeStruct(weights.shape, weights.dtype),
+            )
             self._lookup_shapes[signature] = found.lookups
         return self._lookup_shapes[signature]
 

@@ -12,7 +12,9 @@ def main(example: str, model_dir: str, steps: str) -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     hparams = ec.HParams(**{**module.HPARAMS.values(), "train_steps": int(steps), "min_eval_frequency": 20})
-    ec.learn_runner.run(module.experiment_fn, run_config=ec.RunConfig(model_dir=model_dir, tf_random_seed=1), hparams=hparams)
+    ec.learn_runner.run(
+        module.experiment_fn, run_config=ec.RunConfig(model_dir=model_dir, tf_random_seed=1), hparams=hparams
+    )
 
 
 if __name__ == "__main__":

@@ -67,8 +67,20 @@ def eval_input(data: SimpleNamespace) -> Callable[..., Any]:
 def make_estimator(tmp_path: Path) -> Callable[..., ec.Estimator]:
     """Makes estimators of the linear model, in one model_dir unless told otherwise, without plugins' hooks."""
 
-    def make(model_fn: Callable[..., Any] = linear_model_fn, *, params: Any = None, model_dir: Path | None = None, **config: Any) -> ec.Estimator:
-        settings = {"model_dir": str(model_dir or tmp_path / "model"), "tf_random_seed": 1, "save_checkpoints_steps": 10, "default_hooks": False, **config}
+    def make(
+        model_fn: Callable[..., Any] = linear_model_fn,
+        *,
+        params: Any = None,
+        model_dir: Path | None = None,
+        **config: Any,
+    ) -> ec.Estimator:
+        settings = {
+            "model_dir": str(model_dir or tmp_path / "model"),
+            "tf_random_seed": 1,
+            "save_checkpoints_steps": 10,
+            "default_hooks": False,
+            **config,
+        }
         return ec.Estimator(model_fn, config=ec.RunConfig(**settings), params={} if params is None else params)
 
     return make

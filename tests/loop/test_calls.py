@@ -38,19 +38,26 @@ def test_steps_add_up_and_max_steps_is_absolute(make_estimator: Any, train_input
 @pytest.mark.parametrize(
     ("calls", "expected"),
     [
-        ([{"max_steps": 3}, {"max_steps": 25}], [0, 3, 13, 23, 25]),  # case 47: the cadence counts from the step of the start
+        (
+            [{"max_steps": 3}, {"max_steps": 25}],
+            [0, 3, 13, 23, 25],
+        ),  # case 47: the cadence counts from the step of the start
         ([{"max_steps": 20}], [0, 10, 20]),
         ([{"steps": 5}], [0, 5]),
     ],
 )
-def test_checkpoint_steps(make_estimator: Any, train_input: Any, steps_saved: Any, calls: Any, expected: list[int]) -> None:
+def test_checkpoint_steps(
+    make_estimator: Any, train_input: Any, steps_saved: Any, calls: Any, expected: list[int]
+) -> None:
     for call in calls:
         make_estimator(keep_checkpoint_max=None).train(train_input, **call)
     assert steps_saved(make_estimator()) == expected
 
 
 @pytest.mark.parametrize(("keep", "expected"), [(2, [6, 7]), (0, list(range(8))), (None, list(range(8)))])
-def test_retention(make_estimator: Any, train_input: Any, steps_saved: Any, keep: int | None, expected: list[int]) -> None:
+def test_retention(
+    make_estimator: Any, train_input: Any, steps_saved: Any, keep: int | None, expected: list[int]
+) -> None:
     estimator = make_estimator(keep_checkpoint_max=keep, save_checkpoints_steps=1).train(train_input, max_steps=7)
     assert steps_saved(estimator) == expected  # case 51
 
@@ -61,7 +68,9 @@ def test_request_stop_saves_where_it_stopped(make_estimator: Any, train_input: A
     assert estimator.stop_reason == "enough"
 
 
-def test_no_checkpoints_when_switched_off(make_estimator: Any, train_input: Any, eval_input: Any, steps_saved: Any) -> None:
+def test_no_checkpoints_when_switched_off(
+    make_estimator: Any, train_input: Any, eval_input: Any, steps_saved: Any
+) -> None:
     estimator = make_estimator(save_checkpoints_steps=None).train(train_input, steps=3)
     assert steps_saved(estimator) == []
     assert estimator.evaluate(eval_input)["global_step"] == 3  # the state in memory
@@ -81,7 +90,10 @@ def test_loss_is_the_mean_over_batches_unless_asked_for_examples(make_estimator:
 
     data = np.array([1.0, 2.0, 3.0, 4.0], np.float32)
     for kind, batch_size, expected in (("batch_mean", 3, 31 / 3), ("batch_mean", 2, 7.5), ("example_mean", 3, 7.5)):
-        estimator = ec.Estimator(model_fn, config=ec.RunConfig(model_dir=str(tmp_path / f"{kind}{batch_size}"), eval_loss=kind, default_hooks=False))
+        estimator = ec.Estimator(
+            model_fn,
+            config=ec.RunConfig(model_dir=str(tmp_path / f"{kind}{batch_size}"), eval_loss=kind, default_hooks=False),
+        )
         estimator.train(lambda: iter([data]), steps=1)
         input_fn = ec.inputs.numpy_input_fn(data, batch_size=batch_size, num_epochs=1, shuffle=False)
         assert estimator.evaluate(input_fn)["loss"] == pytest.approx(expected)  # case 50: 10.3333
@@ -90,7 +102,10 @@ def test_loss_is_the_mean_over_batches_unless_asked_for_examples(make_estimator:
 def test_evaluate_counts_every_example_once(make_estimator: Any, train_input: Any, data: Any) -> None:
     estimator = make_estimator().train(train_input, steps=3)
     results = [
-        estimator.evaluate(ec.inputs.numpy_input_fn({"x": data.x}, data.y, batch_size=size, num_epochs=1, shuffle=False))["mean_prediction"] for size in (1, 7, 16, 40, 64)
+        estimator.evaluate(
+            ec.inputs.numpy_input_fn({"x": data.x}, data.y, batch_size=size, num_epochs=1, shuffle=False)
+        )["mean_prediction"]
+        for size in (1, 7, 16, 40, 64)
     ]
     assert results == pytest.approx([results[0]] * 5, rel=1e-6)
     padded = ec.inputs.numpy_input_fn({"x": data.x}, data.y, batch_size=16, num_epochs=1, shuffle=False, ragged="pad")
@@ -165,12 +180,16 @@ def test_variables_are_copies(make_estimator: Any, train_input: Any) -> None:
     assert not np.array_equal(estimator.get_variable_value("w"), kept)
 
 
-def test_predict_before_training_then_train(make_estimator: Any, train_input: Any, eval_input: Any, tmp_path: Path) -> None:
+def test_predict_before_training_then_train(
+    make_estimator: Any, train_input: Any, eval_input: Any, tmp_path: Path
+) -> None:
     estimator = make_estimator(allow_untrained=True, model_dir=tmp_path / "a")
     before = next(estimator.predict(eval_input))["y"]
     trained = estimator.train(train_input, steps=3).variables
     plain = make_estimator(model_dir=tmp_path / "b").train(train_input, steps=3).variables
-    assert all(np.array_equal(trained[name], plain[name]) for name in plain)  # trap 15: first values depend on paths alone
+    assert all(
+        np.array_equal(trained[name], plain[name]) for name in plain
+    )  # trap 15: first values depend on paths alone
     assert before != next(estimator.predict(eval_input))["y"]
 
 
@@ -189,7 +208,9 @@ def test_params_are_copied(make_estimator: Any, train_input: Any) -> None:
         params["nested"].append(2)
         assert params["nested"] == [1, 2]
         weights = ec.get_variable("w", (3,))
-        return ec.EstimatorSpec(mode, loss=((features["x"] @ weights - labels) ** 2).mean(), train_op=__import__("optax").sgd(0.1))
+        return ec.EstimatorSpec(
+            mode, loss=((features["x"] @ weights - labels) ** 2).mean(), train_op=__import__("optax").sgd(0.1)
+        )
 
     estimator = make_estimator(model_fn, params=params).train(train_input, steps=2)
     assert params == {"learning_rate": 0.05, "nested": [1]}

@@ -34,7 +34,9 @@ def model_with(chief: Any, hook: Any) -> Callable[..., Any]:
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         weights = ec.get_variable("w", (3,))
         loss = ((features["x"] @ weights - labels) ** 2).mean()
-        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1), training_chief_hooks=[chief], training_hooks=[hook])
+        return ec.EstimatorSpec(
+            mode, loss=loss, train_op=optax.sgd(0.1), training_chief_hooks=[chief], training_hooks=[hook]
+        )
 
     return model_fn
 
@@ -43,17 +45,29 @@ def test_training_order(make_estimator: Any, train_input: Any, recorder: Any, tm
     log: list[Any] = []
     chief, spec_hook, one, two = (recorder(name, log) for name in ("chief", "train", "u1", "u2"))
     listeners = [Listener("l1", log), Listener("l2", log)]
-    config = ec.RunConfig(model_dir=str(tmp_path), save_checkpoints_steps=10, default_hooks=False, log_step_count_steps=None, save_summary_steps=None)
-    ec.Estimator(model_with(chief, spec_hook), config=config).train(train_input, hooks=[one, two], max_steps=3, saving_listeners=listeners)
+    config = ec.RunConfig(
+        model_dir=str(tmp_path),
+        save_checkpoints_steps=10,
+        default_hooks=False,
+        log_step_count_steps=None,
+        save_summary_steps=None,
+    )
+    ec.Estimator(model_with(chief, spec_hook), config=config).train(
+        train_input, hooks=[one, two], max_steps=3, saving_listeners=listeners
+    )
     names = ["chief", "u1", "u2", "train"]
-    step = [[(name, "before_step", number) for name in names] + [(name, "after_step", number + 1) for name in names] for number in range(3)]
+    step = [
+        [(name, "before_step", number) for name in names] + [(name, "after_step", number + 1) for name in names]
+        for number in range(3)
+    ]
     expected = [
         # hooks of the call begin before the input is drawn, hooks of the spec once it is known (trap 17)
         ("l1", "begin"), ("l2", "begin"), ("u1", "begin"), ("u2", "begin"), ("chief", "begin"), ("train", "begin"),
         ("l1", "before_save", 0), ("l2", "before_save", 0), ("l1", "after_save", 0), ("l2", "after_save", 0),
         *[(name, "after_create", 0) for name in names],
         *step[0], *step[1], *step[2],
-        ("l1", "before_save", 3), ("l2", "before_save", 3), ("l1", "after_save", 3), ("l2", "after_save", 3), ("l1", "end", 3), ("l2", "end", 3),
+        ("l1", "before_save", 3), ("l2", "before_save", 3), ("l1", "after_save", 3), ("l2", "after_save", 3),
+        ("l1", "end", 3), ("l2", "end", 3),
         *[(name, "end", 3) for name in names],
     ]  # fmt: skip
     assert log == expected
@@ -61,7 +75,9 @@ def test_training_order(make_estimator: Any, train_input: Any, recorder: Any, tm
 
 def test_a_listener_may_stop_at_the_first_save_too(make_estimator: Any, train_input: Any, steps_saved: Any) -> None:
     log: list[Any] = []
-    estimator = make_estimator().train(train_input, saving_listeners=[Listener("l", log, stop_at=0)], max_steps=30)  # fault 9
+    estimator = make_estimator().train(
+        train_input, saving_listeners=[Listener("l", log, stop_at=0)], max_steps=30
+    )  # fault 9
     assert steps_saved(estimator) == [0]
     estimator = make_estimator().train(train_input, saving_listeners=[Listener("l", log, stop_at=10)], max_steps=30)
     assert steps_saved(estimator) == [0, 10]
@@ -86,7 +102,9 @@ class Failing(ec.Hook):
 
 
 @pytest.mark.parametrize("method", ["begin", "after_create", "before_step", "after_step", "end", "next_step", "state"])
-def test_end_runs_for_all_and_the_error_says_where(make_estimator: Any, train_input: Any, recorder: Any, method: str) -> None:
+def test_end_runs_for_all_and_the_error_says_where(
+    make_estimator: Any, train_input: Any, recorder: Any, method: str
+) -> None:
     log: list[Any] = []
     hooks = [recorder("first", log), Failing(method), recorder("last", log)]
     with pytest.raises(ZeroDivisionError, match="broken") as raised:
@@ -101,9 +119,9 @@ def test_end_runs_for_all_and_the_error_says_where(make_estimator: Any, train_in
 
 def test_sparse_cadences_do_not_disturb_each_other(make_estimator: Any, train_input: Any, recorder: Any) -> None:
     log: list[Any] = []
-    make_estimator(steps_per_dispatch=20, save_summary_steps=None, log_step_count_steps=None, save_checkpoints_steps=50).train(
-        train_input, hooks=[recorder("seven", log, every=7), recorder("fifty", log, every=50)], max_steps=100
-    )
+    make_estimator(
+        steps_per_dispatch=20, save_summary_steps=None, log_step_count_steps=None, save_checkpoints_steps=50
+    ).train(train_input, hooks=[recorder("seven", log, every=7), recorder("fifty", log, every=50)], max_steps=100)
     assert [entry[2] for entry in log if entry[:2] == ("seven", "after_step")] == list(range(7, 101, 7))
     assert [entry[2] for entry in log if entry[:2] == ("fifty", "after_step")] == [50, 100]
 
@@ -141,7 +159,9 @@ def test_outputs_of_a_dispatch(make_estimator: Any, train_input: Any) -> None:
         def after_step(self, run: Any, step: int, out: Any) -> None:
             seen[step] = (out["loss"].shape, out.all("loss").shape, out["errors"].shape, list(out.steps))
 
-    make_estimator(steps_per_dispatch=4, save_checkpoints_steps=8, save_summary_steps=None, log_step_count_steps=None).train(train_input, hooks=[Look()], max_steps=16)
+    make_estimator(
+        steps_per_dispatch=4, save_checkpoints_steps=8, save_summary_steps=None, log_step_count_steps=None
+    ).train(train_input, hooks=[Look()], max_steps=16)
     assert seen == {8: ((), (4,), (8,), [5, 6, 7, 8]), 16: ((), (4,), (8,), [13, 14, 15, 16])}
 
 
@@ -150,5 +170,5 @@ def test_an_unknown_output_is_named_with_near_matches(make_estimator: Any, train
         def begin(self, run: Any) -> None:
             run.fetch("eror")
 
-    with pytest.raises(ec.EstimatorError, match="no output 'eror'. Did you mean 'errors'"):
+    with pytest.raises(ec.EstimatorError, match=r"no output 'eror'\. Did you mean 'errors'"):
         make_estimator().train(train_input, hooks=[Ask()], steps=1)

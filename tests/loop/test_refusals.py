@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Bad input is refused with its cause and its cure, and model_dir stays byte for byte as it was."""
 
 from __future__ import annotations
@@ -72,19 +73,40 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
     "no model_fn": (lambda at: ec.Estimator(None), "model_fn must be provided"),  # type: ignore[arg-type]
     "model_fn is no function": (lambda at: ec.Estimator(3), "must be a function"),  # type: ignore[arg-type]
     "model_fn without features": (lambda at: ec.Estimator(lambda labels, mode: None), "must include features argument"),
-    "model_fn with an unknown argument": (lambda at: ec.Estimator(lambda features, foo: None), "not expected args: \\['foo'\\]"),
+    "model_fn with an unknown argument": (
+        lambda at: ec.Estimator(lambda features, foo: None),
+        "not expected args: \\['foo'\\]",
+    ),
     "model_fn hides its arguments": (lambda at: ec.Estimator(lambda **kwargs: None), "must name its arguments"),
     "params to a model_fn without": (lambda at: ec.Estimator(model_fn, params={}), "does not include params argument"),
-    "config of another type": (lambda at: ec.Estimator(model_fn, config={"model_dir": "x"}), "must be an instance of `RunConfig`"),  # type: ignore[arg-type]
-    "two model_dirs": (lambda at: ec.Estimator(model_fn, model_dir="a", config=ec.RunConfig(model_dir="b")), "different values"),
+    "config of another type": (
+        lambda at: ec.Estimator(model_fn, config={"model_dir": "x"}),
+        "must be an instance of `RunConfig`",
+    ),  # type: ignore[arg-type]
+    "two model_dirs": (
+        lambda at: ec.Estimator(model_fn, model_dir="a", config=ec.RunConfig(model_dir="b")),
+        "different values",
+    ),
     "empty model_dir": (lambda at: ec.Estimator(model_fn, model_dir=""), "model_dir should be non-empty"),
     "model_dir of another type": (lambda at: ec.Estimator(model_fn, model_dir=3), "model_dir must be a path"),  # type: ignore[arg-type]
-    "warm_start_from of another type": (lambda at: ec.Estimator(model_fn, warm_start_from=3), "warm_start_from must be"),  # type: ignore[arg-type]
-    "a subclass overrides train": (lambda at: type("Mine", (ec.Estimator,), {"train": lambda self: None})(model_fn), "cannot override members"),
+    "warm_start_from of another type": (
+        lambda at: ec.Estimator(model_fn, warm_start_from=3),
+        "warm_start_from must be",
+    ),  # type: ignore[arg-type]
+    "a subclass overrides train": (
+        lambda at: type("Mine", (ec.Estimator,), {"train": lambda self: None})(model_fn),
+        "cannot override members",
+    ),
     # RunConfig
-    "unknown RunConfig argument": (lambda at: ec.RunConfig(save_checkpoint_steps=3), "Did you mean 'save_checkpoints_steps'"),  # type: ignore[call-arg]
+    "unknown RunConfig argument": (
+        lambda at: ec.RunConfig(save_checkpoint_steps=3),
+        "Did you mean 'save_checkpoints_steps'",
+    ),  # type: ignore[call-arg]
     "a removed RunConfig argument": (lambda at: ec.RunConfig(session_config=None), "no longer takes"),  # type: ignore[call-arg]
-    "both checkpoint cadences": (lambda at: ec.RunConfig(save_checkpoints_steps=1, save_checkpoints_secs=1), "cannot be both set"),
+    "both checkpoint cadences": (
+        lambda at: ec.RunConfig(save_checkpoints_steps=1, save_checkpoints_secs=1),
+        "cannot be both set",
+    ),
     "seed no integer": (lambda at: ec.RunConfig(tf_random_seed=1.5), "must be integer"),  # type: ignore[arg-type]
     "seed negative": (lambda at: ec.RunConfig(tf_random_seed=-1), "must lie in"),
     "negative summary steps": (lambda at: ec.RunConfig(save_summary_steps=-1), "save_summary_steps should be"),
@@ -103,7 +125,10 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
     "negative prefetch": (lambda at: ec.RunConfig(prefetch=-1), 'prefetch should be "auto" or an int'),
     "unknown eval_loss": (lambda at: ec.RunConfig(eval_loss="sum"), "eval_loss should be"),  # type: ignore[arg-type]
     "debug no bool": (lambda at: ec.RunConfig(debug=1), "debug should be True or False"),  # type: ignore[arg-type]
-    "allow_untrained no bool": (lambda at: ec.RunConfig(allow_untrained="yes"), "allow_untrained should be True or False"),  # type: ignore[arg-type]
+    "allow_untrained no bool": (
+        lambda at: ec.RunConfig(allow_untrained="yes"),
+        "allow_untrained should be True or False",
+    ),  # type: ignore[arg-type]
     "grace_secs zero": (lambda at: ec.RunConfig(grace_secs=0), "grace_secs should be"),
     "default_hooks a string": (lambda at: ec.RunConfig(default_hooks="progress"), "default_hooks should be"),
     "replace an unknown field": (lambda at: ec.RunConfig().replace(foo=1), "Replacing foo is not supported"),
@@ -117,63 +142,153 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
     "EvalSpec throttle": (lambda at: ec.EvalSpec(good_input, throttle_secs=-1), "throttle_secs >= 0"),
     "EvalSpec start delay": (lambda at: ec.EvalSpec(good_input, start_delay_secs=-1), "start_delay_secs >= 0"),
     "EvalSpec exporters": (lambda at: ec.EvalSpec(good_input, exporters=3), "must be an Exporter"),
-    "train_and_evaluate estimator": (lambda at: ec.train_and_evaluate("e", at.train, at.eval), "must have type `ec.Estimator`"),  # type: ignore[arg-type]
-    "train_and_evaluate train_spec": (lambda at: ec.train_and_evaluate(at.estimator(), at.eval, at.eval), "must have type `ec.TrainSpec`"),
-    "train_and_evaluate eval_spec": (lambda at: ec.train_and_evaluate(at.estimator(), at.train, 3), "must have type `ec.EvalSpec`"),  # type: ignore[arg-type]
-    "two EvalSpecs of one name": (lambda at: ec.train_and_evaluate(at.estimator(), at.train, [at.eval, at.eval]), "different names"),
-    "train_and_evaluate without checkpoints": (lambda at: ec.train_and_evaluate(at.estimator(save_checkpoints_steps=None), at.train, at.eval), "Please set one of"),
+    "train_and_evaluate estimator": (
+        lambda at: ec.train_and_evaluate("e", at.train, at.eval),
+        "must have type `ec.Estimator`",
+    ),  # type: ignore[arg-type]
+    "train_and_evaluate train_spec": (
+        lambda at: ec.train_and_evaluate(at.estimator(), at.eval, at.eval),
+        "must have type `ec.TrainSpec`",
+    ),
+    "train_and_evaluate eval_spec": (
+        lambda at: ec.train_and_evaluate(at.estimator(), at.train, 3),
+        "must have type `ec.EvalSpec`",
+    ),  # type: ignore[arg-type]
+    "two EvalSpecs of one name": (
+        lambda at: ec.train_and_evaluate(at.estimator(), at.train, [at.eval, at.eval]),
+        "different names",
+    ),
+    "train_and_evaluate without checkpoints": (
+        lambda at: ec.train_and_evaluate(at.estimator(save_checkpoints_steps=None), at.train, at.eval),
+        "Please set one of",
+    ),
     # train
-    "both steps and max_steps": (lambda at: at.estimator().train(good_input, steps=1, max_steps=9), "Can not provide both"),
+    "both steps and max_steps": (
+        lambda at: at.estimator().train(good_input, steps=1, max_steps=9),
+        "Can not provide both",
+    ),
     "steps zero": (lambda at: at.estimator().train(good_input, steps=0), "Must specify steps > 0"),
     "steps a float": (lambda at: at.estimator().train(good_input, steps=1.5), "must be an int"),
     "input_fn an array": (lambda at: at.estimator().train(X), "must be callable"),
     "hooks a class": (lambda at: at.estimator().train(good_input, hooks=[ec.Hook], steps=1), "given the class Hook"),
     "hooks no list": (lambda at: at.estimator().train(good_input, hooks="h", steps=1), "must be a list"),
-    "listeners": (lambda at: at.estimator().train(good_input, saving_listeners=["l"], steps=1), "must be a list of ec.CheckpointListener"),
-    "listeners without checkpoints": (lambda at: at.estimator(save_checkpoints_steps=None).train(good_input, saving_listeners=[ec.CheckpointListener()], steps=1), "There should be a CheckpointSaverHook"),
+    "listeners": (
+        lambda at: at.estimator().train(good_input, saving_listeners=["l"], steps=1),
+        "must be a list of ec.CheckpointListener",
+    ),
+    "listeners without checkpoints": (
+        lambda at: at.estimator(save_checkpoints_steps=None).train(
+            good_input, saving_listeners=[ec.CheckpointListener()], steps=1
+        ),
+        "There should be a CheckpointSaverHook",
+    ),
     # evaluate and predict
     "evaluate steps": (lambda at: at.estimator().evaluate(good_input, steps=0), "Must specify steps > 0"),
     "evaluate an empty input": (lambda at: at.estimator().evaluate(lambda: iter([])), "the input is empty"),
     "evaluate without a model": (lambda at: at.untrained().evaluate(good_input), "Could not find trained model"),
-    "evaluate a missing checkpoint": (lambda at: at.estimator().evaluate(good_input, checkpoint_path="no/such/path"), "no checkpoint"),
+    "evaluate a missing checkpoint": (
+        lambda at: at.estimator().evaluate(good_input, checkpoint_path="no/such/path"),
+        "no checkpoint",
+    ),
     "evaluate name": (lambda at: at.estimator().evaluate(good_input, name="a/b"), "without '/'"),
     "predict without a model": (lambda at: next(at.untrained().predict(good_input)), "Could not find trained model"),
     "predict an unknown key": (lambda at: next(at.estimator().predict(good_input, predict_keys=["zz"])), "'zz'"),
     "predict keys a string": (lambda at: at.estimator().predict(good_input, predict_keys="y"), "must be a list"),
     "an unknown variable": (lambda at: at.estimator().get_variable_value("v"), "There is no variable 'v'"),
-    "export without a receiver": (lambda at: at.estimator().export_saved_model("out", None), "An input_receiver_fn must be defined"),
-    "export of an unknown mode": (lambda at: at.estimator().export_saved_model("out", lambda: None, experimental_mode="serve"), "one of ModeKeys"),
+    "export without a receiver": (
+        lambda at: at.estimator().export_saved_model("out", None),
+        "An input_receiver_fn must be defined",
+    ),
+    "export of an unknown mode": (
+        lambda at: at.estimator().export_saved_model("out", lambda: None, experimental_mode="serve"),
+        "one of ModeKeys",
+    ),
     # what model_fn returns
     "no EstimatorSpec": (trained_by(returning(lambda y, loss, mode: loss)), "should return an EstimatorSpec"),
     "another mode": (trained_by(returning(lambda y, loss, mode: Spec("infer", predictions=y))), "Pass on the `mode`"),
     "unknown mode": (trained_by(returning(lambda y, loss, mode: Spec("serve", predictions=y))), "one of ModeKeys"),
     "missing train_op": (trained_by(returning(lambda y, loss, mode: Spec(mode, loss=loss))), "Missing train_op"),
     "missing loss": (trained_by(returning(lambda y, loss, mode: Spec(mode, train_op=optax.sgd(1)))), "Missing loss"),
-    "missing predictions": (lambda at: next(at.estimator(returning(lambda y, loss, mode: Spec(mode, loss=loss))).predict(good_input)), "Missing predictions"),
-    "loss a vector": (trained_by(returning(lambda y, loss, mode: Spec(mode, loss=y, train_op=optax.sgd(1)))), "Loss must be scalar"),
-    "loss an integer": (trained_by(returning(lambda y, loss, mode: Spec(mode, loss=jnp.int32(1), train_op=optax.sgd(1)))), "floating point"),
+    "missing predictions": (
+        lambda at: next(at.estimator(returning(lambda y, loss, mode: Spec(mode, loss=loss))).predict(good_input)),
+        "Missing predictions",
+    ),
+    "loss a vector": (
+        trained_by(returning(lambda y, loss, mode: Spec(mode, loss=y, train_op=optax.sgd(1)))),
+        "Loss must be scalar",
+    ),
+    "loss an integer": (
+        trained_by(returning(lambda y, loss, mode: Spec(mode, loss=jnp.int32(1), train_op=optax.sgd(1)))),
+        "floating point",
+    ),
     "loss a string": (trained_by(sgd_spec(loss="low")), "loss must be an array"),
     "train_op a string": (trained_by(sgd_spec(train_op="adam")), "train_op must be"),
     "train_op an optimizer function": (trained_by(sgd_spec(train_op=optax.sgd)), "optimizer|train_op"),
     "metrics a list": (trained_by(sgd_spec(eval_metric_ops=[1])), "eval_metric_ops must be a dict"),
     "metric an array": (trained_by(sgd_spec(eval_metric_ops={"a": X})), "must be streaming metrics"),
-    "metric named loss": (trained_by(returning(lambda y, loss, mode: Spec(mode, loss=loss, train_op=optax.sgd(1), eval_metric_ops={"loss": ec.metrics.mean(y)}))), '"loss" is not allowed'),
+    "metric named loss": (
+        trained_by(
+            returning(
+                lambda y, loss, mode: Spec(
+                    mode, loss=loss, train_op=optax.sgd(1), eval_metric_ops={"loss": ec.metrics.mean(y)}
+                )
+            )
+        ),
+        '"loss" is not allowed',
+    ),
     "hooks in the spec": (trained_by(sgd_spec(training_hooks=["h"])), "must be ec.Hook"),
     "scaffold": (trained_by(sgd_spec(scaffold="s")), "must be an ec.Scaffold"),
     "predictions a dict of strings": (trained_by(sgd_spec(predictions={"a": "b"})), "must be an array"),
-    "a hook that keeps a tracer": (trained_by(returning(lambda y, loss, mode: Spec(mode, loss=loss, train_op=optax.sgd(1), training_hooks=[Holder(loss)]))), "keeps a traced array"),
+    "a hook that keeps a tracer": (
+        trained_by(
+            returning(lambda y, loss, mode: Spec(mode, loss=loss, train_op=optax.sgd(1), training_hooks=[Holder(loss)]))
+        ),
+        "keeps a traced array",
+    ),
     "learning rate from the model": (
-        trained_by(returning(lambda y, loss, mode: Spec(mode, loss=loss, train_op=optax.inject_hyperparams(optax.sgd)(learning_rate=loss * 0.1)))),
+        trained_by(
+            returning(
+                lambda y, loss, mode: Spec(
+                    mode, loss=loss, train_op=optax.inject_hyperparams(optax.sgd)(learning_rate=loss * 0.1)
+                )
+            )
+        ),
         "depends on an array computed inside model_fn",
     ),
-    "minimize matches nothing": (trained_by(returning(lambda y, loss, mode: Spec(mode, loss=loss, train_op=ec.minimize(loss, optax.sgd(1), variables="v")))), "no trainable variable matches"),
+    "minimize matches nothing": (
+        trained_by(
+            returning(
+                lambda y, loss, mode: Spec(mode, loss=loss, train_op=ec.minimize(loss, optax.sgd(1), variables="v"))
+            )
+        ),
+        "no trainable variable matches",
+    ),
     "two members change one variable": (
-        trained_by(returning(lambda y, loss, mode: Spec(mode, loss=loss, train_op=ec.group(ec.minimize(loss, optax.sgd(1)), ec.minimize(loss, optax.sgd(1)))))),
+        trained_by(
+            returning(
+                lambda y, loss, mode: Spec(
+                    mode, loss=loss, train_op=ec.group(ec.minimize(loss, optax.sgd(1)), ec.minimize(loss, optax.sgd(1)))
+                )
+            )
+        ),
         "changed by two members",
     ),
-    "nothing to train": (trained_by(lambda features, labels, mode: Spec(mode, loss=jnp.mean(features["x"]), train_op=optax.sgd(1))), "nothing to train"),
-    "another shape than the checkpoint": (trained_by(lambda features, labels, mode: Spec(mode, loss=jnp.mean(features["x"] @ weights((3, 5))), train_op=optax.sgd(0.1))), "does not fit this model"),
-    "another optimizer than the checkpoint": (trained_by(sgd_spec(train_op=optax.adam(0.1))), "does not fit this model"),
+    "nothing to train": (
+        trained_by(lambda features, labels, mode: Spec(mode, loss=jnp.mean(features["x"]), train_op=optax.sgd(1))),
+        "nothing to train",
+    ),
+    "another shape than the checkpoint": (
+        trained_by(
+            lambda features, labels, mode: Spec(
+                mode, loss=jnp.mean(features["x"] @ weights((3, 5))), train_op=optax.sgd(0.1)
+            )
+        ),
+        "does not fit this model",
+    ),
+    "another optimizer than the checkpoint": (
+        trained_by(sgd_spec(train_op=optax.adam(0.1))),
+        "does not fit this model",
+    ),
     # what input_fn gives
     "labels to a model without": (trained_by(lambda features, mode: None), "does not take labels"),
     "a list of length 3": (of_input(iter([[X, Y, Y]])), "input_fn|tuple"),
@@ -187,18 +302,25 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
 
 
 def fingerprint(directory: Path) -> dict[str, str]:
-    return {str(path.relative_to(directory)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "dir" for path in sorted(directory.rglob("*"))}
+    return {
+        str(path.relative_to(directory)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "dir"
+        for path in sorted(directory.rglob("*"))
+    }
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("refusals") / "model"
-    ec.Estimator(model_fn, config=ec.RunConfig(model_dir=str(directory), save_checkpoints_steps=5, default_hooks=False)).train(good_input, steps=2)
+    ec.Estimator(
+        model_fn, config=ec.RunConfig(model_dir=str(directory), save_checkpoints_steps=5, default_hooks=False)
+    ).train(good_input, steps=2)
     return directory
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_refused_with_cause_and_nothing_written(name: str, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_with_cause_and_nothing_written(
+    name: str, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     settings: dict[str, Any] = {"save_checkpoints_steps": 5, "default_hooks": False}
 
@@ -218,7 +340,9 @@ def test_refused_with_cause_and_nothing_written(name: str, trained: Path, tmp_pa
     after = fingerprint(trained)
     if name.startswith("another ") and ("structure" in name or "dtype" in name or "trailing" in name):
         # a later batch: steps before it count, and nothing of the run before is touched
-        assert {path: after[path] for path in before if path.startswith("checkpoints/2")} == {path: value for path, value in before.items() if path.startswith("checkpoints/2")}
+        assert {path: after[path] for path in before if path.startswith("checkpoints/2")} == {
+            path: value for path, value in before.items() if path.startswith("checkpoints/2")
+        }
     else:
         assert after == before
 

@@ -30,7 +30,9 @@ def bits(estimator: ec.Estimator) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("crash_at", [1, 9, 10, 17, 29])
 @pytest.mark.parametrize("k", [1, 4])
-def test_crash_and_restart_gives_the_same_bits(make_estimator: Any, train_input: Any, tmp_path: Path, crash_at: int, k: int) -> None:
+def test_crash_and_restart_gives_the_same_bits(
+    make_estimator: Any, train_input: Any, tmp_path: Path, crash_at: int, k: int
+) -> None:
     whole = make_estimator(model_dir=tmp_path / "whole", steps_per_dispatch=k).train(train_input, max_steps=30)
     broken = make_estimator(model_dir=tmp_path / "broken", steps_per_dispatch=k)
     with pytest.raises(OSError, match="power cut"):
@@ -85,7 +87,10 @@ def test_another_batch_size_goes_on_behind_the_examples_seen(make_estimator: Any
 
 
 def test_seed_decides_the_weights(make_estimator: Any, train_input: Any, tmp_path: Path) -> None:
-    one, same, other = (make_estimator(model_dir=tmp_path / name, tf_random_seed=seed).train(train_input, steps=3) for name, seed in (("a", 1), ("b", 1), ("c", 2)))
+    one, same, other = (
+        make_estimator(model_dir=tmp_path / name, tf_random_seed=seed).train(train_input, steps=3)
+        for name, seed in (("a", 1), ("b", 1), ("c", 2))
+    )
     assert bits(one) == bits(same)
     assert bits(one) != bits(other)
 

@@ -1,4 +1,6 @@
-"""Row-sparse lookups: the same training as with dense gradients where that is comparable, and a step whose work follows the rows touched."""
+"""Row-sparse lookups: the same training as with dense gradients where that is comparable, and a step whose work follows
+the rows touched.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,13 @@ def model_fn_with(optimizer: Any, *, sparse: bool) -> Any:
         if sparse:
             rows = ec.sparse_lookup("table", features["ids"], (ROWS, COLUMNS), init)
         else:
-            rows = jnp.take(ec.get_variable("table", (ROWS, COLUMNS), init), jnp.where(features["ids"] < 0, ROWS, features["ids"]), axis=0, mode="fill", fill_value=0)
+            rows = jnp.take(
+                ec.get_variable("table", (ROWS, COLUMNS), init),
+                jnp.where(features["ids"] < 0, ROWS, features["ids"]),
+                axis=0,
+                mode="fill",
+                fill_value=0,
+            )
         y = rows.sum(axis=1) @ ec.get_variable("w", (COLUMNS,), jax.nn.initializers.ones)
         return ec.EstimatorSpec(mode, loss=jnp.mean((y - labels) ** 2), train_op=optimizer, predictions=y)
 
@@ -31,8 +39,16 @@ def model_fn_with(optimizer: Any, *, sparse: bool) -> Any:
 
 
 def train(tmp_path: Any, optimizer: Any, *, sparse: bool, steps: int = 3, **config: Any) -> ec.Estimator:
-    settings = {"model_dir": str(tmp_path), "tf_random_seed": 1, "save_checkpoints_steps": 2, "default_hooks": False, **config}
-    return ec.Estimator(model_fn_with(optimizer, sparse=sparse), config=ec.RunConfig(**settings)).train(lambda: [({"ids": IDS}, Y)] * steps)
+    settings = {
+        "model_dir": str(tmp_path),
+        "tf_random_seed": 1,
+        "save_checkpoints_steps": 2,
+        "default_hooks": False,
+        **config,
+    }
+    return ec.Estimator(model_fn_with(optimizer, sparse=sparse), config=ec.RunConfig(**settings)).train(
+        lambda: [({"ids": IDS}, Y)] * steps
+    )
 
 
 @pytest.mark.parametrize("optimizer", [optax.sgd(0.1), optax.adagrad(0.1)], ids=["sgd", "adagrad"])

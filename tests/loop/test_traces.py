@@ -1,4 +1,6 @@
-"""model_fn is traced once per (mode, batch shape, steps per dispatch), plus one discovery, however many evaluations there are."""
+"""model_fn is traced once per (mode, batch shape, steps per dispatch), plus one discovery, however many evaluations
+there are.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,13 @@ def run(make: Any, train_input: Any, eval_input: Any, *, steps: int, **config: A
 
 
 @pytest.mark.parametrize(("k", "expected"), [(1, 1), (5, 2)])
-def test_ten_evaluations_trace_no_more_than_one(make_estimator: Any, train_input: Any, eval_input: Any, tmp_path: Any, k: int, expected: int) -> None:
+def test_ten_evaluations_trace_no_more_than_one(
+    make_estimator: Any, train_input: Any, eval_input: Any, tmp_path: Any, k: int, expected: int
+) -> None:
     once, _ = run(make_estimator, train_input, eval_input, steps=10, model_dir=tmp_path / "once", steps_per_dispatch=k)
-    ten, training = run(make_estimator, train_input, eval_input, steps=100, model_dir=tmp_path / "ten", steps_per_dispatch=k)
+    ten, training = run(
+        make_estimator, train_input, eval_input, steps=100, model_dir=tmp_path / "ten", steps_per_dispatch=k
+    )
     assert len(ten.history.evaluations) == 10
     # evaluation batches have two shapes, 16 and 8 rows
     assert ten.trace_counts == {"discovery": 1, "train": expected, "eval": 2}
@@ -44,7 +50,9 @@ def test_single_steps_and_groups_are_two_executables(make_estimator: Any, train_
     assert estimator.trace_counts["train"] == 2
 
 
-def test_predict_after_training_traces_once_and_stays_warm(make_estimator: Any, train_input: Any, eval_input: Any, data: Any) -> None:
+def test_predict_after_training_traces_once_and_stays_warm(
+    make_estimator: Any, train_input: Any, eval_input: Any, data: Any
+) -> None:
     estimator = make_estimator().train(train_input, steps=3)
     for _ in range(3):
         assert len(list(estimator.predict(eval_input))) == 40

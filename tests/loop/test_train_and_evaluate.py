@@ -15,7 +15,9 @@ class Exporter:
     def __init__(self, name: str = "e") -> None:
         self.name, self.calls = name, []
 
-    def export(self, estimator: Any, export_path: str, checkpoint_path: str, eval_result: Any, is_the_final_export: bool) -> str:
+    def export(
+        self, estimator: Any, export_path: str, checkpoint_path: str, eval_result: Any, is_the_final_export: bool
+    ) -> str:
         self.calls.append((int(checkpoint_path.rpartition("/")[2]), eval_result["global_step"], is_the_final_export))
         return f"{export_path}/{len(self.calls)}"
 
@@ -24,9 +26,13 @@ def evaluated(estimator: ec.Estimator) -> list[int]:
     return [row["global_step"] for row in estimator.history.evaluations]
 
 
-def test_evaluates_at_checkpoints_and_exports_finally_at_the_end(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+def test_evaluates_at_checkpoints_and_exports_finally_at_the_end(
+    make_estimator: Any, train_input: Any, eval_input: Any
+) -> None:
     exporter, estimator = Exporter(), make_estimator()
-    metrics, exports = ec.train_and_evaluate(estimator, ec.TrainSpec(train_input, max_steps=25), ec.EvalSpec(eval_input, exporters=exporter))
+    metrics, exports = ec.train_and_evaluate(
+        estimator, ec.TrainSpec(train_input, max_steps=25), ec.EvalSpec(eval_input, exporters=exporter)
+    )
     assert evaluated(estimator) == [10, 20, 25]  # case 48
     assert exporter.calls == [(10, 10, False), (20, 20, False), (25, 25, True)]
     assert metrics["global_step"] == 25
@@ -35,7 +41,9 @@ def test_evaluates_at_checkpoints_and_exports_finally_at_the_end(make_estimator:
 
 def test_throttle(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
     estimator = make_estimator()
-    ec.train_and_evaluate(estimator, ec.TrainSpec(train_input, max_steps=25), ec.EvalSpec(eval_input, throttle_secs=600))
+    ec.train_and_evaluate(
+        estimator, ec.TrainSpec(train_input, max_steps=25), ec.EvalSpec(eval_input, throttle_secs=600)
+    )
     assert evaluated(estimator) == [10, 25]  # case 48
 
 
@@ -49,7 +57,9 @@ def test_a_finished_run_is_evaluated_and_exported_again(make_estimator: Any, tra
 
 
 @pytest.mark.parametrize("ending", ["input", "early stop"])
-def test_the_final_export_happens_however_training_ends(make_estimator: Any, data: Any, eval_input: Any, ending: str) -> None:
+def test_the_final_export_happens_however_training_ends(
+    make_estimator: Any, data: Any, eval_input: Any, ending: str
+) -> None:
     """Trap 1, faults 3 and 4: a save and evaluation at the last step that did not know it was the last."""
 
     class Stop(ec.Hook):
@@ -62,7 +72,9 @@ def test_the_final_export_happens_however_training_ends(make_estimator: Any, dat
     epochs = 2 if ending == "input" else None
     training = ec.inputs.numpy_input_fn({"x": data.x}, data.y, batch_size=8, num_epochs=epochs, shuffle=True, seed=1)
     exporter, estimator = Exporter(), make_estimator()
-    ec.train_and_evaluate(estimator, ec.TrainSpec(training, max_steps=100, hooks=[Stop()]), ec.EvalSpec(eval_input, exporters=exporter))
+    ec.train_and_evaluate(
+        estimator, ec.TrainSpec(training, max_steps=100, hooks=[Stop()]), ec.EvalSpec(eval_input, exporters=exporter)
+    )
     assert evaluated(estimator) == [10]  # no second evaluation
     assert exporter.calls == [(10, 10, False), (10, 10, True)]
 
@@ -82,11 +94,15 @@ def test_an_empty_training_input_is_an_error(make_estimator: Any, eval_input: An
         ec.train_and_evaluate(make_estimator(), ec.TrainSpec(lambda: iter([])), ec.EvalSpec(eval_input))
 
 
-def test_evaluation_and_exports_see_the_weights_of_their_step(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+def test_evaluation_and_exports_see_the_weights_of_their_step(
+    make_estimator: Any, train_input: Any, eval_input: Any
+) -> None:
     seen: dict[int, float] = {}
 
     class Compare(Exporter):
-        def export(self, estimator: Any, export_path: str, checkpoint_path: str, eval_result: Any, is_the_final_export: bool) -> str:
+        def export(
+            self, estimator: Any, export_path: str, checkpoint_path: str, eval_result: Any, is_the_final_export: bool
+        ) -> str:
             again = estimator.evaluate(eval_input, checkpoint_path=checkpoint_path, name="compare")
             assert again["loss"] == eval_result["loss"]
             live = estimator.variables
@@ -94,7 +110,9 @@ def test_evaluation_and_exports_see_the_weights_of_their_step(make_estimator: An
             seen[eval_result["global_step"]] = eval_result["loss"]
             return export_path
 
-    ec.train_and_evaluate(make_estimator(), ec.TrainSpec(train_input, max_steps=30), ec.EvalSpec(eval_input, exporters=Compare()))
+    ec.train_and_evaluate(
+        make_estimator(), ec.TrainSpec(train_input, max_steps=30), ec.EvalSpec(eval_input, exporters=Compare())
+    )
     assert len(set(seen.values())) == 3
 
 
@@ -111,7 +129,10 @@ def test_experiment_schedules(make_estimator: Any, train_input: Any, eval_input:
     assert exporter.calls == [(20, 20, True)]
     assert plan.evaluate()["loss"] == metrics["loss"]
     assert plan.continuous_eval()["loss"] == metrics["loss"]
-    assert (exports[0], plan.estimator.eval_dir("one_pass").endswith("eval_one_pass")) == (f"{plan.estimator.model_dir}/export/e/1", True)
+    assert (exports[0], plan.estimator.eval_dir("one_pass").endswith("eval_one_pass")) == (
+        f"{plan.estimator.model_dir}/export/e/1",
+        True,
+    )
 
 
 def test_experiment_trains_and_evaluates_in_turns(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
@@ -136,10 +157,14 @@ def test_learn_runner(make_estimator: Any, train_input: Any, eval_input: Any, tm
         return ec.Experiment(estimator, train_input, eval_input, train_steps=hparams.train_steps, eval_delay_secs=0)
 
     hparams = ec.HParams(train_steps=10)
-    metrics, _ = ec.learn_runner.run(experiment_fn, run_config=ec.RunConfig(model_dir=str(tmp_path / "run")), hparams=hparams)
+    metrics, _ = ec.learn_runner.run(
+        experiment_fn, run_config=ec.RunConfig(model_dir=str(tmp_path / "run")), hparams=hparams
+    )
     assert metrics["global_step"] == 10
     with pytest.raises(ec.EstimatorError, match="non-existent task 'fly'"):
-        ec.learn_runner.run(experiment_fn, run_config=ec.RunConfig(model_dir=str(tmp_path / "run")), schedule="fly", hparams=hparams)
+        ec.learn_runner.run(
+            experiment_fn, run_config=ec.RunConfig(model_dir=str(tmp_path / "run")), schedule="fly", hparams=hparams
+        )
     with pytest.raises(ec.EstimatorError, match="Exactly one of"):
         ec.learn_runner.run(experiment_fn, hparams=hparams)
     with pytest.raises(ec.EstimatorError, match="Must specify a model directory"):
@@ -148,7 +173,13 @@ def test_learn_runner(make_estimator: Any, train_input: Any, eval_input: Any, tm
 
 def test_add_metrics(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
     estimator = make_estimator().train(train_input, steps=2)
-    more = ec.add_metrics(estimator, lambda labels, predictions: {"label_mean": ec.metrics.mean(labels), "mean_prediction": ec.metrics.mean(0 * labels)})
+    more = ec.add_metrics(
+        estimator,
+        lambda labels, predictions: {
+            "label_mean": ec.metrics.mean(labels),
+            "mean_prediction": ec.metrics.mean(0 * labels),
+        },
+    )
     metrics = more.evaluate(eval_input)
     assert metrics["mean_prediction"] == 0.0  # the new one wins
     assert "label_mean" in metrics

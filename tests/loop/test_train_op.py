@@ -21,7 +21,14 @@ def batches() -> Any:
 
 
 def train(model_fn: Any, tmp_path: Any, steps: int = 4, **config: Any) -> ec.Estimator:
-    settings = {"model_dir": str(tmp_path), "tf_random_seed": 1, "save_checkpoints_steps": None, "default_hooks": False, "save_summary_steps": None, **config}
+    settings = {
+        "model_dir": str(tmp_path),
+        "tf_random_seed": 1,
+        "save_checkpoints_steps": None,
+        "default_hooks": False,
+        "save_summary_steps": None,
+        **config,
+    }
     return ec.Estimator(model_fn, config=ec.RunConfig(**settings)).train(batches, steps=steps)
 
 
@@ -30,7 +37,9 @@ def two_layers(train_op: Any) -> Any:
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         with ec.variable_scope("a"):
-            hidden = features["x"] @ ec.get_variable("w", (3, 4)) + ec.get_variable("b", (4,), jax.nn.initializers.zeros)
+            hidden = features["x"] @ ec.get_variable("w", (3, 4)) + ec.get_variable(
+                "b", (4,), jax.nn.initializers.zeros
+            )
         with ec.variable_scope("b"):
             y = (jnp.tanh(hidden) @ ec.get_variable("w", (4, 1)))[:, 0]
         loss = jnp.mean((y - labels) ** 2)
@@ -65,7 +74,9 @@ def test_a_transformation_changes_everything(tmp_path: Any, start: dict[str, Any
         np.testing.assert_allclose(trained[name], value, rtol=1e-5)
 
 
-def test_minimize_changes_matching_variables_only_and_has_slots_for_them_alone(tmp_path: Any, start: dict[str, Any]) -> None:
+def test_minimize_changes_matching_variables_only_and_has_slots_for_them_alone(
+    tmp_path: Any, start: dict[str, Any]
+) -> None:
     estimator = train(two_layers(lambda loss, hidden: ec.minimize(loss, optax.adam(0.1), variables="b/.*")), tmp_path)
     trained = estimator.variables
     assert np.array_equal(trained["a/w"], start["a/w"])
@@ -77,7 +88,10 @@ def test_minimize_changes_matching_variables_only_and_has_slots_for_them_alone(t
 
 def test_a_group_gives_each_loss_its_own_variables(tmp_path: Any, start: dict[str, Any]) -> None:
     def two_losses(loss: Any, hidden: Any) -> Any:
-        return ec.group(ec.minimize(loss, optax.sgd(0.1), variables="b/.*"), ec.minimize(-jnp.mean(hidden), optax.sgd(0.5), variables="a/.*"))
+        return ec.group(
+            ec.minimize(loss, optax.sgd(0.1), variables="b/.*"),
+            ec.minimize(-jnp.mean(hidden), optax.sgd(0.5), variables="a/.*"),
+        )
 
     trained = train(two_layers(two_losses), tmp_path, steps=1).variables
 
@@ -117,7 +131,9 @@ def test_a_custom_update_may_ask_for_gradients_twice(tmp_path: Any, start: dict[
 @pytest.mark.parametrize("count", [2, 4])
 def test_accumulation_gives_the_step_of_the_whole_batch(tmp_path: Any, count: int) -> None:
     whole = train(two_layers(lambda loss, hidden: optax.adam(0.1)), tmp_path / "whole").variables
-    parts = train(two_layers(lambda loss, hidden: optax.adam(0.1)), tmp_path / "parts", accumulate_steps=count).variables
+    parts = train(
+        two_layers(lambda loss, hidden: optax.adam(0.1)), tmp_path / "parts", accumulate_steps=count
+    ).variables
     for name in whole:
         np.testing.assert_allclose(parts[name], whole[name], rtol=2e-5, atol=1e-6)
 
@@ -136,5 +152,11 @@ def test_extra_arguments_reach_the_transformation(tmp_path: Any) -> None:
 
 def test_hyperparameters_are_outputs_by_name(tmp_path: Any) -> None:
     schedule = optax.linear_schedule(0.1, 0.0, 4)
-    estimator = train(two_layers(lambda loss, hidden: optax.inject_hyperparams(optax.sgd)(learning_rate=schedule)), tmp_path, log_step_count_steps=1)
-    assert [row["learning_rate"] for row in estimator.history.train] == pytest.approx([0.1, 0.075, 0.05, 0.025], abs=1e-6)
+    estimator = train(
+        two_layers(lambda loss, hidden: optax.inject_hyperparams(optax.sgd)(learning_rate=schedule)),
+        tmp_path,
+        log_step_count_steps=1,
+    )
+    assert [row["learning_rate"] for row in estimator.history.train] == pytest.approx(
+        [0.1, 0.075, 0.05, 0.025], abs=1e-6
+    )

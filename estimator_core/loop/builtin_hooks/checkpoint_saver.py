@@ -21,7 +21,8 @@ class CheckpointSaverHook(Hook):
         save_steps, save_secs: exactly one of them.
         listeners: called around each save, in order; a listener given twice is called once.
 
-    A save is done when every hook has seen its step, so that it holds their states after that step; evaluations that belong to it run before the
+    A save is done when every hook has seen its step, so that it holds their states after that step; evaluations that
+    belong to it run before the
     other hooks. The cadence counts from the step at which training started; a save on interruption does not shift it.
 
     Raises:
@@ -78,7 +79,9 @@ class CheckpointSaverHook(Hook):
         existing: int | None,
         evaluate: Callable[[Run], None] | None = None,
     ) -> None:
-        """Called by the training call: how to save, the step of the checkpoint the run starts from, and the evaluation to run before each save."""
+        """Called by the training call: how to save, the step of the checkpoint the run starts from, and the evaluation
+        to run before each save.
+        """
         self._save, self._existing, self._evaluate = save, existing, evaluate
         self._saved_step = existing
         self._evaluated_step = None

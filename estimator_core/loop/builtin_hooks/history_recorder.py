@@ -12,7 +12,7 @@ from estimator_core.loop.history import History
 
 
 class HistoryRecorderHook(Hook):
-    """Adds a row to the history every so many steps, counted from step 0, and at the last step if it is known beforehand.
+    """Adds a row to the history every so many steps, counted from step 0, and at the last step if that is known.
 
     Args:
         history: gets the rows.
@@ -38,4 +38,6 @@ class HistoryRecorderHook(Hook):
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Adds a row."""
         values: Mapping[str, Any] = {name: out[name] for name in self._scalars if name in out}
-        self._history.train.append({"step": step, **{name: float(value) for name, value in values.items() if np.ndim(value) == 0}})
+        self._history.train.append(
+            {"step": step, **{name: float(value) for name, value in values.items() if np.ndim(value) == 0}}
+        )
