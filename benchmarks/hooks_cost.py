@@ -1,0 +1,120 @@
+"""Cost of hooks: ten hooks that each read a value and write it every 100 steps, against the same loop without hooks.
+
+    uv run python benchmarks/hooks_cost.py [--rounds 15] [--steps 1000] [--json FILE]
+
+The model and its input are those of `mlp.py`. Besides, it counts that no hook misses a step with 50 steps per dispatch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import optax
+from estimator_hooks import ProgressBarHook
+from mlp import FreshBatches, initial_variables, logits_of
+from side_by_side import compare, report
+
+import estimator_core as ec
+
+EVERY, HOOKS = 100, 10
+
+
+class WritesOneValue(ec.Hook):
+    """Reads one output every 100 steps and writes it to the event file."""
+
+    def __init__(self, name: str, tag: str) -> None:
+        self._name, self._tag = name, tag
+        self.steps: list[int] = []
+
+    def begin(self, run: Any) -> None:
+        self.steps = []
+
+    def next_step(self, step: int) -> int:
+        return (step // EVERY + 1) * EVERY
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        run.summaries.scalar(self._tag, float(out[self._name]), step)
+        self.steps.append(step)
+
+
+def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+    """The network of `mlp.py`, with ten scalars to look at."""
+    variables = {name: ec.get_variable(name, value.shape) for name, value in initial_variables().items()}
+    logits = logits_of(variables, features)
+    for index in range(HOOKS):
+        ec.summary.scalar(f"logit_{index}", logits[:, index].mean())
+    loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+    return ec.EstimatorSpec(mode, loss=loss, train_op=optax.adam(1e-3))
+
+
+def training(steps: int, make_hooks: Callable[[], list[Any]], **config: Any) -> Callable[[], None]:
+    """A warm Estimator without the hooks of the core and of installed packages; one `train` call a round."""
+    settings: dict[str, Any] = {
+        "tf_random_seed": 1,
+        "save_checkpoints_steps": None,
+        "save_checkpoints_secs": None,
+        "default_hooks": False,
+        "log_step_count_steps": None,
+        "save_summary_steps": None,
+        **config,
+    }
+    estimator = ec.Estimator(
+        model_fn, config=ec.RunConfig(model_dir=tempfile.mkdtemp(prefix="bench-hooks-"), **settings)
+    )
+    hooks = make_hooks()
+
+    def run() -> None:
+        estimator.train(FreshBatches, steps=steps, hooks=hooks)
+        jax.block_until_ready(estimator._engine.live.state)  # pyright: ignore[reportPrivateUsage]
+
+    return run
+
+
+def ten_hooks() -> list[Any]:
+    """Ten hooks with a value each."""
+    return [WritesOneValue(f"logit_{index}", f"hook_{index}") for index in range(HOOKS)]
+
+
+def missed_steps(steps: int, k: int) -> int:
+    """How many of the steps that ten hooks of different cadence ask for they do not see."""
+
+    class Counts(WritesOneValue):
+        def __init__(self, every: int) -> None:
+            super().__init__("loss", f"every_{every}")
+            self.every = every
+
+        def next_step(self, step: int) -> int:
+            return (step // self.every + 1) * self.every
+
+    hooks = [Counts(every) for every in (7, 10, 33, 50, 64, 77, 100, 101, 150, 250)]
+    training(steps, lambda: list(hooks), steps_per_dispatch=k)()
+    return sum(len(set(range(hook.every, steps + 1, hook.every)) - set(hook.steps)) for hook in hooks)
+
+
+def main() -> None:
+    """Runs the comparison."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    with open("/dev/null", "w") as nowhere:
+        contestants = {
+            "no hooks": training(args.steps, list),
+            "ten hooks, every 100 steps": training(args.steps, ten_hooks),
+            "ten hooks, 50 steps a dispatch": training(args.steps, ten_hooks, steps_per_dispatch=50),
+            "core's own hooks": training(args.steps, list, log_step_count_steps=100, save_summary_steps=100),
+            "progress lines": training(args.steps, lambda: [ProgressBarHook(nowhere)]),
+        }
+        results = compare(contestants, reference="no hooks", rounds=args.rounds)
+    report("Hooks on the MLP 64-128-128-10, batch 32, Adam", results, steps=args.steps, output=args.json)
+    print("steps missed by ten hooks with 50 steps a dispatch:", missed_steps(args.steps, 50))
+
+
+if __name__ == "__main__":
+    main()
