@@ -1,0 +1,50 @@
+"""The public names, typed; `__init__.py` imports each when it is first used."""
+
+from estimator_core import errors as errors
+from estimator_core import export as export
+from estimator_core import inputs as inputs
+from estimator_core import learn_runner as learn_runner
+from estimator_core import metrics as metrics
+from estimator_core import summary as summary
+from estimator_core import testing as testing
+from estimator_core.modes import ModeKeys as ModeKeys
+from estimator_core.specs import EstimatorSpec as EstimatorSpec
+from estimator_core.specs import EvalSpec as EvalSpec
+from estimator_core.specs import Scaffold as Scaffold
+from estimator_core.specs import TrainSpec as TrainSpec
+from estimator_core.config import RunConfig as RunConfig
+from estimator_core.hparams import HParams as HParams
+from estimator_core.hooks import CheckpointListener as CheckpointListener
+from estimator_core.hooks import Hook as Hook
+from estimator_core.hooks import Run as Run
+from estimator_core.hooks import StepOutputs as StepOutputs
+from estimator_core.heads import Head as Head
+from estimator_core.errors import EstimatorError as EstimatorError
+from estimator_core.errors import NanLossDuringTrainingError as NanLossDuringTrainingError
+from estimator_core.estimator import Estimator as Estimator
+from estimator_core.predictor import Predictor as Predictor
+from estimator_core.train_and_evaluate import train_and_evaluate as train_and_evaluate
+from estimator_core.experiment import Experiment as Experiment
+from estimator_core.extenders import add_metrics as add_metrics
+from estimator_core.step.train_op import custom_train_op as custom_train_op
+from estimator_core.step.train_op import group as group
+from estimator_core.step.train_op import minimize as minimize
+from estimator_core.step.sparse import sparse_lookup as sparse_lookup
+from estimator_core.metrics.example_weights import example_weights as example_weights
+from estimator_core.model import VocabInfo as VocabInfo
+from estimator_core.model import WarmStartSettings as WarmStartSettings
+from estimator_core.model import get_assignment_map_from_checkpoint as get_assignment_map_from_checkpoint
+from estimator_core.model import get_variable as get_variable
+from estimator_core.model import init_from_checkpoint as init_from_checkpoint
+from estimator_core.model import module as module
+from estimator_core.model import next_rng_key as next_rng_key
+from estimator_core.model import set_variable as set_variable
+from estimator_core.model import tensor as tensor
+from estimator_core.model import trainable_variables as trainable_variables
+from estimator_core.model import variable_scope as variable_scope
+from estimator_core.checkpoint import latest_checkpoint as latest_checkpoint
+from estimator_core.checkpoint import load_variables as load_variables
+from estimator_core.summaries import read_eval_metrics as read_eval_metrics
+from estimator_core.plugins import Plugins as Plugins
+
+__version__: str

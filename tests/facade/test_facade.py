@@ -1,0 +1,44 @@
+"""The facade: every public name, imported when it is used, and the stub that types it."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import estimator_core as ec
+
+STUB = Path(ec.__file__).with_suffix(".pyi")
+
+
+def stub_names() -> set[str]:
+    names: set[str] = set()
+    for node in ast.parse(STUB.read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            names |= {alias.asname or alias.name for alias in node.names}
+    return names
+
+
+def test_the_stub_lists_exactly_the_public_names() -> None:
+    public = {name for name in dir(ec) if not name.startswith("_")} - {"Any", "importlib"}
+    imported_elsewhere = {name for name in public if getattr(ec, name).__class__.__name__ == "module"} - stub_names()
+    assert public - imported_elsewhere == stub_names()
+
+
+@pytest.mark.parametrize("name", sorted(stub_names()))
+def test_every_public_name_exists_and_is_documented(name: str) -> None:
+    assert getattr(ec, name).__doc__
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Estimatr'"):
+        _ = ec.Estimatr
+
+
+def test_importing_the_core_imports_nothing_heavy() -> None:
+    script = "import sys, estimator_core; print(sorted(m for m in ('jax', 'numpy', 'orbax', 'optax', 'pluggy') if m in sys.modules))"
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert output.strip() == "[]"
