@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 _TEMPORARY = "temp-"
@@ -42,7 +43,7 @@ def latest_export(base: str | os.PathLike[str]) -> str | None:
 
 
 @contextlib.contextmanager
-def new_export(base: str | os.PathLike[str]) -> Iterator[tuple[Path, list[Path]]]:
+def new_export(base: str | os.PathLike[str]) -> Generator[tuple[Path, list[Path]]]:
     """A directory to write into, and a list that holds the final path after the block: the rename is the commit.
 
     Remains of killed writers of this machine are removed first.
@@ -79,16 +80,19 @@ def remove_export(path: Path) -> None:
 
 
 def _commit(root: Path, temporary: Path) -> Path:
+    """Gives the export its name: the second, or one more than the newest where that is ahead of the clock."""
     stamp = int(time.time())
     while True:
+        stamp = max([stamp, *(int(path.name) + 1 for path in exports_in(root)[-1:])])
         target = root / str(stamp)
         try:
-            os.mkdir(target)  # reserves the name against other writers; a rename replaces an empty directory atomically
-        except FileExistsError:
+            temporary.rename(target)  # fails where another writer was faster, since exports are not empty
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise
             stamp += 1
-            continue
-        os.rename(temporary, target)
-        return target
+        else:
+            return target
 
 
 def _clean(root: Path) -> None:
@@ -96,10 +100,6 @@ def _clean(root: Path) -> None:
         owner = path.name.rpartition("-")[2]
         if owner.isdigit() and not _alive(int(owner)):
             shutil.rmtree(path, ignore_errors=True)
-    for path in exports_in(root):
-        if not any(path.iterdir()) and time.time() - path.stat().st_mtime > 60:
-            with contextlib.suppress(OSError):
-                path.rmdir()
 
 
 def _alive(pid: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from estimator_core.errors import ExportError
 from estimator_core.export.contract import LoadedExport
@@ -43,5 +44,5 @@ def load(path: str | os.PathLike[str], *, plugins: Plugins | None = None) -> Loa
     )
 
 
-def _instance(component: object) -> object:
+def _instance(component: Any) -> Any:
     return component() if isinstance(component, type) else component

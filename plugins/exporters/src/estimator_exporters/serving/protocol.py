@@ -1,0 +1,178 @@
+"""Requests and responses of the Open Inference Protocol, version 2, with the binary tensor extension.
+
+Source: kserve.github.io, "Open Inference Protocol"; the extension as in Triton's `extension_binary_data.md`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator_exporters.serving.datatypes import NUMPY, datatype, from_bytes, from_json, to_bytes, to_json
+from estimator_exporters.serving.refusals import BadRequestError
+
+HEADER_LENGTH = "inference-header-content-length"
+_MAX_RANK = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class InferRequest:
+    """One request.
+
+    Attributes:
+        id: given by the client, repeated in the response; None: not given.
+        inputs: arrays by name.
+        outputs: the outputs asked for, and whether each is sent in binary; None: all.
+        binary: whether outputs are sent in binary where it is not said for each.
+    """
+
+    id: str | None
+    inputs: Mapping[str, np.ndarray]
+    outputs: Mapping[str, bool] | None
+    binary: bool
+
+
+def parse_request(body: bytes, header_length: str | None) -> InferRequest:
+    """A request from its body.
+
+    Args:
+        body: JSON, or JSON and the bytes of tensors.
+        header_length: the header that says how long the JSON is; None: all of it.
+
+    Raises:
+        BadRequestError: anything that is not as the protocol has it; says what.
+    """
+    size = len(body) if header_length is None else _length(header_length, len(body))
+    content = _json(body[:size])
+    binary = memoryview(body)[size:]
+    inputs: dict[str, np.ndarray] = {}
+    for tensor in _list(content, "inputs"):
+        name, array, used = _input(tensor, binary)
+        if name in inputs:
+            raise BadRequestError(f"input {name!r} is given twice")
+        inputs[name] = array
+        binary = binary[used:]
+    if len(binary):
+        raise BadRequestError(f"{len(binary)} bytes after the last binary input belong to no input")
+    request_id = content.get("id")
+    if request_id is not None and not isinstance(request_id, str):
+        raise BadRequestError("id must be a string")
+    by_default = _flag(_parameters(content), "binary_data_output")
+    asked = content.get("outputs")
+    outputs = None if asked is None else dict(_output(tensor, by_default) for tensor in _list(content, "outputs"))
+    return InferRequest(id=request_id, inputs=inputs, outputs=outputs or None, binary=by_default)
+
+
+def build_response(
+    request: InferRequest, model: str, version: str, results: Mapping[str, np.ndarray]
+) -> tuple[bytes, dict[str, str]]:
+    """The body of a response, and its headers.
+
+    Raises:
+        BadRequestError: an output was asked for that there is not, or that JSON cannot hold.
+    """
+    asked = dict.fromkeys(results, request.binary) if request.outputs is None else request.outputs
+    described: list[dict[str, Any]] = []
+    chunks: list[bytes] = []
+    for name, binary in asked.items():
+        if name not in results:
+            raise BadRequestError(f"there is no output {name!r}; there are {sorted(results)}")
+        array = results[name]
+        tensor: dict[str, Any] = {"name": name, "datatype": datatype(array.dtype), "shape": list(array.shape)}
+        if binary:
+            chunks.append(to_bytes(array))
+            tensor["parameters"] = {"binary_data_size": len(chunks[-1])}
+        else:
+            tensor["data"] = to_json(array, f"output {name!r}")
+        described.append(tensor)
+    content: dict[str, Any] = {"model_name": model, "model_version": version, "outputs": described}
+    if request.id is not None:
+        content["id"] = request.id
+    header = json.dumps(content, separators=(",", ":")).encode()
+    if not chunks:
+        return header, {"content-type": "application/json"}
+    headers = {"content-type": "application/octet-stream", HEADER_LENGTH: str(len(header))}
+    return b"".join([header, *chunks]), headers
+
+
+def _input(tensor: Any, binary: memoryview) -> tuple[str, np.ndarray, int]:
+    name, kind, shape = _tensor(tensor)
+    what = f"input {name!r}"
+    parameters = _parameters(tensor)
+    if "shared_memory_region" in parameters:
+        raise BadRequestError(f"{what}: shared memory is not supported")
+    if "binary_data_size" not in parameters:
+        if "data" not in tensor:
+            raise BadRequestError(f"{what}: it has neither data nor binary_data_size")
+        return name, from_json(kind, tensor["data"], shape, what), 0
+    size = parameters["binary_data_size"]
+    if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+        raise BadRequestError(f"{what}: binary_data_size must be an integer from 0 on")
+    if "data" in tensor:
+        raise BadRequestError(f"{what}: it has both data and binary_data_size")
+    if size > len(binary):
+        raise BadRequestError(f"{what}: binary_data_size is {size}, and {len(binary)} bytes are left")
+    return name, from_bytes(kind, binary[:size], shape, what), size
+
+
+def _tensor(tensor: Any) -> tuple[str, str, tuple[int, ...]]:
+    if not isinstance(tensor, dict) or not isinstance(tensor.get("name"), str):
+        raise BadRequestError("an input must be an object with a name")
+    name, kind, shape = tensor["name"], tensor.get("datatype"), tensor.get("shape")
+    if not isinstance(kind, str) or kind not in NUMPY:
+        raise BadRequestError(f"input {name!r}: datatype must be one of {', '.join(NUMPY)}")
+    sizes = isinstance(shape, list) and len(shape) <= _MAX_RANK
+    if not sizes or not all(type(size) is int and 0 <= size < 2**31 for size in shape):
+        raise BadRequestError(f"input {name!r}: shape must be a list of integers from 0 on")
+    return name, kind, tuple(shape)
+
+
+def _output(tensor: Any, by_default: bool) -> tuple[str, bool]:
+    if not isinstance(tensor, dict) or not isinstance(tensor.get("name"), str):
+        raise BadRequestError("an output must be an object with a name")
+    parameters = _parameters(tensor)
+    for unsupported in ("classification", "shared_memory_region"):
+        if unsupported in parameters:
+            raise BadRequestError(f"output {tensor['name']!r}: {unsupported} is not supported")
+    return tensor["name"], _flag(parameters, "binary_data") if "binary_data" in parameters else by_default
+
+
+def _json(content: bytes) -> dict[str, Any]:
+    try:
+        parsed = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise BadRequestError(f"the request is no JSON: {str(error)[:200]}") from error
+    if not isinstance(parsed, dict):
+        raise BadRequestError("the request must be a JSON object")
+    return parsed
+
+
+def _length(header: str, total: int) -> int:
+    if not header.isascii() or not header.isdigit() or len(header) > 18 or int(header) > total:
+        raise BadRequestError(f"{HEADER_LENGTH} must be a number up to the length of the body, {total}")
+    return int(header)
+
+
+def _list(content: Mapping[str, Any], key: str) -> list[Any]:
+    found = content.get(key)
+    if not isinstance(found, list):
+        raise BadRequestError(f"{key} must be a list")
+    return found
+
+
+def _parameters(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = content.get("parameters", {})
+    if not isinstance(found, dict):
+        raise BadRequestError("parameters must be an object")
+    return found
+
+
+def _flag(parameters: Mapping[str, Any], name: str) -> bool:
+    found = parameters.get(name, False)
+    if not isinstance(found, bool):
+        raise BadRequestError(f"{name} must be true or false")
+    return found
