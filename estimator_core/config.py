@@ -239,10 +239,10 @@ def _check(config: RunConfig) -> None:
 
 def _at_least(config: RunConfig, least: int, *names: str, optional: bool = False) -> None:
     for name in names:
-        value = getattr(config, name)
+        value: Any = getattr(config, name)
         if value is None and optional:
             continue
-        if not (_is_int(value) and value >= least):
+        if value is None or not (_is_int(value) and value >= least):
             raise ArgumentError(
                 f"{name} should be an int >= {least}{' or None' if optional else ''}, given: {value!r}."
             )

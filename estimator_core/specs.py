@@ -270,7 +270,8 @@ def _as_scalar(loss: Any) -> Any:
     dtype = str(getattr(loss, "dtype", "float32"))
     if "float" not in dtype:
         raise ModelFnError(f"Loss must be a floating point number, given: dtype {dtype}.")
-    return loss if shape == () else loss.reshape(())
+    array: Any = loss
+    return array if shape == () else array.reshape(())
 
 
 def _check_predictions(predictions: Any) -> None:

@@ -102,12 +102,11 @@ class Placement:
             )
         kept: list[Any] = []
         for size, entry in zip(spec.shape, partition, strict=False):
-            axes = tuple(
-                axis for axis in ((entry,) if isinstance(entry, str) else entry or ()) if axis in self.mesh.shape
-            )
+            named: tuple[Any, ...] = (entry,) if isinstance(entry, str) else tuple(entry or ())
+            axes: list[Any] = [axis for axis in named if axis in self.mesh.shape]
             parts = math.prod(self.mesh.shape[axis] for axis in axes)
             if axes and size % parts == 0:
-                kept.append(axes if len(axes) > 1 else axes[0])
+                kept.append(tuple(axes) if len(axes) > 1 else axes[0])
             else:
                 kept.append(None)
         return PartitionSpec(*kept)

@@ -25,7 +25,14 @@ def dry_run(experiment_fn: Callable[..., Any], config: RunConfig, hparams: Any) 
         0 when the loss of the batch fell to a tenth, else 1.
     """
     with tempfile.TemporaryDirectory(prefix="estimator-dry-run-") as directory:
-        quiet = config.replace(model_dir=directory, save_checkpoints_steps=None, save_checkpoints_secs=None, save_summary_steps=None, log_step_count_steps=None, default_hooks=False)
+        quiet = config.replace(
+            model_dir=directory,
+            save_checkpoints_steps=None,
+            save_checkpoints_secs=None,
+            save_summary_steps=None,
+            log_step_count_steps=None,
+            default_hooks=False,
+        )
         experiment = experiment_fn(quiet, hparams)
         return _try(experiment)
 
@@ -48,12 +55,16 @@ def _try(experiment: Any) -> int:
 
     estimator.train(one_batch, hooks=[*(hook for hook in experiment.train_hooks if _prepares_input(hook)), losses])
     _describe(estimator, experiment, losses)
-    first, best = losses.values[0], min(losses.values)
+    first, best = losses.of_steps[0], min(losses.of_steps)
     overfits = best <= _ENOUGH * first if first > 0 else best < first
     verdict = "overfits" if overfits else "does NOT overfit"
-    print(f"\nOne batch of {losses.batch_size}, {len(losses.values)} steps in {elapsed(began)}: loss {first:.4g} -> {losses.values[-1]:.4g} (lowest {best:.4g}). The model {verdict} it.")
+    print(
+        f"\nOne batch of {losses.batch_size}, {len(losses.of_steps)} steps in {elapsed(began)}: loss {first:.4g} -> {losses.of_steps[-1]:.4g} (lowest {best:.4g}). The model {verdict} it."
+    )
     if not overfits:
-        print("A model that cannot learn one batch by heart has a wrong loss, labels that do not belong to their features, or a learning rate that does not fit.")
+        print(
+            "A model that cannot learn one batch by heart has a wrong loss, labels that do not belong to their features, or a learning rate that does not fit."
+        )
     return 0 if overfits else 1
 
 
@@ -63,7 +74,10 @@ def _prepares_input(hook: Any) -> bool:
 
 
 def _describe(estimator: Any, experiment: Any, losses: _Losses) -> None:
-    rows = [(name, str(value.dtype), str(list(value.shape)), f"{value.size:,}") for name, value in sorted(estimator.variables.items())]
+    rows = [
+        (name, str(value.dtype), str(list(value.shape)), f"{value.size:,}")
+        for name, value in sorted(estimator.variables.items())
+    ]
     print("\n" + table(rows, ("variable", "dtype", "shape", "values")))
     count = sum(value.size for value in estimator.variables.values())
     size = sum(value.nbytes for value in estimator.variables.values())
@@ -77,7 +91,7 @@ class _Losses(Hook):
     """Keeps the loss of every step."""
 
     def __init__(self) -> None:
-        self.values: list[float] = []
+        self.of_steps: list[float] = []
         self.outputs: list[str] = []
         self.batch_size = 0
         self.state_bytes = 0
@@ -87,13 +101,15 @@ class _Losses(Hook):
 
         self.outputs = [f"{name} ({kind})" for name, kind in sorted(run.output_kinds.items())]
         self.batch_size = run.batch_size
-        self.state_bytes = sum(np.dtype(leaf.dtype).itemsize * math.prod(leaf.shape) for leaf in jax.tree_util.tree_leaves(run.live.state))
+        self.state_bytes = sum(
+            np.dtype(leaf.dtype).itemsize * math.prod(leaf.shape) for leaf in jax.tree_util.tree_leaves(run.live.state)
+        )
 
     def next_step(self, step: int) -> int | None:
         return step + 1
 
     def after_step(self, run: Any, step: int, out: Any) -> None:
-        self.values.append(float(out["loss"]))
+        self.of_steps.append(float(out["loss"]))
 
 
 def _bytes(size: int) -> str:

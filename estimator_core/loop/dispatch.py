@@ -23,7 +23,7 @@ class Dispatch(NamedTuple):
     features: Any
     labels: Any
     weights: Any
-    count: int
+    steps: int
     last: Any
 
 

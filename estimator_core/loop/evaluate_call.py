@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -88,7 +88,7 @@ class EvaluateCall:
         engine = self.engine
         first = next(batches, None)
         with engine.placement.context():
-            state = None if first is None else self.state(first)
+            state = cast("Any", None if first is None else self.state(first))
             run.live = LiveState(state=state, step=0 if state is None else int(np.asarray(state.clock)[0]))
             step = run.live.step
             eval_step = engine.eval_step(frozenset(run.fetches))

@@ -26,7 +26,7 @@ class Feed(Iterator[Any]):
     """
 
     def __init__(self, source: Any, place: Any, depth: int | Literal["auto"]) -> None:
-        self._source = source
+        self._source: Any = source
         self._place = place
         self._times: list[float] | None = [] if depth == "auto" else None
         if isinstance(depth, int) and depth > 0:

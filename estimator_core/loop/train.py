@@ -67,12 +67,12 @@ def train_loop(
         if dispatch is None:
             live.position = None if live.position is None else live.position._replace(exhausted=True)
             return "the input ended"
-        upto = run.step + dispatch.count
+        upto = run.step + dispatch.steps
         due = runner.wake <= upto
         if due:
             run.batch = dispatch.last
             runner.before(upto)
-        live.state, values = programs[dispatch.count](live.state, dispatch.features, dispatch.labels, dispatch.weights)
+        live.state, values = programs[dispatch.steps](live.state, dispatch.features, dispatch.labels, dispatch.weights)
         live.position = dispatch.last.position
         run.step = live.step = upto
         run.batch_size = dispatch.last.size
@@ -81,7 +81,7 @@ def train_loop(
             in_flight.popleft().block_until_ready()
         if due or listens:
             outputs = LazyOutputs(
-                values, steps=range(upto - dispatch.count + 1, upto + 1), stacked=dispatch.count > 1, extras=extras
+                values, steps=range(upto - dispatch.steps + 1, upto + 1), stacked=dispatch.steps > 1, extras=extras
             )
             if listens:
                 runner.collect(outputs)

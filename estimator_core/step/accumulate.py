@@ -21,7 +21,9 @@ def over_micro_batches(
     Args:
         gradients: `(features, labels, weights, model_state, salt) -> (dense gradients, row gradients, losses, aux)`.
         count: the number of parts.
-        features, labels, weights: the whole batch.
+        features: of the whole batch.
+        labels: of the whole batch, or None.
+        weights: its padding mask, or None.
         model_state: before the first part; threaded through them.
     """
     size = _batch_size((features, labels))

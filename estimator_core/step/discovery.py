@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+from jax.core import Tracer
 
 from estimator_core.errors import ModelFnError
 from estimator_core.metrics.example_weights import applying_example_weights
@@ -149,7 +150,7 @@ def _discover_optimizer(
 def _reject_tracers_in_hooks(spec: EstimatorSpec) -> None:
     for hook in [*spec.training_chief_hooks, *spec.training_hooks, *spec.evaluation_hooks, *spec.prediction_hooks]:
         for name, value in vars(hook).items() if hasattr(hook, "__dict__") else ():
-            if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(value)):
+            if any(isinstance(leaf, Tracer) for leaf in jax.tree_util.tree_leaves(value)):
                 raise ModelFnError(
                     f"The hook {type(hook).__name__} keeps a traced array in {name!r}. Hooks outlive the trace of "
                     "model_fn: give the value a name with ec.tensor(name, value) "

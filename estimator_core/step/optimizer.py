@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
+from jax.core import Tracer
 import optax
 
 from estimator_core.errors import ModelFnError
@@ -69,7 +70,7 @@ def reject_leaks(train_op: TrainOp) -> None:
 
 def _carries_tracer(value: Any, seen: set[int]) -> bool:
     """Whether a value, or a function's closure and defaults, hold a traced array; walks containers and functions."""
-    if isinstance(value, jax.core.Tracer):
+    if isinstance(value, Tracer):
         return True
     if id(value) in seen:
         return False
@@ -112,7 +113,8 @@ def apply_member(
         updates, dense_state = transformation.update(
             dict(gradients), state.dense, dense, value=loss, grad=dict(gradients)
         )
-        changed = dict(optax.apply_updates(dense, updates))
+        new_dense: Any = optax.apply_updates(dense, updates)
+        changed: dict[str, Any] = dict(new_dense)
         tables: dict[str, Any] = {}
         for name, slots in state.tables.items():
             indices, rows = sparse.touched_rows(name, sparse_ids, sparse_gradients, variables[name].shape[0])

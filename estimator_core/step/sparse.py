@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,7 +40,7 @@ _active: contextvars.ContextVar[Lookups | None] = contextvars.ContextVar("estima
 
 
 @contextlib.contextmanager
-def recording(deltas: Mapping[str, Any] | None = None) -> Iterator[Lookups]:
+def recording(deltas: Mapping[str, Any] | None = None) -> Generator[Lookups]:
     """Collects the lookups of the model_fn called inside."""
     lookups = Lookups(deltas)
     token = _active.set(lookups)
@@ -101,8 +101,8 @@ def touched_rows(path: str, ids: Mapping[str, Any], gradients: Mapping[str, Any]
     """The distinct rows of a table that a step touched, and their summed gradients.
 
     Returns:
-        `(indices, gradients)`: int32[n] (unused places hold `rows`, out of range) and float[n, columns], n the number of
-        ids looked up.
+        `(indices, gradients)`: int32[n] (unused places hold `rows`, out of range) and float[n, columns];
+        n is the number of ids looked up.
     """
     keys = [key for key in ids if key.rpartition("#")[0] == path]
     flat_ids = jnp.concatenate([ids[key].reshape(-1) for key in keys]).astype(jnp.int32)

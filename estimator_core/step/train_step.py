@@ -38,8 +38,8 @@ class TrainStep:
         traces: counts the traces of model_fn.
         state_shardings: of the new state; None with one device.
 
-    `step(state, features, labels, weights)` gives `(state, outputs)` and donates `state`; `scan(k)` gives the same for k
-    stacked batches, outputs with a leading axis of steps.
+    `step(state, features, labels, weights)` gives `(state, outputs)` and donates `state`; `scan(k)` gives the same for
+    k stacked batches, outputs with a leading axis of steps.
     """
 
     def __init__(

@@ -49,7 +49,8 @@ class NanTensorHook(Hook):
         if self._name != _LOSS:
             return None
         due = (step // _EVERY + 1) * _EVERY
-        return min(due, self._last_step) if self._last_step is not None and step < self._last_step else due
+        last = due if self._last_step is None or step >= self._last_step else self._last_step
+        return min(due, last)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Asks the state for its first step with a bad loss."""
