@@ -14,7 +14,8 @@ from estimator_core.metrics import applying_example_weights, compute_metrics, me
 from estimator_core.model.scope import applying
 from plugins.heads.tests import head_recordings, rebuilt_heads
 
-RTOL, ATOL = 1e-5, 2e-7
+# Below 1e-6 the losses of the original are themselves differences of rounded numbers, and differ between its modes.
+RTOL, ATOL = 1e-5, 1e-6
 
 #: Where this package differs on purpose: name of the difference, what it is, and why.
 DIFFERENCES = {
