@@ -83,7 +83,7 @@ def numpy_input_fn(
         shuffle=shuffle,
         seed=seed,
         drop_remainder=drop_remainder,
-        options=InputOptions(fresh_arrays=True, ragged=ragged, batch_size=int(batch_size)),
+        options=InputOptions(fresh_arrays=True, ragged=ragged, batch_size=int(batch_size), endless=num_epochs is None),
     )
     return ArrayInput(load, plan)
 

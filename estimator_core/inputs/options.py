@@ -19,6 +19,7 @@ class InputOptions:
         replay: where it has no `get_state`/`set_state`, a position is reached by drawing and dropping batches.
         ragged: "exact" runs a short last batch at its true shape; "pad" fills it up and marks the rows in the weights.
         batch_size: rows a padded batch has; None: as many as the first batch.
+        endless: it never ends by itself; an evaluation of it needs a number of steps.
 
     Raises:
         ArgumentError: an unknown `ragged`, or a batch size below 1.
@@ -28,6 +29,7 @@ class InputOptions:
     replay: bool = True
     ragged: Ragged = "exact"
     batch_size: int | None = None
+    endless: bool = False
 
     def __post_init__(self) -> None:
         if self.ragged not in ("exact", "pad"):

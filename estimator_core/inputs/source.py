@@ -64,6 +64,7 @@ class BatchSource(Iterator[Batch]):
     Attributes:
         restored: None, or a line for the log that says how the position given was taken up; set by the first draw.
         position: after the last batch drawn; `exhausted` once the input has ended. None before the first draw.
+        endless: whether the input says of itself that it never ends; known after the first draw.
         fresh_arrays: True: nobody writes into a batch's arrays again (arrays of other inputs are copied).
     """
 
@@ -81,6 +82,7 @@ class BatchSource(Iterator[Batch]):
         self._fingerprint = ""
         self._examples = self._batches = 0
         self.restored: str | None = None
+        self.endless = False
         self.position: InputPosition | None = None
 
     def __next__(self) -> Batch:
@@ -121,6 +123,7 @@ class BatchSource(Iterator[Batch]):
         source = self._make() if self._source is None else self._source
         self._source = None
         opened = walk(source)
+        self.endless = opened.options.endless
         self._normalise = Normaliser(fresh_arrays=opened.options.fresh_arrays, with_labels=self._with_labels)
         return opened
 

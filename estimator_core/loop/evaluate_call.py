@@ -11,7 +11,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from estimator_core.inputs import open_input
+from estimator_core.errors import InputError
+from estimator_core.inputs import BatchSource, open_input
 from estimator_core.loop.engine import Engine
 from estimator_core.loop.evaluate import evaluate_loop
 from estimator_core.loop.feed import feed
@@ -75,7 +76,7 @@ class EvaluateCall:
             error: BaseException | None = None
             try:
                 runner.begin()
-                metrics = self._evaluate(run, runner, batches)
+                metrics = self._evaluate(run, runner, source, batches)
             except BaseException as raised:
                 error, run.failed = raised, True
                 raise
@@ -84,9 +85,14 @@ class EvaluateCall:
             self._write(run, metrics)
         return metrics
 
-    def _evaluate(self, run: LoopRun, runner: HookRunner, batches: Any) -> dict[str, Any]:
+    def _evaluate(self, run: LoopRun, runner: HookRunner, source: BatchSource, batches: Any) -> dict[str, Any]:
         engine = self.engine
         first = next(batches, None)
+        if self.steps is None and source.endless:
+            raise InputError(
+                "evaluate: this input never ends (num_epochs=None), so an evaluation of all of it would not either. "
+                "Give the input num_epochs=1, or the evaluation a number of steps."
+            )
         with engine.placement.context():
             state = cast("Any", None if first is None else self.state(first))
             run.live = LiveState(state=state, step=0 if state is None else int(np.asarray(state.clock)[0]))

@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Bad input is refused with its cause and its cure, and model_dir stays byte for byte as it was."""
 
 from __future__ import annotations
@@ -185,6 +184,10 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
     # evaluate and predict
     "evaluate steps": (lambda at: at.estimator().evaluate(good_input, steps=0), "Must specify steps > 0"),
     "evaluate an empty input": (lambda at: at.estimator().evaluate(lambda: iter([])), "the input is empty"),
+    "evaluate an endless input": (
+        lambda at: at.estimator().evaluate(numpy_input_fn({"x": X}, Y, batch_size=4, num_epochs=None, shuffle=False)),
+        "never ends",
+    ),
     "evaluate without a model": (lambda at: at.untrained().evaluate(good_input), "Could not find trained model"),
     "evaluate a missing checkpoint": (
         lambda at: at.estimator().evaluate(good_input, checkpoint_path="no/such/path"),
