@@ -53,6 +53,8 @@ nox.options.sessions = [
 
 # Rules about the sources and snippets of the documents: sessions `lint`, `imports` and `docs`.
 NEED_THE_CHECKOUT = ("--ignore=tests/repo", "--ignore=tests/docs")
+# What tf.estimator did, for the tests of the core and of the plugins.
+RECORDINGS = "tests/parity"
 # Nothing from the checkout is importable by accident, and no test finds an accelerator by chance.
 ISOLATED = {"PYTHONSAFEPATH": "1", "PYTHONPATH": None, "JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "jax"}
 
@@ -114,8 +116,11 @@ def lower_bound(distribution: str) -> str:
 
 
 @contextmanager
-def outside(session: nox.Session, *paths: str) -> Generator[Path]:
-    """Runs the body in a temporary folder that holds copies of `paths` and of the pytest configuration."""
+def outside(session: nox.Session, *paths: str) -> Generator[dict[str, str | None]]:
+    """Runs the body in a temporary folder that holds copies of `paths` and of the pytest configuration.
+
+    Yields the environment for it: the tests' own modules can be imported, also by the processes that tests start.
+    """
     with tempfile.TemporaryDirectory() as folder:
         for path in ["pyproject.toml", *paths]:
             source, target = ROOT / path, Path(folder, path)
@@ -125,14 +130,16 @@ def outside(session: nox.Session, *paths: str) -> Generator[Path]:
             elif source.exists():
                 shutil.copy2(source, target)
         with session.chdir(folder):
-            yield Path(folder)
+            yield {**ISOLATED, "PYTHONPATH": folder}
 
 
-def pytest(session: nox.Session, *arguments: str, runner: tuple[str, ...] = ()) -> None:
+def pytest(
+    session: nox.Session, *arguments: str, env: dict[str, str | None] = ISOLATED, runner: tuple[str, ...] = ()
+) -> None:
     """Runs pytest and leaves its counts for the summary of `.ci/run`."""
     report = REPORTS / (re.sub(r"[^\w.-]+", "-", session.name).strip("-") + ".xml")
     options = ["-q", "-p", "no:cacheprovider", f"--junit-xml={report}"]
-    session.run(*runner, "pytest", *options, *arguments, *session.posargs, env=ISOLATED, external=bool(runner))
+    session.run(*runner, "pytest", *options, *arguments, *session.posargs, env=env, external=bool(runner))
 
 
 # ---- Packages -------------------------------------------------------------------------------------------------------
@@ -143,8 +150,8 @@ def pytest(session: nox.Session, *arguments: str, runner: tuple[str, ...] = ()) 
 def core(session: nox.Session, resolution: str) -> None:
     """The core alone: no plugin, no neural-network library, and no way to import from the checkout."""
     install_wheels(session, "estimator_core", resolution=resolution, groups=("test",))
-    with outside(session, "tests"):
-        pytest(session, f"-m={QUICK_AND_ALONE}", *NEED_THE_CHECKOUT, "tests")
+    with outside(session, "tests") as env:
+        pytest(session, f"-m={QUICK_AND_ALONE}", *NEED_THE_CHECKOUT, "tests", env=env)
 
 
 def define_plugin_session(plugin: str) -> None:
@@ -158,8 +165,8 @@ def define_plugin_session(plugin: str) -> None:
         """This plugin with the core and the packages that its pyproject names, nothing else."""
         groups = ("test", *own_tools)
         install_wheels(session, "estimator_core", f"estimator_{plugin}", resolution=resolution, groups=groups)
-        with outside(session, f"{folder}/tests"):
-            pytest(session, f"-m={QUICK_AND_ALONE}", f"{folder}/tests")
+        with outside(session, f"{folder}/tests", RECORDINGS) as env:
+            pytest(session, f"-m={QUICK_AND_ALONE}", f"{folder}/tests", env=env)
 
 
 for _plugin in PLUGINS:
@@ -170,7 +177,8 @@ for _plugin in PLUGINS:
 def all(session: nox.Session) -> None:  # noqa: A001 - the name of the session
     """Everything together, with the libraries of the examples."""
     install_wheels(session, *EVERYTHING, groups=("libraries", "test"))
-    pytest(session, "-m=not slow", *NEED_THE_CHECKOUT, "tests", "plugins")
+    with outside(session, "tests", "examples", *(f"plugins/{plugin}/tests" for plugin in PLUGINS)) as env:
+        pytest(session, "-m=not slow", *NEED_THE_CHECKOUT, "tests", "plugins", env=env)
 
 
 @nox.session(python=OLDEST)
