@@ -56,7 +56,16 @@ NEED_THE_CHECKOUT = ("--ignore=tests/repo", "--ignore=tests/docs")
 # What tf.estimator did, for the tests of the core and of the plugins.
 RECORDINGS = "tests/parity"
 # Nothing from the checkout is importable by accident, and no test finds an accelerator by chance.
-ISOLATED = {"PYTHONSAFEPATH": "1", "PYTHONPATH": None, "JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "jax"}
+ISOLATED = {
+    "PYTHONSAFEPATH": "1",
+    "PYTHONPATH": None,
+    "JAX_PLATFORMS": "cpu",
+    "KERAS_BACKEND": "jax",
+    # A program that one session has compiled is compiled for all: the tests are mostly compilation.
+    "JAX_COMPILATION_CACHE_DIR": str(ROOT / ".nox" / "jax-cache"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
 
 
 def newer_python() -> str:
