@@ -21,6 +21,7 @@ from estimator_core.export.outputs import PredictOutput as PredictOutput
 from estimator_core.export.outputs import RegressionOutput as RegressionOutput
 from estimator_core.export.pending import PendingExport as PendingExport
 from estimator_core.export.raw import RawSignature as RawSignature
+from estimator_core.export.raw import Rename as Rename
 from estimator_core.export.receivers import ServingInputReceiver as ServingInputReceiver
 from estimator_core.export.receivers import TensorServingInputReceiver as TensorServingInputReceiver
 from estimator_core.export.receivers import build_raw_serving_input_receiver_fn as build_raw_serving_input_receiver_fn

@@ -27,7 +27,9 @@ def main(directory):
     while True:
         number += 1
         kernel = np.full((64, 64), number, np.float32)
-        request = ExportRequest(signatures={"serving_default": SIGNATURE}, variables={"kernel": kernel}, global_step=number)
+        request = ExportRequest(
+            signatures={"serving_default": SIGNATURE}, variables={"kernel": kernel}, global_step=number
+        )
         with new_export(directory) as (temporary, _):
             StableHLOFormat().write(request, temporary)
         collect_garbage(directory, 3)

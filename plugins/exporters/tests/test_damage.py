@@ -94,9 +94,15 @@ def test_an_edited_manifest_is_noticed(copied, change):
         (lambda content: content["files"].update({"../outside": "0"}), "outside the export"),
         (lambda content: content["files"].update({"/etc/hostname": "0"}), "outside the export"),
         (lambda content: content.update(variables="/etc/hostname"), "not among its files"),
-        (lambda content: content["signatures"]["serving_default"]["program"][0].update(path="../p"), "not among its files"),
+        (
+            lambda content: content["signatures"]["serving_default"]["program"][0].update(path="../p"),
+            "not among its files",
+        ),
         (lambda content: content["signatures"]["serving_default"].pop("inputs"), "cannot be read"),
-        (lambda content: content["signatures"]["serving_default"]["inputs"]["x"].update(dtype="nonsense"), "cannot be read"),
+        (
+            lambda content: content["signatures"]["serving_default"]["inputs"]["x"].update(dtype="nonsense"),
+            "cannot be read",
+        ),
         (lambda content: content.update(signatures={"serving_default": 3}), "cannot be read"),
     ],
 )

@@ -140,7 +140,9 @@ def test_a_metric_that_is_missing_is_named(tmp_path):
         return current_eval_result["accuracy"] > best_eval_result["accuracy"]
 
     exporter = BestExporter("best", nothing, compare_fn=more_accurate)
-    with pytest.raises(ArgumentError, match=r"'accuracy', which the evaluation does not give\. It gives \['global_step', 'loss'\]"):
+    with pytest.raises(
+        ArgumentError, match=r"'accuracy', which the evaluation does not give\. It gives \['global_step', 'loss'\]"
+    ):
         exporter.export(FakeExporting(tmp_path), str(tmp_path), "checkpoints/1", {"loss": 1.0, "global_step": 1}, False)
 
 

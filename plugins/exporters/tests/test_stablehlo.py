@@ -76,7 +76,9 @@ def test_outputs_are_told_apart_from_the_batch_by_more_than_their_size(tmp_path)
 
     config = ec.RunConfig(model_dir=str(tmp_path / "model"), tf_random_seed=1)
     estimator = ec.Estimator(with_table, config=config).train(input_fn(), steps=1)
-    signature = ec.export.load(estimator.export_saved_model(str(tmp_path / "e"), receiver_fn)).signatures["serving_default"]
+    signature = ec.export.load(estimator.export_saved_model(str(tmp_path / "e"), receiver_fn)).signatures[
+        "serving_default"
+    ]
     assert signature.outputs["table"].shape == (2, 5)
     assert signature.outputs["logits"].shape == (None, 2)
     assert signature(**rows(4)[0])["table"].shape == (2, 5)
@@ -125,7 +127,9 @@ def test_a_checkpoint_can_be_exported(tmp_path):
     before = estimator.predictor()(features)["logits"]
     estimator.train(input_fn(), steps=2)
     path = estimator.export_saved_model(str(tmp_path / "e"), receiver_fn, checkpoint_path=earlier)
-    np.testing.assert_allclose(ec.export.load(path).signatures["serving_default"](**features)["logits"], before, atol=1e-6)
+    np.testing.assert_allclose(
+        ec.export.load(path).signatures["serving_default"](**features)["logits"], before, atol=1e-6
+    )
     assert json.loads(Path(path, "manifest.json").read_text())["provenance"]["checkpoint"] == earlier
 
 
@@ -134,7 +138,9 @@ def test_a_fresh_estimator_exports_what_another_process_trained(estimator, tmp_p
     path = other.export_saved_model(str(tmp_path), receiver_fn)
     features, _ = rows(3)
     expected = estimator.predictor()(features)["logits"]
-    np.testing.assert_allclose(ec.export.load(path).signatures["serving_default"](**features)["logits"], expected, atol=1e-6)
+    np.testing.assert_allclose(
+        ec.export.load(path).signatures["serving_default"](**features)["logits"], expected, atol=1e-6
+    )
 
 
 def test_only_the_weights_change_from_export_to_export(tmp_path):
@@ -161,12 +167,18 @@ def test_bfloat16_and_scalar_and_empty_variables_travel(tmp_path):
     def mixed(features, labels, mode):
         spec = model_fn(features, labels, mode)
         scale = ec.get_variable("scale", (), jax.nn.initializers.ones, dtype=jnp.bfloat16)
-        flag = ec.get_variable("flag", (2,), lambda key, shape, dtype: jnp.ones(shape, dtype), dtype=jnp.bool_, trainable=False)
+        flag = ec.get_variable(
+            "flag", (2,), lambda key, shape, dtype: jnp.ones(shape, dtype), dtype=jnp.bool_, trainable=False
+        )
         narrow = features["x"].astype(jnp.bfloat16) * scale
-        return spec._replace(predictions={**spec.predictions, "narrow": narrow, "flag": jnp.broadcast_to(flag, (len(narrow), 2))})
+        return spec._replace(
+            predictions={**spec.predictions, "narrow": narrow, "flag": jnp.broadcast_to(flag, (len(narrow), 2))}
+        )
 
     estimator = trained(tmp_path / "model", mixed)
-    signature = ec.export.load(estimator.export_saved_model(str(tmp_path / "e"), receiver_fn)).signatures["serving_default"]
+    signature = ec.export.load(estimator.export_saved_model(str(tmp_path / "e"), receiver_fn)).signatures[
+        "serving_default"
+    ]
     found = signature(**rows(2)[0])
     assert str(found["narrow"].dtype) == "bfloat16"
     np.testing.assert_allclose(found["narrow"].astype(np.float32), rows(2)[0]["x"], rtol=1e-2)
@@ -189,9 +201,14 @@ def test_a_callback_into_python_is_refused(tmp_path):
 def test_assets_travel_and_bad_ones_are_refused_before_anything_is_written(estimator, tmp_path):
     words = tmp_path / "words.txt"
     words.write_text("one\n")
-    path = estimator.export_saved_model(str(tmp_path / "e"), receiver_fn, assets_extra={"vocabulary/words.txt": str(words)})
+    path = estimator.export_saved_model(
+        str(tmp_path / "e"), receiver_fn, assets_extra={"vocabulary/words.txt": str(words)}
+    )
     assert (Path(path) / "assets" / "vocabulary" / "words.txt").read_text() == "one\n"
-    for assets, message in (({"a": str(tmp_path / "none")}, "there is no file"), ({"../a": str(words)}, "relative path")):
+    for assets, message in (
+        ({"a": str(tmp_path / "none")}, "there is no file"),
+        ({"../a": str(words)}, "relative path"),
+    ):
         with pytest.raises(ArgumentError, match=message):
             estimator.export_saved_model(str(tmp_path / "f"), receiver_fn, assets_extra=assets)
     assert not (tmp_path / "f").exists()

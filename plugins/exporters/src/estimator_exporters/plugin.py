@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from estimator_core.plugins import Component
+from estimator_core.plugins import Command, Component
 
 ESTIMATOR_PLUGIN_API = (1, 0)
 
@@ -13,10 +13,27 @@ _COMPONENTS = (
     ("exporter", "final", "exporters.final:FinalExporter", "Exports once, when training has ended."),
     ("exporter", "step", "exporters.step:StepExporter", "Exports at chosen steps."),
     ("exporter", "latest", "exporters.latest:LatestExporter", "Exports after every evaluation."),
-    ("format", "stablehlo", "stablehlo:StableHLOFormat", "StableHLO programs for cpu, cuda and tpu, with safetensors weights."),
+    (
+        "format",
+        "stablehlo",
+        "stablehlo:StableHLOFormat",
+        "StableHLO programs for cpu, cuda and tpu, with safetensors weights.",
+    ),
 )
 
 
 def estimator_components() -> Sequence[Component]:
     """Exporters and formats, by name."""
-    return [Component(kind=kind, name=name, target=f"estimator_exporters.{target}", summary=summary) for kind, name, target, summary in _COMPONENTS]
+    return [
+        Component(kind=kind, name=name, target=f"estimator_exporters.{target}", summary=summary)
+        for kind, name, target, summary in _COMPONENTS
+    ]
+
+
+def estimator_commands() -> Sequence[Command]:
+    """`estimator serve`, `estimator predict` and `estimator exports`."""
+    return [
+        Command(name="serve", target="estimator_exporters.cli.serve", summary="Serve exports over HTTP (KServe V2)."),
+        Command(name="predict", target="estimator_exporters.cli.predict", summary="Score a file with an export."),
+        Command(name="exports", target="estimator_exporters.cli.exports", summary="List exports and inspect one."),
+    ]

@@ -149,7 +149,9 @@ def features(named: Mapping[str, Any]) -> dict[str, Feature]:
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The numpy dtype of a Feature's dtype, bfloat16 and the float8 types among them."""
+    """The numpy dtype of a Feature's dtype, bfloat16 and the float8 types among them; strings are objects."""
+    if name == "string":
+        return np.dtype(object)
     try:
         return np.dtype(name)
     except TypeError:

@@ -34,7 +34,7 @@ class SavedModelWriter:
         serving_input_receiver_fn: Callable[[], Any] | None,
         assets_extra: Mapping[str, str] | None = None,
         exports_to_keep: int | None = None,
-        format: str = "stablehlo",  # noqa: A002 (the Estimator's own name)
+        format: str = "stablehlo",
         background: bool = False,
     ) -> None:
         if not isinstance(name, str) or not name:
@@ -125,4 +125,3 @@ class WritingExporter:
     def wait(self) -> str | None:
         """The path of an export in the background, once it is complete; None where there is none. Raises its error."""
         return self._writer.wait()
-

@@ -77,7 +77,7 @@ class BestExporter(WritingExporter):
         *,
         keep: str = "newest",
         eval_name: str | None = None,
-        format: str = "stablehlo",  # noqa: A002 (the Estimator's own name)
+        format: str = "stablehlo",
         background: bool = False,
     ) -> None:
         _check_compare_fn(compare_fn)
@@ -119,7 +119,9 @@ class BestExporter(WritingExporter):
         kept = _kept(state)
         best = self._best(estimator, [entry["eval_result"] for entry in kept], eval_result)
         if best is not None and not self._better(best, eval_result) and not self._belongs(kept, eval_result):
-            _log.info("Exporter %s: the evaluation at step %s is not the best.", self.name, eval_result.get("global_step"))
+            _log.info(
+                "Exporter %s: the evaluation at step %s is not the best.", self.name, eval_result.get("global_step")
+            )
             return None
 
         def remember(path: str) -> None:
@@ -156,7 +158,12 @@ class BestExporter(WritingExporter):
                 elif self._better(best, result):
                     best = result
             except (KeyError, ArgumentError) as error:
-                _log.info("Exporter %s cannot compare the evaluation at step %s: %r", self.name, result.get("global_step"), error)
+                _log.info(
+                    "Exporter %s cannot compare the evaluation at step %s: %r",
+                    self.name,
+                    result.get("global_step"),
+                    error,
+                )
         return best
 
     def _belongs(self, kept: list[dict[str, Any]], current: Mapping[str, Any]) -> bool:

@@ -33,7 +33,7 @@ class FinalExporter(WritingExporter):
         serving_input_receiver_fn: Callable[[], Any],
         assets_extra: Mapping[str, str] | None = None,
         *,
-        format: str = "stablehlo",  # noqa: A002 (the Estimator's own name)
+        format: str = "stablehlo",
     ) -> None:
         super().__init__(SavedModelWriter(name, serving_input_receiver_fn, assets_extra, None, format))
 

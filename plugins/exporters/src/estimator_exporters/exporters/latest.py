@@ -36,7 +36,7 @@ class LatestExporter(WritingExporter):
         assets_extra: Mapping[str, str] | None = None,
         exports_to_keep: int | None = 5,
         *,
-        format: str = "stablehlo",  # noqa: A002 (the Estimator's own name)
+        format: str = "stablehlo",
         background: bool = False,
     ) -> None:
         super().__init__(

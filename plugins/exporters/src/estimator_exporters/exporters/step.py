@@ -45,7 +45,7 @@ class StepExporter(WritingExporter):
         assets_extra: Mapping[str, str] | None = None,
         exports_to_keep: int | None = None,
         *,
-        format: str = "stablehlo",  # noqa: A002 (the Estimator's own name)
+        format: str = "stablehlo",
         background: bool = False,
     ) -> None:
         if (steps_to_keep is None) == (every_n_steps is None):

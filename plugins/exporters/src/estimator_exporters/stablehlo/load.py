@@ -72,9 +72,7 @@ class _Padded:
             for start in range(0, total, largest)
         ]
         return {
-            name: np.concatenate([piece[name] for piece in pieces])
-            if feature.shape[:1] == (None,)
-            else pieces[0][name]
+            name: np.concatenate([piece[name] for piece in pieces]) if feature.shape[:1] == (None,) else pieces[0][name]
             for name, feature in self.outputs.items()
         }
 

@@ -37,5 +37,7 @@ def write(request: ExportRequest, directory: Path) -> None:
         save_file(variables, directory / WEIGHTS)
     except Exception as error:
         dtypes = sorted({str(value.dtype) for value in variables.values()})
-        raise ExportError(f"The variables cannot be written as safetensors: {error!r}. Their dtypes: {dtypes}.") from error
+        raise ExportError(
+            f"The variables cannot be written as safetensors: {error!r}. Their dtypes: {dtypes}."
+        ) from error
     finish(request, directory, "stablehlo", programs, platforms=list(PLATFORMS), variables=WEIGHTS)

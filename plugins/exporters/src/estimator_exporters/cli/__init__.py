@@ -1,0 +1,1 @@
+"""The sub-commands this package adds to `estimator`; one file each."""

@@ -1,0 +1,79 @@
+"""List exports, and show what one takes and gives.
+
+    estimator exports runs/digits/export
+    estimator exports runs/digits/export/final/1795235717
+
+Every file of an export that is shown is checked against its checksum.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_core.export.directories import exports_in
+from estimator_exporters.bundle.manifest import MANIFEST, format_of, read_manifest
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    parser.add_argument("directory", type=Path, metavar="DIRECTORY", help="an export, or a directory with exports")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Lists or inspects."""
+    directory: Path = args.directory
+    if (directory / MANIFEST).is_file():
+        manifest = read_manifest(directory, str(format_of(directory)))
+        print(json.dumps(manifest, indent=1) if args.json else _described(directory, manifest))
+        return 0
+    found = exports_in(directory) or [path for child in sorted(directory.glob("*")) for path in exports_in(child)]
+    if not found:
+        raise ArgumentError(f"{directory} holds no export.")
+    rows = [_row(path, directory) for path in found]
+    print(json.dumps(rows, indent=1) if args.json else "\n".join(_line(row) for row in rows))
+    return 0
+
+
+def _row(path: Path, base: Path) -> dict[str, Any]:
+    files = [file for file in path.rglob("*") if file.is_file()]
+    try:
+        content = json.loads((path / MANIFEST).read_bytes())
+        known = {
+            "format": content["format"],
+            "step": content["global_step"],
+            "signatures": sorted(content["signatures"]),
+        }
+    except (OSError, ValueError, KeyError, TypeError):
+        known = {"format": "damaged", "step": None, "signatures": []}
+    return {"path": str(path.relative_to(base)), **known, "bytes": sum(file.stat().st_size for file in files)}
+
+
+def _line(row: dict[str, Any]) -> str:
+    step = "-" if row["step"] is None else row["step"]
+    return f"{row['path']:<32} {row['format']:<12} step {step:<9} {row['bytes'] / 2**20:8.2f} MB  {', '.join(row['signatures'])}"
+
+
+def _described(directory: Path, manifest: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in manifest["provenance"].get("versions", {}).items())
+    lines = [
+        f"{directory}: {manifest['format']}, step {manifest['global_step']}, all files sound",
+        f"made with {versions}",
+    ]
+    for name, signature in manifest["signatures"].items():
+        lines += [f"signature {name} ({signature['method']})", *_features("takes", signature["inputs"])]
+        lines += _features("gives", signature["outputs"])
+    if manifest["receiver"]:
+        lines += ["raw requests", *_features("carry", manifest["receiver"])]
+    return "\n".join(lines)
+
+
+def _features(verb: str, features: dict[str, Any]) -> list[str]:
+    return [
+        f"  {verb} {name}: {feature['dtype']} ({', '.join('batch' if size is None else str(size) for size in feature['shape'])})"
+        for name, feature in features.items()
+    ]

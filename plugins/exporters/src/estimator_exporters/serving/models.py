@@ -1,0 +1,133 @@
+"""One version of a model: a signature of a loaded export behind a batcher."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError
+from estimator_core.export import Feature, LoadedExport, LoadedSignature, RawSignature
+from estimator_exporters.bundle.loaded import numpy_dtype
+from estimator_exporters.serving.batching import BATCH_SIZES, Batcher
+from estimator_exporters.serving.datatypes import datatype, encoded
+from estimator_exporters.serving.refusals import BadRequestError
+
+Observe = Callable[[int, int], None]
+
+
+class ServedModel:
+    """A signature, ready to be called by many.
+
+    Args:
+        signature: what clients call.
+        batch_sizes: sizes to run it with.
+        observe: called with rows and padded size of each run.
+    """
+
+    def __init__(
+        self,
+        signature: LoadedSignature,
+        batch_sizes: Sequence[int] = BATCH_SIZES,
+        observe: Observe = lambda rows, size: None,
+    ) -> None:
+        self.inputs: Mapping[str, Feature] = signature.inputs
+        self.outputs: Mapping[str, Feature] = signature.outputs
+        raw = signature if isinstance(signature, RawSignature) else None
+        self._array: Any = signature if raw is None else raw.signature
+        self._raw = raw
+        self.batches = bool(self._array.inputs) and all(
+            feature.shape[:1] == (None,) for feature in self._array.inputs.values()
+        )
+        batched = [name for name, feature in self._array.outputs.items() if feature.shape[:1] == (None,)]
+        self._batcher = Batcher(lambda arrays: self._array(**arrays), batch_sizes, batched, observe)
+        self.max_batch = max(batch_sizes)
+
+    def warm_up(self) -> None:
+        """Compiles every batch size."""
+        if self.batches:
+            self._batcher.warm_up(lambda size: _zeros(self._array.inputs, size))
+        else:
+            self._array(**_zeros(self._array.inputs, 1))
+
+    async def infer(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The outputs for one request.
+
+        Raises:
+            BadRequestError: inputs are missing, unknown, or of another shape or datatype.
+        """
+        self._check(arrays)
+        try:
+            prepared = await self._prepared(arrays)
+        except ArgumentError as error:
+            raise BadRequestError(str(error)) from error
+        if self.batches:
+            outputs = await self._batcher(prepared)
+        else:
+            outputs = await asyncio.to_thread(lambda: self._array(**prepared))
+        return outputs if self._raw is None else await asyncio.to_thread(self._raw.show, outputs)
+
+    async def close(self) -> None:
+        """Finishes the requests that are waiting."""
+        await self._batcher.close()
+
+    async def _prepared(self, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        raw = self._raw
+        if raw is None:
+            return self._array.checked(arrays)
+        text = {name: _text(array) if self.inputs[name].dtype == "string" else array for name, array in arrays.items()}
+        return await asyncio.to_thread(lambda: self._array.checked(raw.prepare(text)))
+
+    def _check(self, arrays: Mapping[str, np.ndarray]) -> None:
+        missing, unknown = sorted(self.inputs.keys() - arrays.keys()), sorted(arrays.keys() - self.inputs.keys())
+        if missing or unknown:
+            raise BadRequestError(
+                f"missing inputs {missing}, unknown inputs {unknown}; the inputs are {sorted(self.inputs)}"
+            )
+        for name, feature in self.inputs.items():
+            array, wanted = arrays[name], datatype(feature.dtype)
+            if datatype(array.dtype) != wanted:
+                raise BadRequestError(f"input {name!r} must be {wanted}, given {datatype(array.dtype)}")
+            fits = array.ndim == len(feature.shape) and all(
+                size is None or size == given for size, given in zip(feature.shape, array.shape, strict=True)
+            )
+            if not fits or (feature.shape[:1] == (None,) and not len(array)):
+                wanted_shape = [-1 if size is None else size for size in feature.shape]
+                raise BadRequestError(f"input {name!r} must have shape {wanted_shape}, given {list(array.shape)}")
+
+
+def served_models(
+    name: str, export: LoadedExport, batch_sizes: Sequence[int], observe: Callable[[str], Observe]
+) -> dict[str, ServedModel]:
+    """The models of an export: its default signature under `name`, each other one under `name:signature`."""
+    found: dict[str, ServedModel] = {}
+    for key, signature in export.raw_signatures.items():
+        own = name if key == "serving_default" else f"{name}:{key}"
+        found[own] = ServedModel(signature, batch_sizes, observe(own))
+    return found
+
+
+def version_of(directory: Path) -> str:
+    """The version of an export: its time stamp."""
+    return directory.name
+
+
+def _zeros(features: Mapping[str, Feature], batch: int) -> dict[str, np.ndarray]:
+    return {
+        name: np.zeros([batch if size is None else size for size in feature.shape], numpy_dtype(feature.dtype))
+        for name, feature in features.items()
+    }
+
+
+def _text(array: np.ndarray) -> np.ndarray:
+    """Bytes as strings where they are UTF-8, since host transforms read text; other bytes (tf.Example) stay."""
+    items = [encoded(item) for item in cast("list[Any]", array.reshape(-1).tolist())]
+    found = np.empty(len(items), object)
+    try:
+        found[:] = [item.decode() for item in items]
+    except UnicodeDecodeError:
+        found[:] = items
+    return found.reshape(array.shape)

@@ -1,0 +1,169 @@
+"""The models of a server: found in directories, loaded, and exchanged for newer ones while requests go on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import estimator_core as ec
+from estimator_core.errors import ArgumentError, EstimatorError
+from estimator_core.export.directories import exports_in
+from estimator_exporters.serving.models import Observe, ServedModel, served_models
+from estimator_exporters.serving.refusals import NotFoundError
+
+_log = logging.getLogger("estimator_exporters")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where the exports of a model lie.
+
+    Attributes:
+        name: of the model.
+        directory: of one export, or of the time-stamped exports of the model.
+    """
+
+    name: str
+    directory: Path
+
+    def newest(self, count: int) -> list[Path]:
+        """The newest exports, oldest first."""
+        return exports_in(self.directory)[-count:] or (
+            [self.directory] if (self.directory / "manifest.json").exists() else []
+        )
+
+
+def sources_of(arguments: Sequence[str]) -> list[Source]:
+    """The models of a command line: `DIR` or `NAME=DIR`.
+
+    DIR is an export, a directory of time-stamped exports, or a directory of several of those (`<model_dir>/export`).
+
+    Raises:
+        ArgumentError: nothing to serve, or two models of one name.
+    """
+    found: list[Source] = []
+    for argument in arguments:
+        name, equals, rest = argument.partition("=")
+        directory = Path(rest if equals else argument)
+        own = name if equals else _name_of(directory)
+        if exports_in(directory) or (directory / "manifest.json").is_file():
+            found.append(Source(name=own, directory=directory))
+            continue
+        below = [child for child in sorted(directory.glob("*")) if child.is_dir() and exports_in(child)]
+        if not below:
+            raise ArgumentError(
+                f"{directory} holds no export. Give the directory that export_saved_model returned, the one above it, or "
+                "<model_dir>/export."
+            )
+        found += [Source(name=f"{name}.{child.name}" if equals else child.name, directory=child) for child in below]
+    names = [source.name for source in found]
+    for name in names:
+        if names.count(name) > 1 or not _NAME.fullmatch(name):
+            raise ArgumentError(f"The model name {name!r} is taken or no name. Give another one: NAME=DIRECTORY.")
+    return found
+
+
+def _name_of(directory: Path) -> str:
+    resolved = directory.resolve()
+    return resolved.parent.name if resolved.name.isdigit() else resolved.name
+
+
+@dataclass
+class Repository:
+    """The models under their names and versions.
+
+    Args:
+        sources: where they come from.
+        batch_sizes: sizes to compile.
+        versions: how many of the newest versions of each are served.
+        observe: gives the observer of batches of a model.
+    """
+
+    sources: Sequence[Source]
+    batch_sizes: Sequence[int]
+    versions: int
+    observe: Callable[[str], Observe]
+    models: dict[str, dict[str, ServedModel]] = field(default_factory=dict[str, dict[str, ServedModel]])
+    _failed: dict[Path, int] = field(default_factory=dict[Path, int])
+
+    @property
+    def ready(self) -> bool:
+        """Whether every source has a model."""
+        return all(
+            source.name in self.models or any(n.startswith(f"{source.name}:") for n in self.models)
+            for source in self.sources
+        )
+
+    def get(self, name: str, version: str | None) -> tuple[str, ServedModel]:
+        """A version of a model, the newest where none is given.
+
+        Raises:
+            NotFoundError: there is none; names those there are.
+        """
+        versions = self.models.get(name)
+        if not versions:
+            raise NotFoundError(f"there is no model {name!r}; there are {sorted(self.models)}")
+        chosen = max(versions, key=lambda known: (len(known), known)) if version is None else version
+        if chosen not in versions:
+            raise NotFoundError(f"model {name!r} has no version {version!r}; it has {sorted(versions)}")
+        return chosen, versions[chosen]
+
+    async def refresh(self) -> None:
+        """Loads new exports, and drops versions that are gone or too old once they have answered what they were asked."""
+        for source in self.sources:
+            await self._refresh(source)
+
+    async def close(self) -> None:
+        """Answers what is waiting."""
+        models = [model for versions in self.models.values() for model in versions.values()]
+        self.models = {}
+        await asyncio.gather(*(model.close() for model in models))
+
+    async def _refresh(self, source: Source) -> None:
+        wanted = await asyncio.to_thread(source.newest, self.versions)
+        loaded = {version for name, versions in self.models.items() if _belongs(name, source) for version in versions}
+        for path in wanted:
+            if path.name not in loaded and self._failed.get(path) != _stamp(path):
+                try:
+                    found = await asyncio.to_thread(self._load, source, path)
+                except (EstimatorError, OSError) as error:
+                    self._failed[path] = _stamp(path)
+                    _log.error("%s is not served: %s", path, error)
+                    continue
+                for name, model in found.items():
+                    self.models.setdefault(name, {})[path.name] = model
+                loaded.add(path.name)
+                _log.info("Serving %s, version %s", ", ".join(found), path.name)
+        keep = {path.name for path in wanted if path.name in loaded}
+        if keep:
+            await self._drop(source, loaded - keep)
+
+    def _load(self, source: Source, path: Path) -> Mapping[str, ServedModel]:
+        found = served_models(source.name, ec.export.load(path), self.batch_sizes, self.observe)
+        for model in found.values():
+            model.warm_up()
+        return found
+
+    async def _drop(self, source: Source, versions: set[str]) -> None:
+        for name in [name for name in self.models if _belongs(name, source)]:
+            for version in versions & self.models[name].keys():
+                await self.models[name].pop(version).close()
+                _log.info("No longer serving %s, version %s", name, version)
+            if not self.models[name]:
+                del self.models[name]
+
+
+def _belongs(name: str, source: Source) -> bool:
+    return name == source.name or name.startswith(f"{source.name}:")
+
+
+def _stamp(path: Path) -> int:
+    try:
+        return (path / "manifest.json").stat().st_mtime_ns
+    except OSError:
+        return 0

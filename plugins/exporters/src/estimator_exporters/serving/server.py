@@ -1,0 +1,60 @@
+"""A server process: uvicorn around the application, with one socket and a graceful end."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Sequence
+
+import uvicorn
+
+from estimator_core.errors import ArgumentError
+from estimator_exporters.serving.app import Limits, make_app
+from estimator_exporters.serving.metrics import Metrics
+from estimator_exporters.serving.repository import Repository, Source
+
+
+def serve(
+    sources: Sequence[Source],
+    *,
+    host: str,
+    port: int,
+    batch_sizes: Sequence[int],
+    versions: int,
+    limits: Limits,
+    drain_seconds: int,
+    announce: Callable[[str], None],
+) -> None:
+    """Serves until SIGTERM or SIGINT; then takes no new connections and answers what is under way.
+
+    Args:
+        sources: the models.
+        host: address to listen on.
+        port: to listen on; 0: any that is free.
+        batch_sizes: sizes to compile.
+        versions: of each model to serve.
+        limits: what is taken.
+        drain_seconds: for what is under way at the end.
+        announce: called with the address once every model is ready.
+
+    Raises:
+        ArgumentError: the address cannot be used.
+    """
+    metrics = Metrics(tuple(sorted(batch_sizes)))
+    repository = Repository(sources, sorted(batch_sizes), versions, metrics.observer)
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise ArgumentError(f"Cannot listen on {host}:{port}: {error}. Choose another --port.") from error
+    address = f"http://{host}:{listening.getsockname()[1]}"
+    config = uvicorn.Config(
+        make_app(repository, metrics, limits, lambda: announce(address)),
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=drain_seconds,
+        timeout_keep_alive=30,
+        h11_max_incomplete_event_size=64 * 1024,
+    )
+    uvicorn.Server(config).run(sockets=[listening])

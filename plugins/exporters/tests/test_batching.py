@@ -1,0 +1,95 @@
+"""Dynamic batching gives every caller its own rows, in few sizes."""
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimator_exporters.serving.batching import Batcher
+
+
+def double(arrays):
+    return {"y": arrays["x"] * 2, "constant": np.arange(3)}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(1, 11), min_size=1, max_size=20))
+def test_every_caller_gets_its_own_rows(sizes):
+    seen = []
+
+    async def main():
+        batcher = Batcher(double, (1, 4, 8), ["y"], lambda rows, size: seen.append((rows, size)))
+        requests = [np.full((size, 2), number, np.float32) for number, size in enumerate(sizes)]
+        results = await asyncio.gather(*(batcher({"x": x}) for x in requests))
+        await batcher.close()
+        return requests, results
+
+    requests, results = asyncio.run(main())
+    for x, result in zip(requests, results, strict=True):
+        np.testing.assert_array_equal(result["y"], x * 2)
+        assert result["constant"].tolist() == [0, 1, 2]
+    assert {size for _, size in seen} <= {1, 4, 8}
+    assert all(rows <= size for rows, size in seen)
+    assert sum(rows for rows, _ in seen) == sum(sizes)
+
+
+def test_what_waits_while_the_device_is_busy_runs_together():
+    seen, first_runs, go_on = [], threading.Event(), threading.Event()
+
+    def slow(arrays):
+        first_runs.set()
+        assert go_on.wait(30)
+        return double(arrays)
+
+    async def main():
+        batcher = Batcher(slow, (1, 8), ["y"], lambda rows, size: seen.append((rows, size)))
+        x = np.ones((1, 1), np.float32)
+        first = asyncio.ensure_future(batcher({"x": x}))
+        await asyncio.to_thread(first_runs.wait)
+        others = [asyncio.ensure_future(batcher({"x": x})) for _ in range(6)]
+        await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.gather(first, *others)
+        await batcher.close()
+
+    asyncio.run(main())
+    assert seen == [(1, 1), (6, 8)]
+
+
+def test_an_error_reaches_its_callers_and_the_next_request_is_served():
+    def fussy(arrays):
+        if arrays["x"].max() > 1:
+            raise ValueError("too large")
+        return double(arrays)
+
+    async def main():
+        batcher = Batcher(fussy, (1,), ["y"])
+        with pytest.raises(ValueError, match="too large"):
+            await batcher({"x": np.full((1, 1), 2.0)})
+        result = await batcher({"x": np.full((1, 1), 1.0)})
+        await batcher.close()
+        return result
+
+    assert asyncio.run(main())["y"].tolist() == [[2.0]]
+
+
+def test_closing_answers_what_waits():
+    async def main():
+        batcher = Batcher(double, (1,), ["y"])
+        waiting = [asyncio.ensure_future(batcher({"x": np.full((1, 1), n, np.float32)})) for n in range(5)]
+        await asyncio.sleep(0)
+        await batcher.close()
+        return [(await one)["y"].item() for one in waiting]
+
+    assert asyncio.run(main()) == [0, 2, 4, 6, 8]
+
+
+def test_warm_up_runs_every_size_once():
+    seen = []
+    Batcher(lambda arrays: seen.append(len(arrays["x"])) or double(arrays), (4, 1, 2), ["y"]).warm_up(
+        lambda size: {"x": np.zeros((size, 1))}
+    )
+    assert seen == [1, 2, 4]

@@ -1,0 +1,116 @@
+"""`estimator exports`, `estimator predict` and `estimator serve` as commands."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import estimator_core as ec
+from estimator_core.cli.main import main
+from plugins.exporters.tests.small_model import rows
+
+
+def test_exports_lists_and_inspects(export, capsys):
+    assert main(["exports", str(Path(export).parent)]) == 0
+    line = capsys.readouterr().out
+    assert Path(export).name in line
+    assert re.search(r"stablehlo +step 2 .*serving_default", line)
+    assert main(["exports", export]) == 0
+    text = capsys.readouterr().out
+    assert "all files sound" in text
+    assert "takes x: float32 (batch, 3)" in text
+    assert main(["exports", export, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["global_step"] == 2
+
+
+def test_exports_of_nothing_fails_clearly(tmp_path, capsys):
+    assert main(["exports", str(tmp_path)]) == 1
+    assert "holds no export" in capsys.readouterr().err
+
+
+def write(path, x):
+    if path.suffix == ".npz":
+        np.savez(path, x=x, other=x)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps({"x": row.tolist(), "id": 1}) + "\n" for row in x))
+    else:
+        path.write_text("x,id\n" + "".join(f'"{json.dumps(row.tolist())}",1\n' for row in x))
+
+
+def read(path):
+    if path.suffix == ".npz":
+        return np.load(path)["logits"]
+    if path.suffix == ".jsonl":
+        return np.array([json.loads(line)["logits"] for line in path.read_text().splitlines()])
+    import csv
+
+    with path.open() as file:
+        return np.array([json.loads(row["logits"]) for row in csv.DictReader(file)])
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".jsonl", ".csv"])
+def test_predict_scores_files(export, tmp_path, suffix):
+    x = rows(10)[0]["x"]
+    source, target = tmp_path / f"rows{suffix}", tmp_path / f"scores{suffix}"
+    write(source, x)
+    assert main(["predict", export, "--input", str(source), "--output", str(target), "--batch-size", "4"]) == 0
+    expected = ec.export.load(export).signatures["serving_default"](x=x)["logits"]
+    np.testing.assert_allclose(read(target), expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("rows.txt", "x", "must end in"),
+        ("rows.jsonl", "{", "cannot be read"),
+        ("rows.jsonl", '{"y": 1}\n', r"row 1: it must have \['x'\]"),
+        ("rows.jsonl", '{"x": ["a", "b", "c"]}\n', "cannot be read as float32"),
+        ("rows.jsonl", "", r"lacks \['x'\]"),
+        ("missing.csv", None, "cannot be read"),
+    ],
+)
+def test_predict_refuses_bad_files(export, tmp_path, capsys, name, content, message):
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    arguments = ["predict", export, "--input", str(tmp_path / name), "--output", str(tmp_path / "out.npz")]
+    assert main(arguments) == 1
+    assert re.search(message, capsys.readouterr().err)
+    assert not (tmp_path / "out.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--port", "0", "--batch-sizes", "0"], "--batch-sizes must be positive"),
+        (["--port", "0", "--max-requests", "0"], "--max-requests must be positive"),
+    ],
+)
+def test_serve_refuses_bad_arguments(export, capsys, arguments, message):
+    assert main(["serve", export, *arguments]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_serve_refuses_a_directory_without_exports(tmp_path, capsys):
+    assert main(["serve", str(tmp_path)]) == 1
+    assert "holds no export" in capsys.readouterr().err
+
+
+def test_serve_serves_until_sigterm(export):
+    command = [sys.executable, "-m", "estimator_core", "serve", f"m={export}", "--port", "0", "--batch-sizes", "1,2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        address = re.search(r"http://[\d.:]+", line)
+        assert address, line + (process.stderr.read() if process.stderr else "")
+        with urllib.request.urlopen(f"{address[0]}/v2/models/m") as answer:
+            assert json.load(answer)["name"] == "m"
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode in (0, -signal.SIGTERM), errors
+    assert "Traceback" not in errors

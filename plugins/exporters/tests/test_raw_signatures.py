@@ -1,0 +1,90 @@
+"""Raw signatures: tf.Example records, host transforms of the Estimator, class names; saved as data, read elsewhere."""
+
+import numpy as np
+import pytest
+
+import estimator_core as ec
+from estimator_core.errors import ArgumentError, ExportError
+from estimator_core.export.example_proto import example_class
+from plugins.exporters.tests.small_model import model_fn, receiver_fn, rows, trained
+
+
+def record(values):
+    example = example_class()()
+    example.features.feature["x"].float_list.value.extend(values)
+    return example.SerializeToString()
+
+
+def test_records_of_tf_example_are_parsed_on_the_host(estimator, tmp_path):
+    parsing = ec.export.build_parsing_serving_input_receiver_fn({"x": ec.export.FixedLenFeature((3,), "float32")})
+    loaded = ec.export.load(estimator.export_saved_model(str(tmp_path), parsing))
+    features, _ = rows(5)
+    raw = loaded.raw_signatures["serving_default"]
+    assert raw.inputs == {"examples": ec.export.Feature((None,), "string")}
+    found = raw(examples=np.array([record(row.tolist()) for row in features["x"]], object))
+    expected = loaded.signatures["serving_default"](**features)
+    np.testing.assert_array_equal(found["logits"], expected["logits"])
+    with pytest.raises(ArgumentError, match="Record 0 is no serialized tf.Example"):
+        raw(examples=np.array([b"\xff\xff"], object))
+    with pytest.raises(ArgumentError, match=r"missing inputs \['examples'\]"):
+        raw(**features)
+
+
+def test_other_names_for_the_same_features(estimator, tmp_path):
+    feature = ec.export.Feature((None, 3))
+
+    def renamed():
+        return ec.export.ServingInputReceiver({"x": feature}, {"vector": feature})
+
+    loaded = ec.export.load(estimator.export_saved_model(str(tmp_path), renamed))
+    features, _ = rows(2)
+    found = loaded.raw_signatures["serving_default"](vector=features["x"])
+    np.testing.assert_array_equal(found["logits"], loaded.signatures["serving_default"](**features)["logits"])
+
+
+def test_a_model_fn_of_one_bare_array(tmp_path):
+    def bare(features, labels, mode):
+        return model_fn(features if isinstance(features, dict) else {"x": features}, labels, mode)
+
+    estimator = trained(tmp_path / "model", bare)
+    receiver = ec.export.TensorServingInputReceiver(ec.export.Feature((None, 3)))
+    loaded = ec.export.load(estimator.export_saved_model(str(tmp_path / "e"), lambda: receiver))
+    features, _ = rows(2)
+    found = loaded.raw_signatures["serving_default"](input=features["x"])
+    np.testing.assert_array_equal(found["logits"], loaded.signatures["serving_default"](feature=features["x"])["logits"])
+
+
+def with_names(features, labels, mode):
+    spec = model_fn(features, labels, mode)
+    if mode != ec.ModeKeys.PREDICT:
+        return spec
+    ids = spec.predictions["class_ids"][:, None]
+    output = ec.export.ClassificationOutput(spec.predictions["logits"], ids, ("cat", "dog"))
+    return spec._replace(export_outputs={"animals": output})
+
+
+def test_class_names_take_the_place_of_ids(tmp_path):
+    loaded = ec.export.load(trained(tmp_path / "model", with_names).export_saved_model(str(tmp_path / "e"), receiver_fn))
+    assert set(loaded.signatures) == {"animals", "serving_default"}
+    features, _ = rows(6)
+    ids = loaded.signatures["animals"](**features)["classes"]
+    names = loaded.raw_signatures["animals"](**features)["classes"]
+    assert names.tolist() == np.array(["cat", "dog"])[ids].tolist()
+    assert loaded.raw_signatures["animals"].outputs["classes"].dtype == "string"
+
+
+def test_a_string_without_a_transform_is_refused(estimator, tmp_path):
+    text = ec.export.build_raw_serving_input_receiver_fn({"x": ec.export.Feature((None,), "string")})
+    with pytest.raises(ExportError, match="Input 'x' is a string, which cannot enter model_fn"):
+        estimator.export_saved_model(str(tmp_path), text)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_transforms_of_the_estimator_are_part_of_the_export(tmp_path):
+    estimator = trained(tmp_path / "model", host_transforms=[ec.export.Rename({"raw": "x"})])
+    raw = ec.export.build_raw_serving_input_receiver_fn({"raw": ec.export.Feature((None, 3))})
+    loaded = ec.export.load(estimator.export_saved_model(str(tmp_path / "e"), raw))
+    features, _ = rows(2)
+    found = loaded.raw_signatures["serving_default"](raw=features["x"])
+    np.testing.assert_array_equal(found["logits"], loaded.signatures["serving_default"](**features)["logits"])
+    np.testing.assert_allclose(found["logits"], estimator.predictor()({"raw": features["x"]})["logits"], atol=1e-5)
