@@ -20,7 +20,16 @@ from estimator_core.errors import EstimatorError, PreemptedError
 from estimator_core.plugins.records import Command
 
 COMMANDS = (
-    Command(name="run", target="estimator_core.cli.run", summary="Run the experiment a file describes: train, evaluate, export, predict a few."),
+    Command(
+        name="run",
+        target="estimator_core.cli.run",
+        summary="Run the experiment a file describes: train, evaluate, export, predict a few.",
+    ),
+    Command(
+        name="checkpoints",
+        target="estimator_core.cli.checkpoints",
+        summary="List checkpoints, look into one, compare two.",
+    ),
     Command(
         name="plugins",
         target="estimator_core.cli.plugins",

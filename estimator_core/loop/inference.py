@@ -9,12 +9,12 @@ from estimator_core.checkpoint import (
     checkpoint_step,
     latest_checkpoint,
     read_checkpoint,
+    read_latest,
     resolve_checkpoint,
 )
 from estimator_core.errors import CheckpointNotFoundError
 from estimator_core.loop.engine import Engine, Overrides
 from estimator_core.loop.initial_values import read_values
-from estimator_core.loop.start import read_newest_intact
 from estimator_core.modes import ModeKeys
 from estimator_core.step import TrainState
 
@@ -57,6 +57,7 @@ def state_for_inference(
         return live.state if mode == ModeKeys.EVAL else live.snapshot()
     if newest is not None:
         return engine.checkpoint_state(newest, lambda: _read_newest(model_dir))
+    read_latest(model_dir, ())  # raises where there are checkpoints, all of them damaged
     if not (engine.config.allow_untrained or warm_start):
         raise CheckpointNotFoundError(
             f"Could not find trained model in model_dir: {model_dir}. Train first, give checkpoint_path or "
@@ -69,4 +70,7 @@ def state_for_inference(
 
 
 def _read_newest(model_dir: str) -> CheckpointItems:
-    return read_newest_intact(model_dir)[1]
+    found = read_latest(model_dir, _ITEMS)
+    if found is None:
+        raise CheckpointNotFoundError(f"The checkpoint in {model_dir} was deleted while it was being read. Try again.")
+    return found.items

@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core.checkpoint import (
-    CheckpointItems,
-    all_checkpoints,
     checkpoint_step,
     latest_checkpoint,
-    read_checkpoint,
+    read_latest,
     read_manifest,
 )
 from estimator_core.checkpoint.restore import check_fits
-from estimator_core.errors import CheckpointCorruptError
 from estimator_core.inputs import InputPosition
 from estimator_core.loop.engine import Engine, Overrides
 from estimator_core.step import Discovery
@@ -61,40 +58,18 @@ def find_start(engine: Engine, model_dir: str) -> Start:
     newest = latest_checkpoint(model_dir)
     if live.state is not None and (newest is None or checkpoint_step(newest) == live.checkpoint_step):
         return Start(step=live.step, checkpoint=newest, position=live.position, hook_states=live.hook_states)
-    if newest is None:
+    found = read_latest(model_dir, set_aside=True)
+    if found is None:
         return Start(hook_states={})
-    path, items = read_newest_intact(model_dir)
+    items = found.items
     saver: Mapping[str, Any] = items.hooks.get("CheckpointSaverHook", {})
     return Start(
         step=int(items.clock[0]),
-        checkpoint=path,
+        checkpoint=found.path,
         items=items,
         position=None if items.input is None else InputPosition.from_json(items.input),
         hook_states=items.hooks,
         unfinished=not saver.get("finished", False),
-    )
-
-
-def read_newest_intact(model_dir: str) -> tuple[str, CheckpointItems]:
-    """The newest checkpoint whose contents pass their checksums; damaged ones are reported loudly.
-
-    Raises:
-        CheckpointCorruptError: when none is intact.
-    """
-    damaged: list[str] = []
-    for path in reversed(all_checkpoints(model_dir)):
-        try:
-            items = read_checkpoint(path)
-        except CheckpointCorruptError as error:
-            damaged.append(path)
-            _log.error("DAMAGED CHECKPOINT: %s The checkpoint before it is tried.", error)
-            continue
-        if damaged:
-            _log.error("Going on from %s, because newer checkpoints are damaged: %s.", path, ", ".join(damaged))
-        return path, items
-    raise CheckpointCorruptError(
-        f"All checkpoints of {model_dir} are damaged: {', '.join(damaged)}. Restore one from a copy, or delete them to "
-        "start from scratch."
     )
 
 

@@ -81,7 +81,6 @@ class TrainCall:
             Preemption(grace_secs=config.grace_secs) as preemption,
             contextlib.ExitStack() as cleanup,
         ):
-            start = find_start(self.engine, str(self.model_dir))
             store = cleanup.enter_context(
                 CheckpointStore(
                     self.model_dir,
@@ -89,6 +88,7 @@ class TrainCall:
                     keep_every_n_hours=config.keep_checkpoint_every_n_hours,
                 )
             )
+            start = find_start(self.engine, str(self.model_dir))
             return _Execution(self, start, store, preemption, cleanup).run_to_end()
 
 
