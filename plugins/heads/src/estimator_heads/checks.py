@@ -113,7 +113,7 @@ def check_label_range(labels: jax.Array, n_classes: int, message: str | None = N
         counted = np.asarray(valid) if mask is None else np.asarray(valid | ~mask)
         if not counted.all():
             wrong = np.asarray(labels)[~counted].ravel()[0]
-            text = "Labels must be >= 0" if wrong < 0 else f"Labels must be <= {n_classes - 1}"
+            text = "Labels must be >= 0" if wrong < 0 else f"Labels must be <= {n_classes} - 1"
             raise ArgumentError(f"{message or text}. Given: {wrong}.")
     return valid
 

@@ -107,13 +107,29 @@ class MultiHead(BaseHead):
         weighted = [weight * losses[name] for weight, name in zip(self._weights, losses, strict=True)]
         return add_losses(jnp.sum(jnp.stack(weighted)), regularization_losses)
 
-    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """The predictions of all heads by `(head name, key)`; `keys` are names of predictions in each head."""
+    def predictions(self, logits: Any, keys: Sequence[Any] | None = None) -> dict[Any, jax.Array]:
+        """The predictions of all heads by `(head name, key)`; `keys` are such pairs.
+
+        Raises:
+            ArgumentError: an unknown head or key.
+        """
         by_head = self._by_head(logits)
+        wanted: dict[str, list[str] | None] = dict.fromkeys(self._heads)
+        if keys:
+            wanted = {}
+            for pair in keys:
+                if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] not in self._heads:
+                    raise ArgumentError(
+                        f"Prediction keys of a MultiHead are (head, key) with a head of {list(self._heads)}; given: "
+                        f"{pair!r}."
+                    )
+                chosen = wanted.setdefault(pair[0], [])
+                if chosen is not None:
+                    chosen.append(pair[1])
         return {
             (name, key): value
-            for name, head in self._heads.items()
-            for key, value in head.predictions(by_head[name], keys).items()
+            for name, own_keys in wanted.items()
+            for key, value in self._heads[name].predictions(by_head[name], own_keys).items()
         }
 
     def metrics(

@@ -89,8 +89,10 @@ class RetrievalHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> jax.Array:
-        """The weighted, reduced cross entropy of each query's own candidate. `labels` is not read."""
+        """The weighted, reduced cross entropy of each query's own candidate; the values of `labels` are not read."""
         scores = self._scores(logits, features)
+        if labels is not None and jnp.shape(labels)[:1] != scores.shape[:1]:
+            raise ArgumentError(f"labels of shape {jnp.shape(labels)} do not fit a batch of {scores.shape[0]}.")
         loss = reduce_loss(in_batch_softmax(scores), self._weights(features, scores), self.loss_reduction)
         return add_losses(loss, regularization_losses)
 

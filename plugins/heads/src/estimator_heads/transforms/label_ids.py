@@ -14,7 +14,8 @@ from estimator_heads.vocabulary import Vocabulary
 class LabelIds:
     """Turns label strings into class ids in the input, before the batch reaches the device.
 
-    `head.label_transform()` gives the one a head needs; `ec.inputs.with_transforms(input_fn, labels=[...])` applies it.
+    `head.label_transform()` gives the one a head needs; `ec.Estimator(..., label_transforms=[...])` applies it to every
+    batch.
 
     Args:
         vocabulary: the label strings, in the order of their ids.

@@ -1,0 +1,139 @@
+"""Every head keeps the contract of heads, and every host transform that of host transforms."""
+
+import estimator_heads as eh
+import numpy as np
+from estimator_heads.transforms import ClassNames, LabelIds, MultiHotLabels
+
+from estimator_core.testing import HeadSuite, HostTransformSuite
+
+
+class TestBinaryClassHead(HeadSuite):
+    def make(self):
+        return eh.BinaryClassHead(weight_column="w", thresholds=[0.25], name="click")
+
+    def labels(self, rng, batch):
+        return rng.integers(0, 2, (batch, 1))
+
+    def features(self, rng, batch):
+        return {"w": rng.uniform(0.5, 2.0, batch).astype(np.float32)}
+
+
+class TestMultiClassHead(HeadSuite):
+    def make(self):
+        options = eh.LossOptions(label_smoothing=0.1, focal_gamma=2.0, class_weights=(1.0, 2.0, 0.5))
+        return eh.MultiClassHead(3, loss_options=options)
+
+    def labels(self, rng, batch):
+        return rng.integers(0, 3, (batch, 1))
+
+
+class TestMultiLabelHead(HeadSuite):
+    def make(self):
+        return eh.MultiLabelHead(3, thresholds=[0.5], classes_for_class_based_metrics=[1])
+
+    def labels(self, rng, batch):
+        return rng.integers(0, 2, (batch, 3))
+
+
+class TestRegressionHead(HeadSuite):
+    def make(self):
+        return eh.RegressionHead(label_dimension=2, weight_column="w")
+
+    def labels(self, rng, batch):
+        return rng.normal(size=(batch, 2)).astype(np.float32)
+
+    def features(self, rng, batch):
+        return {"w": rng.uniform(0.5, 2.0, (batch, 2)).astype(np.float32)}
+
+
+class TestLogisticRegressionHead(HeadSuite):
+    def make(self):
+        return eh.LogisticRegressionHead(loss_reduction="sum")
+
+    def labels(self, rng, batch):
+        return rng.uniform(0, 1, (batch, 1)).astype(np.float32)
+
+
+class TestPoissonRegressionHead(HeadSuite):
+    def make(self):
+        return eh.PoissonRegressionHead()
+
+    def labels(self, rng, batch):
+        return rng.poisson(2.0, (batch, 1)).astype(np.float32)
+
+
+class TestTokenClassificationHead(HeadSuite):
+    def make(self):
+        names = ["O", "B-A", "I-A"]
+        return eh.TokenClassificationHead(3, mask_column="mask", label_names=names, spans=True, name="ner")
+
+    def labels(self, rng, batch):
+        ids = rng.integers(0, 3, (batch, 4))
+        ids[:, -1] = -100
+        return ids
+
+    def features(self, rng, batch):
+        return {"mask": (np.arange(4) < rng.integers(2, 5, (batch, 1))).astype(np.int32)}
+
+    def logits(self, rng, batch):
+        return rng.normal(size=(batch, 4, 3)).astype(np.float32)
+
+
+class TestRankingHead(HeadSuite):
+    loss = "pairwise"
+
+    def make(self):
+        return eh.RankingHead(list_size=5, loss=self.loss, top_k=(2,), weight_column="w")
+
+    def labels(self, rng, batch):
+        grades = rng.integers(0, 4, (batch, 5))
+        grades[:, 0] = 1
+        grades[:, -1] = -1
+        return grades
+
+    def features(self, rng, batch):
+        return {"w": rng.uniform(0.5, 2.0, batch).astype(np.float32)}
+
+
+class TestListwiseRankingHead(TestRankingHead):
+    loss = "listwise"
+
+
+class TestRetrievalHead(HeadSuite):
+    def make(self):
+        return eh.RetrievalHead(3, temperature=0.5, candidate_id_column="id", top_k=(1, 2))
+
+    def labels(self, rng, batch):
+        return np.zeros((batch, 1), np.int32)
+
+    def features(self, rng, batch):
+        return {"id": rng.integers(0, 4, batch)}
+
+    def metrics_over_batches(self):
+        return frozenset({"average_loss", "in_batch_recall@1", "in_batch_recall@2", "in_batch_mrr"})
+
+
+class TestClassNames(HostTransformSuite):
+    def make(self):
+        return ClassNames(["cat", "dog"], {"class_ids": "classes"})
+
+    def batch(self):
+        return {"class_ids": np.array([[0], [1], [1], [0]]), "x": np.arange(4.0)}
+
+
+class TestLabelIds(HostTransformSuite):
+    def make(self):
+        return LabelIds(["cat", "dog", "eel"])
+
+    def batch(self):
+        return {"labels": np.array(["eel", "cat", "dog", "cat"])}
+
+
+class TestMultiHotLabels(HostTransformSuite):
+    def make(self):
+        return MultiHotLabels(3, ["red", "round", "sweet"])
+
+    def batch(self):
+        rows = np.empty(4, object)
+        rows[:] = [["red"], [], ["sweet", "red"], ["round"]]
+        return {"labels": rows}

@@ -1,0 +1,85 @@
+"""What tf.estimator's heads refuse is refused here, in the same words where it had any; the exceptions are named."""
+
+import re
+
+import optax
+import pytest
+
+from estimator_core.errors import EstimatorError
+from estimator_core.modes import ModeKeys
+from plugins.heads.tests import head_recordings, rebuilt_heads
+
+CASES = head_recordings.load("head_errors")
+
+#: Accepted here, and why.
+ACCEPTED = {
+    "spec_train_without_variables": "no list of variables means all of them: there is a variable scope to know them.",
+    "data_binary_labels_number_with_vocabulary": "labels that are ids already are taken: the input has converted them.",
+    "data_multi_class_labels_number_with_vocabulary": "as above.",
+    "data_poisson_labels_negative": "accepted by the original, too.",
+}
+#: Refused here, accepted by the original.
+REFUSED = {"arguments_multi_head_same_names": "different names"}
+#: Refused in other words, because the original's come from deep inside TensorFlow or speak of what is not here.
+REWORDED = {
+    "arguments_binary_threshold_0": "thresholds must be in",  # one wording for both classifiers
+    "arguments_binary_threshold_1": "thresholds must be in",
+    "arguments_multi_label_vocabulary_text": "label_vocabulary should be a list",
+    "arguments_multi_label_class_name_unknown": "'c' is not in list",
+    "data_binary_labels_sparse": "Labels are strings",  # a list of labels an example takes the place of a SparseTensor
+    "data_binary_labels_text": "Labels are strings",
+    "data_multi_class_labels_text": "Labels are strings",
+    "data_regression_labels_text": "Labels are strings",
+    "data_binary_weights_missing": "The weight column 'w' is not among the features",
+    "data_binary_weights_text": "Weight column should be castable to float",
+    "data_binary_loss_fn_shape": "loss_fn must return Tensor of shape",
+    "data_multi_class_loss_fn_shape": "loss_fn must return Tensor of shape",
+    "data_regression_loss_fn_shape": "loss_fn must return Tensor of shape",
+    "data_sequence_mask_other_shape": "Tensor shape is incompatible with provided mask",
+    "spec_train_optimizer_not_an_optimizer": "The given optimizer is not an optax.GradientTransformation instance",
+    "spec_mode_unknown": "mode=unknown unrecognized",
+    "spec_regularization_not_a_list": "regularization_losses should be a list",
+}
+
+
+def refused(case):
+    """Does what the case describes."""
+    head = rebuilt_heads.build(case["head"])
+    if "batch" not in case:
+        return
+    given = {key: rebuilt_heads.arrays(case["batch"][key]) for key in ("labels", "logits", "features")}
+    options = case.get("options")
+    if options is None:
+        head.loss(**given, mode=ModeKeys.TRAIN)
+        return
+    if "keys" in options:
+        head.predictions(given["logits"], keys=options["keys"])
+        return
+    given["labels"] = given["labels"] if "labels" not in options else None
+    more = {name: options[name] for name in ("update_ops", "regularization_losses") if name in options}
+    if "optimizer" in options:
+        more["optimizer"] = optax.sgd(0.1) if options["optimizer"] == "sgd" else options["optimizer"]
+    if "variables" in options:
+        more["trainable_variables"] = options["variables"]
+    if options.get("train_op_fn"):
+        more["train_op_fn"] = lambda loss: optax.sgd(0.1)
+    head.create_estimator_spec(mode=options["mode"], **given, **more)
+
+
+def first_words(case):
+    error = case.get("error") or case["errors"]["eager"] or case["errors"]["graph"]
+    # Up to the first value, so that ours may add what was found and what to do.
+    return re.split(r"[:.(]|Given|Received|Expected|got ", error["message"])[0].strip()
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ACCEPTED])
+def test_refused(name):
+    words = REFUSED.get(name) or REWORDED.get(name) or first_words(CASES[name])
+    assert len(words) > 10
+    with pytest.raises(EstimatorError, match=re.escape(words)):
+        refused(CASES[name])
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_accepted(name):
+    refused(CASES[name])
