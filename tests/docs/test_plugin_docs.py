@@ -1,0 +1,78 @@
+"""The plugin guide tells of every hook specification, and the core calls every one."""
+
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from estimator_core import hookspecs
+from estimator_core.plugins.contract import HOOK_NAMES
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs" / "plugins"
+DECLARATIONS = ("estimator_components", "estimator_commands", "estimator_options")
+
+
+def undocumented(name: str, function: object, pages: dict[str, str]) -> list[str]:
+    """What is missing in the documentation of a specification."""
+    doc = inspect.getdoc(function) or ""
+    arguments = list(inspect.signature(function).parameters)
+    faults = [f"{page} does not name {name}" for page, text in pages.items() if not re.search(rf"\b{name}\b", text)]
+    faults += [f"{name} has no example"] * ("Example:" not in doc)
+    faults += [
+        f"{name}: argument {one} is not described" for one in arguments if not re.search(rf"^    {one}: ", doc, re.M)
+    ]
+    return faults
+
+
+def unused(name: str, sources: dict[Path, str]) -> list[str]:
+    """What shows that the core never calls a specification."""
+    facade = name.removeprefix(hookspecs.PREFIX)
+    if name in DECLARATIONS:
+        called = [path for path, text in sources.items() if path.parent.name == "plugins" and f'"{name}"' in text]
+    else:
+        call = re.compile(rf"plugins\.{facade}\(")
+        called = [path for path, text in sources.items() if path.parent.name == "loop" and call.search(text)]
+    return [] if called else [f"nothing in the core calls {name}"]
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return {name: (DOCS / name).read_text() for name in ("timeline.md", "reference.md")}
+
+
+@pytest.fixture(scope="module")
+def sources() -> dict[Path, str]:
+    return {path: path.read_text() for path in (ROOT / "estimator_core").rglob("*.py")}
+
+
+@pytest.mark.parametrize("name", HOOK_NAMES)
+def test_every_specification_is_documented(name: str, pages: dict[str, str]) -> None:
+    assert undocumented(name, getattr(hookspecs, name), pages) == []
+
+
+@pytest.mark.parametrize("name", HOOK_NAMES)
+def test_every_specification_is_called_by_the_core(name: str, sources: dict[Path, str]) -> None:
+    assert unused(name, sources) == []
+
+
+def test_a_new_specification_is_noticed(pages: dict[str, str], sources: dict[Path, str]) -> None:
+    def estimator_run_paused(run: object) -> None:
+        """Observes that a run pauses."""
+
+    assert undocumented("estimator_run_paused", estimator_run_paused, pages) == [
+        "timeline.md does not name estimator_run_paused",
+        "reference.md does not name estimator_run_paused",
+        "estimator_run_paused has no example",
+        "estimator_run_paused: argument run is not described",
+    ]
+    assert unused("estimator_run_paused", sources) == ["nothing in the core calls estimator_run_paused"]
+
+
+def test_the_reference_is_that_of_the_code() -> None:
+    spec = importlib.util.spec_from_file_location("build_reference", DOCS / "build_reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (DOCS / "reference.md").read_text() == module.reference(), "run python docs/plugins/build_reference.py"
