@@ -102,7 +102,8 @@ def test_serve_refuses_a_directory_without_exports(tmp_path, capsys):
 
 
 def test_serve_serves_until_sigterm(export):
-    command = [sys.executable, "-m", "estimator_core", "serve", f"m={export}", "--port", "0", "--batch-sizes", "1,2"]
+    program = "import sys; from estimator_core.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "serve", f"m={export}", "--port", "0", "--batch-sizes", "1,2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -1,0 +1,21 @@
+"""Packages that only some formats need."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from estimator_core.errors import ExportError
+
+
+def require(extra: str, *modules: str) -> None:
+    """Refuses a format whose packages are not installed.
+
+    Raises:
+        ExportError: says what to install.
+    """
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ExportError(
+            f"The export format {extra!r} needs {', '.join(missing)}, which is not installed. "
+            f"Install it: pip install 'estimator-exporters[{extra}]'"
+        )

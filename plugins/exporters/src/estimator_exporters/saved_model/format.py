@@ -1,0 +1,37 @@
+"""The `saved_model` export format as a component."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from estimator_core.export import ExportRequest, LoadedExport
+from estimator_exporters.bundle.extras import require
+from estimator_exporters.bundle.manifest import has_manifest_of
+
+NAME = "saved_model"
+
+
+class SavedModelFormat:
+    """A TensorFlow SavedModel beside our manifest: `tf.saved_model.load(directory)` reads it without this package."""
+
+    name = NAME
+
+    def write(self, request: ExportRequest, directory: Path) -> None:
+        """Writes an export, reads it back and compares it with the functions it was made from."""
+        require(NAME, "tensorflow")
+        from estimator_exporters.bundle.verify import verify
+        from estimator_exporters.saved_model.write import write
+
+        write(request, Path(directory))
+        verify(request, self.load(directory))
+
+    def load(self, directory: Path) -> LoadedExport:
+        """Reads an export back."""
+        require(NAME, "tensorflow")
+        from estimator_exporters.saved_model.load import load
+
+        return load(Path(directory))
+
+    def recognizes(self, directory: Path) -> bool:
+        """Whether the manifest names this format."""
+        return has_manifest_of(Path(directory), NAME)
