@@ -21,7 +21,7 @@ _HOME = {
     "errors": ("EstimatorError", "NanLossDuringTrainingError"),
     "estimator": ("Estimator",),
     "predictor": ("Predictor",),
-    "train_and_evaluate": ("train_and_evaluate",),
+    "train_eval": ("train_and_evaluate",),
     "experiment": ("Experiment",),
     "extenders": ("add_metrics",),
     "step.train_op": ("custom_train_op", "group", "minimize"),

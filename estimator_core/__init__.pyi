@@ -23,7 +23,7 @@ from estimator_core.errors import EstimatorError as EstimatorError
 from estimator_core.errors import NanLossDuringTrainingError as NanLossDuringTrainingError
 from estimator_core.estimator import Estimator as Estimator
 from estimator_core.predictor import Predictor as Predictor
-from estimator_core.train_and_evaluate import train_and_evaluate as train_and_evaluate
+from estimator_core.train_eval import train_and_evaluate as train_and_evaluate
 from estimator_core.experiment import Experiment as Experiment
 from estimator_core.extenders import add_metrics as add_metrics
 from estimator_core.step.train_op import custom_train_op as custom_train_op

@@ -23,7 +23,7 @@ from estimator_core.specs import (
     check_listeners,
     check_steps,
 )
-from estimator_core.train_and_evaluate import train
+from estimator_core.train_eval import train
 
 _log = logging.getLogger("estimator_core")
 

@@ -42,3 +42,10 @@ def test_importing_the_core_imports_nothing_heavy() -> None:
     script = "import sys, estimator_core; print(sorted(m for m in ('jax', 'numpy', 'orbax', 'optax', 'pluggy') if m in sys.modules))"
     output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert output.strip() == "[]"
+
+
+def test_no_public_name_is_hidden_by_a_module_of_that_name() -> None:
+    """Importing a submodule sets it as an attribute of the package, which would win over the lazy name."""
+    modules = {path.stem for path in STUB.parent.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    lazy = stub_names() - {"errors", "export", "inputs", "learn_runner", "metrics", "summary", "testing"}
+    assert not modules & lazy

@@ -31,8 +31,8 @@ def train_and_evaluate(
         eval_spec: an EvalSpec, or several with different names.
 
     Returns:
-        `(metrics, exports)`: the last evaluation, and the newest path each exporter wrote in this call (None if it wrote
-        none), in their order. With several EvalSpecs, dicts of these by name (None for the one without a name).
+        `(metrics, exports)`: the last evaluation, and the newest path each exporter wrote in this call (None if it
+        wrote none), in their order. With several EvalSpecs, dicts of these by name (None for the one without a name).
 
     Raises:
         ArgumentError, ArgumentTypeError: before anything is done.
