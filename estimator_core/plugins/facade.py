@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import RLock
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from estimator_core.errors import PluginError, PluginLookupError
 from estimator_core.plugins.commands import CommandTable
@@ -20,6 +20,15 @@ from estimator_core.plugins.registry import Registered, Registry
 from estimator_core.plugins.run_level import RunLevel
 from estimator_core.plugins.settings import resolve_settings
 from estimator_core.plugins.targets import import_target
+
+if TYPE_CHECKING:
+    from estimator_core.backends import Backend
+    from estimator_core.estimator import Estimator
+    from estimator_core.export import Exporter, ExportFormat
+    from estimator_core.heads import Head
+    from estimator_core.hooks import Hook, Run
+    from estimator_core.inputs import HostTransform, InputFn
+    from estimator_core.model.adapter import ModuleAdapter
 
 
 class Plugins:
@@ -68,7 +77,28 @@ class Plugins:
 
     # Look-up
 
-    def get(self, kind: str, name: str) -> Any:
+    @overload
+    def get(self, kind: Literal["head"], name: str) -> Callable[..., Head]: ...
+    @overload
+    def get(self, kind: Literal["hook"], name: str) -> Callable[..., Hook]: ...
+    @overload
+    def get(self, kind: Literal["exporter"], name: str) -> Callable[..., Exporter]: ...
+    @overload
+    def get(self, kind: Literal["format"], name: str) -> Callable[[], ExportFormat]: ...
+    @overload
+    def get(self, kind: Literal["backend"], name: str) -> Callable[[], Backend]: ...
+    @overload
+    def get(self, kind: Literal["model"], name: str) -> Callable[..., Estimator]: ...
+    @overload
+    def get(self, kind: Literal["adapter"], name: str) -> Callable[[], ModuleAdapter]: ...
+    @overload
+    def get(self, kind: Literal["input"], name: str) -> Callable[..., InputFn]: ...
+    @overload
+    def get(self, kind: Literal["transform"], name: str) -> Callable[..., HostTransform]: ...
+    @overload
+    def get(self, kind: str, name: str) -> Callable[..., Any]: ...
+
+    def get(self, kind: str, name: str) -> Callable[..., Any]:
         """The target of a component, imported: a class or function whose call gives the component.
 
         Args:
@@ -142,30 +172,30 @@ class Plugins:
 
     # Run-level hooks and observers
 
-    def run_hooks(self, run: Any) -> list[Any]:
+    def run_hooks(self, run: Run) -> list[Hook]:
         """Fresh hooks that installed plugins add to a call, in the order of the plugins.
 
         `RunConfig.default_hooks` switches them off, all or some; so it does for the observers below.
         """
         return self._ready()[2].run_hooks(run)
 
-    def run_start(self, run: Any) -> None:
+    def run_start(self, run: Run) -> None:
         """Tells plugins that a train, evaluate or predict call starts."""
         self._ready()[2].notify("estimator_run_start", run.config, run=run)
 
-    def run_end(self, run: Any, error: BaseException | None) -> None:
+    def run_end(self, run: Run, error: BaseException | None) -> None:
         """Tells plugins that a call ended, and what ended it."""
         self._ready()[2].notify("estimator_run_end", run.config, run=run, error=error)
 
-    def checkpoint_saved(self, run: Any, step: int, path: str) -> None:
+    def checkpoint_saved(self, run: Run, step: int, path: str) -> None:
         """Tells plugins that a checkpoint was committed."""
         self._ready()[2].notify("estimator_checkpoint_saved", run.config, run=run, step=step, path=path)
 
-    def evaluation_finished(self, run: Any, metrics: Mapping[str, Any]) -> None:
+    def evaluation_finished(self, run: Run, metrics: Mapping[str, Any]) -> None:
         """Tells plugins the result of an evaluation."""
         self._ready()[2].notify("estimator_evaluation_finished", run.config, run=run, metrics=metrics)
 
-    def export_written(self, estimator: Any, path: str, format_name: str) -> None:
+    def export_written(self, estimator: Estimator, path: str, format_name: str) -> None:
         """Tells plugins that an export was written and checked."""
         self._ready()[2].notify(
             "estimator_export_written", estimator.config, estimator=estimator, path=path, format_name=format_name
