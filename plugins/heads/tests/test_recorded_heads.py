@@ -1,6 +1,8 @@
 """The heads give what tf.estimator's heads gave, but for the differences named here."""
 
+import collections
 import re
+import sys
 
 import jax
 import numpy as np
@@ -16,6 +18,9 @@ from plugins.heads.tests import head_recordings, rebuilt_heads
 
 # Below 1e-6 the losses of the original are themselves differences of rounded numbers, and differ between its modes.
 RTOL, ATOL = 1e-5, 1e-6
+
+#: Cases whose loss is the small difference of large terms, and the rounding error of those.
+CANCELLATION = {"SequentialHeadWrapper_003": 2e-5}  # 0.57 from terms of up to 150
 
 #: Where this package differs on purpose: name of the difference, what it is, and why.
 DIFFERENCES = {
@@ -156,7 +161,18 @@ def test_case_of_the_reference(name):
     check_case(head_recordings.load("head_cases")[name])
 
 
-@pytest.mark.parametrize("name", head_recordings.load("random_heads"))
-def test_random_case(name):
+def with_the_rare_first(cases):
+    """All cases; those that no option needs to be met twenty times in a head are left to the slow tests."""
+    met = collections.Counter()
+    for name, case in cases.items():
+        options = [(case["head"]["class"], option) for option in [None, *case["options"]]]
+        needed = any(met[option] < 20 for option in options)
+        met.update(options if needed else ())
+        yield pytest.param(name, marks=() if needed else pytest.mark.slow)
+
+
+@pytest.mark.parametrize("name", with_the_rare_first(head_recordings.load("random_heads")))
+def test_random_case(name, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "ATOL", CANCELLATION.get(name, ATOL))
     # Padded to one number of rows, so that single operations are compiled for few shapes, and padding is tested, too.
     check_case(head_recordings.load("random_heads")[name], rows=6)

@@ -130,7 +130,7 @@ class BaseHead(abc.ABC):
         """
         return None
 
-    def evaluation_hooks(self, features: Mapping[str, Any], logits: Any, labels: Any) -> tuple[Hook, ...]:
+    def evaluation_hooks(self) -> tuple[Hook, ...]:
         """Hooks of the evaluation: what draws plots."""
         return ()
 
@@ -184,7 +184,7 @@ class BaseHead(abc.ABC):
                 predictions=predictions,
                 loss=loss,
                 eval_metric_ops=self.metrics(features, logits, labels, mode, regularization_losses),
-                evaluation_hooks=self.evaluation_hooks(features, logits, labels),
+                evaluation_hooks=self.evaluation_hooks(),
                 prediction_transforms=transforms,
             )
         train_op = make_train_op(

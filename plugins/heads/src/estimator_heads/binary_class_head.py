@@ -32,7 +32,8 @@ from estimator_heads.metrics.auc import auc
 from estimator_heads.metrics.baseline import accuracy_baseline
 from estimator_heads.metrics.binary import precision, recall
 from estimator_heads.per_example_head import Examples, PerExampleHead
-from estimator_heads.plots.hook import plot_hooks
+from estimator_heads.plots.collected import collected, plotted_metrics
+from estimator_heads.plots.hook import PlotHook
 from estimator_heads.reduction import Reduction
 from estimator_heads.transforms import ClassNames, LabelIds
 from estimator_heads.vocabulary import Vocabulary, are_strings
@@ -75,7 +76,7 @@ class BinaryClassHead(PerExampleHead):
         name: suffix of metric and summary keys.
         loss_options: smoothing, focal exponent and class weights of the cross entropy.
         plots: whether to draw confusion matrix, ROC, precision-recall and calibration at each evaluation (needs
-            matplotlib).
+            matplotlib), and add the metric `calibration_error`.
 
     Raises:
         ArgumentError: an argument is outside its range.
@@ -159,6 +160,11 @@ class BinaryClassHead(PerExampleHead):
             MetricKeys.AUC: auc(labels, logistic, weights),
             MetricKeys.AUC_PR: auc(labels, logistic, weights, curve="PR"),
         }
+        if self._plots:
+            source = collected(self.name, self.class_names)
+            found[MetricKeys.CALIBRATION_ERROR] = plotted_metrics(
+                source, labels=labels, scores=logistic, weights=weights
+            )
         for threshold in self._thresholds:
             called = (logistic > threshold).astype(jnp.float32)
             found[MetricKeys.ACCURACY_AT_THRESHOLD % threshold] = accuracy(labels, called, weights)
@@ -181,13 +187,9 @@ class BinaryClassHead(PerExampleHead):
         """Turns label strings into ids in the input."""
         return None if self._vocabulary is None else LabelIds(self._vocabulary.names, feature)
 
-    def evaluation_hooks(self, features: Mapping[str, Any], logits: Any, labels: Any) -> tuple[Hook, ...]:
-        """The plots, if asked for."""
-        if not self._plots:
-            return ()
-        examples = self.examples(labels, logits, features)
-        scores = self.predictions(examples.logits, [PredictionKeys.LOGISTIC])[PredictionKeys.LOGISTIC]
-        return plot_hooks(self.name, self.class_names, labels=examples.labels, scores=scores, weights=examples.weights)
+    def evaluation_hooks(self) -> tuple[Hook, ...]:
+        """What draws the plots, if asked for."""
+        return (PlotHook(collected(self.name, self.class_names)),) if self._plots else ()
 
     @property
     def class_names(self) -> tuple[str, ...]:

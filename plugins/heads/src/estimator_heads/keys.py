@@ -28,6 +28,7 @@ class MetricKeys:
     ACCURACY_BASELINE: Final = "accuracy_baseline"
     AUC: Final = "auc"
     AUC_PR: Final = "auc_precision_recall"
+    CALIBRATION_ERROR: Final = "calibration_error"
     LABEL_MEAN: Final = "label/mean"
     PREDICTION_MEAN: Final = "prediction/mean"
 

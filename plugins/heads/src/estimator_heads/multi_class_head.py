@@ -22,7 +22,8 @@ from estimator_heads.classification import (
 from estimator_heads.keys import MetricKeys, PredictionKeys
 from estimator_heads.losses import softmax_cross_entropy
 from estimator_heads.per_example_head import Examples, PerExampleHead
-from estimator_heads.plots.hook import plot_hooks
+from estimator_heads.plots.collected import collected, plotted_metrics
+from estimator_heads.plots.hook import PlotHook
 from estimator_heads.reduction import Reduction
 from estimator_heads.transforms import ClassNames, LabelIds
 from estimator_heads.vocabulary import Vocabulary, are_strings
@@ -63,7 +64,8 @@ class MultiClassHead(PerExampleHead):
         loss_fn: function of (labels, logits[, features, loss_reduction]) that returns losses [D0, ..., DN, 1].
         name: suffix of metric and summary keys.
         loss_options: smoothing, focal exponent and class weights of the cross entropy.
-        plots: whether to draw the confusion matrix and the calibration at each evaluation (needs matplotlib).
+        plots: whether to draw the confusion matrix and the calibration at each evaluation (needs matplotlib), and add
+            the metric `calibration_error`.
 
     Raises:
         ArgumentError: an argument is outside its range.
@@ -140,8 +142,15 @@ class MultiClassHead(PerExampleHead):
 
     def task_metrics(self, examples: Examples) -> dict[str, Metric]:
         """Accuracy."""
-        class_ids = self.predictions(examples.logits, [PredictionKeys.CLASS_IDS])[PredictionKeys.CLASS_IDS]
-        return {MetricKeys.ACCURACY: accuracy(examples.labels, class_ids, examples.weights)}
+        labels, weights = examples.labels, examples.weights
+        predictions = self.predictions(examples.logits)
+        found: dict[str, Metric] = {
+            MetricKeys.ACCURACY: accuracy(labels, predictions[PredictionKeys.CLASS_IDS], weights)
+        }
+        if self._plots:
+            source, scores = collected(self.name, self.class_names), predictions[PredictionKeys.PROBABILITIES]
+            found[MetricKeys.CALIBRATION_ERROR] = plotted_metrics(source, labels=labels, scores=scores, weights=weights)
+        return found
 
     def export_outputs(self, predictions: Mapping[Any, jax.Array]) -> dict[str, ExportOutput]:
         """Classification by default, and all predictions."""
@@ -155,13 +164,9 @@ class MultiClassHead(PerExampleHead):
         """Turns label strings into ids in the input."""
         return None if self._vocabulary is None else LabelIds(self._vocabulary.names, feature)
 
-    def evaluation_hooks(self, features: Mapping[str, Any], logits: Any, labels: Any) -> tuple[Hook, ...]:
-        """The plots, if asked for."""
-        if not self._plots:
-            return ()
-        examples = self.examples(labels, logits, features)
-        scores = self.predictions(examples.logits, [PredictionKeys.PROBABILITIES])[PredictionKeys.PROBABILITIES]
-        return plot_hooks(self.name, self.class_names, labels=examples.labels, scores=scores, weights=examples.weights)
+    def evaluation_hooks(self) -> tuple[Hook, ...]:
+        """What draws the plots, if asked for."""
+        return (PlotHook(collected(self.name, self.class_names)),) if self._plots else ()
 
     @property
     def class_names(self) -> tuple[str, ...]:

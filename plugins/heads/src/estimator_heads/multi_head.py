@@ -176,14 +176,9 @@ class MultiHead(BaseHead):
         transforms = [head.label_transform(feature=name) for name, head in self._heads.items()]
         return tuple(transform for transform in transforms if transform is not None)
 
-    def evaluation_hooks(self, features: Mapping[str, Any], logits: Any, labels: Any) -> tuple[Hook, ...]:
+    def evaluation_hooks(self) -> tuple[Hook, ...]:
         """Those of all heads."""
-        by_head = self._by_head(logits, labels)
-        return tuple(
-            hook
-            for name, head in self._heads.items()
-            for hook in head.evaluation_hooks(features, by_head[name], labels[name])
-        )
+        return tuple(hook for head in self._heads.values() for hook in head.evaluation_hooks())
 
     def write_summaries(self, loss: jax.Array, regularization_loss: jax.Array | None) -> None:
         """The summary `regularization_loss`; the heads' losses are written by `loss`."""

@@ -17,6 +17,7 @@ from estimator_heads.vocabulary import are_strings
 
 if TYPE_CHECKING:
     from estimator_core.export.outputs import ExportOutput
+    from estimator_core.hooks import Hook
     from estimator_core.inputs import HostTransform
     from estimator_core.metrics import Metric
     from estimator_core.specs import EstimatorSpec
@@ -137,6 +138,10 @@ class SequentialHeadWrapper(BaseHead):
     def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
         """The head's."""
         return self._head.prediction_transforms(head)
+
+    def evaluation_hooks(self) -> tuple[Hook, ...]:
+        """The head's."""
+        return self._head.evaluation_hooks()
 
     def label_transform(self, feature: str = "labels") -> HostTransform | None:
         """The head's."""

@@ -1,0 +1,157 @@
+"""What BaseHead does for a user's own head, and what every head does with optimizers, summaries and padding."""
+
+import estimator_heads as eh
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import estimator_core as ec
+from estimator_core.errors import ArgumentError
+from estimator_core.export.outputs import PredictOutput
+from estimator_core.metrics import applying_example_weights
+from estimator_core.model.scope import applying
+
+LOGITS, LABELS = np.array([[1.0], [-2.0]], np.float32), np.array([[1], [0]])
+KEYS = {"features": {}, "logits": LOGITS, "labels": LABELS}
+
+
+class QuantileHead(eh.BaseHead):
+    """Writes only what a user has to write."""
+
+    def loss(self, labels, logits, features=None, mode=None, regularization_losses=None):
+        error = labels - logits
+        return jnp.mean(jnp.maximum(0.9 * error, -0.1 * error))
+
+    def predictions(self, logits, keys=None):
+        return {"quantile": jnp.asarray(logits)}
+
+    def metrics(self, features, logits, labels, mode=None, regularization_losses=None):
+        return {self.metric_key("covered"): ec.metrics.mean(labels <= logits)}
+
+
+def test_own_head_has_a_spec_for_every_mode():
+    head = QuantileHead(name="q")
+    train = head.create_estimator_spec(mode="train", optimizer=optax.sgd(0.1), **KEYS)
+    assert float(train.loss) == pytest.approx((0.0 + 0.9 * 2.0) / 2 + 0.0)
+    evaluation = head.create_estimator_spec(mode="eval", **KEYS)
+    assert evaluation.eval_metric_ops["covered/q"].compute() == 0.5
+    predict = head.create_estimator_spec({}, "infer", LOGITS)
+    assert list(predict.predictions) == ["quantile"]
+    assert isinstance(predict.export_outputs["serving_default"], PredictOutput)
+    assert isinstance(head, ec.Head)
+
+
+def test_optimizer_is_the_train_op():
+    optimizer = optax.sgd(0.1)
+    spec = eh.BinaryClassHead().create_estimator_spec(mode="train", optimizer=optimizer, **KEYS)
+    assert spec.train_op is optimizer
+
+
+def test_trainable_variables_limit_the_train_op():
+    spec = eh.BinaryClassHead().create_estimator_spec(
+        mode="train", optimizer=optax.sgd(0.1), trainable_variables=["a/kernel", "b.c"], **KEYS
+    )
+    assert spec.train_op.variables == r"a/kernel|b\.c"
+    assert spec.train_op.loss is spec.loss
+
+
+def test_train_op_fn_gets_the_regularized_loss():
+    seen = []
+
+    def train_op_fn(loss):
+        seen.append(float(loss))
+        return optax.sgd(0.1)
+
+    head = eh.BinaryClassHead()
+    spec = head.create_estimator_spec(mode="train", train_op_fn=train_op_fn, regularization_losses=[2.0], **KEYS)
+    assert seen == [float(spec.loss)] == [pytest.approx(float(head.loss(LABELS, LOGITS)) + 2.0)]
+
+
+def test_update_ops_run_in_training_only():
+    calls = []
+    head = eh.BinaryClassHead()
+    head.create_estimator_spec(mode="eval", update_ops=[lambda: calls.append("eval")], **KEYS)
+    head.create_estimator_spec(
+        mode="train", optimizer=optax.sgd(0.1), update_ops=[lambda: calls.append("train")], **KEYS
+    )
+    assert calls == ["train"]
+
+
+def summaries_of(head, **more):
+    with applying({}, {}, mode="train", key=lambda: jax.random.key(0), specs={}) as scope:
+        head.create_estimator_spec(mode="train", optimizer=optax.sgd(0.1), **{**KEYS, **more})
+    return {name: float(output.value) for name, output in scope.summaries.items()}
+
+
+def test_summaries_bear_the_name():
+    found = summaries_of(eh.BinaryClassHead(name="nm"), regularization_losses=[0.5, 0.25])
+    assert found == {
+        "loss/nm": pytest.approx(0.75 + float(eh.BinaryClassHead().loss(LABELS, LOGITS))),
+        "regularization_loss/nm": 0.75,
+    }
+    assert summaries_of(eh.BinaryClassHead()) == {}
+
+
+def test_weight_column_with_a_normalizer():
+    class Column:
+        key = "w"
+
+        @staticmethod
+        def normalizer_fn(weights):
+            return weights / 10
+
+    features = {"w": np.array([10, 30])}
+    normalised = eh.RegressionHead(weight_column=Column()).loss(LABELS, LOGITS, features)
+    plain = eh.RegressionHead(weight_column="w").loss(LABELS, LOGITS, {"w": np.array([[1.0], [3.0]])})
+    assert float(normalised) == float(plain)
+
+
+def test_labels_out_of_range_inside_a_trace_make_the_loss_nan():
+    head = eh.MultiClassHead(3)
+    loss = jax.jit(head.loss)
+    logits = np.zeros((2, 3), np.float32)
+    assert np.isfinite(float(loss(np.array([0, 2]), logits)))
+    assert np.isnan(float(loss(np.array([0, 3]), logits)))
+    metrics = jax.jit(lambda y: head.metrics({}, logits, y))(np.array([0, -1]))
+    assert np.isnan(metrics["average_loss"].compute())
+    gradient = jax.grad(lambda x: head.loss(jnp.array([0, 2]), x))(logits)
+    assert np.isfinite(gradient).all()
+
+
+def test_padding_counts_neither_in_the_sum_nor_in_the_divisor():
+    logits, labels = np.array([[3.0], [np.nan]], np.float32), np.array([[1.0], [0.0]], np.float32)
+    for reduction in ("sum", "sum_over_batch_size"):
+        head = eh.RegressionHead(loss_reduction=reduction)
+        with applying_example_weights(jnp.array([1.0, 0.0])):
+            padded = float(head.loss(labels, logits))
+        assert padded == float(head.loss(labels[:1], logits[:1])) == 4.0
+    with applying_example_weights(jnp.array([0.0, 0.0])):
+        assert float(eh.RegressionHead().loss(labels, logits)) == 0.0
+
+
+def test_loss_options_and_loss_fn_exclude_each_other():
+    with pytest.raises(ArgumentError, match="loss_options"):
+        eh.BinaryClassHead(loss_fn=lambda labels, logits: logits, loss_options=eh.LossOptions(focal_gamma=1.0))
+    with pytest.raises(ArgumentError, match="class_weights has 2 values for 3 classes"):
+        eh.MultiClassHead(3, loss_options=eh.LossOptions(class_weights=(1.0, 2.0)))
+
+
+@pytest.mark.parametrize("name", ["", 3])
+def test_bad_names_are_refused(name):
+    with pytest.raises(ArgumentError, match="name of a head"):
+        eh.BinaryClassHead(name=name)
+
+
+def test_multi_head_keys_select_predictions():
+    head = eh.MultiHead([eh.BinaryClassHead(name="a"), eh.RegressionHead(name="b")])
+    logits = np.array([[1.0, 2.0]])
+    assert set(head.predictions(logits, keys=[("a", "logistic"), ("b", "predictions")])) == {
+        ("a", "logistic"),
+        ("b", "predictions"),
+    }
+    with pytest.raises(ArgumentError, match="Prediction keys of a MultiHead"):
+        head.predictions(logits, keys=["logistic"])
+    with pytest.raises(ArgumentError, match="Prediction key must be in"):
+        head.predictions(logits, keys=[("a", "nothing")])

@@ -1,0 +1,110 @@
+"""Label strings live on the host: ids inside the computation, names in predictions and exports."""
+
+import estimator_heads as eh
+import numpy as np
+import optax
+import pytest
+from estimator_heads.transforms import ClassNames, LabelIds, MultiHotLabels
+from estimator_heads.vocabulary import Vocabulary
+
+import estimator_core as ec
+from estimator_core.errors import ArgumentError
+
+NAMES = ["aang", "iroh", "katara"]
+
+
+@pytest.mark.parametrize("dtype", [np.str_, object, np.bytes_])
+def test_ids_of_strings_bytes_and_objects(dtype):
+    labels = np.array([["iroh"], ["aang"], ["katara"]]).astype(dtype)
+    np.testing.assert_array_equal(Vocabulary(NAMES).ids(labels), [[1], [0], [2]])
+
+
+def test_non_ascii_labels():
+    vocabulary = Vocabulary(["blå", "grün", "日本"])
+    labels = np.array(["日本".encode(), "blå".encode()], object)
+    np.testing.assert_array_equal(vocabulary.ids(labels), [2, 0])
+
+
+@pytest.mark.parametrize("names", ["abc", [], ["a", 1], ["a", "a"], {"a": 1}])
+def test_a_vocabulary_is_a_list_of_different_strings(names):
+    with pytest.raises(ArgumentError, match="label_vocabulary"):
+        Vocabulary(names)
+
+
+def test_unknown_labels_are_named():
+    with pytest.raises(ArgumentError, match=r"Labels must be >= 0: \['toph'\] are not in label_vocabulary"):
+        LabelIds(NAMES).apply({"labels": np.array(["aang", "toph"])})
+
+
+def test_numbers_are_no_labels_of_a_vocabulary():
+    with pytest.raises(ArgumentError, match="should be strings"):
+        LabelIds(NAMES).apply({"labels": np.array([1, 2])})
+
+
+def test_multi_hot_from_ids_and_names():
+    rows = np.array([[0, 2], [1, -1]])
+    np.testing.assert_array_equal(MultiHotLabels(3).apply({"labels": rows})["labels"], [[1, 0, 1], [0, 1, 0]])
+    named = MultiHotLabels(3, NAMES).apply({"labels": np.array(["iroh", "aang"])})["labels"]
+    np.testing.assert_array_equal(named, [[0, 1, 0], [1, 0, 0]])
+    with pytest.raises(ArgumentError, match=r"values in \[0, 3\)"):
+        MultiHotLabels(3).apply({"labels": np.array([[0, 3]])})
+    with pytest.raises(ArgumentError, match="should be integer"):
+        MultiHotLabels(3).apply({"labels": np.array([[0.5]])})
+
+
+def test_names_inside_a_multi_head():
+    transform = ClassNames(["no", "yes"], {"class_ids": "classes"}, head="click")
+    found = transform.apply({("click", "class_ids"): np.array([1]), "other/class_ids": np.array([0])})
+    assert found[("click", "classes")].tolist() == ["yes"]
+    assert transform.apply({"click/class_ids": np.array([0])})["click/classes"].tolist() == ["no"]
+    assert "classes" not in transform.apply({"class_ids": np.array([0])})
+
+
+def model(head):
+    def model_fn(features, labels, mode):
+        kernel = ec.get_variable("kernel", (2, head.logits_dimension))
+        return head.create_estimator_spec(features, mode, features["x"] @ kernel, labels, optimizer=optax.sgd(1.0))
+
+    return model_fn
+
+
+def points(classes):
+    rng = np.random.default_rng(3)
+    ids = rng.integers(0, classes, 60)
+    angles = 2 * np.pi * ids / classes
+    x = np.stack([np.cos(angles), np.sin(angles)], axis=1) + rng.normal(0, 0.05, (60, 2))
+    return {"x": x.astype(np.float32)}, ids
+
+
+def test_strings_through_an_estimator(tmp_path):
+    head = eh.MultiClassHead(3, label_vocabulary=NAMES)
+    features, ids = points(3)
+    words = np.array(NAMES)[ids]
+    estimator = ec.Estimator(model(head), str(tmp_path), label_transforms=[head.label_transform()])
+    train = ec.inputs.numpy_input_fn(features, words, batch_size=20, num_epochs=None, shuffle=True, seed=1)
+    once = ec.inputs.numpy_input_fn(features, words, batch_size=20, num_epochs=1, shuffle=False)
+    estimator.train(train, steps=60)
+    assert estimator.evaluate(once)["accuracy"] > 0.95
+    found = list(estimator.predict(once))
+    assert np.mean([row["classes"][0] == word for row, word in zip(found, words, strict=True)]) > 0.95
+    assert found[0]["all_classes"].tolist() == NAMES
+
+
+def test_strings_of_a_multi_head_through_an_estimator(tmp_path):
+    head = eh.MultiHead(
+        [
+            eh.MultiClassHead(3, label_vocabulary=NAMES, name="who"),
+            eh.BinaryClassHead(label_vocabulary=["no", "yes"], name="bends"),
+        ]
+    )
+    features, ids = points(3)
+    labels = {"who": np.array(NAMES)[ids], "bends": np.where(ids == 1, "no", "yes")}
+    estimator = ec.Estimator(model(head), str(tmp_path), label_transforms=head.label_transforms())
+    train = ec.inputs.numpy_input_fn(features, labels, batch_size=20, num_epochs=None, shuffle=True, seed=1)
+    once = ec.inputs.numpy_input_fn(features, labels, batch_size=20, num_epochs=1, shuffle=False)
+    estimator.train(train, steps=20)
+    result = estimator.evaluate(once)
+    assert {"accuracy/who", "accuracy/bends", "loss/who", "loss/bends"} <= set(result)
+    row = next(iter(estimator.predict(once)))
+    assert row[("who", "classes")][0] in NAMES
+    assert row[("bends", "all_classes")].tolist() == ["no", "yes"]
