@@ -116,12 +116,12 @@ def test_parameter_table():
     }
     state = {"encoder/mean": np.zeros(7, np.float32)}
     assert table(variables, state, depth=None).splitlines() == [
-        "part               shape       parameters        bytes",
-        "encoder/a/kernel   [20, 30]           600        2,400",
-        "encoder/b/kernel   [5]                  5           10",
-        "head               []                   1            8",
-        "not trained                             7           28",
-        "total                                 613        2,446",
+        "part                  shape   parameters        bytes",
+        "encoder/a/kernel   [20, 30]          600        2,400",
+        "encoder/b/kernel        [5]            5           10",
+        "head                     []            1            8",
+        "not trained                            7           28",
+        "total                                613        2,446",
     ]
     assert [line.split()[0] for line in table(variables, {}, depth=2).splitlines()] == [
         "part",
@@ -138,7 +138,7 @@ def test_parameter_summary_logs_the_table(caplog: pytest.LogCaptureFixture):
     state = SimpleNamespace(variables={"w": np.zeros(3)}, model_state={})
     run.live = SimpleNamespace(ready=state)  # type: ignore[attr-defined]
     drive([eh.ParameterSummaryHook()], steps=1, run=run)
-    assert "w                          3           24" in caplog.text
+    assert "w                 3           24" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -50,26 +50,25 @@ def table(variables: Mapping[str, Any], model_state: Mapping[str, Any], depth: i
     Example:
         >>> import numpy as np
         >>> print(table({"dense/kernel": np.zeros((2, 3)), "dense/bias": np.zeros(3)}, {}, depth=1))
-        part     shape    parameters        bytes
-        dense                      9           72
-        total                      9           72
+        part     parameters        bytes
+        dense             9           72
+        total             9           72
     """
     groups: dict[str, list[Any]] = {}
     for path in sorted(variables):
         name = path if depth is None else "/".join(path.split("/")[:depth])
         groups.setdefault(name, []).append(variables[path])
-    width = max(6, *(len(name) for name in groups), len("not trained") if model_state else 0)
-    shapes = {name: str(list(arrays[0].shape)) if depth is None else "" for name, arrays in groups.items()}
-    shape_width = max(5, *(len(shape) for shape in shapes.values()))
-
-    def row(name: str, shape: str, arrays: list[Any]) -> str:
+    rows = [(name, str(list(arrays[0].shape)) if depth is None else "", arrays) for name, arrays in groups.items()]
+    if model_state:
+        rows.append(("not trained", "", list(model_state.values())))
+    rows.append(("total", "", [*variables.values(), *model_state.values()]))
+    name_width = max(len(name) for name, _, _ in rows)
+    shape_width = max(len("shape"), *(len(shape) for _, shape, _ in rows)) + 2 if depth is None else 0
+    lines = [
+        f"{'part':<{name_width}} {'shape' if depth is None else '':>{shape_width}} {'parameters':>12} {'bytes':>12}"
+    ]
+    for name, shape, arrays in rows:
         parameters = sum(math.prod(array.shape) for array in arrays)
         size = sum(math.prod(array.shape) * array.dtype.itemsize for array in arrays)
-        return f"{name:<{width}}   {shape:<{shape_width}} {parameters:>13,} {size:>12,}"
-
-    lines = [f"{'part':<{width}}   {'shape':<{shape_width}} {'parameters':>13} {'bytes':>12}"]
-    lines += [row(name, shapes[name], arrays) for name, arrays in groups.items()]
-    if model_state:
-        lines.append(row("not trained", "", list(model_state.values())))
-    lines.append(row("total", "", [*variables.values(), *model_state.values()]))
+        lines.append(f"{name:<{name_width}} {shape:>{shape_width}} {parameters:>12,} {size:>12,}")
     return "\n".join(lines)
