@@ -27,7 +27,7 @@ REPORTS = ROOT / ".nox" / "reports"
 REPORTS.mkdir(parents=True, exist_ok=True)
 PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))
 EVERYTHING = ["estimator_core", *(f"estimator_{plugin}" for plugin in PLUGINS)]
-LIGHT_EXTRAS = {"estimator_exporters": "[serve]"}
+LIGHT_EXTRAS = {"estimator_exporters": ("serve",)}
 CHECK_INSTALLED = str(ROOT / ".ci" / "check_installed.py")
 RESOLUTIONS = ["highest", "lowest-direct"]
 QUICK_AND_ALONE = "not plugins and not libraries and not slow"
@@ -55,6 +55,8 @@ nox.options.sessions = [
 NEED_THE_CHECKOUT = ("--ignore=tests/repo", "--ignore=tests/docs")
 # What tf.estimator did, for the tests of the core and of the plugins.
 RECORDINGS = "tests/parity"
+# Lives as long as this run of nox: a test that kills a process may leave half an entry.
+COMPILED = tempfile.TemporaryDirectory(prefix="jax-cache-")
 # Nothing from the checkout is importable by accident, and no test finds an accelerator by chance.
 ISOLATED = {
     "PYTHONSAFEPATH": "1",
@@ -62,7 +64,7 @@ ISOLATED = {
     "JAX_PLATFORMS": "cpu",
     "KERAS_BACKEND": "jax",
     # A program that one session has compiled is compiled for all: the tests are mostly compilation.
-    "JAX_COMPILATION_CACHE_DIR": str(ROOT / ".nox" / "jax-cache"),
+    "JAX_COMPILATION_CACHE_DIR": COMPILED.name,
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
@@ -90,10 +92,11 @@ def wheelhouse() -> Path:
     return folder
 
 
-def wheel(package: str) -> str:
-    """Requirement for the built wheel of an import name, with the light extras that its tests use."""
+def wheel(package: str, *extras: str) -> str:
+    """Requirement for the built wheel of an import name, with extras and the light ones that its tests use."""
     (path,) = wheelhouse().glob(f"{package}-*.whl")
-    return f"{path}{LIGHT_EXTRAS.get(package, '')}"
+    wanted = [*LIGHT_EXTRAS.get(package, ()), *extras]
+    return f"{path}[{','.join(wanted)}]" if wanted else str(path)
 
 
 def install_wheels(session: nox.Session, *packages: str, resolution: str = "highest", groups: tuple[str, ...]) -> None:
@@ -209,7 +212,7 @@ def wheels(session: nox.Session) -> None:
 @nox.parametrize("kind", KINDS)
 def template(session: nox.Session, kind: str) -> None:
     """A package made by `estimator new-plugin`: built, installed beside the core's wheel alone, tested, examined."""
-    session.install("--no-sources", f"{wheel('estimator_core')}[test]")
+    session.install("--no-sources", wheel("estimator_core", "test"))
     name = f"acme-{kind}"
     with tempfile.TemporaryDirectory() as folder, session.chdir(folder):
         session.run("estimator", "new-plugin", name, "--kind", kind, env=ISOLATED)
@@ -255,6 +258,18 @@ def docs(session: nox.Session) -> None:
 
 
 # ---- Long ones, not by default --------------------------------------------------------------------------------------
+
+
+@nox.session(python=OLDEST, default=False)
+@nox.parametrize("extra", ["onnx", "saved_model"])
+def formats(session: nox.Session, extra: str) -> None:
+    """An export format that needs another framework, in an environment with that framework."""
+    session.install("--no-sources", wheel("estimator_core"), wheel("estimator_exporters", extra))
+    session.install("--group", "test")
+    session.run("python", CHECK_INSTALLED, "estimator_core", "estimator_exporters", env=ISOLATED)
+    folder = "plugins/exporters/format_tests"
+    with outside(session, folder, "plugins/exporters/tests") as env:
+        pytest(session, f"{folder}/test_{extra}.py", env=env)
 
 
 @nox.session(python=OLDEST, default=False)
