@@ -1,0 +1,51 @@
+"""Divergence: noticed, named, and never saved; debug mode names the first bad value."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimator_core as ec
+from estimator_core.errors import NanLossDuringTrainingError
+
+
+def test_a_bad_loss_stops_with_its_step_and_is_not_saved(
+    make_estimator: Any, train_input: Any, steps_saved: Any
+) -> None:
+    estimator = make_estimator(params={"poison_after": 10})  # fault 1: the save of step 10 must not happen
+    with pytest.raises(NanLossDuringTrainingError) as raised:
+        estimator.train(train_input, max_steps=30)
+    assert raised.value.step == 10
+    assert steps_saved(estimator) == [0]
+    again = make_estimator(params={}).train
+    with pytest.raises(ec.EstimatorError, match="seen"):
+        again(train_input, max_steps=30)  # another model: refused with the variable that differs
+
+
+@pytest.mark.parametrize("k", [1, 5])
+def test_the_step_is_exact_between_looks(make_estimator: Any, train_input: Any, k: int) -> None:
+    with pytest.raises(NanLossDuringTrainingError) as raised:
+        make_estimator(params={"poison_after": 37}, save_checkpoints_steps=1000, steps_per_dispatch=k).train(
+            train_input, max_steps=300
+        )
+    assert raised.value.step == 37
+
+
+def test_debug_names_the_first_bad_value_and_shows_shapes(
+    make_estimator: Any, train_input: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "estimator_core")
+    with pytest.raises(NanLossDuringTrainingError, match="output 'loss'.*after step 3") as raised:
+        make_estimator(params={"poison_after": 3}, debug=True, save_checkpoints_steps=None).train(train_input, steps=5)
+    assert raised.value.step == 3
+    assert "variables/w: float32[3]" in caplog.text
+
+
+def test_debug_gives_the_same_weights(make_estimator: Any, train_input: Any, tmp_path: Any) -> None:
+    plain = make_estimator(model_dir=tmp_path / "a").train(train_input, steps=3).variables
+    slow = make_estimator(model_dir=tmp_path / "b", debug=True).train(train_input, steps=3).variables
+    for name in plain:
+        np.testing.assert_allclose(slow[name], plain[name], rtol=1e-5, atol=1e-6)
