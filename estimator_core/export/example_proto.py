@@ -30,7 +30,14 @@ def example_class() -> Any:
         return file.message_type.add(name=name)
 
     def field(
-        owner: Any, name: str, number: int, kind: int, *, repeated: bool = False, type_name: str | None = None, **more: Any
+        owner: Any,
+        name: str,
+        number: int,
+        kind: int,
+        *,
+        repeated: bool = False,
+        type_name: str | None = None,
+        **more: Any,
     ) -> None:
         label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
         owner.field.add(name=name, number=number, type=kind, label=label, type_name=type_name, **more)

@@ -16,6 +16,7 @@ from jax import export as jax_export
 from estimator_core.errors import EstimatorError, ExportError
 from estimator_core.export import Feature, ServingInputReceiver, SignatureSpec
 from estimator_core.export.signatures import signature_class_names, signature_methods, signature_outputs
+from estimator_core.loop.dead_code import without_dead_code
 from estimator_core.loop.engine import Engine
 from estimator_core.modes import ModeKeys
 from estimator_core.step import TrainState, serving_fn
@@ -110,7 +111,10 @@ def _all_variables(state: TrainState) -> dict[str, Any]:
 
 
 def _selected(function: Callable[..., Outputs], name: str) -> Callable[..., dict[str, Any]]:
-    return lambda variables, inputs: dict(function(variables, inputs)[name])
+    def selected(variables: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(function(variables, inputs)[name])
+
+    return without_dead_code(selected)
 
 
 def _first_equal(outputs: Outputs) -> dict[str, str]:

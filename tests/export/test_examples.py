@@ -25,7 +25,13 @@ def record(**features):
     for name, values in features.items():
         feature = example.features.feature[name]
         first = values[0] if values else 0.0
-        kind = feature.bytes_list if isinstance(first, bytes) else feature.float_list if isinstance(first, float) else feature.int64_list
+        kind = (
+            feature.bytes_list
+            if isinstance(first, bytes)
+            else feature.float_list
+            if isinstance(first, float)
+            else feature.int64_list
+        )
         kind.value.extend(values)
     return example.SerializeToString()
 
@@ -36,7 +42,13 @@ def parse(*records, spec=SPEC):
     return transform.apply({"examples": np.array(records, object)})
 
 
-@given(st.lists(st.tuples(st.floats(width=32, allow_nan=False), st.integers(-(2**31), 2**31 - 1), st.binary()), min_size=1, max_size=5))
+@given(
+    st.lists(
+        st.tuples(st.floats(width=32, allow_nan=False), st.integers(-(2**31), 2**31 - 1), st.binary()),
+        min_size=1,
+        max_size=5,
+    )
+)
 def test_what_goes_in_comes_out(rows):
     found = parse(*(record(x=[value, 2.0], age=[age], name=[name]) for value, age, name in rows))
     assert found["x"].dtype == np.float32

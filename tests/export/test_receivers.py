@@ -31,7 +31,11 @@ def test_single_features_and_receivers_get_the_names_of_the_original():
         (lambda: ec.export.TensorServingInputReceiver({"x": X}), ArgumentTypeError, "use ServingInputReceiver"),
         (lambda: ec.export.build_raw_serving_input_receiver_fn(X), ArgumentTypeError, "must be a dict"),
         (lambda: ec.export.build_raw_serving_input_receiver_fn({"x": X}, 0), ArgumentError, "positive int or None"),
-        (lambda: ec.export.SupervisedInputReceiver({"x": X}, labels={"x": X}), ArgumentError, "names of features and of labels"),
+        (
+            lambda: ec.export.SupervisedInputReceiver({"x": X}, labels={"x": X}),
+            ArgumentError,
+            "names of features and of labels",
+        ),
     ],
 )
 def test_bad_receivers_are_refused(make, error, message):
@@ -41,7 +45,9 @@ def test_bad_receivers_are_refused(make, error, message):
 
 def test_raw_receiver_takes_example_arrays_and_a_fixed_batch_size():
     example = {"x": np.zeros((5, 2), np.int32)}
-    assert ec.export.build_raw_serving_input_receiver_fn(example)().features["x"] == ec.export.Feature((None, 2), "int32")
+    assert ec.export.build_raw_serving_input_receiver_fn(example)().features["x"] == ec.export.Feature(
+        (None, 2), "int32"
+    )
     assert ec.export.build_raw_serving_input_receiver_fn(example, 4)().features["x"].shape == (4, 2)
 
 
@@ -94,7 +100,9 @@ def test_signatures_of_predictions_and_of_one_output():
 
 def test_several_outputs_need_a_default():
     several = {"a": ec.export.PredictOutput(SCORES), "b": ec.export.PredictOutput(SCORES)}
-    with pytest.raises(ExportError, match=r"Multiple `export_outputs` were provided, but none of them .* 'serving_default'"):
+    with pytest.raises(
+        ExportError, match=r"Multiple `export_outputs` were provided, but none of them .* 'serving_default'"
+    ):
         signature_outputs(spec(export_outputs=several))
 
 

@@ -98,7 +98,9 @@ def truly_best(case):
     best, exported = None, []
     for step, metrics in case.get("recorded") or ():
         known = {**metrics, "global_step": step}
-        if ("accuracy" in known or "compare_fn" not in case["arguments"]) and (best is None or better(case, best, known)):
+        if ("accuracy" in known or "compare_fn" not in case["arguments"]) and (
+            best is None or better(case, best, known)
+        ):
             best = known
     for evaluation in case["evaluations"]:
         if evaluation.get("restart"):

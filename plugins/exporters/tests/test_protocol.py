@@ -143,9 +143,7 @@ def test_a_wrong_header_length_is_refused(length):
         parse_request(b"{}", length)
 
 
-@pytest.mark.parametrize(
-    ("cut", "message"), [(-1, "are left"), (1, "belong to no input")]
-)
+@pytest.mark.parametrize(("cut", "message"), [(-1, "are left"), (1, "belong to no input")])
 def test_truncated_and_overlong_binary(cut, message):
     body, length = binary_request(np.zeros((2, 2), np.float32))
     with pytest.raises(BadRequestError, match=message):

@@ -51,7 +51,9 @@ def test_a_model_fn_of_one_bare_array(tmp_path):
     loaded = ec.export.load(estimator.export_saved_model(str(tmp_path / "e"), lambda: receiver))
     features, _ = rows(2)
     found = loaded.raw_signatures["serving_default"](input=features["x"])
-    np.testing.assert_array_equal(found["logits"], loaded.signatures["serving_default"](feature=features["x"])["logits"])
+    np.testing.assert_array_equal(
+        found["logits"], loaded.signatures["serving_default"](feature=features["x"])["logits"]
+    )
 
 
 def with_names(features, labels, mode):
@@ -64,7 +66,9 @@ def with_names(features, labels, mode):
 
 
 def test_class_names_take_the_place_of_ids(tmp_path):
-    loaded = ec.export.load(trained(tmp_path / "model", with_names).export_saved_model(str(tmp_path / "e"), receiver_fn))
+    loaded = ec.export.load(
+        trained(tmp_path / "model", with_names).export_saved_model(str(tmp_path / "e"), receiver_fn)
+    )
     assert set(loaded.signatures) == {"animals", "serving_default"}
     features, _ = rows(6)
     ids = loaded.signatures["animals"](**features)["classes"]

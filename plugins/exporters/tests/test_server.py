@@ -60,7 +60,10 @@ def test_health_metadata_and_index(real):
     status, _, model = real.request("GET", "/v2/models/small")
     assert status == 200
     assert model["inputs"] == [{"name": "x", "datatype": "FP32", "shape": [-1, 3]}]
-    assert {output["name"]: output["datatype"] for output in model["outputs"]} == {"logits": "FP32", "class_ids": "INT32"}
+    assert {output["name"]: output["datatype"] for output in model["outputs"]} == {
+        "logits": "FP32",
+        "class_ids": "INT32",
+    }
     (version,) = model["versions"]
     assert real.request("GET", f"/v2/models/small/versions/{version}/ready")[0] == 200
     assert real.request("POST", "/v2/repository/index")[2][0]["name"] == "small"
@@ -122,7 +125,9 @@ def test_a_giant_body_of_unknown_length_is_cut_off(server):
     pieces = (b"x" * 5000 for _ in range(10))
     connection = server.connect()
     try:
-        connection.request("POST", "/v2/models/echo_FP32/infer", pieces, encode_chunked=True, headers={"transfer-encoding": "chunked"})
+        connection.request(
+            "POST", "/v2/models/echo_FP32/infer", pieces, encode_chunked=True, headers={"transfer-encoding": "chunked"}
+        )
         assert connection.getresponse().status == 413
     except (BrokenPipeError, ConnectionResetError):
         pass  # the server closed the connection while the rest was on its way
@@ -210,7 +215,9 @@ def test_a_new_export_is_served_without_losing_a_request(estimator, tmp_path):
         shutil.copytree(second, damaged)
         (damaged / "variables.safetensors").write_bytes(b"")
         time.sleep(0.5)
-        assert list(server.repository.models["m"]) == [Path(second).name], "a damaged export took the place of a sound one"
+        assert list(server.repository.models["m"]) == [Path(second).name], (
+            "a damaged export took the place of a sound one"
+        )
         assert server.infer("m", **rows(2)[0])[0] == 200
 
 

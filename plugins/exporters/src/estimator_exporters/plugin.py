@@ -13,6 +13,8 @@ _COMPONENTS = (
     ("exporter", "final", "exporters.final:FinalExporter", "Exports once, when training has ended."),
     ("exporter", "step", "exporters.step:StepExporter", "Exports at chosen steps."),
     ("exporter", "latest", "exporters.latest:LatestExporter", "Exports after every evaluation."),
+    ("format", "onnx", "onnx:OnnxFormat", "ONNX graphs, for onnxruntime and others (extra onnx)."),
+    ("format", "saved_model", "saved_model:SavedModelFormat", "A TensorFlow SavedModel (extra saved_model)."),
     (
         "format",
         "stablehlo",

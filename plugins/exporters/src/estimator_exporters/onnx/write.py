@@ -12,7 +12,20 @@ import jax
 from estimator_core.errors import ExportError
 from estimator_core.export import ExportRequest, Feature, SignatureSpec
 
-_DTYPES = ("float32", "float16", "int32", "int64", "int8", "int16", "uint8", "uint16", "uint32", "uint64", "bool", "float64")
+_DTYPES = (
+    "float32",
+    "float16",
+    "int32",
+    "int64",
+    "int8",
+    "int16",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+    "float64",
+)
 
 
 def write(request: ExportRequest, directory: Path) -> None:

@@ -28,7 +28,9 @@ def write(request: ExportRequest, directory: Path) -> None:
         )
     module: Any = tf.Module()
     # A list: TensorFlow tracks no dict whose keys it cannot turn into attribute names.
-    module.exported = [tf.Variable(value, trainable=False, name=f"v{i}") for i, value in enumerate(request.variables.values())]
+    module.exported = [
+        tf.Variable(value, trainable=False, name=f"v{i}") for i, value in enumerate(request.variables.values())
+    ]
     variables = dict(zip(request.variables, module.exported, strict=True))
     functions = {name: _concrete(signature, variables) for name, signature in request.signatures.items()}
     tf.saved_model.save(module, str(directory), signatures=functions)
@@ -49,7 +51,8 @@ def _concrete(signature: SignatureSpec, variables: dict[str, Any]) -> Any:
             return {name: tf.identity(value, name=None) for name, value in converted(variables, inputs).items()}
 
         specs = {
-            name: tf.TensorSpec(feature.shape, feature.dtype, name=_plain(name)) for name, feature in signature.inputs.items()
+            name: tf.TensorSpec(feature.shape, feature.dtype, name=_plain(name))
+            for name, feature in signature.inputs.items()
         }
         return tf.function(call, autograph=False).get_concrete_function(**specs)
     except Exception as error:
@@ -64,5 +67,7 @@ def _polymorphic(feature: Feature) -> str | None:
 
 def _plain(name: str) -> str:
     if not name.isidentifier():
-        raise ExportError(f"The input {name!r} cannot be an argument of a TensorFlow signature: its name must be an identifier.")
+        raise ExportError(
+            f"The input {name!r} cannot be an argument of a TensorFlow signature: its name must be an identifier."
+        )
     return name

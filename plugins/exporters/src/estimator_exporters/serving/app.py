@@ -69,9 +69,7 @@ def make_app(
 
 
 class _Server:
-    def __init__(
-        self, repository: Repository, metrics: Metrics, limits: Limits, announce: Callable[[], None]
-    ) -> None:
+    def __init__(self, repository: Repository, metrics: Metrics, limits: Limits, announce: Callable[[], None]) -> None:
         self._announce = announce
         self._repository = repository
         self._metrics = metrics

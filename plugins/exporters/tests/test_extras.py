@@ -1,0 +1,50 @@
+"""A format whose packages are missing says what to install; nothing is imported before it is used."""
+
+import importlib.util
+
+import pytest
+
+import estimator_core as ec
+from estimator_core.errors import ArgumentError, ExportError
+from plugins.exporters.tests.small_model import receiver_fn
+
+
+@pytest.fixture
+def nothing_more(monkeypatch):
+    """As if the extras were not installed."""
+    found = importlib.util.find_spec
+    extras = ("tensorflow", "jax2onnx", "onnxruntime", "starlette", "uvicorn", "prometheus_client")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name in extras else found(name, *rest))
+
+
+@pytest.mark.usefixtures("nothing_more")
+@pytest.mark.parametrize(("name", "package"), [("saved_model", "tensorflow"), ("onnx", "jax2onnx, onnxruntime")])
+def test_a_missing_extra_is_named_and_leaves_nothing(estimator, tmp_path, name, package):
+    with pytest.raises(ExportError, match=rf"needs {package}, .*pip install 'estimator-exporters\[{name}\]'"):
+        estimator.export_saved_model(str(tmp_path), receiver_fn, format=name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("nothing_more")
+def test_serving_without_its_extra(export):
+    from estimator_core.cli.main import find_command
+
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    module = importlib.import_module(find_command("serve").target)
+    module.configure(parser)
+    with pytest.raises(ArgumentError, match=r"pip install 'estimator-exporters\[serve\]'"):
+        module.run(parser.parse_args([export]))
+
+
+def test_an_unknown_format_is_named(estimator, tmp_path):
+    with pytest.raises(LookupError, match="gguf"):
+        estimator.export_saved_model(str(tmp_path), receiver_fn, format="gguf")
+
+
+def test_the_formats_can_be_looked_up():
+    from estimator_core.plugins import default_plugins
+
+    assert {"onnx", "saved_model", "stablehlo"} <= set(default_plugins().names("format"))
+    assert ec.export.load.__doc__
