@@ -74,9 +74,7 @@ def test_running_again_goes_on(program: Path, capsys: pytest.CaptureFixture[str]
         assert f"global_step  {steps}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("scale", "code", "verdict"), [("1.0", 0, "overfits it"), ("0.0", 1, "does NOT overfit")]
-)
+@pytest.mark.parametrize(("scale", "code", "verdict"), [("1.0", 0, "overfits it"), ("0.0", 1, "does NOT overfit")])
 def test_dry_run_tells_whether_one_batch_can_be_learnt(
     program: Path, capsys: pytest.CaptureFixture[str], scale: str, code: int, verdict: str
 ) -> None:

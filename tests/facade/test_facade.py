@@ -39,7 +39,10 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_importing_the_core_imports_nothing_heavy() -> None:
-    script = "import sys, estimator_core; print(sorted(m for m in ('jax', 'numpy', 'orbax', 'optax', 'pluggy') if m in sys.modules))"
+    script = (
+        "import sys, estimator_core; print(sorted(m for m in ('jax', 'numpy', 'orbax', 'optax', 'pluggy') if m in "
+        "sys.modules))"
+    )
     output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert output.strip() == "[]"
 
