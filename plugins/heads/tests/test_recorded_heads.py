@@ -163,12 +163,13 @@ def test_case_of_the_reference(name):
 
 def with_the_rare_first(cases):
     """All cases; those that no option needs to be met twenty times in a head are left to the slow tests."""
-    met = collections.Counter()
+    met, found = collections.Counter(), []
     for name, case in cases.items():
         options = [(case["head"]["class"], option) for option in [None, *case["options"]]]
         needed = any(met[option] < 20 for option in options)
         met.update(options if needed else ())
-        yield pytest.param(name, marks=() if needed else pytest.mark.slow)
+        found.append(pytest.param(name, marks=() if needed else pytest.mark.slow))
+    return found
 
 
 @pytest.mark.parametrize("name", with_the_rare_first(head_recordings.load("random_heads")))

@@ -1,0 +1,36 @@
+"""Evaluation with heads gives the same metrics on 1, 3 and 8 devices, whatever the batch size."""
+
+import json
+import pathlib
+
+import pytest
+
+from estimator_core.testing.devices import run_with_devices
+
+PROGRAM = pathlib.Path(__file__).with_name("evaluate_heads.py").read_text()
+
+
+def evaluated(directory, devices, batch_size):
+    output = run_with_devices(devices, PROGRAM, str(directory), str(batch_size))
+    found = json.loads(output.splitlines()[-1])
+    assert found["devices"] == devices
+    return found["metrics"]
+
+
+def over_batches(name):
+    """Metrics that are means over batches, so that they depend on the batch size by definition."""
+    return name == "loss" or name.startswith("loss/")
+
+
+def test_metrics_do_not_depend_on_devices_or_batch_size(tmp_path):
+    # 101 examples: neither batch size divides them, and 3 and 8 devices divide neither batch.
+    one, three, eight = (evaluated(tmp_path, *run) for run in [(1, 16), (3, 16), (8, 20)])
+    for head, expected in one.items():
+        for other in (three[head], eight[head]):
+            assert set(other) == set(expected)
+            for name, value in other.items():
+                if other is three[head] or not over_batches(name):
+                    assert value == pytest.approx(expected[name], rel=1e-6, abs=1e-9), (head, name)
+    # Counts are the same to the bit.
+    for name in ("accuracy", "span_f1", "span_precision", "span_recall"):
+        assert one["tokens"][name] == three["tokens"][name] == eight["tokens"][name]
