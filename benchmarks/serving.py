@@ -2,12 +2,14 @@
 
     python benchmarks/serving.py [--seconds 10] [--width 1024]
 
-Both run in a process of their own, on the same export: dense layers of the given width, one row a request, binary tensors. Needs
+Both run in a process of their own, on the same export: dense layers of the given width, one row a request, binary
+    tensors. Needs
 estimator-exporters[serve].
 """
 
 import argparse
 import asyncio
+import itertools
 import json
 import multiprocessing
 import socket
@@ -24,16 +26,16 @@ FEATURES = 64
 def make_export(directory, width):
     """An export of a network of three layers with random weights."""
     import jax.numpy as jnp
+    from estimator_exporters.stablehlo import StableHLOFormat
 
     from estimator_core.export import ExportRequest, Feature, SignatureSpec
     from estimator_core.export.directories import new_export
-    from estimator_exporters.stablehlo import StableHLOFormat
 
     generator = np.random.default_rng(0)
     sizes = [FEATURES, width, width, 8]
     variables = {
         f"kernel_{i}": (generator.normal(size=shape) / np.sqrt(shape[0])).astype(np.float32)
-        for i, shape in enumerate(zip(sizes, sizes[1:], strict=False))
+        for i, shape in enumerate(itertools.pairwise(sizes))
     }
 
     def network(variables, inputs):
@@ -66,13 +68,13 @@ def serve_batched(path, port):
 def serve_plain(path, port):
     """The same protocol and web server; each request calls the function by itself."""
     import uvicorn
+    from estimator_exporters.serving.protocol import HEADER_LENGTH, build_response, parse_request
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
 
     import estimator_core as ec
-    from estimator_exporters.serving.protocol import HEADER_LENGTH, build_response, parse_request
 
     signature = ec.export.load(path).signatures["serving_default"]
     signature(x=np.zeros((1, FEATURES), np.float32))
@@ -120,7 +122,7 @@ def ask(stream, content):
 
 
 def load(port, clients, seconds):
-    """Latencies of all requests of some clients, each asking as fast as it is answered; and the requests that failed."""
+    """Latencies of all requests of some clients that ask as fast as they are answered, and the statuses of failures."""
     latencies, failures, end = [], [], time.perf_counter() + seconds
 
     def client(number):

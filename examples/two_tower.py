@@ -6,15 +6,17 @@
 The data are made up: users and items are vectors, and a user clicks on an item that points in the same direction.
 """
 
+from itertools import pairwise
+
 import jax.numpy as jnp
 import numpy as np
 import optax
-from flax import nnx
-
-import estimator_core as ec
 from estimator_exporters import BestExporter, FinalExporter, LatestExporter
 from estimator_heads import BinaryClassHead
 from estimator_hooks import ProgressBarHook, StepCounterHook, stop_if_no_increase_hook
+from flax import nnx
+
+import estimator_core as ec
 
 HPARAMS = ec.HParams(learning_rate=1e-3, batch_size=128, train_steps=2000, evaluate_every=200, seed=7)
 
@@ -24,7 +26,7 @@ class Tower(nnx.Module):
 
     def __init__(self, in_features: int, hidden_units: list[int], rngs: nnx.Rngs):
         widths = [in_features, *hidden_units]
-        self.layers = nnx.List(nnx.Linear(a, b, rngs=rngs) for a, b in zip(widths, widths[1:], strict=False))
+        self.layers = nnx.List(nnx.Linear(a, b, rngs=rngs) for a, b in pairwise(widths))
 
     def __call__(self, x):
         for layer in self.layers[:-1]:

@@ -1,4 +1,4 @@
-"""Exports: what is served, and the contracts of those who write it. The core writes no format; estimator-exporters does."""
+"""Exports: what is served, and the contracts of those who write it. estimator-exporters writes the formats."""
 
 from estimator_core.export.contract import Exporter as Exporter
 from estimator_core.export.contract import ExportFormat as ExportFormat

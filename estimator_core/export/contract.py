@@ -34,7 +34,8 @@ class Exporter(Protocol):
     ) -> str | None:
         """Exports, or not; returns the path written.
 
-        It may be called twice for one step, the second time with `is_the_final_export`; an exporter that has exported the step skips the second call.
+        It may be called twice for one step, the second time with `is_the_final_export`; an exporter that has exported
+        the step skips the second call.
         """
         ...
 
@@ -109,29 +110,43 @@ class LoadedSignature(Protocol):
     """A function of a loaded export: arrays by name in, numpy arrays by name out."""
 
     @property
-    def inputs(self) -> Mapping[str, Feature]: ...
+    def inputs(self) -> Mapping[str, Feature]:
+        """What it takes, by name."""
+        ...
 
     @property
-    def outputs(self) -> Mapping[str, Feature]: ...
+    def outputs(self) -> Mapping[str, Feature]:
+        """What it gives, by name."""
+        ...
 
-    def __call__(self, **arrays: Any) -> dict[str, np.ndarray]: ...
+    def __call__(self, **arrays: Any) -> dict[str, np.ndarray]:
+        """The outputs for one batch."""
+        ...
 
 
 class LoadedExport(Protocol):
     """An export that was read back.
 
-    `signatures` take and give arrays of numbers: they load anywhere. `raw_signatures` take what clients send and give what clients see: host
-    transforms run before and after, so the packages that they come from must be installed. Without transforms both are the same.
+    `signatures` take and give arrays of numbers: they load anywhere. `raw_signatures` take what clients send and give
+    what clients see: host
+    transforms run before and after, so the packages that they come from must be installed. Without transforms both are
+    the same.
     """
 
     @property
-    def signatures(self) -> Mapping[str, LoadedSignature]: ...
+    def signatures(self) -> Mapping[str, LoadedSignature]:
+        """Array signatures by name."""
+        ...
 
     @property
-    def raw_signatures(self) -> Mapping[str, LoadedSignature]: ...
+    def raw_signatures(self) -> Mapping[str, LoadedSignature]:
+        """Raw signatures by name."""
+        ...
 
     @property
-    def manifest(self) -> Mapping[str, Any]: ...
+    def manifest(self) -> Mapping[str, Any]:
+        """What the export says about itself."""
+        ...
 
 
 @runtime_checkable

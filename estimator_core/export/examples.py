@@ -144,7 +144,8 @@ def build_parsing_serving_input_receiver_fn(
     The raw signatures of the export parse them on the host; its array signatures take the features.
 
     Args:
-        feature_spec: a `FixedLenFeature` (or one of TensorFlow) for each feature. model_fn gets int64 features as int32, and values beyond
+        feature_spec: a `FixedLenFeature` (or one of TensorFlow) for each feature. model_fn gets int64 features as
+            int32, and values beyond
             its range are refused.
         default_batch_size: a fixed batch size; None: any.
 
@@ -177,7 +178,8 @@ def build_parsing_serving_input_receiver_fn(
 def _spec(name: str, spec: Any) -> dict[str, Any]:
     if not all(hasattr(spec, field) for field in ("shape", "dtype", "default_value")):
         raise ArgumentTypeError(
-            f"feature_spec[{name!r}] must be an ec.export.FixedLenFeature, given: {spec!r}. Features of any length have no fixed shape: "
+            f"feature_spec[{name!r}] must be an ec.export.FixedLenFeature, given: {spec!r}. Features of any length "
+            "have no fixed shape: "
             "pad them on the client, or parse them with a HostTransform of your own."
         )
     feature = Feature(tuple(spec.shape), getattr(spec.dtype, "as_numpy_dtype", spec.dtype))

@@ -40,7 +40,8 @@ def load(path: str | os.PathLike[str], *, plugins: Plugins | None = None) -> Loa
             f"{path} cannot be read: no export format is installed. {registry.explain('format', 'stablehlo')}"
         )
     raise ExportError(
-        f"{path} holds no export that an installed format knows ({', '.join(known.name for known in formats)}). Give the time-stamped directory that export_saved_model returned."
+        f"{path} holds no export that an installed format knows ({', '.join(known.name for known in formats)}). "
+        "Give the time-stamped directory that export_saved_model returned."
     )
 
 

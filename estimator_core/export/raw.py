@@ -58,7 +58,8 @@ def renaming(received: Mapping[Any, Feature], features: Mapping[Any, Feature]) -
         same = [key for key, value in received.items() if value is feature] or [key for key in received if key == name]
         if not same:
             raise ExportError(
-                f"Feature {name!r} cannot be made from the receiver_tensors {sorted(map(str, received))}: give the same Feature object "
+                f"Feature {name!r} cannot be made from the receiver_tensors {sorted(map(str, received))}: give the "
+                "same Feature object "
                 "under its new name, or transforms that make it."
             )
         names[str(same[0])] = str(name)
@@ -84,7 +85,8 @@ def features_after(transforms: Sequence[HostTransform], features: Mapping[Any, F
         found = apply_transforms(transforms, batch)
     except InputError as error:
         raise ExportError(
-            f"The host transforms of the Estimator failed on a batch of zeros and empty strings, which shows what they give: {error} "
+            "The host transforms of the Estimator failed on a batch of zeros and empty strings, which shows what "
+            f"they give: {error} "
             "Give the transforms to the receiver instead, with the features they give."
         ) from error
     batched = any(feature.shape[:1] == (None,) for feature in features.values())

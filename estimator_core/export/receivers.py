@@ -18,9 +18,11 @@ class ServingInputReceiver:
 
     Args:
         features: `Feature`s (or example arrays) that model_fn gets, by name; a single one is named "feature".
-        receiver_tensors: what the client sends, by name; default: the features. A single one is named "input". Without transforms it gives other
+        receiver_tensors: what the client sends, by name; default: the features. A single one is named "input". Without
+            transforms it gives other
             names to the very same `Feature` objects.
-        receiver_tensors_alternatives: checked and otherwise unused: array signatures take the features themselves whatever the receiver is.
+        receiver_tensors_alternatives: checked and otherwise unused: array signatures take the features themselves
+            whatever the receiver is.
         transforms: `HostTransform`s that make the features from what the client sends (raw signatures).
 
     Raises:
@@ -74,7 +76,8 @@ class TensorServingInputReceiver(ServingInputReceiver):
     def __post_init__(self) -> None:
         if isinstance(self.features, Mapping):
             raise ArgumentTypeError(
-                "TensorServingInputReceiver: features must be one Feature or array; use ServingInputReceiver for a dict."
+                "TensorServingInputReceiver: features must be one Feature or array; use ServingInputReceiver for "
+                "a dict."
             )
         if self.receiver_tensors is None:
             object.__setattr__(self, "receiver_tensors", self.features)

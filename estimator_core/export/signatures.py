@@ -23,7 +23,8 @@ _METHODS: dict[type, str] = {
 def signature_outputs(spec: EstimatorSpec) -> dict[str, dict[str, Any]]:
     """The arrays of every signature of a spec, by signature and output name; traceable.
 
-    PREDICT: `export_outputs`, or the predictions as "serving_default"; one output of another name becomes the default too. EVAL and TRAIN: one
+    PREDICT: `export_outputs`, or the predictions as "serving_default"; one output of another name becomes the default
+        too. EVAL and TRAIN: one
     signature named like the mode, with "loss" and "predictions" or "predictions/<name>".
 
     Raises:
@@ -78,7 +79,8 @@ def _predicted(predictions: Any) -> PredictOutput:
 def _outputs(value: Any) -> dict[str, Any]:
     if not isinstance(value, (PredictOutput, ClassificationOutput, RegressionOutput)):
         raise ExportError(
-            f"export_outputs: values must be ec.export.PredictOutput, ClassificationOutput or RegressionOutput, given: {value!r}."
+            "export_outputs: values must be ec.export.PredictOutput, ClassificationOutput or RegressionOutput, "
+            f"given: {value!r}."
         )
     return {_name(name): array for name, array in value.outputs.items()}
 

@@ -17,11 +17,13 @@ class SupervisedInputReceiver(ServingInputReceiver):
     """The features and labels of a request to a TRAIN or EVAL signature.
 
     Args:
-        features: `Feature`s (or example arrays) that model_fn gets, by name; one without a name is handed over bare and named "feature".
+        features: `Feature`s (or example arrays) that model_fn gets, by name; one without a name is handed over bare
+            and named "feature".
         labels: the same for the labels; one without a name is named "label".
 
     Raises:
-        ArgumentError, ArgumentTypeError: for names and values that cannot be used, or a name that is both a feature and a label.
+        ArgumentError, ArgumentTypeError: for names and values that cannot be used, or a name that is both a feature
+            and a label.
 
     Example:
         >>> from estimator_core.export import Feature

@@ -13,7 +13,8 @@ from jax.interpreters import partial_eval
 def without_dead_code(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, traced without computations that no output needs.
 
-    A module that is made inside model_fn computes initial values, which an exported program must not carry: compilers remove
+    A module that is made inside model_fn computes initial values, which an exported program must not carry: compilers
+        remove
     them, but converters to other formats stumble over them.
 
     Args:

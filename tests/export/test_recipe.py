@@ -26,14 +26,14 @@ class Blocked:
 
 sys.meta_path.insert(0, Blocked())
 """
-CHECK = """
+CHECK = f"""
 import json, sys
 import numpy as np
 for batch in (1, 7, 64):
     x = np.arange(batch * 3, dtype=np.float32).reshape(batch, 3)
     print(json.dumps(np.asarray(load(sys.argv[1])(x=x)["y"]).tolist()))
-assert not [name for name in sys.modules if name.partition(".")[0] in %r]
-""" % (BLOCKED,)
+assert not [name for name in sys.modules if name.partition(".")[0] in {BLOCKED!r}]
+"""
 
 
 def recipe():

@@ -9,12 +9,12 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from estimator_exporters.bundle.manifest import MANIFEST, checksum, seal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import estimator_core as ec
 from estimator_core.errors import ExportError
-from estimator_exporters.bundle.manifest import MANIFEST, checksum, seal
 from plugins.exporters.tests.small_model import rows
 
 
@@ -47,12 +47,11 @@ def test_one_flipped_bit_anywhere_is_noticed(export, tmp_path, place, file, bit)
     path.write_bytes(content)
     try:
         found = ec.export.load(directory).signatures["serving_default"](**rows(2)[0])
-    except ExportError as error:
-        assert str(directory) in str(error)
-    else:  # white space of the manifest may change
-        expected = ec.export.load(export).signatures["serving_default"](**rows(2)[0])
-        np.testing.assert_array_equal(found["logits"], expected["logits"])
-        assert path.name == MANIFEST
+    except ExportError:
+        return
+    assert path.name == MANIFEST  # its white space may change
+    expected = ec.export.load(export).signatures["serving_default"](**rows(2)[0])
+    np.testing.assert_array_equal(found["logits"], expected["logits"])
 
 
 @pytest.mark.parametrize("index", range(3))

@@ -27,9 +27,9 @@ def test_a_missing_extra_is_named_and_leaves_nothing(estimator, tmp_path, name, 
 
 @pytest.mark.usefixtures("nothing_more")
 def test_serving_without_its_extra(export):
-    from estimator_core.cli.main import find_command
-
     import argparse
+
+    from estimator_core.cli.main import find_command
 
     parser = argparse.ArgumentParser()
     module = importlib.import_module(find_command("serve").target)

@@ -16,7 +16,7 @@ SCRIPT = Path(__file__).with_name("export_forever.py")
 
 
 def kill_at_a_random_moment(directory, moments):
-    """Runs the script, waits for its first export and a random time more, kills it; how many exports it said it wrote."""
+    """Runs the script, kills it a random time after its first export; how many exports it said it wrote."""
     process = subprocess.Popen([sys.executable, str(SCRIPT), str(directory)], stdout=subprocess.PIPE, text=True)
     with process:
         assert process.stdout is not None

@@ -5,13 +5,12 @@ import json
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
-
 from estimator_exporters.serving.datatypes import NUMPY, to_bytes
 from estimator_exporters.serving.protocol import HEADER_LENGTH, build_response, parse_request
 from estimator_exporters.serving.refusals import BadRequestError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 NUMBERS = sorted(NUMPY.keys() - {"BYTES", "BF16"})
 
@@ -172,7 +171,6 @@ def test_any_request_is_parsed_or_refused(change, extra, length):
     body = json.dumps({"inputs": [{**X, **change}]}).encode() + extra
     try:
         request = parse_request(body, None if length is None else str(length))
-    except BadRequestError as error:
-        assert str(error)
-    else:
-        assert all(isinstance(array, np.ndarray) for array in request.inputs.values())
+    except BadRequestError:
+        return
+    assert all(isinstance(array, np.ndarray) for array in request.inputs.values())

@@ -55,7 +55,8 @@ class Signature:
         missing, unknown = sorted(self.inputs.keys() - arrays.keys()), sorted(arrays.keys() - self.inputs.keys())
         if missing or unknown:
             raise ArgumentError(
-                f"signature {self.name!r}: missing inputs {missing}, unknown inputs {unknown}. It takes {self._takes()}."
+                f"signature {self.name!r}: missing inputs {missing}, unknown inputs {unknown}. It takes "
+                f"{self._takes()}."
             )
         fitted = {name: self._fit(name, feature, arrays[name]) for name, feature in self.inputs.items()}
         sizes = {name: len(fitted[name]) for name, feature in self.inputs.items() if feature.shape[:1] == (None,)}

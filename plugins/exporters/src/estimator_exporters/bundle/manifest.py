@@ -47,7 +47,7 @@ def format_of(directory: Path) -> str | None:
 
 
 def has_manifest_of(directory: Path, format_name: str) -> bool:
-    """Whether the export is of a format; a manifest that cannot be read belongs to all, so that its fault is reported."""
+    """Whether the export is of a format; a manifest that cannot be read is of all, so that its fault is reported."""
     if not (directory / MANIFEST).is_file():
         return False
     found = format_of(directory)

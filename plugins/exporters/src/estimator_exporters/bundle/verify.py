@@ -21,7 +21,8 @@ def verify(request: ExportRequest, loaded: LoadedExport) -> None:
     """Runs every signature of a loaded export on random inputs, beside the function it was made from.
 
     Raises:
-        ExportError: an output differs by more than 1e-5 of its largest entry (2e-2 for bfloat16, 5e-3 for float16); gives
+        ExportError: an output differs by more than 1e-5 of its largest entry (2e-2 for bfloat16, 5e-3 for float16);
+            gives
             the figures.
     """
     generator = np.random.default_rng(0)

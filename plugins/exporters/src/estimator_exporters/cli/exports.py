@@ -55,7 +55,8 @@ def _row(path: Path, base: Path) -> dict[str, Any]:
 
 def _line(row: dict[str, Any]) -> str:
     step = "-" if row["step"] is None else row["step"]
-    return f"{row['path']:<32} {row['format']:<12} step {step:<9} {row['bytes'] / 2**20:8.2f} MB  {', '.join(row['signatures'])}"
+    size, signatures = row["bytes"] / 2**20, ", ".join(row["signatures"])
+    return f"{row['path']:<32} {row['format']:<12} step {step:<9} {size:8.2f} MB  {signatures}"
 
 
 def _described(directory: Path, manifest: dict[str, Any]) -> str:
@@ -74,6 +75,7 @@ def _described(directory: Path, manifest: dict[str, Any]) -> str:
 
 def _features(verb: str, features: dict[str, Any]) -> list[str]:
     return [
-        f"  {verb} {name}: {feature['dtype']} ({', '.join('batch' if size is None else str(size) for size in feature['shape'])})"
+        f"  {verb} {name}: {feature['dtype']} "
+        f"({', '.join('batch' if size is None else str(size) for size in feature['shape'])})"
         for name, feature in features.items()
     ]

@@ -3,7 +3,8 @@
     estimator predict runs/digits/export/final --input rows.npz --output scores.npz
     estimator predict runs/text/export/best --input rows.jsonl --output scores.jsonl --signature predict
 
-Input and output are npz (arrays by name), jsonl (an object a row) or csv (a column a feature; features of one example are
+Input and output are npz (arrays by name), jsonl (an object a row) or csv (a column a feature; features of one example
+are
 single numbers or strings), by their suffix. Rows are what clients send: host transforms run before and after.
 """
 

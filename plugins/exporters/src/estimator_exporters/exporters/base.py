@@ -41,7 +41,8 @@ class SavedModelWriter:
             raise ArgumentError(f"An Exporter cannot have a name that is `None` or empty. Given: {name!r}.")
         if not callable(serving_input_receiver_fn):
             raise ArgumentTypeError(
-                f"Exporter {name!r}: serving_input_receiver_fn must be a function, given: {serving_input_receiver_fn!r}."
+                f"Exporter {name!r}: serving_input_receiver_fn must be a function, given: "
+                f"{serving_input_receiver_fn!r}."
             )
         if exports_to_keep is not None and (
             isinstance(exports_to_keep, bool) or not isinstance(exports_to_keep, int) or exports_to_keep <= 0
@@ -59,7 +60,7 @@ class SavedModelWriter:
     def write(
         self, estimator: Any, export_path: str, checkpoint_path: str, done: Callable[[str], None] | None = None
     ) -> str | None:
-        """Exports the state that was evaluated; None when this exporter has exported it already, or does so in the background.
+        """Exports what was evaluated; None when this exporter has exported it already, or does so in the background.
 
         Args:
             estimator: what is exported.

@@ -40,17 +40,20 @@ def loss_smaller(best_eval_result: Mapping[str, Any], current_eval_result: Mappi
 class BestExporter(WritingExporter):
     """Exports the model whenever an evaluation is better than every one before it, those of earlier processes included.
 
-    What it exported is kept in `<export_path>/best.json`; the evaluations on record are compared as well, so that a run that
+    What it exported is kept in `<export_path>/best.json`; the evaluations on record are compared as well, so that a
+    run that
     was resumed does not begin with a worse model.
 
     Args:
         name: its directory below `<model_dir>/export`.
         serving_input_receiver_fn: see `ec.export.build_raw_serving_input_receiver_fn`.
         event_file_pattern: not used: results are read from the evaluation's own record, whatever its name.
-        compare_fn: `(best_eval_result, current_eval_result) -> bool`, whether the current is better; default: smaller loss.
+        compare_fn: `(best_eval_result, current_eval_result) -> bool`, whether the current is better; default: smaller
+            loss.
         assets_extra: files to add: name in the export to path.
         exports_to_keep: exports kept; None keeps all.
-        keep: "newest" exports each new best and keeps the newest ones; "best" also exports an evaluation that is among the
+        keep: "newest" exports each new best and keeps the newest ones; "best" also exports an evaluation that is among
+            the
             best `exports_to_keep`, and deletes the worst.
         eval_name: the name of the evaluation whose record is read; default: that of the EvalSpec it is used in.
         format: name of an export format.

@@ -12,7 +12,7 @@ NAME = "onnx"
 
 
 class OnnxFormat:
-    """ONNX graphs, one a signature with its weights, beside our manifest: onnxruntime reads them without this package."""
+    """ONNX graphs, each with its weights, beside our manifest: onnxruntime reads them without this package."""
 
     name = NAME
 

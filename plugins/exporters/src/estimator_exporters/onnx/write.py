@@ -32,7 +32,8 @@ def write(request: ExportRequest, directory: Path) -> None:
     """Writes one graph for each signature, assets, transforms and the manifest.
 
     Raises:
-        ExportError: what ONNX cannot hold is refused before anything is converted; what the converter refuses, with its reason.
+        ExportError: what ONNX cannot hold is refused before anything is converted; what the converter refuses, with
+            its reason.
     """
     from estimator_exporters.bundle.write import finish
 
@@ -59,7 +60,8 @@ def _check(signature: SignatureSpec, request: ExportRequest) -> None:
         for name, feature in named.items():
             if feature.dtype not in _DTYPES:
                 raise ExportError(
-                    f"Signature {signature.name!r}: {kind} {name!r} is {feature.dtype}, which onnxruntime does not run on a CPU. "
+                    f"Signature {signature.name!r}: {kind} {name!r} is {feature.dtype}, which onnxruntime does not "
+                    "run on a CPU. "
                     "Cast it to float32, or use the format 'stablehlo'."
                 )
 
@@ -85,7 +87,8 @@ def _convert(signature: SignatureSpec, variables: Mapping[str, Any], path: Path)
         )
     except Exception as error:
         raise ExportError(
-            f"Signature {signature.name!r} cannot be converted to ONNX: {error!r}. The format 'stablehlo' takes every jax program."
+            f"Signature {signature.name!r} cannot be converted to ONNX: {error!r}. The format 'stablehlo' takes "
+            "every jax program."
         ) from error
 
 

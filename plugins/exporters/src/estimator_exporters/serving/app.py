@@ -46,7 +46,7 @@ class Limits:
 def make_app(
     repository: Repository, metrics: Metrics, limits: Limits, announce: Callable[[], None] = lambda: None
 ) -> Starlette:
-    """The application; its life span loads the models, watches for new exports, and answers what is waiting at the end."""
+    """The application; it loads the models, watches for new exports, and answers what is waiting at the end."""
     server = _Server(repository, metrics, limits, announce)
     model = "/v2/models/{model}"
     version = f"{model}/versions/{{version}}"

@@ -23,7 +23,8 @@ class _Waiting:
 class Batcher:
     """Runs a function of batches for many callers at a time.
 
-    A request runs at once when nothing else does; those that come meanwhile are taken together by the next run. No request
+    A request runs at once when nothing else does; those that come meanwhile are taken together by the next run. No
+    request
     waits for others to come.
 
     Args:

@@ -53,7 +53,8 @@ def from_bytes(name: str, content: memoryview, shape: tuple[int, ...], what: str
     dtype = NUMPY[name]
     if len(content) != count * dtype.itemsize:
         raise BadRequestError(
-            f"{what}: shape {list(shape)} of {name} takes {count * dtype.itemsize} bytes, the request has {len(content)}"
+            f"{what}: shape {list(shape)} of {name} takes {count * dtype.itemsize} bytes, the request has "
+            f"{len(content)}"
         )
     raw = np.frombuffer(content, dtype if name != "BOOL" else np.uint8)
     return (raw != 0 if name == "BOOL" else raw).reshape(shape)

@@ -57,7 +57,8 @@ def sources_of(arguments: Sequence[str]) -> list[Source]:
         below = [child for child in sorted(directory.glob("*")) if child.is_dir() and exports_in(child)]
         if not below:
             raise ArgumentError(
-                f"{directory} holds no export. Give the directory that export_saved_model returned, the one above it, or "
+                f"{directory} holds no export. Give the directory that export_saved_model returned, the one above "
+                "it, or "
                 "<model_dir>/export."
             )
         found += [Source(name=f"{name}.{child.name}" if equals else child.name, directory=child) for child in below]
@@ -114,7 +115,7 @@ class Repository:
         return chosen, versions[chosen]
 
     async def refresh(self) -> None:
-        """Loads new exports, and drops versions that are gone or too old once they have answered what they were asked."""
+        """Loads new exports, and drops versions that are gone or too old once they have answered their requests."""
         for source in self.sources:
             await self._refresh(source)
 

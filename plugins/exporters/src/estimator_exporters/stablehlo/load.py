@@ -58,7 +58,7 @@ def _bound(run: Any, variables: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class _Padded:
-    """Programs of fixed batch sizes as a function of any: batches are padded to the next size, or cut into the largest."""
+    """Programs of fixed batch sizes as a function of any: batches are padded to a size, or cut into the largest."""
 
     inputs: Mapping[str, Feature]
     outputs: Mapping[str, Feature]

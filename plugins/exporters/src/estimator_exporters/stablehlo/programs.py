@@ -100,6 +100,7 @@ def _refuse_callbacks(module: str, where: str) -> None:
     found = sorted({name for name in _CALL.findall(module) if _CALLS_BACK.search(name)})
     if found:
         raise ExportError(
-            f"{where} calls back into Python ({', '.join(found)}), which no export may. Leave jax.debug.print, pure_callback and "
+            f"{where} calls back into Python ({', '.join(found)}), which no export may. Leave jax.debug.print, "
+            "pure_callback and "
             "io_callback out of PREDICT mode; work for the host belongs into a HostTransform."
         )

@@ -3,9 +3,10 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[3]))
+sys.path.insert(0, str(Path(__file__).parents[4]))
 
 from estimator_exporters.serving.datatypes import NUMPY
+
 from plugins.exporters.tests.live_server import echo, running
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """The `onnx` format, in an environment with jax2onnx and onnxruntime."""
 
-from estimator_core.testing import ExportFormatSuite
 from estimator_exporters.onnx import OnnxFormat
+
+from estimator_core.testing import ExportFormatSuite
 
 
 class TestOnnx(ExportFormatSuite):
