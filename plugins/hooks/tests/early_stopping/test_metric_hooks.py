@@ -3,6 +3,8 @@
 import inspect
 import json
 import logging
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +16,8 @@ import pytest
 from estimator_core.errors import ArgumentError, HookError
 from estimator_core.summaries import append_eval_metrics
 from estimator_core.testing import FakeRun, drive
+from estimator_hooks.early_stopping import best_weights
+from estimator_hooks.early_stopping.best_weights import BestWeights
 
 
 @pytest.fixture
@@ -232,3 +236,35 @@ def test_no_estimator():
         eh.make_early_stopping_hook(SimpleNamespace(eval_dir=str), "yes")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="must be > 0, given: 0"):
         eh.stop_if_no_decrease_hook(SimpleNamespace(eval_dir=str), "loss", 0)
+
+
+@pytest.mark.parametrize("begins_after", [0.0, 0.2])
+def test_weights_whose_checkpoint_is_still_being_written_are_waited_for(tmp_path: Path, begins_after: float):
+    checkpoints, kept = tmp_path / "checkpoints", BestWeights(tmp_path)
+    checkpoints.mkdir()
+
+    def commit() -> None:
+        time.sleep(begins_after)
+        draft = checkpoints / ".writing-30-0"
+        draft.mkdir()
+        (draft / "weights").write_text("30")
+        time.sleep(0.3)
+        draft.rename(checkpoints / "30")
+
+    thread = threading.Thread(target=commit)
+    thread.start()
+    assert kept._keep_when_written(30)
+    thread.join()
+    assert (tmp_path / "best_weights" / "30" / "weights").read_text() == "30"
+
+
+def test_only_the_best_is_kept_and_what_is_gone_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(best_weights, "_START_SECS", 0.1)
+    kept = BestWeights(tmp_path)
+    for step in (10, 20):
+        (tmp_path / "checkpoints" / str(step)).mkdir(parents=True)
+        assert kept.keep(step)
+    assert kept.kept_step() == 20
+    assert [path.name for path in (tmp_path / "best_weights").iterdir()] == ["20"]
+    assert not kept._keep_when_written(30)
+    assert kept.kept_step() == 20

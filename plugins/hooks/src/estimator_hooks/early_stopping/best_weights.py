@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import time
 from pathlib import Path
 
-from estimator_core.checkpoint import load_variables
+from estimator_core.checkpoint import layout, load_variables
 from estimator_core.errors import HookError
 from estimator_core.hooks import Run
 from estimator_hooks.early_stopping.agreement import same_on_all_processes
@@ -15,6 +16,8 @@ from estimator_hooks.live_variables import assign_variables, live_state
 
 _log = logging.getLogger("estimator_hooks")
 FOLDER = "best_weights"
+#: A commit shows in the directory some time after the save was asked for; how often to look.
+_START_SECS, _POLL_SECS = 5.0, 0.02
 
 
 class BestWeights:
@@ -59,7 +62,7 @@ class BestWeights:
         Raises:
             HookError: they are nowhere.
         """
-        if not same_on_all_processes(run.config.is_chief and self.keep(step)):
+        if not same_on_all_processes(run.config.is_chief and self._keep_when_written(step)):
             raise HookError(
                 f"restore_best: the best evaluation is that of step {step}, but its checkpoint is gone. Raise "
                 "RunConfig.keep_checkpoint_max, or let the hook look more often (run_every_steps)."
@@ -68,6 +71,17 @@ class BestWeights:
         state = live_state(run)
         assign_variables(run, {path: values[path] for path in (*state.variables, *state.model_state)})
         _log.info("Put back the weights of step %d, the best evaluation.", step)
+
+    def _keep_when_written(self, step: int) -> bool:
+        """Waits for a commit under way: steps may be faster than the disk."""
+        seen = time.monotonic()
+        while not self.keep(step):
+            if any(self._checkpoints.glob(f"{layout.WRITING}{step}-*")):
+                seen = time.monotonic()
+            elif time.monotonic() - seen > _START_SECS:
+                return False
+            time.sleep(_POLL_SECS)
+        return True
 
 
 def _link_or_copy(source: str, target: str) -> None:
