@@ -165,16 +165,16 @@ def test_more_requests_than_the_limit_are_turned_away():
 
     feature = Feature((None, 2))
     model = function_model(slow, {"x": feature}, {"y": feature})
-    with running({"slow": {"1": model}}, limits=Limits(under_way=2, poll_seconds=60)) as server:
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            waiting = [pool.submit(server.infer, "slow", x=np.ones((1, 2), np.float32)) for _ in range(2)]
-            while server.metrics.under_way._value.get() < 2:
-                time.sleep(0.01)
-            status, headers, content = server.request("POST", "/v2/models/slow/infer", {"inputs": [GOOD]})
-            assert (status, headers["retry-after"]) == (503, "1")
-            assert "2 requests are under way" in content["error"]
-            go_on.set()
-            assert [one.result()[0] for one in waiting] == [200, 200]
+    limits = Limits(under_way=2, poll_seconds=60)
+    with running({"slow": {"1": model}}, limits=limits) as server, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        waiting = [pool.submit(server.infer, "slow", x=np.ones((1, 2), np.float32)) for _ in range(2)]
+        while server.metrics.under_way._value.get() < 2:
+            time.sleep(0.01)
+        status, headers, content = server.request("POST", "/v2/models/slow/infer", {"inputs": [GOOD]})
+        assert (status, headers["retry-after"]) == (503, "1")
+        assert "2 requests are under way" in content["error"]
+        go_on.set()
+        assert [one.result()[0] for one in waiting] == [200, 200]
 
 
 def test_a_model_that_fails_is_a_500_without_its_details_and_the_server_lives_on(caplog):

@@ -11,6 +11,7 @@ from estimator_core.errors import ExportError
 
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
+DEFAULT_FORMAT = "stablehlo"
 _KEYS = {"signatures": dict, "files": dict, "provenance": dict, "receiver": dict, "global_step": int}
 
 
@@ -47,11 +48,11 @@ def format_of(directory: Path) -> str | None:
 
 
 def has_manifest_of(directory: Path, format_name: str) -> bool:
-    """Whether the export is of a format; a manifest that cannot be read is of all, so that its fault is reported."""
+    """Whether the export is of a format; an unreadable manifest is left to the default, which reports it."""
     if not (directory / MANIFEST).is_file():
         return False
     found = format_of(directory)
-    return found == format_name or not isinstance(found, str)
+    return found == format_name if isinstance(found, str) else format_name == DEFAULT_FORMAT
 
 
 def read_manifest(directory: Path, format_name: str) -> dict[str, Any]:
