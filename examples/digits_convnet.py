@@ -59,11 +59,11 @@ def digits_input_fn(training, batch_size):
     arrays = {}
 
     def load(run):
-        digits = load_digits()
-        held_out = np.arange(len(digits.target)) % 5 == 0
+        pixels, classes = load_digits(return_X_y=True)
+        held_out = np.arange(len(classes)) % 5 == 0
         rows = ~held_out if training else held_out
-        arrays["image"] = (digits.images[rows, :, :, None] / 16.0).astype(np.float32)
-        arrays["label"] = digits.target[rows].astype(np.int32)
+        arrays["image"] = (pixels.reshape(-1, 8, 8, 1)[rows] / 16.0).astype(np.float32)
+        arrays["label"] = classes[rows].astype(np.int32)
 
     hook.iterator_initializer_func = load
 

@@ -12,7 +12,6 @@ from estimator_core.loop.outputs import LazyOutputs
 from estimator_core.loop.run import LoopRun
 from estimator_core.metrics.merging import compute_metrics, merge_metrics
 from estimator_core.step.eval_step import EvalStep
-from estimator_core.step.state import TrainState
 
 _log = logging.getLogger("estimator_core")
 
@@ -22,7 +21,6 @@ def evaluate_loop(
     runner: HookRunner,
     source: Iterator[Any],
     eval_step: EvalStep,
-    state: TrainState,
     *,
     steps: int | None,
 ) -> dict[str, Any]:
@@ -44,6 +42,7 @@ def evaluate_loop(
             break
         run.batch, run.batch_size = batch, batch.size
         if not prepared:
+            state = run.live.ready
             eval_step.prepare(state, batch.features, batch.labels, batch.weights)
             _start_hooks(run, runner, eval_step)
             prepared = True
@@ -52,7 +51,7 @@ def evaluate_loop(
         due = runner.wake <= done + 1
         if due:
             runner.before(done + 1)
-        result = eval_step(accumulated, state, batch.features, batch.labels, batch.weights)
+        result = eval_step(accumulated, run.live.ready, batch.features, batch.labels, batch.weights)
         accumulated = result.accumulated
         host_metrics = merge_metrics(host_metrics, result.host_metrics) if host_metrics else result.host_metrics
         done += 1

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -94,11 +94,12 @@ class EvaluateCall:
                 "Give the input num_epochs=1, or the evaluation a number of steps."
             )
         with engine.placement.context():
-            state = cast("Any", None if first is None else self.state(first))
-            run.live = LiveState(state=state, step=0 if state is None else int(np.asarray(state.clock)[0]))
+            if first is not None:
+                state = self.state(first)
+                run.live = LiveState(state=state, step=int(np.asarray(state.clock)[0]))
             step = run.live.step
             eval_step = engine.eval_step(frozenset(run.fetches))
-            metrics = evaluate_loop(run, runner, _with_first(first, batches), eval_step, state, steps=self.steps)
+            metrics = evaluate_loop(run, runner, _with_first(first, batches), eval_step, steps=self.steps)
         return dict(sorted({**metrics, "global_step": step}.items()))
 
     def _write(self, run: LoopRun, metrics: dict[str, Any]) -> None:
