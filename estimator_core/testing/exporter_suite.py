@@ -37,7 +37,7 @@ class FakeExporting:
         checkpoint_path: str | None = None,
         experimental_mode: str = "infer",
         *,
-        format: str = "stablehlo",  # noqa: A002 (the Estimator's own name)
+        format: str = "stablehlo",
     ) -> str:
         """Makes a new directory, named by a time stamp as exports are."""
         if self.fails:

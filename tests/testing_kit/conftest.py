@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 BROKEN = Path(__file__).parent / "broken"
+ROOT = Path(__file__).parents[2]
 
 
 class Collected:
@@ -49,6 +50,12 @@ def run_broken(name: str) -> Collected:
     options = ["-p", "no:cacheprovider", "-p", "no:terminal", "-o", "addopts=--import-mode=importlib"]
     pytest.main([str(BROKEN / f"{name}.py"), *options, "-o", "python_files=*.py"], plugins=[collected])
     return collected
+
+
+@pytest.fixture(autouse=True)
+def other_processes_find_these_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Suites start processes that import the components under test; those of this folder lie below the root."""
+    monkeypatch.syspath_prepend(str(ROOT))
 
 
 @pytest.fixture

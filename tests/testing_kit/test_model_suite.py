@@ -1,5 +1,7 @@
 """The suite for models passes a sound one and catches broken ones."""
 
+import pytest
+
 from estimator_core.testing import ModelSuite
 from tests.testing_kit.sound_model import SoundModel, examples
 
@@ -12,5 +14,6 @@ class TestSoundModel(ModelSuite):
         return examples(rng)
 
 
+@pytest.mark.slow
 def test_broken_models_are_caught(assert_each_is_caught):
     assert_each_is_caught("models")
