@@ -14,7 +14,6 @@ _HOME = {
     "LatestExporter": "exporters.latest",
     "StepExporter": "exporters.step",
 }
-__all__ = ["BestExporter", "FinalExporter", "LatestExporter", "StepExporter", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
@@ -24,4 +23,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*_HOME, "__version__"])

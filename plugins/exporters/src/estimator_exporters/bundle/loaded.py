@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +100,8 @@ class Loaded:
     manifest: Mapping[str, Any]
     signatures: Mapping[str, Signature]
 
-    @cached_property
-    def raw_signatures(self) -> dict[str, LoadedSignature]:
+    @property
+    def raw_signatures(self) -> Mapping[str, LoadedSignature]:
         """What clients call: host transforms and class names around the array signatures.
 
         Raises:

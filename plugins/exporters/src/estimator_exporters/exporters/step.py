@@ -50,7 +50,7 @@ class StepExporter(WritingExporter):
     ) -> None:
         if (steps_to_keep is None) == (every_n_steps is None):
             raise ArgumentError(f"Exporter {name!r}: give exactly one of steps_to_keep and every_n_steps.")
-        chosen = [every_n_steps] if steps_to_keep is None else list(steps_to_keep)
+        chosen: list[Any] = [every_n_steps] if steps_to_keep is None else list(steps_to_keep)
         if not chosen or any(isinstance(step, bool) or not isinstance(step, int) or step <= 0 for step in chosen):
             raise ArgumentError(f"Exporter {name!r}: steps must be positive integers, given: {chosen}.")
         self._steps = None if steps_to_keep is None else sorted(chosen)

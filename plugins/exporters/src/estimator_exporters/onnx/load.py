@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
+import onnxruntime  # pyright: ignore[reportMissingImports]
 
 from estimator_core.errors import ExportError
 from estimator_exporters.bundle.loaded import Loaded, Signature, features

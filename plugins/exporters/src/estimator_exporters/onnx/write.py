@@ -67,7 +67,7 @@ def _check(signature: SignatureSpec, request: ExportRequest) -> None:
 
 
 def _convert(signature: SignatureSpec, variables: Mapping[str, Any], path: Path) -> None:
-    import jax2onnx
+    import jax2onnx  # pyright: ignore[reportMissingImports]
 
     names, outputs = list(signature.inputs), list(signature.outputs)
 

@@ -31,14 +31,14 @@ def write(request: ExportRequest, directory: Path) -> None:
     module.exported = [
         tf.Variable(value, trainable=False, name=f"v{i}") for i, value in enumerate(request.variables.values())
     ]
-    variables = dict(zip(request.variables, module.exported, strict=True))
+    variables: Any = dict(zip(request.variables, module.exported, strict=True))
     functions = {name: _concrete(signature, variables) for name, signature in request.signatures.items()}
     tf.saved_model.save(module, str(directory), signatures=functions)
     finish(request, directory, "saved_model", dict.fromkeys(request.signatures, "saved_model.pb"))
 
 
 def _concrete(signature: SignatureSpec, variables: dict[str, Any]) -> Any:
-    shapes = {name: _polymorphic(feature) for name, feature in signature.inputs.items()}
+    shapes: Any = {name: _polymorphic(feature) for name, feature in signature.inputs.items()}
     try:
         converted = jax2tf.convert(
             signature.function,

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 
 from starlette.applications import Starlette
@@ -77,7 +77,7 @@ class _Server:
         self._under_way = 0
 
     @contextlib.asynccontextmanager
-    async def life(self, app: Starlette) -> AsyncIterator[None]:
+    async def life(self, app: Starlette) -> AsyncGenerator[None]:
         """Loads before the first request; drains after the last."""
         await self._repository.refresh()
         self._announce()

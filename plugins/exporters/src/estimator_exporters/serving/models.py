@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -124,7 +124,7 @@ def _zeros(features: Mapping[str, Feature], batch: int) -> dict[str, np.ndarray]
 
 def _text(array: np.ndarray) -> np.ndarray:
     """Bytes as strings where they are UTF-8, since host transforms read text; other bytes (tf.Example) stay."""
-    items = [encoded(item) for item in cast("list[Any]", array.reshape(-1).tolist())]
+    items = [encoded(item) for item in array.reshape(-1).tolist()]
     found = np.empty(len(items), object)
     try:
         found[:] = [item.decode() for item in items]

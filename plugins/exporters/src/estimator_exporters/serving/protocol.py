@@ -122,7 +122,7 @@ def _input(tensor: Any, binary: memoryview) -> tuple[str, np.ndarray, int]:
 def _tensor(tensor: Any) -> tuple[str, str, tuple[int, ...]]:
     if not isinstance(tensor, dict) or not isinstance(tensor.get("name"), str):
         raise BadRequestError("an input must be an object with a name")
-    name, kind, shape = tensor["name"], tensor.get("datatype"), tensor.get("shape")
+    name, kind, shape = tensor["name"], tensor.get("datatype"), tensor.get("shape", "")
     if not isinstance(kind, str) or kind not in NUMPY:
         raise BadRequestError(f"input {name!r}: datatype must be one of {', '.join(NUMPY)}")
     sizes = isinstance(shape, list) and len(shape) <= _MAX_RANK
