@@ -1,6 +1,6 @@
 """The smallest custom model: two variables, no neural-network library.
 
-    uv run python examples/linear_regression.py
+uv run python examples/linear_regression.py
 """
 
 import tempfile

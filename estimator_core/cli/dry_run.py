@@ -19,7 +19,7 @@ _ENOUGH = 0.1
 
 
 def dry_run(experiment_fn: Callable[..., Any], config: RunConfig, hparams: Any) -> int:
-    """Traces the model, prints variables, memory and hooks, then trains on one batch; everything is written to a temporary directory.
+    """Traces the model, prints variables, memory and hooks, then trains on one batch; writes to a temporary place.
 
     Returns:
         0 when the loss of the batch fell to a tenth, else 1.
@@ -59,11 +59,13 @@ def _try(experiment: Any) -> int:
     overfits = best <= _ENOUGH * first if first > 0 else best < first
     verdict = "overfits" if overfits else "does NOT overfit"
     print(
-        f"\nOne batch of {losses.batch_size}, {len(losses.of_steps)} steps in {elapsed(began)}: loss {first:.4g} -> {losses.of_steps[-1]:.4g} (lowest {best:.4g}). The model {verdict} it."
+        f"\nOne batch of {losses.batch_size}, {len(losses.of_steps)} steps in {elapsed(began)}: loss {first:.4g} -> "
+        f"{losses.of_steps[-1]:.4g} (lowest {best:.4g}). The model {verdict} it."
     )
     if not overfits:
         print(
-            "A model that cannot learn one batch by heart has a wrong loss, labels that do not belong to their features, or a learning rate that does not fit."
+            "A model that cannot learn one batch by heart has a wrong loss, labels that do not belong to their "
+            "features, or a learning rate that does not fit."
         )
     return 0 if overfits else 1
 

@@ -31,7 +31,10 @@ class Program:
         """The file's hyperparameters, with those of the command line in their place."""
         if self.default_hparams is None:
             if text:
-                raise ArgumentError(f"{self.path} defines no HPARAMS, so --hparams has nothing to replace. Define HPARAMS = ec.HParams(...) there.")
+                raise ArgumentError(
+                    f"{self.path} defines no HPARAMS, so --hparams has nothing to replace. Define HPARAMS = "
+                    "ec.HParams(...) there."
+                )
             return None
         values = HParams(**self.default_hparams.values())
         return values.parse(text) if text else values
@@ -54,16 +57,31 @@ def load_program(file: str) -> Program:
     name, _, function = file.partition(":") if not Path(file).exists() else (file, "", "")
     path = Path(name)
     if not path.is_file():
-        raise ArgumentError(f"There is no file {name!r}. Give the path of a Python file that defines experiment_fn(run_config, hparams).")
+        raise ArgumentError(
+            f"There is no file {name!r}. Give the path of a Python file that defines experiment_fn(run_config, "
+            "hparams)."
+        )
     module = _execute(path)
     found = getattr(module, function or "experiment_fn", None)
     if not callable(found):
-        functions = sorted(key for key, value in vars(module).items() if callable(value) and getattr(value, "__module__", None) == module.__name__ and not isinstance(value, type))
-        raise ArgumentError(f"{name} defines no function {function or 'experiment_fn'!r}. Functions there: {functions}. Name one with {name}:FUNCTION; it takes (run_config, hparams) and returns an ec.Experiment.")
+        functions = sorted(
+            key
+            for key, value in vars(module).items()
+            if callable(value) and getattr(value, "__module__", None) == module.__name__ and not isinstance(value, type)
+        )
+        raise ArgumentError(
+            f"{name} defines no function {function or 'experiment_fn'!r}. Functions there: {functions}. Name one with "
+            f"{name}:FUNCTION; it takes (run_config, hparams) and returns an ec.Experiment."
+        )
     hparams = getattr(module, "HPARAMS", None)
     if hparams is not None and not isinstance(hparams, HParams):
         raise ArgumentError(f"HPARAMS in {name} must be an ec.HParams, given: {type(hparams).__name__}.")
-    return Program(path=path, experiment_fn=found, default_hparams=hparams, serving_input_receiver_fn=getattr(module, "serving_input_receiver_fn", None))
+    return Program(
+        path=path,
+        experiment_fn=found,
+        default_hparams=hparams,
+        serving_input_receiver_fn=getattr(module, "serving_input_receiver_fn", None),
+    )
 
 
 def _execute(path: Path) -> ModuleType:
@@ -80,7 +98,9 @@ def _execute(path: Path) -> ModuleType:
 def _setting(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.startswith(_PREFIX):
-        raise ArgumentError(f"--set {text!r}: write {_PREFIX}FIELD=VALUE. Fields: {[field.name for field in fields(RunConfig)]}.")
+        raise ArgumentError(
+            f"--set {text!r}: write {_PREFIX}FIELD=VALUE. Fields: {[field.name for field in fields(RunConfig)]}."
+        )
     try:
         return name.removeprefix(_PREFIX), ast.literal_eval(value)
     except (ValueError, SyntaxError):

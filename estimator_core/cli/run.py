@@ -1,7 +1,7 @@
 """Run the experiment a file describes.
 
-FILE defines `experiment_fn(run_config, hparams) -> ec.Experiment` (or give FILE:function). It may define `HPARAMS`, the default
-hyperparameters, and `serving_input_receiver_fn`, which `--exporter` uses.
+FILE defines `experiment_fn(run_config, hparams) -> ec.Experiment` (or give FILE:function). It may define `HPARAMS`, the
+default hyperparameters, and `serving_input_receiver_fn`, which `--exporter` uses.
 """
 
 from __future__ import annotations
@@ -15,15 +15,54 @@ from estimator_core.errors import ArgumentError
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator run`."""
-    parser.add_argument("file", metavar="FILE[:FUNCTION]", help="a Python file, and the function in it that makes the Experiment (default: experiment_fn)")
-    parser.add_argument("--schedule", help="the method of Experiment to run (default: what the role of this process asks for, train_and_evaluate alone)")
-    parser.add_argument("--model-dir", help="where checkpoints, curves and exports go (default: runs/<name of the file>)")
+    parser.add_argument(
+        "file",
+        metavar="FILE[:FUNCTION]",
+        help="a Python file, and the function in it that makes the Experiment (default: experiment_fn)",
+    )
+    parser.add_argument(
+        "--schedule",
+        help=(
+            "the method of Experiment to run (default: what the role of this process asks for, train_and_evaluate "
+            "alone)"
+        ),
+    )
+    parser.add_argument(
+        "--model-dir", help="where checkpoints, curves and exports go (default: runs/<name of the file>)"
+    )
     parser.add_argument("--hparams", default="", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
-    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="run_config.FIELD=VALUE", help="a RunConfig field, for example run_config.save_checkpoints_steps=50")
-    parser.add_argument("--hook", dest="hooks", action="append", default=[], metavar="NAME", help="adds a hook of an installed plugin to the training run")
-    parser.add_argument("--exporter", dest="exporters", action="append", default=[], metavar="NAME", help="adds an exporter of an installed plugin")
-    parser.add_argument("--predictions", type=int, default=5, metavar="N", help="predictions to show at the end (default: 5)")
-    parser.add_argument("--dry-run", action="store_true", help="trace, show variables, memory and hooks, train on one batch until it overfits; write nothing")
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="run_config.FIELD=VALUE",
+        help="a RunConfig field, for example run_config.save_checkpoints_steps=50",
+    )
+    parser.add_argument(
+        "--hook",
+        dest="hooks",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="adds a hook of an installed plugin to the training run",
+    )
+    parser.add_argument(
+        "--exporter",
+        dest="exporters",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="adds an exporter of an installed plugin",
+    )
+    parser.add_argument(
+        "--predictions", type=int, default=5, metavar="N", help="predictions to show at the end (default: 5)"
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="trace, show variables, memory and hooks, train on one batch until it overfits; write nothing",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,6 +100,11 @@ def _add_components(experiment: Any, args: argparse.Namespace, serving_input_rec
     if not args.exporters:
         return
     if serving_input_receiver_fn is None:
-        raise ArgumentError(f"--exporter needs to know the features of a request: define serving_input_receiver_fn in {Path(args.file).name}.")
+        raise ArgumentError(
+            "--exporter needs to know the features of a request: define serving_input_receiver_fn in "
+            f"{Path(args.file).name}."
+        )
     old = experiment.reset_export_strategies()
-    experiment.reset_export_strategies([*old, *(plugins.get("exporter", name)(name, serving_input_receiver_fn) for name in args.exporters)])
+    experiment.reset_export_strategies(
+        [*old, *(plugins.get("exporter", name)(name, serving_input_receiver_fn) for name in args.exporters)]
+    )

@@ -22,7 +22,9 @@ def show(experiment: Any, result: Any, *, predictions: int) -> None:
     if predictions and estimator.latest_checkpoint():
         rows = list(itertools.islice(estimator.predict(experiment.eval_input_fn), predictions))
         print("\nPredictions of the first evaluation examples")
-        print(table([(str(index), *map(number, _values(row))) for index, row in enumerate(rows)], ("", *_names(rows[0]))))
+        print(
+            table([(str(index), *map(number, _values(row))) for index, row in enumerate(rows)], ("", *_names(rows[0])))
+        )
     print("\n" + places(estimator))
 
 
@@ -51,7 +53,9 @@ def table(rows: list[tuple[str, ...]], head: tuple[str, ...]) -> str:
     """
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     lines = [head, tuple("-" * width for width in widths), *rows]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
 
 
 def number(value: Any) -> str:

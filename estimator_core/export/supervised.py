@@ -37,7 +37,7 @@ class SupervisedInputReceiver(ServingInputReceiver):
     _: KW_ONLY
     labels: Any = field(default=None)  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]
     # pyright sees the base class's property, which this field replaces.
-    bare: bool = field(init=False, default=False)  # pyright: ignore
+    bare: bool = field(init=False, default=False)  # pyright: ignore[reportIncompatibleMethodOverride]
     bare_labels: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:

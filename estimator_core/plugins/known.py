@@ -13,7 +13,7 @@ _GIVES: tuple[tuple[str, str, str], ...] = (
     ("estimator-heads", "transform", "class_names label_ids multi_hot_labels"),
     ("estimator-hooks", "hook", "device_memory gradient_norm history learning_rate parameter_summary progress_bar"),
     ("estimator-hooks", "hook", "stall_watchdog throughput"),
-    ("estimator-exporters", "exporter", "best final latest"),
+    ("estimator-exporters", "exporter", "best final latest step"),
     ("estimator-exporters", "format", "onnx saved_model stablehlo"),
     ("estimator-backends-gpu", "backend", "gpu"),
     ("estimator-backends-tpu", "backend", "tpu"),

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
-from jax.core import Tracer
 import optax
+from jax.core import Tracer
 
 from estimator_core.errors import ModelFnError
 from estimator_core.step import sparse

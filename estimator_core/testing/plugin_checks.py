@@ -165,7 +165,7 @@ def check_run_hooks(examined: Examined) -> Iterator[str]:
 
 def check_requires_the_core(examined: Examined) -> Iterator[str]:
     """Its distribution requires estimator-core, from a version and below a version."""
-    if examined.record.distribution is None:
+    if examined.record.distribution is None or examined.record.status == "built-in":
         return
     requirements = metadata.requires(examined.record.distribution) or []
     own = [one for one in requirements if re.match(r"estimator-core\b", normalise(one)) and "extra ==" not in one]

@@ -73,8 +73,9 @@ class NanTensorHook(Hook):
         _log.error("Model diverged with %s = %s at step %d.", self._name, value, step)
         if self._fail:
             raise NanLossDuringTrainingError(
-                f"NaN loss during training. {self._name} is {value} at step {step}. "
-                "The newest checkpoint is from before it. Lower the learning rate, clip gradients, or look at that step with RunConfig(debug=True).",
+                f"NaN loss during training. {self._name} is {value} at step {step}. The newest checkpoint is from "
+                "before "
+                "it. Lower the learning rate, clip gradients, or look at that step with RunConfig(debug=True).",
                 step=step,
             )
         run.request_stop(f"{self._name} = {value} at step {step}")
