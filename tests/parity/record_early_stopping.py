@@ -4,7 +4,7 @@ import os
 import tempfile
 
 from tf_recording import described, plain, tf, write
-from tf_scenario import input_fn, model_fn
+from tf_scenario import ONE_THREAD, input_fn, model_fn
 from tf_tracers import TracingHook
 
 experimental = tf.estimator.experimental
@@ -77,7 +77,7 @@ def write_evaluations(folder, evaluations):
 
 def estimator_in(model_dir):
     params = {"hook": None, "model_fn_calls": []}
-    config = tf.estimator.RunConfig(model_dir=model_dir, tf_random_seed=1)
+    config = tf.estimator.RunConfig(model_dir=model_dir, tf_random_seed=1, session_config=ONE_THREAD)
     return tf.estimator.Estimator(model_fn, config=config, params=params)
 
 

@@ -33,7 +33,7 @@ SCENARIOS = {
     "reference": (EVERY_10, [both(max_steps=25)]),
     "reference_no_exporters": (EVERY_10, [without_exporters(max_steps=25)]),
     "throttled": (EVERY_10, [both(max_steps=25, throttle_secs=600)]),
-    "throttled_default": (EVERY_10, [{"call": "train_and_evaluate", "input": FOREVER, "max_steps": 35}]),
+    "throttled_default": (EVERY_10, [{"call": "train_and_evaluate", "input": FOREVER, "max_steps": 25}]),
     "delayed": (EVERY_10, [both(max_steps=25, start_delay_secs=600)]),
     "delayed_and_throttled": (EVERY_10, [both(max_steps=25, start_delay_secs=600, throttle_secs=600)]),
     "on_cadence": (EVERY_10, [both(max_steps=20)]),

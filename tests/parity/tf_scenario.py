@@ -26,6 +26,9 @@ LOG_OF_INTEREST = (
     "global_step/sec",
 )
 
+#: With several threads a hook may read the global step before or after the same step has raised it.
+ONE_THREAD = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
+
 _log = listen_to_log()
 _saves = []
 _save = tf.compat.v1.train.Saver.save
@@ -75,7 +78,7 @@ def model_fn(features, labels, mode, params):
     loss = tf.reduce_mean(tf.square(y - labels), name="batch_loss")
     step = tf.compat.v1.train.get_global_step()
     if params.get("summary"):
-        tf.compat.v1.summary.scalar("bias", b[0])
+        tf.compat.v1.summary.scalar("output_mean", tf.reduce_mean(y))
     train_op = tf.compat.v1.train.GradientDescentOptimizer(params.get("learning_rate", 0.1)).minimize(loss, step)
     metrics = {
         "mae": tf.compat.v1.metrics.mean_absolute_error(labels, y),
@@ -120,7 +123,7 @@ def _call(scenario, call, model_dir):
 
     params = _NoCopyDict(scenario.get("params", {}), hook=hook, model_fn_calls=calls)
     params.update(call.get("params", {}))
-    config = tf.estimator.RunConfig(model_dir=model_dir, tf_random_seed=1)
+    config = tf.estimator.RunConfig(model_dir=model_dir, tf_random_seed=1, session_config=ONE_THREAD)
     config = config.replace(**{**scenario.get("config", {}), **call.get("config", {})})
     estimator = tf.estimator.Estimator(model_fn, config=config, params=params)
     listeners = [TracingListener(spec, trace) for spec in call.get("listeners", ())]

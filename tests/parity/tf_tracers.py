@@ -73,7 +73,8 @@ class TracingExporter(_Tracing, tf.estimator.Exporter):
             return None
         folder = export_path.rstrip("/").split("/")
         self._trace.append(f"{self.name}.export({step}, final={is_the_final_export}, {'/'.join(folder[-2:])})")
-        _act(self._spec, "export", step, None)
+        self._counts["export"] = self._counts.get("export", 0) + 1
+        _act(self._spec, "export", self._counts["export"], None)
         return f"{self.name}@{step}"
 
 
@@ -86,7 +87,7 @@ def known_hook(spec, trace, model_dir):
     if spec["hook"] == "NanTensorHook":
         arguments["loss_tensor"] = "batch_loss:0"
     if spec["hook"] == "SummarySaverHook":
-        arguments["summary_op"] = tf.compat.v1.summary.scalar("saved_by_hook", 1.0)
+        arguments["summary_op"] = tf.compat.v1.summary.scalar("saved_by_hook", 1.0, collections=[])
     if spec["hook"] == "StepCounterHook" or spec["hook"] == "SummarySaverHook":
         arguments["summary_writer"] = _TracingWriter(trace, spec["hook"])
     if spec["hook"] == "FinalOpsHook":
