@@ -115,10 +115,10 @@ class TestRetrievalHead(HeadSuite):
 
 class TestClassNames(HostTransformSuite):
     def make(self):
-        return ClassNames(["cat", "dog"], {"class_ids": "classes"})
+        return ClassNames(["cat", "dog"], ["classes"])
 
     def batch(self):
-        return {"class_ids": np.array([[0], [1], [1], [0]]), "x": np.arange(4.0)}
+        return {"classes": np.array([[0], [1], [1], [0]]), "x": np.arange(4.0)}
 
 
 class TestLabelIds(HostTransformSuite):

@@ -53,11 +53,12 @@ def test_multi_hot_from_ids_and_names():
 
 
 def test_names_inside_a_multi_head():
-    transform = ClassNames(["no", "yes"], {"class_ids": "classes"}, head="click")
-    found = transform.apply({("click", "class_ids"): np.array([1]), "other/class_ids": np.array([0])})
+    transform = ClassNames(["no", "yes"], ["classes"], head="click")
+    found = transform.apply({("click", "classes"): np.array([1]), "other/classes": np.array([0])})
     assert found[("click", "classes")].tolist() == ["yes"]
-    assert transform.apply({"click/class_ids": np.array([0])})["click/classes"].tolist() == ["no"]
-    assert "classes" not in transform.apply({"class_ids": np.array([0])})
+    assert found["other/classes"].tolist() == [0]
+    assert transform.apply({"click/classes": np.array([0])})["click/classes"].tolist() == ["no"]
+    assert transform.apply({"classes": np.array([0])})["classes"].tolist() == [0]
 
 
 def model(head):
@@ -88,6 +89,8 @@ def test_strings_through_an_estimator(tmp_path):
     found = list(estimator.predict(once))
     assert np.mean([row["classes"][0] == word for row, word in zip(found, words, strict=True)]) > 0.95
     assert found[0]["all_classes"].tolist() == NAMES
+    (only,) = next(iter(estimator.predict(once, predict_keys=["classes"])))
+    assert only == "classes"
 
 
 def test_strings_of_a_multi_head_through_an_estimator(tmp_path):

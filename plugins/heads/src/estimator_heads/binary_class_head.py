@@ -24,7 +24,6 @@ from estimator_heads.classification import (
     check_options,
     class_names,
     classification_outputs,
-    ids_of_names,
 )
 from estimator_heads.keys import REGRESS_SERVING_KEY, MetricKeys, PredictionKeys
 from estimator_heads.losses import sigmoid_cross_entropy
@@ -55,17 +54,13 @@ _KEYS = (
     PredictionKeys.ALL_CLASS_IDS,
     PredictionKeys.ALL_CLASSES,
 )
-_NAMES = {
-    PredictionKeys.CLASSES: PredictionKeys.CLASS_IDS,
-    PredictionKeys.ALL_CLASSES: PredictionKeys.ALL_CLASS_IDS,
-}
 
 
 class BinaryClassHead(PerExampleHead):
     """Two classes, told apart by the sigmoid of one logit.
 
-    Predictions: `logits`, `logistic`, `probabilities` [.., 2], `class_ids` [.., 1], `all_class_ids`, and on the host
-        `classes`, `all_classes`.
+    Predictions: `logits`, `logistic`, `probabilities` [.., 2], `class_ids` and `classes` [.., 1], `all_class_ids` and
+    `all_classes` [batch, 2]; `classes` and `all_classes` are ids, in whose place the host puts names.
 
     Args:
         weight_column: name of the weight feature ([D0, ..., DN] or [D0, ..., DN, 1]), or a numeric column.
@@ -128,22 +123,25 @@ class BinaryClassHead(PerExampleHead):
         return sigmoid_cross_entropy(labels, logits, self._options)
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """Predictions by key; for class names ("classes", "all_classes") their ids, which the host turns into names.
+        """Predictions by key; "classes" and "all_classes" are ids, in whose place the host puts names.
 
         Raises:
             ArgumentError: an unknown key.
         """
-        wanted = ids_of_names(check_prediction_keys(keys, _KEYS), _NAMES)
+        wanted = check_prediction_keys(keys, _KEYS)
         x = check_logits(logits, 1)
         both = jnp.concatenate([jnp.zeros_like(x), x], axis=-1)
+        class_ids, every_id = jnp.argmax(both, axis=-1, keepdims=True).astype(jnp.int32), all_class_ids(x, 2)
         found = {
-            PredictionKeys.LOGITS: lambda: x,
-            PredictionKeys.LOGISTIC: lambda: jax.nn.sigmoid(x),
-            PredictionKeys.PROBABILITIES: lambda: jax.nn.softmax(both),
-            PredictionKeys.CLASS_IDS: lambda: jnp.argmax(both, axis=-1, keepdims=True).astype(jnp.int32),
-            PredictionKeys.ALL_CLASS_IDS: lambda: all_class_ids(x, 2),
+            PredictionKeys.LOGITS: x,
+            PredictionKeys.LOGISTIC: jax.nn.sigmoid(x),
+            PredictionKeys.PROBABILITIES: jax.nn.softmax(both),
+            PredictionKeys.CLASS_IDS: class_ids,
+            PredictionKeys.CLASSES: class_ids,
+            PredictionKeys.ALL_CLASS_IDS: every_id,
+            PredictionKeys.ALL_CLASSES: every_id,
         }
-        return {key: found[key]() for key in wanted}
+        return {key: found[key] for key in wanted}
 
     def task_metrics(self, examples: Examples) -> dict[str, Metric]:
         """Accuracy, precision, recall, means, areas under curves, and scores at thresholds."""
@@ -180,8 +178,9 @@ class BinaryClassHead(PerExampleHead):
         return classification_outputs(predictions, self.class_names, **regression)
 
     def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
-        """Adds `classes` and `all_classes`."""
-        return (ClassNames(self.class_names, {ids: names for names, ids in _NAMES.items()}, head),)
+        """Names for `classes` and `all_classes`."""
+        keys = [PredictionKeys.CLASSES, PredictionKeys.ALL_CLASSES]
+        return (ClassNames(self.class_names, keys, head),)
 
     def label_transform(self, feature: str = "labels") -> HostTransform | None:
         """Turns label strings into ids in the input."""

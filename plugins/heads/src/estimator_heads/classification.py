@@ -45,11 +45,6 @@ def all_class_ids(logits: jax.Array, n_classes: int) -> jax.Array:
     return jnp.broadcast_to(jnp.arange(n_classes, dtype=jnp.int32), (logits.shape[0], n_classes))
 
 
-def ids_of_names(keys: tuple[str, ...], names: Mapping[str, str]) -> tuple[str, ...]:
-    """Prediction keys with each key of class names replaced by the key of its ids: names are added on the host."""
-    return tuple(dict.fromkeys(names.get(key, key) for key in keys))
-
-
 def class_names(vocabulary: Vocabulary | None, n_classes: int) -> tuple[str, ...]:
     """The names of the classes: their ids as strings without a vocabulary."""
     return tuple(str(class_id) for class_id in range(n_classes)) if vocabulary is None else vocabulary.names

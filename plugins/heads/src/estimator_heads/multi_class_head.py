@@ -17,7 +17,6 @@ from estimator_heads.classification import (
     check_options,
     class_names,
     classification_outputs,
-    ids_of_names,
 )
 from estimator_heads.keys import MetricKeys, PredictionKeys
 from estimator_heads.losses import softmax_cross_entropy
@@ -44,17 +43,13 @@ _KEYS = (
     PredictionKeys.ALL_CLASS_IDS,
     PredictionKeys.ALL_CLASSES,
 )
-_NAMES = {
-    PredictionKeys.CLASSES: PredictionKeys.CLASS_IDS,
-    PredictionKeys.ALL_CLASSES: PredictionKeys.ALL_CLASS_IDS,
-}
 
 
 class MultiClassHead(PerExampleHead):
     """One class out of three or more, by the softmax of the logits.
 
-    Predictions: `logits`, `probabilities`, `class_ids` [.., 1], `all_class_ids`, and on the host `classes`,
-        `all_classes`.
+    Predictions: `logits`, `probabilities`, `class_ids` and `classes` [.., 1], `all_class_ids` and `all_classes`
+    [batch, n_classes]; `classes` and `all_classes` are ids, in whose place the host puts names.
 
     Args:
         n_classes: above 2.
@@ -125,20 +120,24 @@ class MultiClassHead(PerExampleHead):
         return softmax_cross_entropy(labels[..., 0], logits, self._options)[..., None]
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """Predictions by key; for class names ("classes", "all_classes") their ids, which the host turns into names.
+        """Predictions by key; "classes" and "all_classes" are ids, in whose place the host puts names.
 
         Raises:
             ArgumentError: an unknown key.
         """
-        wanted = ids_of_names(check_prediction_keys(keys, _KEYS), _NAMES)
+        wanted = check_prediction_keys(keys, _KEYS)
         x = check_logits(logits, self.logits_dimension)
+        class_ids = jnp.argmax(x, axis=-1, keepdims=True).astype(jnp.int32)
+        every_id = all_class_ids(x, self.logits_dimension)
         found = {
-            PredictionKeys.LOGITS: lambda: x,
-            PredictionKeys.PROBABILITIES: lambda: jax.nn.softmax(x),
-            PredictionKeys.CLASS_IDS: lambda: jnp.argmax(x, axis=-1, keepdims=True).astype(jnp.int32),
-            PredictionKeys.ALL_CLASS_IDS: lambda: all_class_ids(x, self.logits_dimension),
+            PredictionKeys.LOGITS: x,
+            PredictionKeys.PROBABILITIES: jax.nn.softmax(x),
+            PredictionKeys.CLASS_IDS: class_ids,
+            PredictionKeys.CLASSES: class_ids,
+            PredictionKeys.ALL_CLASS_IDS: every_id,
+            PredictionKeys.ALL_CLASSES: every_id,
         }
-        return {key: found[key]() for key in wanted}
+        return {key: found[key] for key in wanted}
 
     def task_metrics(self, examples: Examples) -> dict[str, Metric]:
         """Accuracy."""
@@ -157,8 +156,9 @@ class MultiClassHead(PerExampleHead):
         return classification_outputs(predictions, self.class_names)
 
     def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
-        """Adds `classes` and `all_classes`."""
-        return (ClassNames(self.class_names, {ids: names for names, ids in _NAMES.items()}, head),)
+        """Names for `classes` and `all_classes`."""
+        keys = [PredictionKeys.CLASSES, PredictionKeys.ALL_CLASSES]
+        return (ClassNames(self.class_names, keys, head),)
 
     def label_transform(self, feature: str = "labels") -> HostTransform | None:
         """Turns label strings into ids in the input."""

@@ -25,7 +25,6 @@ from estimator_heads.classification import (
     check_options,
     class_names,
     classification_outputs,
-    ids_of_names,
 )
 from estimator_heads.keys import MetricKeys, PredictionKeys
 from estimator_heads.losses import sigmoid_cross_entropy
@@ -43,14 +42,14 @@ if TYPE_CHECKING:
     from estimator_heads.loss_function import LossFn
     from estimator_heads.losses import LossOptions
 
-_KEYS = (PredictionKeys.LOGITS, PredictionKeys.PROBABILITIES, PredictionKeys.ALL_CLASS_IDS, PredictionKeys.CLASSES)
-_NAMES = {PredictionKeys.CLASSES: PredictionKeys.ALL_CLASS_IDS}
+_KEYS = (PredictionKeys.LOGITS, PredictionKeys.PROBABILITIES, PredictionKeys.CLASSES)
 
 
 class MultiLabelHead(PerExampleHead):
     """Any number of classes an example, each by the sigmoid of its logit; the loss is the mean over classes.
 
-    Predictions: `logits`, `probabilities`, `all_class_ids`, and on the host `classes` (the names of all classes).
+    Predictions: `logits`, `probabilities`, `classes` [batch, n_classes] (all of them; ids, in whose place the host puts
+    names).
 
     Args:
         n_classes: above 1.
@@ -126,19 +125,19 @@ class MultiLabelHead(PerExampleHead):
         return jnp.mean(losses, axis=-1, keepdims=True)
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """Predictions by key; for the class names ("classes") their ids, which the host turns into names.
+        """Predictions by key; "classes" are ids, in whose place the host puts names.
 
         Raises:
             ArgumentError: an unknown key.
         """
-        wanted = ids_of_names(check_prediction_keys(keys, _KEYS), _NAMES)
+        wanted = check_prediction_keys(keys, _KEYS)
         x = check_logits(logits, self.logits_dimension)
         found = {
-            PredictionKeys.LOGITS: lambda: x,
-            PredictionKeys.PROBABILITIES: lambda: jax.nn.sigmoid(x),
-            PredictionKeys.ALL_CLASS_IDS: lambda: all_class_ids(x, self.logits_dimension),
+            PredictionKeys.LOGITS: x,
+            PredictionKeys.PROBABILITIES: jax.nn.sigmoid(x),
+            PredictionKeys.CLASSES: all_class_ids(x, self.logits_dimension),
         }
-        return {key: found[key]() for key in wanted}
+        return {key: found[key] for key in wanted}
 
     def task_metrics(self, examples: Examples) -> dict[str, Metric]:
         """Areas under curves over all classes, scores at thresholds, and metrics of single classes."""
@@ -169,9 +168,9 @@ class MultiLabelHead(PerExampleHead):
         return classification_outputs(predictions, class_names(self._vocabulary, self.logits_dimension))
 
     def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
-        """Adds `classes`."""
+        """Names for `classes`."""
         names = class_names(self._vocabulary, self.logits_dimension)
-        return (ClassNames(names, {ids: key for key, ids in _NAMES.items()}, head),)
+        return (ClassNames(names, [PredictionKeys.CLASSES], head),)
 
     def label_transform(self, feature: str = "labels") -> HostTransform | None:
         """Turns lists of label strings (of ids without a vocabulary) into 0 and 1 a class in the input."""

@@ -12,31 +12,31 @@ from estimator_heads.vocabulary import Vocabulary
 
 
 class ClassNames:
-    """Adds class names to predictions and exported outputs that hold class ids.
+    """Puts class names in the place of class ids, in predictions and in exported outputs.
 
     Args:
         names: the class names, in the order of their ids.
-        keys: for each key of ids the key of the names it gives.
+        keys: where names are wanted; the computation holds ids there.
         head: the head inside a MultiHead: keys are then `(head, key)`, or "head/key" in exports.
 
     Example:
         >>> import numpy as np
-        >>> transform = ClassNames(["cat", "dog"], {"class_ids": "classes"})
-        >>> transform.apply({"class_ids": np.array([[1], [0]])})["classes"].tolist()
+        >>> transform = ClassNames(["cat", "dog"], ["classes"])
+        >>> transform.apply({"classes": np.array([[1], [0]])})["classes"].tolist()
         [['dog'], ['cat']]
     """
 
     name = "class_names"
     version = 1
 
-    def __init__(self, names: Sequence[str], keys: Mapping[str, str], head: str | None = None) -> None:
+    def __init__(self, names: Sequence[str], keys: Sequence[str], head: str | None = None) -> None:
         self._vocabulary = Vocabulary(list(names), "names")
-        self._keys = dict(keys)
+        self._keys = tuple(keys)
         self._head = head
 
     def config(self) -> dict[str, Any]:
         """The arguments."""
-        return {"names": list(self._vocabulary.names), "keys": self._keys, "head": self._head}
+        return {"names": list(self._vocabulary.names), "keys": list(self._keys), "head": self._head}
 
     @property
     def files(self) -> Mapping[str, Path]:
@@ -44,19 +44,10 @@ class ClassNames:
         return {}
 
     def apply(self, batch: Mapping[Any, np.ndarray[Any, Any]]) -> dict[Any, np.ndarray[Any, Any]]:
-        """The predictions and the names of those ids among them.
-
-        Ids that already lie under a key of names, as in an exported classification, are replaced.
-        """
+        """The predictions with names for ids; keys that are not there are left out."""
         found: dict[Any, np.ndarray[Any, Any]] = dict(batch)
-        for ids, names in self._keys.items():
-            for ids_key, names_key in self._spellings(ids, names):
-                source = ids_key if ids_key in batch else names_key
-                if source in batch and np.issubdtype(batch[source].dtype, np.integer):
-                    found[names_key] = self._vocabulary.strings(batch[source])
+        for key in self._keys:
+            for spelling in [key] if self._head is None else [(self._head, key), f"{self._head}/{key}"]:
+                if spelling in batch:
+                    found[spelling] = self._vocabulary.strings(batch[spelling])
         return found
-
-    def _spellings(self, ids: str, names: str) -> list[tuple[Any, Any]]:
-        if self._head is None:
-            return [(ids, names)]
-        return [((self._head, ids), (self._head, names)), (f"{self._head}/{ids}", f"{self._head}/{names}")]
