@@ -29,6 +29,7 @@ PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.tom
 EVERYTHING = ["estimator_core", *(f"estimator_{plugin}" for plugin in PLUGINS)]
 LIGHT_EXTRAS = {"estimator_exporters": ("serve",)}
 CHECK_INSTALLED = str(ROOT / ".ci" / "check_installed.py")
+FORMAT_EXTRAS = ["onnx", "saved_model"]  # extras of estimator-exporters that bring another framework
 RESOLUTIONS = ["highest", "lowest-direct"]
 QUICK_AND_ALONE = "not plugins and not libraries and not slow"
 OLDEST = "3.11"
@@ -254,14 +255,15 @@ def types(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Every Python block of the README and of docs/, and every doctest."""
     packages = ["estimator_core", *(f"plugins/{plugin}/src" for plugin in PLUGINS)]
-    pytest(session, "tests/docs", "--doctest-modules", *packages, runner=UV_RUN)
+    left_to_formats = [f"--ignore=plugins/exporters/src/estimator_exporters/{extra}" for extra in FORMAT_EXTRAS]
+    pytest(session, "tests/docs", "--doctest-modules", *packages, *left_to_formats, runner=UV_RUN)
 
 
 # ---- Long ones, not by default --------------------------------------------------------------------------------------
 
 
 @nox.session(python=OLDEST, default=False)
-@nox.parametrize("extra", ["onnx", "saved_model"])
+@nox.parametrize("extra", FORMAT_EXTRAS)
 def formats(session: nox.Session, extra: str) -> None:
     """An export format that needs another framework, in an environment with that framework."""
     session.install("--no-sources", wheel("estimator_core"), wheel("estimator_exporters", extra))
@@ -269,7 +271,8 @@ def formats(session: nox.Session, extra: str) -> None:
     session.run("python", CHECK_INSTALLED, "estimator_core", "estimator_exporters", env=ISOLATED)
     folder = "plugins/exporters/format_tests"
     with outside(session, folder, "plugins/exporters/tests") as env:
-        pytest(session, f"{folder}/test_{extra}.py", env=env)
+        doctests = ("--doctest-modules", "--pyargs", f"estimator_exporters.{extra}")
+        pytest(session, f"{folder}/test_{extra}.py", *doctests, env=env)
 
 
 @nox.session(python=OLDEST, default=False)
