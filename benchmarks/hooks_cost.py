@@ -15,11 +15,11 @@ from typing import Any
 
 import jax
 import optax
-from estimator_hooks import ProgressBarHook
 from mlp import FreshBatches, initial_variables, logits_of
 from side_by_side import compare, report
 
 import estimator_core as ec
+from estimator_hooks import ProgressBarHook
 
 EVERY, HOOKS = 100, 10
 

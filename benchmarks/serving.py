@@ -26,10 +26,10 @@ FEATURES = 64
 def make_export(directory, width):
     """An export of a network of three layers with random weights."""
     import jax.numpy as jnp
-    from estimator_exporters.stablehlo import StableHLOFormat
 
     from estimator_core.export import ExportRequest, Feature, SignatureSpec
     from estimator_core.export.directories import new_export
+    from estimator_exporters.stablehlo import StableHLOFormat
 
     generator = np.random.default_rng(0)
     sizes = [FEATURES, width, width, 8]
@@ -68,13 +68,13 @@ def serve_batched(path, port):
 def serve_plain(path, port):
     """The same protocol and web server; each request calls the function by itself."""
     import uvicorn
-    from estimator_exporters.serving.protocol import HEADER_LENGTH, build_response, parse_request
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
 
     import estimator_core as ec
+    from estimator_exporters.serving.protocol import HEADER_LENGTH, build_response, parse_request
 
     signature = ec.export.load(path).signatures["serving_default"]
     signature(x=np.zeros((1, FEATURES), np.float32))

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from estimator_exporters import FinalExporter
-from estimator_hooks import IteratorInitializerHook, LoggingTensorHook
 from flax import nnx
 from sklearn.datasets import load_digits
 
 import estimator_core as ec
+from estimator_exporters import FinalExporter
+from estimator_hooks import IteratorInitializerHook, LoggingTensorHook
 
 HPARAMS = ec.HParams(learning_rate=0.002, batch_size=64, train_steps=600, min_eval_frequency=200)
 

@@ -11,12 +11,12 @@ from itertools import pairwise
 import jax.numpy as jnp
 import numpy as np
 import optax
-from estimator_exporters import BestExporter, FinalExporter, LatestExporter
-from estimator_heads import BinaryClassHead
-from estimator_hooks import ProgressBarHook, StepCounterHook, stop_if_no_increase_hook
 from flax import nnx
 
 import estimator_core as ec
+from estimator_exporters import BestExporter, FinalExporter, LatestExporter
+from estimator_heads import BinaryClassHead
+from estimator_hooks import ProgressBarHook, StepCounterHook, stop_if_no_increase_hook
 
 HPARAMS = ec.HParams(learning_rate=1e-3, batch_size=128, train_steps=2000, evaluate_every=200, seed=7)
 

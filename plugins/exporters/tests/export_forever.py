@@ -3,10 +3,10 @@
 import sys
 
 import numpy as np
-from estimator_exporters.stablehlo import StableHLOFormat
 
 from estimator_core.export import ExportRequest, Feature, SignatureSpec
 from estimator_core.export.directories import collect_garbage, new_export
+from estimator_exporters.stablehlo import StableHLOFormat
 
 
 def scores(variables, inputs):

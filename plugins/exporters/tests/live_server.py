@@ -8,13 +8,13 @@ import time
 
 import numpy as np
 import uvicorn
+
+from estimator_core.export import Feature
 from estimator_exporters.bundle.loaded import Signature
 from estimator_exporters.serving.app import Limits, make_app
 from estimator_exporters.serving.metrics import Metrics
 from estimator_exporters.serving.models import ServedModel
 from estimator_exporters.serving.repository import Repository
-
-from estimator_core.export import Feature
 
 SIZES = (1, 2, 4, 8)
 

@@ -5,9 +5,10 @@ import threading
 
 import numpy as np
 import pytest
-from estimator_exporters.serving.batching import Batcher
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from estimator_exporters.serving.batching import Batcher
 
 
 def double(arrays):

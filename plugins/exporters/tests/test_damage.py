@@ -9,12 +9,12 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from estimator_exporters.bundle.manifest import MANIFEST, checksum, seal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import estimator_core as ec
 from estimator_core.errors import ExportError
+from estimator_exporters.bundle.manifest import MANIFEST, checksum, seal
 from plugins.exporters.tests.small_model import rows
 
 

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from estimator_exporters import BestExporter, FinalExporter, LatestExporter, StepExporter
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ExportError
 from estimator_core.testing import ExporterSuite
 from estimator_core.testing.exporter_suite import FakeExporting
+from estimator_exporters import BestExporter, FinalExporter, LatestExporter, StepExporter
 
 
 def nothing():

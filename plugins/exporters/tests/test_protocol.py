@@ -5,12 +5,13 @@ import json
 import ml_dtypes
 import numpy as np
 import pytest
-from estimator_exporters.serving.datatypes import NUMPY, to_bytes
-from estimator_exporters.serving.protocol import HEADER_LENGTH, build_response, parse_request
-from estimator_exporters.serving.refusals import BadRequestError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
+from estimator_exporters.serving.datatypes import NUMPY, to_bytes
+from estimator_exporters.serving.protocol import HEADER_LENGTH, build_response, parse_request
+from estimator_exporters.serving.refusals import BadRequestError
 
 NUMBERS = sorted(NUMPY.keys() - {"BYTES", "BF16"})
 

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from estimator_exporters.stablehlo import StableHLOFormat
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, ExportError
 from estimator_core.testing import ExportFormatSuite
+from estimator_exporters.stablehlo import StableHLOFormat
 from plugins.exporters.tests.small_model import input_fn, model_fn, receiver_fn, rows, trained
 
 WIDE = ec.export.Feature((None, 3))

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from estimator_exporters import BestExporter, FinalExporter, LatestExporter
 
 import estimator_core as ec
 from estimator_core.errors import ExportError
+from estimator_exporters import BestExporter, FinalExporter, LatestExporter
 from plugins.exporters.tests.small_model import input_fn, model_fn, receiver_fn, rows
 
 

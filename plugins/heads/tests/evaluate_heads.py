@@ -7,12 +7,12 @@ import json
 import sys
 import tempfile
 
-import estimator_heads as eh
 import jax
 import numpy as np
 import optax
 
 import estimator_core as ec
+import estimator_heads as eh
 
 ROWS, TIME = 101, 3  # a prime: no batch size and no number of devices divides it
 NAMES = ["O", "B-A", "I-A"]

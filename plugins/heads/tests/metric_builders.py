@@ -6,6 +6,7 @@ Labels are class ids [batch], scores probabilities [batch, 4], weights [batch] o
 import functools
 
 import jax.numpy as jnp
+
 from estimator_heads import metrics
 
 CLASSES = 4

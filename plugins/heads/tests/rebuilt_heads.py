@@ -1,10 +1,10 @@
 """Heads and batches of this package, built from the data of a recorded case."""
 
-import estimator_heads as eh
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+import estimator_heads as eh
 from estimator_core.inputs import apply_transforms
 
 

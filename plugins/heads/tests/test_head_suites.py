@@ -1,10 +1,10 @@
 """Every head keeps the contract of heads, and every host transform that of host transforms."""
 
-import estimator_heads as eh
 import numpy as np
-from estimator_heads.transforms import ClassNames, LabelIds, MultiHotLabels
 
+import estimator_heads as eh
 from estimator_core.testing import HeadSuite, HostTransformSuite
+from estimator_heads.transforms import ClassNames, LabelIds, MultiHotLabels
 
 
 class TestBinaryClassHead(HeadSuite):

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from estimator_heads import LossOptions, losses
 
 from estimator_core.errors import ArgumentError
+from estimator_heads import LossOptions, losses
 
 rng = np.random.default_rng(21)
 N, CLASSES = 6, 4

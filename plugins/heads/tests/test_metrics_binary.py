@@ -5,9 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
-from estimator_heads import metrics
 from sklearn import metrics as sk
 
+from estimator_heads import metrics
 from plugins.heads.tests.streaming import streamed
 
 rng = np.random.default_rng(11)

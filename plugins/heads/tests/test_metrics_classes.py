@@ -4,10 +4,10 @@ import functools
 
 import numpy as np
 import pytest
-from estimator_heads import metrics
 from sklearn import metrics as sk
 
 from estimator_core.errors import ArgumentError
+from estimator_heads import metrics
 from plugins.heads.tests.streaming import streamed
 
 rng = np.random.default_rng(12)

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from estimator_heads import metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimator_core.metrics import applying_example_weights, compute_metrics, merge_metrics, split_host_metrics
+from estimator_heads import metrics
 from plugins.heads.tests import metric_builders
 
 ROWS, SLOTS = 24, 6

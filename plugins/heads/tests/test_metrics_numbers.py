@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from estimator_heads import metrics
 from sklearn import metrics as sk
 from sklearn.metrics.pairwise import paired_cosine_distances
 
+from estimator_heads import metrics
 from plugins.heads.tests.streaming import streamed
 
 rng = np.random.default_rng(13)

@@ -4,9 +4,9 @@ import jax
 import numpy as np
 import optax
 import pytest
-from estimator_heads import adagrad, ftrl
 
 from estimator_core.errors import ArgumentError
+from estimator_heads import adagrad, ftrl
 from plugins.heads.tests import head_recordings
 
 CASES = head_recordings.load("optimizers")

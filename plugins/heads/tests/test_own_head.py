@@ -1,6 +1,5 @@
 """What BaseHead does for a user's own head, and what every head does with optimizers, summaries and padding."""
 
-import estimator_heads as eh
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +7,7 @@ import optax
 import pytest
 
 import estimator_core as ec
+import estimator_heads as eh
 from estimator_core.errors import ArgumentError
 from estimator_core.export.outputs import PredictOutput
 from estimator_core.metrics import applying_example_weights

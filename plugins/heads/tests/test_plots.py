@@ -1,13 +1,13 @@
 """Plots of an evaluation: pictures in its event file, when asked for."""
 
-import estimator_heads as eh
 import numpy as np
 import optax
 import pytest
-from estimator_heads.plots import figures
 
 import estimator_core as ec
+import estimator_heads as eh
 from estimator_core.errors import PluginError
+from estimator_heads.plots import figures
 
 
 def model(head):

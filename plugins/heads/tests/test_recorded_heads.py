@@ -7,12 +7,12 @@ import jax
 import numpy as np
 import optax
 import pytest
-from estimator_heads import MultiHead
 
 import estimator_core as ec
 from estimator_core.export.outputs import ClassificationOutput, RegressionOutput
 from estimator_core.metrics import applying_example_weights, compute_metrics, merge_metrics
 from estimator_core.model.scope import applying
+from estimator_heads import MultiHead
 from plugins.heads.tests import head_recordings, rebuilt_heads
 
 # Below 1e-6 the losses of the original are themselves differences of rounded numbers, and differ between its modes.

@@ -1,14 +1,14 @@
 """Label strings live on the host: ids inside the computation, names in predictions and exports."""
 
-import estimator_heads as eh
 import numpy as np
 import optax
 import pytest
-from estimator_heads.transforms import ClassNames, LabelIds, MultiHotLabels
-from estimator_heads.vocabulary import Vocabulary
 
 import estimator_core as ec
+import estimator_heads as eh
 from estimator_core.errors import ArgumentError
+from estimator_heads.transforms import ClassNames, LabelIds, MultiHotLabels
+from estimator_heads.vocabulary import Vocabulary
 
 NAMES = ["aang", "iroh", "katara"]
 

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-import estimator_hooks as eh
 import jax
 import numpy as np
 import optax
 import pytest
 
 import estimator_core as ec
+import estimator_hooks as eh
 from estimator_core.errors import HookError
 from plugins.hooks.tests import small_model
 

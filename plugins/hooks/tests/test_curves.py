@@ -5,14 +5,14 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-import estimator_hooks as eh
 import numpy as np
 import pytest
-from estimator_hooks import throughput
 
+import estimator_hooks as eh
 from estimator_core.config import RunConfig
 from estimator_core.errors import HookError
 from estimator_core.testing import FakeRun, drive
+from estimator_hooks import throughput
 
 OUTPUTS: dict[str, Callable[[int], Any]] = {
     "loss": lambda step: np.float32(1.0),
@@ -100,9 +100,8 @@ def test_throughput_without_known_peak(monkeypatch: pytest.MonkeyPatch, caplog: 
 
 
 def test_the_peak_comes_from_the_backends(monkeypatch: pytest.MonkeyPatch):
-    from estimator_hooks.peak_flops import peak_flops_of_devices
-
     from estimator_core import plugins
+    from estimator_hooks.peak_flops import peak_flops_of_devices
 
     class Known:
         def peak_flops(self, device_kind: str, dtype: str) -> float | None:

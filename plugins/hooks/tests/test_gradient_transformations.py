@@ -2,12 +2,13 @@
 
 from typing import Any
 
-import estimator_hooks as eh
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+
+import estimator_hooks as eh
 from estimator_hooks.averaging.transformation import averages_in
 
 PARAMS = {"a": jnp.array([1.0, -2.0]), "b": jnp.array(3.0)}

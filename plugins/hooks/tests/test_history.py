@@ -4,10 +4,10 @@ import csv
 import json
 from pathlib import Path
 
-import estimator_hooks as eh
 import numpy as np
 import pytest
 
+import estimator_hooks as eh
 from estimator_core.loop.history import History
 from estimator_core.testing import FakeRun, drive
 

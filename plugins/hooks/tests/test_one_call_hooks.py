@@ -7,14 +7,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import estimator_hooks as eh
 import numpy as np
 import pytest
-from estimator_hooks import global_step_waiter
-from estimator_hooks.parameter_summary import table
 
+import estimator_hooks as eh
 from estimator_core.errors import HookError
 from estimator_core.testing import FakeRun, drive
+from estimator_hooks import global_step_waiter
+from estimator_hooks.parameter_summary import table
 
 
 def test_iterator_initializer_is_called_once_before_the_first_step():

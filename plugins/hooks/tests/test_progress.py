@@ -6,15 +6,15 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import estimator_hooks as eh
 import numpy as np
 import pytest
+from rich.console import Console
+
+import estimator_hooks as eh
+from estimator_core.testing import FakeRun, drive
 from estimator_hooks.progress import display, hook
 from estimator_hooks.progress.bar import BarDisplay
 from estimator_hooks.progress.figures import Pace
-from rich.console import Console
-
-from estimator_core.testing import FakeRun, drive
 
 
 class Clock:

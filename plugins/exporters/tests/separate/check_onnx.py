@@ -1,8 +1,7 @@
 """The `onnx` format, in an environment with jax2onnx and onnxruntime."""
 
-from estimator_exporters.onnx import OnnxFormat
-
 from estimator_core.testing import ExportFormatSuite
+from estimator_exporters.onnx import OnnxFormat
 
 
 class TestOnnx(ExportFormatSuite):

@@ -1,8 +1,7 @@
 """The `saved_model` format, in an environment with TensorFlow."""
 
-from estimator_exporters.saved_model import SavedModelFormat
-
 from estimator_core.testing import ExportFormatSuite
+from estimator_exporters.saved_model import SavedModelFormat
 
 
 class TestSavedModel(ExportFormatSuite):

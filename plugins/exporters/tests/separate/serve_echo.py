@@ -6,7 +6,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[4]))
 
 from estimator_exporters.serving.datatypes import NUMPY
-
 from plugins.exporters.tests.live_server import echo, running
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 import math
 
 import pytest
-from estimator_hooks.early_stopping.criteria import NoImprovement, ThresholdCrossed, best_step
 from hypothesis import given
 from hypothesis import strategies as st
+
+from estimator_hooks.early_stopping.criteria import NoImprovement, ThresholdCrossed, best_step
 
 LOSS = {1000: 0.8, 2000: 0.7, 3000: 0.4, 3500: 0.41}
 ACCURACY = {1000: 0.5, 2000: 0.6, 3000: 0.7, 3500: 0.68}

@@ -10,14 +10,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import estimator_hooks as eh
 import pytest
-from estimator_hooks.early_stopping import best_weights
-from estimator_hooks.early_stopping.best_weights import BestWeights
 
+import estimator_hooks as eh
 from estimator_core.errors import ArgumentError, HookError
 from estimator_core.summaries import append_eval_metrics
 from estimator_core.testing import FakeRun, drive
+from estimator_hooks.early_stopping import best_weights
+from estimator_hooks.early_stopping.best_weights import BestWeights
 
 
 @pytest.fixture

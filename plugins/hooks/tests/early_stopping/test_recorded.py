@@ -5,10 +5,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import estimator_hooks as eh
 import numpy as np
 import pytest
 
+import estimator_hooks as eh
 from estimator_core.errors import HookError
 from estimator_core.summaries import append_eval_metrics
 from estimator_core.testing import FakeRun, drive

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-import estimator_hooks as eh
 import jax
 import numpy as np
 import pytest
 
 import estimator_core as ec
+import estimator_hooks as eh
 from estimator_core.errors import HookError
 from estimator_core.summaries import append_eval_metrics
 from plugins.hooks.tests import small_model

@@ -6,10 +6,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import estimator_hooks as eh
 import numpy as np
 import pytest
 
+import estimator_hooks as eh
 from estimator_core.config import RunConfig
 from estimator_core.hparams import HParams
 from estimator_core.loop.history import History

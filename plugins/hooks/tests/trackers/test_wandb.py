@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-import estimator_hooks as eh
 import numpy as np
 import pytest
 
+import estimator_hooks as eh
 from estimator_core.testing import drive
 from plugins.hooks.tests.trackers.test_tracker_hook import fake_run
 
