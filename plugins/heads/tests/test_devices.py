@@ -22,6 +22,7 @@ def over_batches(name):
     return name == "loss" or name.startswith("loss/")
 
 
+@pytest.mark.timeout(900)
 def test_metrics_do_not_depend_on_devices_or_batch_size(tmp_path):
     # 101 examples: neither batch size divides them, and 3 and 8 devices divide neither batch.
     one, three, eight = (evaluated(tmp_path, *run) for run in [(1, 16), (3, 16), (8, 20)])
