@@ -251,6 +251,7 @@ class Estimator:
             hooks=checked,
             state=lambda batch: self._inference_state(ModeKeys.PREDICT, batch, checkpoint_path),
             yield_single_examples=yield_single_examples,
+            plugins=self._plugins,
         )
 
     def predictor(self, checkpoint_path: str | None = None) -> Predictor:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimator_core.backends.base import Available, Backend
-from estimator_core.errors import BackendUnavailableError
+from estimator_core.errors import BackendUnavailableError, PluginError
 
 _log = logging.getLogger("estimator_core")
 
@@ -40,7 +40,11 @@ def select_backend(name: str, get: Callable[[str], Any], names: Sequence[str]) -
         return backend
     found: list[tuple[int, Backend]] = []
     for candidate in names:
-        backend = _instance(get(candidate))
+        try:
+            backend = _instance(get(candidate))
+        except PluginError as error:
+            _log.warning("backend %s is left out, because its plugin is broken: %s", candidate, error)
+            continue
         probed = backend.probe()
         if isinstance(probed, Available):
             found.append((probed.priority, backend))

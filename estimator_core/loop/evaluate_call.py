@@ -74,6 +74,7 @@ class EvaluateCall:
             batches = feed(source, engine.placement, config.prefetch)
             cleanup.callback(batches.close)
             error: BaseException | None = None
+            self.plugins.run_start(run)
             try:
                 runner.begin()
                 metrics = self._evaluate(run, runner, source, batches)
@@ -81,8 +82,13 @@ class EvaluateCall:
                 error, run.failed = raised, True
                 raise
             finally:
-                runner.end(error)
+                try:
+                    runner.end(error)
+                finally:
+                    if error is not None:
+                        self.plugins.run_end(run, error)
             self._write(run, metrics)
+            self.plugins.run_end(run, None)
         return metrics
 
     def _evaluate(self, run: LoopRun, runner: HookRunner, source: BatchSource, batches: Any) -> dict[str, Any]:

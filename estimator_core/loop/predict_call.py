@@ -29,6 +29,7 @@ def predict_call(
     hooks: Sequence[Any],
     state: Callable[[Any], Any],
     yield_single_examples: bool,
+    plugins: Any,
 ) -> Iterator[Any]:
     """A generator of predictions; everything happens after the first `next`, and `close()` releases what it opened."""
     config = engine.config
@@ -44,7 +45,8 @@ def predict_call(
         summaries=NO_SUMMARIES,
         live=LiveState(),
     )
-    runner = HookRunner(hooks, run)
+    runner = HookRunner([*plugins.run_hooks(run), *hooks], run)
+    plugins.run_start(run)
     try:
         runner.begin()
         first = next(batches, None)
@@ -59,7 +61,10 @@ def predict_call(
         raise
     finally:
         batches.close()
-        runner.end(error)
+        try:
+            runner.end(error)
+        finally:
+            plugins.run_end(run, error)
 
 
 def _predict(

@@ -128,6 +128,7 @@ class _Execution:
         self._saver, self._user_hooks = self._checkpoint_saver()
         self._runner = HookRunner(self._ordered((), ()), self._run)
         self._k: int | None = None
+        self._uncommitted: Any = None
 
     def run_to_end(self) -> str:
         """Begin, loop, end; `end` whatever happens."""
@@ -314,7 +315,8 @@ class _Execution:
         )
         saved = self._store.save(step, items)
         live.checkpoint_step = step
-        self._call.plugins.checkpoint_saved(run, step, str(self._call.model_dir / "checkpoints" / str(step)))
+        self._announce_commit()
+        self._uncommitted = saved
         return saved
 
     def _keep(self) -> None:
@@ -322,3 +324,10 @@ class _Execution:
         if not self._run.failed:
             self._engine.live.hook_states = self._runner.states()
             self._store.wait()
+            self._announce_commit()
+
+    def _announce_commit(self) -> None:
+        """Tells plugins of the checkpoint before, which is committed by now: a save waits for the one before it."""
+        if self._uncommitted is not None:
+            saved, self._uncommitted = self._uncommitted, None
+            self._call.plugins.checkpoint_saved(self._run, saved.step, saved.path)

@@ -28,7 +28,6 @@ def test_a_run_that_needs_none_of_them(everything, tmp_path):
     assert len(list(estimator.predict(tiny_input_fn(epochs=1)))) == 40
 
 
-@pytest.mark.xfail(reason="backend='auto' imports every backend and stops at the first that cannot be imported")
 def test_a_backend_that_cannot_be_imported_is_passed_over_by_auto(site, tmp_path):
     site.add_component("absent-backend", "backend", "absent", ABSENT)
     tiny_estimator(tmp_path / "model", plugins=site.plugins()).train(tiny_input_fn(), steps=1)

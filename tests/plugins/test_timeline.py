@@ -107,7 +107,6 @@ def test_a_training_that_fails(estimator, recorder):
     assert without_saves(recorder.events)[-2:] == ["end", "estimator_run_end train InjectedError"]
 
 
-@pytest.mark.xfail(reason="evaluate does not call run_start and run_end yet")
 def test_evaluation(estimator, recorder):
     estimator.train(tiny_input_fn(), steps=2)
     recorder.events.clear()
@@ -125,7 +124,6 @@ def test_evaluation(estimator, recorder):
     ]
 
 
-@pytest.mark.xfail(reason="predict does not tell plugins anything yet")
 def test_prediction(estimator, recorder):
     estimator.train(tiny_input_fn(), steps=2)
     recorder.events.clear()
