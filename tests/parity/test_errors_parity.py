@@ -1,5 +1,7 @@
 """Each mistake that tf.estimator refuses is refused here: with an error of the same kind whose message begins alike."""
 
+import tempfile
+
 import pytest
 
 from tests.parity import compare, data
@@ -120,7 +122,8 @@ def refusal(name):
 
 
 @pytest.mark.parametrize("name", list(filter(is_made, CASES)))
-def test_mistake(name, compilation_cache):
+def test_mistake(name, compilation_cache, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # model_dirs that a mistake makes
     recorded, error = CASES[name]["error"], refusal(name)
     if recorded is None or error is None:
         assert (recorded is None, error is None) == (
