@@ -54,6 +54,10 @@ nox.options.sessions = [
 
 # Rules about the sources and snippets of the documents: sessions `lint`, `imports` and `docs`.
 NEED_THE_CHECKOUT = ("--ignore=tests/repo", "--ignore=tests/docs")
+# What a newer Python and its newer jax could break: tracing, the loop, checkpoints, adapters.
+ON_NEWER_PYTHON = ("tests/loop", "tests/model", "tests/checkpoint", "tests/facade")
+# What lower versions of the dependencies could break, in the time that the whole suite has.
+ON_LOWEST_VERSIONS = ("tests/loop/test_calls.py", "tests/loop/test_resume.py", "tests/checkpoint", "tests/summaries")
 # What tf.estimator did, for the tests of the core and of the plugins.
 RECORDINGS = "tests/parity"
 # Lives as long as this run of nox: a test that kills a process may leave half an entry.
@@ -164,7 +168,8 @@ def core(session: nox.Session, resolution: str) -> None:
     """The core alone: no plugin, no neural-network library, and no way to import from the checkout."""
     install_wheels(session, "estimator_core", resolution=resolution, groups=("test",))
     with outside(session, "tests") as env:
-        pytest(session, f"-m={QUICK_AND_ALONE}", *NEED_THE_CHECKOUT, "tests", env=env)
+        tests = ("tests",) if resolution == "highest" else ON_LOWEST_VERSIONS
+        pytest(session, f"-m={QUICK_AND_ALONE}", *NEED_THE_CHECKOUT, *tests, env=env)
 
 
 def define_plugin_session(plugin: str) -> None:
@@ -178,8 +183,11 @@ def define_plugin_session(plugin: str) -> None:
         """This plugin with the core and the packages that its pyproject names, nothing else."""
         groups = ("test", *own_tools)
         install_wheels(session, "estimator_core", f"estimator_{plugin}", resolution=resolution, groups=groups)
+        # Lower versions: what the plugin declares and whether its components keep their contracts.
+        chosen = ["test_plugin*.py", "*suite*.py"] if resolution == "lowest-direct" else []
+        tests = [str(path.relative_to(ROOT)) for pattern in chosen for path in (ROOT / folder / "tests").glob(pattern)]
         with outside(session, f"{folder}/tests", RECORDINGS) as env:
-            pytest(session, f"-m={QUICK_AND_ALONE}", f"{folder}/tests", env=env)
+            pytest(session, f"-m={QUICK_AND_ALONE}", *(tests or [f"{folder}/tests"]), env=env)
 
 
 for _plugin in PLUGINS:
@@ -191,7 +199,10 @@ def all(session: nox.Session) -> None:  # noqa: A001 - the name of the session
     """Everything together, with the libraries of the examples."""
     install_wheels(session, *EVERYTHING, groups=("libraries", "test"))
     with outside(session, "tests", "examples", *(f"plugins/{plugin}/tests" for plugin in PLUGINS)) as env:
-        pytest(session, "-m=not slow", *NEED_THE_CHECKOUT, "tests", "plugins", env=env)
+        if session.python == OLDEST:  # what needs nothing but one package runs in the sessions of that package
+            pytest(session, "-m=(plugins or libraries) and not slow", *NEED_THE_CHECKOUT, "tests", "plugins", env=env)
+        else:
+            pytest(session, "-m=not slow", *NEED_THE_CHECKOUT, *ON_NEWER_PYTHON, env=env)
 
 
 @nox.session(python=OLDEST)
