@@ -10,6 +10,7 @@ when named.
 """
 
 import functools
+import os
 import re
 import shutil
 import subprocess
@@ -150,6 +151,10 @@ def outside(session: nox.Session, *paths: str) -> Generator[dict[str, str | None
             yield {**ISOLATED, "PYTHONPATH": folder}
 
 
+# As many processes as cores, up to four: each imports jax and keeps its own compiled programs in memory.
+PARALLEL = ("-n", str(min(os.cpu_count() or 1, 4)), "--dist=worksteal")
+
+
 def pytest(
     session: nox.Session, *arguments: str, env: dict[str, str | None] = ISOLATED, runner: tuple[str, ...] = ()
 ) -> None:
@@ -169,7 +174,7 @@ def core(session: nox.Session, resolution: str) -> None:
     install_wheels(session, "estimator_core", resolution=resolution, groups=("test",))
     with outside(session, "tests") as env:
         tests = ("tests",) if resolution == "highest" else ON_LOWEST_VERSIONS
-        pytest(session, f"-m={QUICK_AND_ALONE}", *NEED_THE_CHECKOUT, *tests, env=env)
+        pytest(session, *PARALLEL, f"-m={QUICK_AND_ALONE}", *NEED_THE_CHECKOUT, *tests, env=env)
 
 
 def define_plugin_session(plugin: str) -> None:
@@ -187,7 +192,7 @@ def define_plugin_session(plugin: str) -> None:
         chosen = ["test_plugin*.py", "*suite*.py"] if resolution == "lowest-direct" else []
         tests = [str(path.relative_to(ROOT)) for pattern in chosen for path in (ROOT / folder / "tests").glob(pattern)]
         with outside(session, f"{folder}/tests", RECORDINGS) as env:
-            pytest(session, f"-m={QUICK_AND_ALONE}", *(tests or [f"{folder}/tests"]), env=env)
+            pytest(session, *PARALLEL, f"-m={QUICK_AND_ALONE}", *(tests or [f"{folder}/tests"]), env=env)
 
 
 for _plugin in PLUGINS:
@@ -200,9 +205,10 @@ def all(session: nox.Session) -> None:  # noqa: A001 - the name of the session
     install_wheels(session, *EVERYTHING, groups=("libraries", "test"))
     with outside(session, "tests", "examples", *(f"plugins/{plugin}/tests" for plugin in PLUGINS)) as env:
         if session.python == OLDEST:  # what needs nothing but one package runs in the sessions of that package
-            pytest(session, "-m=(plugins or libraries) and not slow", *NEED_THE_CHECKOUT, "tests", "plugins", env=env)
+            chosen = ("-m=(plugins or libraries) and not slow", "tests", "plugins")
         else:
-            pytest(session, "-m=not slow", *NEED_THE_CHECKOUT, *ON_NEWER_PYTHON, env=env)
+            chosen = ("-m=not slow", *ON_NEWER_PYTHON)
+        pytest(session, *PARALLEL, *chosen, *NEED_THE_CHECKOUT, env=env)
 
 
 @nox.session(python=OLDEST)
