@@ -33,7 +33,7 @@ def record(**features):
             else feature.int64_list
         )
         kind.value.extend(values)
-    return example.SerializeToString()
+    return example.SerializeToString(deterministic=True)
 
 
 def parse(*records, spec=SPEC):
