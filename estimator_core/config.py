@@ -66,7 +66,8 @@ class RunConfig:
         allow_untrained: evaluate, predict and export freshly initialised variables instead of refusing.
         allow_cast: restore a checkpoint whose dtypes differ from the model's.
         grace_secs: seconds that may pass between SIGTERM and the end of the final save.
-        compile_cache: directory of compiled programs; None switches the cache off.
+        compile_cache: directory that keeps compiled programs, so that the next process starts without compiling;
+            "auto" is one in the user's cache directory, unless jax has been given one; None keeps none.
         debug: run without jit, with finiteness checks of every output.
         default_hooks: run-level hooks of installed packages: True, False, or the names of the packages whose hooks run.
 
@@ -100,7 +101,7 @@ class RunConfig:
     allow_untrained: bool = False
     allow_cast: bool = False
     grace_secs: float = 30.0
-    compile_cache: str | None = None
+    compile_cache: str | None = "auto"
     debug: bool = False
     default_hooks: bool | Sequence[str] = True
 
@@ -225,6 +226,10 @@ def _check(config: RunConfig) -> None:
         )
     if not isinstance(config.backend, str) or not config.backend:
         raise ArgumentTypeError(f'backend should be a name such as "auto" or "cpu", given: {config.backend!r}.')
+    if config.compile_cache is not None and not (isinstance(config.compile_cache, str) and config.compile_cache):
+        raise ArgumentTypeError(
+            f'compile_cache should be a directory, "auto" or None, given: {config.compile_cache!r}.'
+        )
     for name in ("allow_untrained", "allow_cast", "debug"):
         if not isinstance(getattr(config, name), bool):
             raise ArgumentTypeError(f"{name} should be True or False, given: {getattr(config, name)!r}.")

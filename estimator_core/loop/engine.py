@@ -14,8 +14,10 @@ import jax
 import jax.numpy as jnp
 
 from estimator_core.backends import Backend, Placement, place, select_backend
+from estimator_core.backends.compile_cache import use_compile_cache
 from estimator_core.config import RunConfig
 from estimator_core.loop.live import LiveState
+from estimator_core.loop.time_spent import TimeSpent
 from estimator_core.model.initialize import initialize
 from estimator_core.model.variables import VariableSpec
 from estimator_core.step import (
@@ -47,7 +49,7 @@ class Engine:
         component: looks a plugin component up: `(kind, name) -> object`; `component_names(kind)` lists them.
         specs: every variable declared so far, in any mode.
         live: the newest state.
-        training: whether a training call is under way.
+        training: whether a training call is under way; `time_spent` its account.
         event_files: of evaluations inside that call, which share one file each.
         traces: traces of model_fn by mode, and "discovery".
     """
@@ -60,6 +62,7 @@ class Engine:
     live: LiveState = field(default_factory=LiveState)
     traces: Counter[str] = field(default_factory=Counter)
     training: bool = False
+    time_spent: TimeSpent | None = None
     event_files: list[Any] = field(default_factory=list[Any])
     _cached: tuple[str, TrainState] | None = None
     _discoveries: dict[str, Discovery] = field(default_factory=dict)
@@ -73,6 +76,7 @@ class Engine:
             self.config.backend, lambda name: self.component("backend", name), self.component_names("backend")
         )
         backend.initialize()
+        use_compile_cache(self.config.compile_cache)
         return backend
 
     @cached_property

@@ -128,6 +128,7 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
         lambda at: ec.RunConfig(allow_untrained="yes"),
         "allow_untrained should be True or False",
     ),  # type: ignore[arg-type]
+    "compile_cache True": (lambda at: ec.RunConfig(compile_cache=True), "compile_cache should be a directory"),
     "grace_secs zero": (lambda at: ec.RunConfig(grace_secs=0), "grace_secs should be"),
     "default_hooks a string": (lambda at: ec.RunConfig(default_hooks="progress"), "default_hooks should be"),
     "replace an unknown field": (lambda at: ec.RunConfig().replace(foo=1), "Replacing foo is not supported"),
