@@ -6,3 +6,6 @@ from estimator_core.backends.base import Unavailable as Unavailable
 from estimator_core.backends.placement import Placement as Placement
 from estimator_core.backends.placement import place as place
 from estimator_core.backends.select import select_backend as select_backend
+from estimator_core.backends.topology import DeviceFigures as DeviceFigures
+from estimator_core.backends.topology import Topology as Topology
+from estimator_core.backends.topology import TopologyBackend as TopologyBackend
