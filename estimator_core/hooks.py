@@ -6,7 +6,7 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -146,6 +146,25 @@ class Run(Protocol):
 
     def fetch(self, name: str) -> None:
         """Declares, in `begin`, that `out[name]` of a non-scalar output (a prediction, a named tensor) will be read."""
+        ...
+
+    def transform_batches(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> None:
+        """Declares, in `begin`, that every batch goes through `function(features, labels) -> (features, labels)`.
+
+        It is called where the input is drawn, on numpy arrays, strings included.
+        """
+        ...
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """Seconds of a training call so far: "step", "input", "compile", "hooks", "evaluation" and "checkpoint"."""
+        ...
+
+    def step_flops(self) -> float | None:
+        """Floating point operations of a training step, as XLA counts them before optimisation.
+
+        None before the first step, in evaluation and prediction, and where XLA does not tell.
+        """
         ...
 
     def variables(self) -> dict[str, np.ndarray]:

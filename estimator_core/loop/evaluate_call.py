@@ -20,8 +20,9 @@ from estimator_core.loop.history import History
 from estimator_core.loop.hook_runner import HookRunner
 from estimator_core.loop.live import LiveState
 from estimator_core.loop.run import LoopRun
+from estimator_core.loop.time_spent import EVALUATION
 from estimator_core.modes import ModeKeys
-from estimator_core.summaries import NO_SUMMARIES, append_eval_metrics, open_summary_writer
+from estimator_core.summaries import NO_SUMMARIES, append_eval_metrics, open_summary_writer, read_eval_metrics
 
 _log = logging.getLogger("estimator_core")
 
@@ -50,6 +51,8 @@ class EvaluateCall:
         """Evaluates and writes the results."""
         engine, config = self.engine, self.engine.config
         with contextlib.ExitStack() as cleanup:
+            if engine.time_spent is not None:
+                cleanup.enter_context(engine.time_spent.on(EVALUATION))
             summaries = (
                 open_summary_writer(self.eval_dir)
                 if config.is_chief or config.task_type == "evaluator"
@@ -70,7 +73,9 @@ class EvaluateCall:
                 last_step=self.steps,
             )
             runner = HookRunner([*self.plugins.run_hooks(run), *self.hooks], run)
-            source = open_input(self.input_fn, mode=ModeKeys.EVAL, params=engine.model_fn.params, config=config)
+            source = open_input(
+                run.transformed(self.input_fn), mode=ModeKeys.EVAL, params=engine.model_fn.params, config=config
+            )
             batches = feed(source, engine.placement, config.prefetch)
             cleanup.callback(batches.close)
             error: BaseException | None = None
@@ -117,6 +122,9 @@ class EvaluateCall:
             ", ".join(f"{name} = {value}" for name, value in metrics.items()),
         )
         values = {name: value for name, value in metrics.items() if name != "global_step"}
+        if self.engine.training and any(recorded >= step for recorded in read_eval_metrics(self.eval_dir)):
+            # A killed run had got further than the checkpoint this one goes on from.
+            open_summary_writer(self.eval_dir, resume_step=step - 1)
         for name, value in values.items():
             if np.ndim(value) == 0:
                 run.summaries.scalar(name, float(value), step)

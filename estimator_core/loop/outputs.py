@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import jax
@@ -20,6 +21,7 @@ class LazyOutputs(Mapping[str, Any]):
         steps: the global steps the dispatch completed.
         stacked: whether values have a leading axis of steps.
         extras: further values by name, computed on demand.
+        waiting: entered while a value is awaited, so that the time can be accounted for.
 
     Example:
         >>> out = LazyOutputs({"loss": np.array([3.0, 2.0])}, steps=range(5, 7), stacked=True)
@@ -34,11 +36,13 @@ class LazyOutputs(Mapping[str, Any]):
         steps: range,
         stacked: bool,
         extras: Mapping[str, Callable[[], Any]] | None = None,
+        waiting: Callable[[], AbstractContextManager[Any]] = nullcontext,
     ) -> None:
         self._values = values
         self._steps = steps
         self._stacked = stacked
         self._extras = extras or {}
+        self._waiting = waiting
         self._read: dict[str, Any] = {}
 
     @property
@@ -48,9 +52,10 @@ class LazyOutputs(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._read:
-            self._read[name] = (
-                self._extras[name]() if name in self._extras else _to_host(self._value(name), last=self._stacked)
-            )
+            with self._waiting():
+                self._read[name] = (
+                    self._extras[name]() if name in self._extras else _to_host(self._value(name), last=self._stacked)
+                )
         return self._read[name]
 
     def all(self, name: str) -> np.ndarray:

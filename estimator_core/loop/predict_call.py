@@ -33,8 +33,6 @@ def predict_call(
 ) -> Iterator[Any]:
     """A generator of predictions; everything happens after the first `next`, and `close()` releases what it opened."""
     config = engine.config
-    source = open_input(input_fn, mode=ModeKeys.PREDICT, params=engine.model_fn.params, config=config)
-    batches = feed(source, engine.placement, config.prefetch)
     error: BaseException | None = None
     run = LoopRun(
         mode=ModeKeys.PREDICT,
@@ -45,6 +43,8 @@ def predict_call(
         summaries=NO_SUMMARIES,
         live=LiveState(),
     )
+    source = open_input(run.transformed(input_fn), mode=ModeKeys.PREDICT, params=engine.model_fn.params, config=config)
+    batches = feed(source, engine.placement, config.prefetch)
     runner = HookRunner([*plugins.run_hooks(run), *hooks], run)
     plugins.run_start(run)
     try:

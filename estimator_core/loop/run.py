@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,11 @@ import numpy as np
 from estimator_core.config import RunConfig
 from estimator_core.errors import HookError
 from estimator_core.hooks import SummaryWriter
+from estimator_core.inputs.calling import InputFn
+from estimator_core.inputs.normalise import split_element
+from estimator_core.inputs.wrapped import WrappedInput
 from estimator_core.loop.live import LiveState
+from estimator_core.loop.time_spent import STEP, TimeSpent
 from estimator_core.modes import ModeKeys
 
 _log = logging.getLogger("estimator_core")
@@ -55,6 +60,9 @@ class LoopRun:
         self.failed = False
         self.interrupted = False
         self.fetches: set[str] = set()
+        self.time_spent = TimeSpent()
+        self.count_flops: Callable[[], float | None] = _unknown
+        self._batch_functions: list[Callable[[Any, Any], tuple[Any, Any]]] = []
         self._may_fetch = True
         self._stop_reason: str | None = None
 
@@ -86,6 +94,42 @@ class LoopRun:
         self._may_fetch = False
         return frozenset(self.fetches)
 
+    def transform_batches(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> None:
+        """Declares, in `begin`, that every batch goes through `function(features, labels) -> (features, labels)`."""
+        if self.output_names:
+            raise HookError(
+                "transform_batches must be called in `begin`, by a hook given to the call: a batch has been drawn."
+            )
+        self._batch_functions.append(function)
+
+    def transformed(self, input_fn: InputFn) -> InputFn:
+        """An input_fn whose elements go through what hooks declare with `transform_batches`."""
+        functions = self._batch_functions
+
+        def convert(element: Any) -> Any:
+            if not functions:
+                return element
+            features, labels = split_element(element)
+            for function in functions:
+                features, labels = function(features, labels)
+            return features if labels is None else (features, labels)
+
+        return WrappedInput(input_fn=input_fn, convert=convert)
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """Seconds of a training call so far by where they went."""
+        self.time_spent.change(self.time_spent.change(STEP))
+        return dict(self.time_spent.seconds)
+
+    def step_flops(self) -> float | None:
+        """Floating point operations of one training step."""
+        return self.count_flops()
+
     def variables(self) -> dict[str, np.ndarray]:
         """A host copy of the trainable variables, by path."""
         return {name: np.array(value) for name, value in self.live.ready.variables.items()}
+
+
+def _unknown() -> float | None:
+    return None

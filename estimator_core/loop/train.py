@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import deque
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from estimator_core.loop.hook_runner import HookRunner
 from estimator_core.loop.live import LiveState
 from estimator_core.loop.outputs import LazyOutputs
 from estimator_core.loop.run import LoopRun
+from estimator_core.loop.time_spent import HOOKS, INPUT, STEP
 
 _IN_FLIGHT = 2
 
@@ -53,6 +55,8 @@ def train_loop(
     last_step = math.inf if run.last_step is None else run.last_step
     watches_clock, listens = runner.watches_clock, runner.listens
     programs = {count: program(count) for count in {1, dispatcher.k}}
+    spent = run.time_spent
+    waiting = functools.partial(spent.on, STEP)
     extras = {"first_bad_step": live.first_bad_step}
     while True:
         if run.stop_reason is not None:
@@ -63,7 +67,9 @@ def train_loop(
             return INTERRUPTED
         if watches_clock:
             runner.look_at_clock()
+        spent.change(INPUT)
         dispatch = dispatcher.draw(min(runner.wake, last_step) - run.step)
+        spent.change(STEP)
         if dispatch is None:
             live.position = None if live.position is None else live.position._replace(exhausted=True)
             return "the input ended"
@@ -71,7 +77,8 @@ def train_loop(
         due = runner.wake <= upto
         if due:
             run.batch = dispatch.last
-            runner.before(upto)
+            with spent.on(HOOKS):
+                runner.before(upto)
         live.state, values = programs[dispatch.steps](live.state, dispatch.features, dispatch.labels, dispatch.weights)
         live.position = dispatch.last.position
         run.step = live.step = upto
@@ -81,12 +88,17 @@ def train_loop(
             in_flight.popleft().block_until_ready()
         if due or listens:
             outputs = LazyOutputs(
-                values, steps=range(upto - dispatch.steps + 1, upto + 1), stacked=dispatch.steps > 1, extras=extras
+                values,
+                steps=range(upto - dispatch.steps + 1, upto + 1),
+                stacked=dispatch.steps > 1,
+                extras=extras,
+                waiting=waiting,
             )
             if listens:
                 runner.collect(outputs)
             if due:
-                runner.after(outputs)
+                with spent.on(HOOKS):
+                    runner.after(outputs)
 
 
 INTERRUPTED = "interrupted by the platform"

@@ -32,6 +32,7 @@ from estimator_core.loop.run import LoopRun
 from estimator_core.loop.run_record import write_run_record
 from estimator_core.loop.start import Start, begin_from, find_start
 from estimator_core.loop.steps_per_dispatch import choose
+from estimator_core.loop.time_spent import CHECKPOINT, INPUT
 from estimator_core.loop.train import INTERRUPTED, train_loop
 from estimator_core.modes import ModeKeys
 from estimator_core.step import Discovery
@@ -135,7 +136,8 @@ class _Execution:
         call, run = self._call, self._run
         error: BaseException | None = None
         call.plugins.run_start(run)
-        self._engine.training = True
+        self._engine.training, self._engine.time_spent = True, run.time_spent
+        self._cleanup.enter_context(run.time_spent.compilations())
         try:
             reason = self._train()
             run.interrupted = reason == INTERRUPTED
@@ -149,7 +151,7 @@ class _Execution:
                 self._runner.end(error)
                 self._keep()
             finally:
-                self._engine.training = False
+                self._engine.training, self._engine.time_spent = False, None
                 self._engine.close_event_files()
                 if error is not None:
                     self._engine.forget()
@@ -169,7 +171,7 @@ class _Execution:
     def _train(self) -> str:
         call, engine, run, runner, start = self._call, self._engine, self._run, self._runner, self._start
         source = open_input(
-            call.input_fn,
+            run.transformed(call.input_fn),
             mode=ModeKeys.TRAIN,
             params=engine.model_fn.params,
             config=engine.config,
@@ -178,7 +180,8 @@ class _Execution:
         runner.begin()
         batches = feed(source, engine.placement, engine.config.prefetch)
         self._cleanup.callback(batches.close)
-        first = next(batches, None)
+        with run.time_spent.on(INPUT):
+            first = next(batches, None)
         if source.restored is not None:
             _log.info("%s", source.restored)
         if first is None:
@@ -194,6 +197,7 @@ class _Execution:
             dispatcher.push_back(first)
             step = engine.train_step(self._fetches(discovery))
             run.texts = step.texts
+            run.count_flops = lambda: _flops(step, engine.live.state, first)
             program = (
                 debug.program(step)
                 if engine.config.debug
@@ -313,7 +317,8 @@ class _Execution:
             timers={"steps_per_dispatch": self._k},
             manifest={"plugins": self._call.plugins.versions(), "components": self._call.plugins.used()},
         )
-        saved = self._store.save(step, items)
+        with run.time_spent.on(CHECKPOINT):
+            saved = self._store.save(step, items)
         live.checkpoint_step = step
         self._announce_commit()
         self._uncommitted = saved
@@ -331,3 +336,9 @@ class _Execution:
         if self._uncommitted is not None:
             saved, self._uncommitted = self._uncommitted, None
             self._call.plugins.checkpoint_saved(self._run, saved.step, saved.path)
+
+
+def _flops(step: Any, state: Any, batch: Any) -> float | None:
+    """What XLA's analysis of the step, before optimisation, says; the trace that compiled the step serves."""
+    analysis = step.step.lower(state, batch.features, batch.labels, batch.weights).cost_analysis()
+    return None if not analysis or "flops" not in analysis else float(analysis["flops"])

@@ -9,7 +9,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from estimator_core.errors import ModelFnError
 from estimator_core.metrics.example_weights import applying_example_weights
@@ -101,7 +100,7 @@ class TrainStep:
                 variables.update(changed)
                 opt_state.append(new_slots)
             opt_state = tuple(opt_state)
-            norms = {GRADIENT_NORM: optax.global_norm(gradients)} if GRADIENT_NORM in self._fetches else {}
+            norms = {GRADIENT_NORM: _global_norm(gradients)} if GRADIENT_NORM in self._fetches else {}
         loss = aux["loss"]
         outputs = {"loss": loss, **hyperparameters(opt_state), **norms, **aux["outputs"]}
         return TrainState(_advance(state.clock, loss), variables, aux["model_state"], opt_state), outputs
@@ -246,3 +245,8 @@ def _first(result: tuple[tuple[Any, ...], dict[str, Any]]) -> tuple[Any, dict[st
 
 def _aval(value: Any) -> tuple[Any, Any]:
     return jnp.shape(value), jnp.result_type(value)
+
+
+def _global_norm(tree: Any) -> Any:
+    """The root of the sum of all squares."""
+    return jnp.sqrt(sum((jnp.sum(jnp.square(jnp.abs(leaf))) for leaf in jax.tree.leaves(tree)), jnp.zeros(())))

@@ -72,6 +72,9 @@ class FakeRun:
     summaries: RecordedSummaries = field(default_factory=RecordedSummaries)
     config: RunConfig = field(default_factory=lambda: RunConfig(model_dir="model_dir"))
     fetched: list[str] = field(default_factory=list[str])
+    batch_functions: list[Any] = field(default_factory=list[Any])
+    seconds: Mapping[str, float] = field(default_factory=dict[str, float])
+    flops: float | None = None
 
     @property
     def estimator(self) -> Any:
@@ -85,6 +88,14 @@ class FakeRun:
     def fetch(self, name: str) -> None:
         """Records the name."""
         self.fetched.append(name)
+
+    def transform_batches(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> None:
+        """Records the function."""
+        self.batch_functions.append(function)
+
+    def step_flops(self) -> float | None:
+        """What `flops` says."""
+        return self.flops
 
     def variables(self) -> dict[str, np.ndarray[Any, Any]]:
         """Two small variables."""

@@ -63,6 +63,16 @@ class TestHistoryHook(HookSuite):
         return eh.HistoryHook(2, self.path)
 
 
+class TestGoodputHook(HookSuite):
+    def make(self) -> eh.Hook:
+        return eh.GoodputHook()
+
+
+class TestFeedFnHook(HookSuite):
+    def make(self) -> eh.Hook:
+        return eh.FeedFnHook(lambda features, labels: (features, labels))
+
+
 class TestProfilerHook(HookSuite):
     @pytest.fixture(autouse=True)
     def no_trace(self, monkeypatch: pytest.MonkeyPatch) -> None:

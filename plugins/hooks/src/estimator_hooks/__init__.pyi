@@ -25,8 +25,10 @@ from estimator_hooks.early_stopping import (
     stop_if_no_decrease_hook,
     stop_if_no_increase_hook,
 )
+from estimator_hooks.feed_fn import FeedFnHook
 from estimator_hooks.final_ops import FinalOpsHook
 from estimator_hooks.global_step_waiter import GlobalStepWaiterHook
+from estimator_hooks.goodput import GoodputHook
 from estimator_hooks.gradient_norm import GradientNormHook
 from estimator_hooks.gradient_transformations import GRADIENT_TRANSFORMATIONS, with_transformations
 from estimator_hooks.history import HistoryHook, read_history, save_history, to_dataframe
@@ -45,9 +47,11 @@ __all__ = [
     "CheckpointListener",
     "CheckpointSaverHook",
     "DeviceMemoryHook",
+    "FeedFnHook",
     "FinalOpsHook",
     "GRADIENT_TRANSFORMATIONS",
     "GlobalStepWaiterHook",
+    "GoodputHook",
     "GradientNormHook",
     "HistoryHook",
     "Hook",

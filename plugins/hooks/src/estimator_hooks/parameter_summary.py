@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from estimator_core.errors import ArgumentError
-from estimator_core.hooks import Hook, Run
+from estimator_core.hooks import Hook, Run, StepOutputs
 from estimator_hooks.live_variables import live_state
 
 _log = logging.getLogger("estimator_hooks")
 
 
 class ParameterSummaryHook(Hook):
-    """Logs the number of parameters and their bytes by part of the model, when training begins.
+    """Logs the number of parameters and their bytes by part of the model, and the work of a step, when training begins.
 
     Args:
         depth: how many parts of a variable's path make a row of the table; None: a row for every variable.
@@ -24,19 +24,32 @@ class ParameterSummaryHook(Hook):
         ArgumentError: `depth` is not positive.
 
     Example:
-        >>> ParameterSummaryHook(depth=1).next_step(0) is None
-        True
+        >>> ParameterSummaryHook(depth=1).next_step(0)
+        1
     """
 
     def __init__(self, depth: int | None = 1) -> None:
         if depth is not None and depth < 1:
             raise ArgumentError(f"ParameterSummaryHook: depth must be at least 1, given: {depth}")
         self._depth = depth
+        self._done = False
 
     def after_create(self, run: Run) -> None:
         """Logs the table."""
         state = live_state(run)
+        self._done = False
         _log.info("%s", table(state.variables, state.model_state, self._depth))
+
+    def next_step(self, step: int) -> int | None:
+        """The first step, when the program is compiled."""
+        return None if self._done else step + 1
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Logs the work of a step."""
+        self._done = True
+        flops = run.step_flops()
+        if flops is not None:
+            _log.info("a step of %d examples: %.4g floating point operations", run.batch_size, flops)
 
 
 def table(variables: Mapping[str, Any], model_state: Mapping[str, Any], depth: int | None) -> str:

@@ -14,10 +14,15 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 _HOOKS = (
     ("device_memory", "DeviceMemoryHook", "Bytes in use on the devices, to the log and the event file."),
+    ("goodput", "GoodputHook", "Where the time of training went, at its end."),
     ("gradient_norm", "GradientNormHook", "The norm of the gradients, to the log and the event file."),
     ("history", "HistoryHook", "All scalars, as CSV and JSON lines."),
     ("learning_rate", "LearningRateHook", "The learning rates, to the log and the event file."),
-    ("parameter_summary", "ParameterSummaryHook", "The number of parameters by part of the model, at the start."),
+    (
+        "parameter_summary",
+        "ParameterSummaryHook",
+        "Parameters by part of the model and the work of a step, at the start.",
+    ),
     ("progress_bar", "ProgressBarHook", "Steps, loss, rate and time left, in a terminal or as lines."),
     ("stall_watchdog", "StallWatchdogHook", "The stacks of all threads when no step finishes."),
     ("throughput", "ThroughputHook", "Examples a second, to the log and the event file."),

@@ -16,14 +16,14 @@ _log = logging.getLogger("estimator_hooks")
 
 
 class ThroughputHook(Hook):
-    """Logs `examples/sec`, and with the work of a step known also FLOP/s and MFU, and writes them to the event file.
+    """Logs `examples/sec`, `flops/sec` and, where the devices' peak is known, `mfu`, and writes them to the event file.
 
     MFU (model FLOP/s utilisation) is the rate of useful floating point operations over the peak of all devices.
 
     Args:
         every_n_steps: steps between two points. The first step of a call, which compiles, is not counted.
-        flops_per_step: floating point operations of one step over the global batch (about 6 x parameters x examples for
-            dense layers, forward and backward).
+        flops_per_step: floating point operations of one step over the global batch; default: as XLA counts them before
+            optimisation.
         peak_flops: of all devices together, per second; default: what the installed backends know of the devices.
 
     Raises:
@@ -44,6 +44,7 @@ class ThroughputHook(Hook):
                 raise ArgumentError(f"ThroughputHook: {name} must be > 0, given: {value}")
         self._timer = SecondOrStepTimer(every_steps=every_n_steps)
         self._flops_per_step = flops_per_step
+        self._flops: float | None = None
         self._given_peak = peak_flops
         self._peak: float | None = None
         self._base: tuple[int, float] | None = None
@@ -53,10 +54,10 @@ class ThroughputHook(Hook):
         self._base = None
         if not run.resumed:
             self._timer.reset()
-        if self._flops_per_step is not None:
-            self._peak = self._given_peak or peak_flops_of_devices()
-            if self._peak is None:
-                _log.info("ThroughputHook: no backend knows the peak FLOP/s of these devices; give peak_flops for MFU.")
+        self._flops = self._flops_per_step
+        self._peak = self._given_peak or peak_flops_of_devices()
+        if self._peak is None:
+            _log.info("ThroughputHook: no backend knows the peak FLOP/s of these devices; give peak_flops for MFU.")
 
     def next_step(self, step: int) -> int | None:
         """The first step, from which the rate is measured, then the timer's."""
@@ -66,6 +67,9 @@ class ThroughputHook(Hook):
         """Writes the rates since the last point."""
         _ = out["loss"]  # waits until the step is done: a dispatch returns before it
         now = time.monotonic()
+        if self._flops is None and self._base is None:
+            self._flops = run.step_flops()
+            now = time.monotonic()
         if self._base is not None and now > self._base[1]:
             self._write(run, step, (step - self._base[0]) / (now - self._base[1]))
         if self._timer.should_trigger_for_step(step):
@@ -82,8 +86,8 @@ class ThroughputHook(Hook):
 
     def _write(self, run: Run, step: int, steps_per_sec: float) -> None:
         values = {"examples/sec": steps_per_sec * run.batch_size}
-        if self._flops_per_step is not None:
-            values["flops/sec"] = steps_per_sec * self._flops_per_step
+        if self._flops is not None:
+            values["flops/sec"] = steps_per_sec * self._flops
             if self._peak is not None:
                 values["mfu"] = values["flops/sec"] / self._peak
         _log.info("%s", ", ".join(f"{name}: {value:.6g}" for name, value in values.items()))

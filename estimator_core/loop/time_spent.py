@@ -1,0 +1,75 @@
+"""Where the seconds of a training call go."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Generator
+
+STEP, INPUT, COMPILE, HOOKS, EVALUATION, CHECKPOINT = "step", "input", "compile", "hooks", "evaluation", "checkpoint"
+
+
+class TimeSpent:
+    """An account of seconds in which every moment belongs to one entry: nothing is counted twice.
+
+    "step" is what nothing else claims: dispatching steps and waiting for the device.
+
+    Attributes:
+        seconds: by entry, up to the last change of entry.
+
+    Example:
+        >>> spent = TimeSpent()
+        >>> with spent.on("hooks"), spent.on("evaluation"):
+        ...     spent.charge("compile", 0.0)
+        >>> sorted(spent.seconds)
+        ['checkpoint', 'compile', 'evaluation', 'hooks', 'input', 'step']
+    """
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = dict.fromkeys((STEP, INPUT, COMPILE, HOOKS, EVALUATION, CHECKPOINT), 0.0)
+        self._entry = STEP
+        self._since = time.perf_counter()
+
+    @contextlib.contextmanager
+    def on(self, entry: str) -> Generator[None]:
+        """Counts what runs inside towards an entry."""
+        outer = self.change(entry)
+        try:
+            yield
+        finally:
+            self.change(outer)
+
+    def change(self, entry: str) -> str:
+        """Counts from now on towards an entry; returns the one before."""
+        now = time.perf_counter()
+        self.seconds[self._entry] += now - self._since
+        self._since = now
+        before, self._entry = self._entry, entry
+        return before
+
+    @contextlib.contextmanager
+    def compilations(self) -> Generator[None]:
+        """Moves what jax reports about tracing and compiling inside to "compile"."""
+        import jax.monitoring
+
+        charged: list[tuple[float, float]] = []  # (end, seconds) of reports, outermost only
+
+        def listen(event: str, duration_secs: float, **details: str | int) -> None:
+            if not event.startswith("/jax/core/compile/"):
+                return
+            end = time.perf_counter()
+            # A function traced inside another one is reported by itself, and again within the outer report.
+            inside = [report for report in charged if report[0] > end - duration_secs]
+            charged[len(charged) - len(inside) :] = [(end, duration_secs)]
+            self.charge(COMPILE, max(0.0, duration_secs - sum(secs for _, secs in inside)))
+
+        jax.monitoring.register_event_duration_secs_listener(listen)
+        try:
+            yield
+        finally:
+            jax.monitoring.unregister_event_duration_listener(listen)
+
+    def charge(self, entry: str, seconds: float) -> None:
+        """Moves seconds that have just passed from the entry under way to another."""
+        self.seconds[self._entry] -= seconds
+        self.seconds[entry] += seconds

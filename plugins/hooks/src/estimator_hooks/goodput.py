@@ -1,0 +1,87 @@
+"""Where the time of a training call went."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from estimator_core.hooks import Hook, Run
+
+_log = logging.getLogger("estimator_hooks")
+_ENTRIES = {
+    "step": "steps",
+    "input": "waiting for input",
+    "compile": "tracing and compiling",
+    "evaluation": "evaluation",
+    "checkpoint": "saving checkpoints",
+    "hooks": "hooks",
+}
+
+
+class GoodputHook(Hook):
+    """Logs, when training ends, how much of its time went into steps, and where the rest went.
+
+    Every second is counted once: compilation inside an evaluation is compilation. The account of an interrupted call
+    goes on when it is resumed. Goodput is the share of the steps.
+
+    Attributes:
+        seconds: by entry, after the run.
+
+    Example:
+        >>> GoodputHook().next_step(0) is None
+        True
+    """
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._run: Run | None = None
+        self._before: dict[str, float] = {}
+
+    def begin(self, run: Run) -> None:
+        """Opens the account."""
+        self._run, self._before, self.seconds = run, {}, {}
+
+    def after_create(self, run: Run) -> None:
+        """A new call starts a new account."""
+        if not run.resumed:
+            self._before = {}
+
+    def end(self, run: Run) -> None:
+        """Logs the account."""
+        self.seconds, self._run = self._account(), None
+        _log.info("%s", report(self.seconds))
+
+    def state(self) -> Mapping[str, Any]:
+        """The account so far."""
+        return {"seconds": self._account()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on with the account of the interrupted call."""
+        self._before = dict(state["seconds"])
+
+    def _account(self) -> dict[str, float]:
+        if self._run is None:
+            return dict(self.seconds or self._before)
+        now = self._run.seconds
+        return {entry: self._before.get(entry, 0.0) + now.get(entry, 0.0) for entry in _ENTRIES}
+
+
+def report(seconds: Mapping[str, float]) -> str:
+    """The account as text.
+
+    Args:
+        seconds: by entry.
+
+    Example:
+        >>> report({"step": 6.0, "input": 1.0, "compile": 3.0})[:68]
+        'Goodput 60.0% of 10.0 seconds: steps 6.0 s (60.0%), tracing and comp'
+    """
+    total = sum(seconds.values())
+    if total <= 0:
+        return "Goodput: no time was spent."
+    parts = [(seconds.get(entry, 0.0), name) for entry, name in _ENTRIES.items() if seconds.get(entry, 0.0) > 0]
+    shown = [
+        f"{name} {secs:.1f} s ({100 * secs / total:.1f}%)" for secs, name in sorted(parts, key=lambda part: -part[0])
+    ]
+    return f"Goodput {100 * seconds.get('step', 0.0) / total:.1f}% of {total:.1f} seconds: {', '.join(shown)}"
