@@ -1,152 +1,72 @@
 """Latency and throughput of `estimator serve` beside a plain handler that calls the compiled function for each request.
 
-    python benchmarks/serving.py [--seconds 10] [--width 1024]
+    python benchmarks/serving.py [--seconds 10] [--clients 1 64] [--rounds 3]
 
-Both run in a process of their own, on the same export: dense layers of the given width, one row a request, binary
-    tensors. Needs
-estimator-exporters[serve].
+A transformer of BERT-tiny's size on 32 tokens, one row a request, binary tensors. Servers and clients are processes of
+their own; the servers take turns. The plain handler is run in two forms: a call in a thread, and on the event loop.
+Needs estimator-exporters[serve].
 """
 
 import argparse
-import asyncio
-import itertools
 import json
-import multiprocessing
+import os
 import socket
 import statistics
+import subprocess
+import sys
 import tempfile
-import threading
 import time
+import urllib.error
+import urllib.request
+from collections import defaultdict
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
+from _http_load import row_of
+from _serving_model import make_export
 
-FEATURES = 64
-
-
-def make_export(directory, width):
-    """An export of a network of three layers with random weights."""
-    import jax.numpy as jnp
-
-    from estimator_core.export import ExportRequest, Feature, SignatureSpec
-    from estimator_core.export.directories import new_export
-    from estimator_exporters.stablehlo import StableHLOFormat
-
-    generator = np.random.default_rng(0)
-    sizes = [FEATURES, width, width, 8]
-    variables = {
-        f"kernel_{i}": (generator.normal(size=shape) / np.sqrt(shape[0])).astype(np.float32)
-        for i, shape in enumerate(itertools.pairwise(sizes))
-    }
-
-    def network(variables, inputs):
-        y = inputs["x"]
-        for name in sorted(variables):
-            y = jnp.tanh(y @ variables[name])
-        return {"y": y}
-
-    signature = SignatureSpec(
-        name="serving_default",
-        method="predict",
-        inputs={"x": Feature((None, FEATURES))},
-        outputs={"y": Feature((None, 8))},
-        function=network,
-    )
-    with new_export(directory) as (temporary, final):
-        StableHLOFormat().write(
-            ExportRequest(signatures={"serving_default": signature}, variables=variables), temporary
-        )
-    return str(final[0])
+HERE = Path(__file__).parent
+OURS = "estimator serve"
 
 
-def serve_batched(path, port):
-    """The server of the package."""
-    from estimator_core.cli.main import main
-
-    main(["serve", f"m={path}", "--port", str(port)])
-
-
-def serve_plain(path, port):
-    """The same protocol and web server; each request calls the function by itself."""
-    import uvicorn
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import Route
-
-    import estimator_core as ec
-    from estimator_exporters.serving.protocol import HEADER_LENGTH, build_response, parse_request
-
-    signature = ec.export.load(path).signatures["serving_default"]
-    signature(x=np.zeros((1, FEATURES), np.float32))
-
-    async def infer(request: Request) -> Response:
-        parsed = parse_request(await request.body(), request.headers.get(HEADER_LENGTH))
-        results = await asyncio.to_thread(lambda: signature(**parsed.inputs))
-        content, headers = build_response(parsed, "m", "1", results)
-        return Response(content, headers=headers)
-
-    async def live(request: Request) -> Response:
-        return Response()
-
-    routes = [
-        Route("/v2/models/m/infer", infer, methods=["POST"]),
-        Route("/v2/health/ready", live),
-        Route("/metrics", live),
-    ]
-    uvicorn.run(Starlette(routes=routes), port=port, log_level="warning", access_log=False)
+def commands(export, port):
+    """How each server is started."""
+    plain = [sys.executable, str(HERE / "_plain_handler.py"), export, str(port)]
+    ours = [str(Path(sys.executable).with_name("estimator")), "serve", f"m={export}", "--port", str(port)]
+    return {"plain handler, threads": [*plain, "threads"], "plain handler, event loop": [*plain, "loop"], OURS: ours}
 
 
-def message(row):
-    """The bytes of one HTTP request."""
-    chunk = np.full((1, FEATURES), row, np.float32).tobytes()
-    tensor = {"name": "x", "datatype": "FP32", "shape": [1, FEATURES], "parameters": {"binary_data_size": len(chunk)}}
-    header = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()
-    head = (
-        f"POST /v2/models/m/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {len(header) + len(chunk)}\r\n"
-        f"Inference-Header-Content-Length: {len(header)}\r\n\r\n"
-    )
-    return head.encode() + header + chunk
+@contextmanager
+def running(command, port):
+    """A server process that is ready."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        try:
+            wait_until_ready(process, port)
+            yield process
+        finally:
+            process.terminate()
 
 
-def ask(stream, content):
-    """Status of one request on an open connection."""
-    stream.write(content)
-    stream.flush()
-    status = int(stream.readline().split()[1])
-    length = 0
-    while (line := stream.readline().strip()) != b"":
-        if line.lower().startswith(b"content-length:"):
-            length = int(line.split(b":")[1])
-    stream.read(length)
-    return status
+def wait_until_ready(process, port):
+    """Until the server answers."""
+    while process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/v2/health/ready"):
+                return
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.1)
+    raise SystemExit("the server did not start")
 
 
-def load(port, clients, seconds):
-    """Latencies of all requests of some clients that ask as fast as they are answered, and the statuses of failures."""
-    latencies, failures, end = [], [], time.perf_counter() + seconds
-
-    def client(number):
-        content = message(number)
-        with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rwb") as stream:
-            while time.perf_counter() < end:
-                started = time.perf_counter()
-                status = ask(stream, content)
-                latencies.append(time.perf_counter() - started)
-                if status != 200:
-                    failures.append(status)
-
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return latencies, failures
+def loaded(port, clients, seconds):
+    """What the clients saw."""
+    command = [sys.executable, str(HERE / "_http_load.py"), str(port), str(clients), str(seconds)]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
 def batch_sizes(port):
-    """How many batches of each size were run, from the server's own metrics."""
-    import urllib.request
-
+    """How many batches of each padded size were run, from the server's own metrics."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
         lines = answer.read().decode().splitlines()
     found = [line for line in lines if line.startswith("estimator_batch_size_bucket") and "+Inf" not in line]
@@ -155,53 +75,79 @@ def batch_sizes(port):
     return {int(size): int(counts[size] - (counts[sizes[i - 1]] if i else 0)) for i, size in enumerate(sizes)}
 
 
-def wait_until_ready(port):
-    """Until the server answers."""
-    import urllib.error
-    import urllib.request
+def greatest_difference(export, answers):
+    """Between what the clients were answered and the function called for each of them alone."""
+    import estimator_core as ec
 
-    while True:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/v2/health/ready"):
-                return
-        except (urllib.error.URLError, ConnectionError):
-            time.sleep(0.2)
+    signature = ec.export.load(export).signatures["serving_default"]
+    greatest = 0.0
+    for client, own in enumerate(answers):
+        expected = signature(ids=row_of(client))["probabilities"]
+        for answer in own:
+            found = np.frombuffer(bytes.fromhex(answer)[-expected.nbytes :], expected.dtype)
+            greatest = max(greatest, float(np.abs(found - expected[0]).max()))
+    return greatest
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def measure(export, args):
+    """Requests a second and latencies by server and clients, and what `estimator serve` did besides."""
+    rates, latencies, failed = defaultdict(list), defaultdict(list), defaultdict(int)
+    seen = {"histogram": defaultdict(int), "difference": 0.0, "busy": 0.0}
+    for _ in range(args.rounds):
+        for name in args.servers:
+            port = free_port()
+            with running(commands(export, port)[name], port):
+                for clients in args.clients:
+                    before = batch_sizes(port) if name == OURS else {}
+                    found = loaded(port, clients, args.seconds)
+                    rates[name, clients].append(len(found["latencies"]) / args.seconds)
+                    latencies[name, clients] += found["latencies"]
+                    failed[name, clients] += len(found["failures"])
+                    seen["busy"] = max(seen["busy"], found["busy"])
+                    if name == OURS:
+                        seen["difference"] = max(seen["difference"], greatest_difference(export, found["answers"]))
+                        for size, count in batch_sizes(port).items():
+                            seen["histogram"][clients, size] += count - before[size]
+    return rates, latencies, failed, seen
+
+
+def report(args, rates, latencies, failed, seen):
+    print("| server | clients | requests/s, median of rounds | p50 ms | p99 ms | requests | failed |")
+    print("|---|---|---|---|---|---|---|")
+    for (name, clients), found in sorted(rates.items(), key=lambda item: item[0][1]):
+        cuts = statistics.quantiles(latencies[name, clients], n=100)
+        print(
+            f"| {name} | {clients} | {statistics.median(found):.0f} | {cuts[49] * 1e3:.2f} | {cuts[98] * 1e3:.2f} "
+            f"| {len(latencies[name, clients])} | {failed[name, clients]} |"
+        )
+    print(f"\n{os.cpu_count()} cores; the clients kept {seen['busy']:.0%} of one busy")
+    for clients in args.clients:
+        sizes = {size: count for (of, size), count in sorted(seen["histogram"].items()) if of == clients and count}
+        print(f"batches of {OURS} by padded size, {clients} clients: {sizes}")
+        for name in args.servers:
+            if name != OURS and OURS in args.servers:
+                ratio = statistics.median(rates[OURS, clients]) / statistics.median(rates[name, clients])
+                slower = statistics.median(latencies[OURS, clients]) / statistics.median(latencies[name, clients])
+                print(f"beside {name}, {clients} clients: throughput x {ratio:.2f}, median latency x {slower:.2f}")
+    print(f"greatest difference from unbatched answers: {seen['difference']:.1e}")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    names = list(commands("", 0))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--width", type=int, default=1024)
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 64])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--servers", nargs="+", default=names, choices=names)
     args = parser.parse_args()
-    context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as directory:
-        path = make_export(directory, args.width)
-        print("| server | clients | requests/s | p50 ms | p99 ms | requests | failed |")
-        print("|---|---|---|---|---|---|---|")
-        for name, target in (("plain handler", serve_plain), ("estimator serve", serve_batched)):
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                port = free.getsockname()[1]
-            process = context.Process(target=target, args=(path, port))
-            process.start()
-            try:
-                wait_until_ready(port)
-                for clients in args.clients:
-                    load(port, clients, min(1.0, args.seconds))
-                    latencies, failures = load(port, clients, args.seconds)
-                    cuts = statistics.quantiles(latencies, n=100)
-                    rate = len(latencies) / args.seconds
-                    print(
-                        f"| {name} | {clients} | {rate:.0f} | {cuts[49] * 1e3:.2f} | {cuts[98] * 1e3:.2f} "
-                        f"| {len(latencies)} | {len(failures)} |",
-                        flush=True,
-                    )
-                if target is serve_batched:
-                    print("\nbatches by padded size:", batch_sizes(port))
-            finally:
-                process.terminate()
-                process.join()
+        report(args, *measure(make_export(directory), args))
 
 
 if __name__ == "__main__":

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import Any
 
-from estimator_core.errors import ExportError
+from estimator_core.errors import ExportError, PluginError
 from estimator_core.export.contract import LoadedExport
 from estimator_core.export.directories import latest_export
 from estimator_core.plugins import Plugins, default_plugins
+
+_log = logging.getLogger("estimator_core")
 
 
 def load(path: str | os.PathLike[str], *, plugins: Plugins | None = None) -> LoadedExport:
@@ -30,11 +33,13 @@ def load(path: str | os.PathLike[str], *, plugins: Plugins | None = None) -> Loa
     newest = latest_export(path)
     if newest is not None:
         candidates.append(Path(newest))
-    formats = [_instance(registry.get("format", name)) for name in registry.names("format")]
+    formats, broken = _formats(registry)
     for directory in candidates:
         for known in formats:
             if known.recognizes(directory):
                 return known.load(directory)
+    if broken:
+        raise ExportError(f"{path} cannot be read by {[known.name for known in formats]}; broken: {'; '.join(broken)}")
     if not formats:
         raise ExportError(
             f"{path} cannot be read: no export format is installed. {registry.explain('format', 'stablehlo')}"
@@ -45,5 +50,14 @@ def load(path: str | os.PathLike[str], *, plugins: Plugins | None = None) -> Loa
     )
 
 
-def _instance(component: Any) -> Any:
-    return component() if isinstance(component, type) else component
+def _formats(registry: Plugins) -> tuple[list[Any], list[str]]:
+    """The formats that work here, and why others do not: they do not keep exports of the former from being read."""
+    found: list[Any] = []
+    broken: list[str] = []
+    for name in registry.names("format"):
+        try:
+            found.append(registry.get("format", name)())
+        except PluginError as error:
+            _log.warning("export format %s is left out, because its plugin is broken: %s", name, error)
+            broken.append(str(error))
+    return found, broken

@@ -48,8 +48,7 @@ def start_export(
     if not received or len(received) != len(receivers):
         raise ArgumentError(f"experimental_mode must be one of ModeKeys, given: {sorted(receivers)}.")
     assets = _assets(assets_extra)
-    component = plugins.get("format", format_name)
-    chosen: ExportFormat = component() if isinstance(component, type) else component
+    chosen: ExportFormat = plugins.get("format", format_name)()
     current = _current(estimator, engine, checkpoint_path) or state(ModeKeys.EVAL, None)
     modes: dict[str, ModeSignatures] = {}
     with engine.placement.context():
