@@ -26,7 +26,7 @@ from estimator_core.loop.start import start_step
 from estimator_core.loop.train_call import TrainCall
 from estimator_core.model.warm_start import WarmStartSettings, warm_start_settings
 from estimator_core.modes import ModeKeys
-from estimator_core.plugins import Plugins, default_plugins
+from estimator_core.plugins import Plugins, default_plugins, using_plugins
 from estimator_core.predictor import Predictor
 from estimator_core.specs import check_hooks, check_input_fn, check_listeners, check_steps
 from estimator_core.step import bind_model_fn
@@ -92,9 +92,9 @@ class Estimator:
         config = config.replace(model_dir=_agreed_model_dir(model_dir, config.model_dir))
         self._config = config
         self._params = copy.deepcopy(params)
-        self._bound = bind_model_fn(model_fn, self._params, config)
-        self._warm_start = None if warm_start_from is None else warm_start_settings(warm_start_from)
         self._plugins = default_plugins() if plugins is None else plugins
+        self._bound = bind_model_fn(model_fn, self._params, config, self._plugins)
+        self._warm_start = None if warm_start_from is None else warm_start_settings(warm_start_from)
         self._feature_transforms = (*getattr(model_fn, "host_transforms", ()), *host_transforms)
         self._label_transforms = (*getattr(model_fn, "label_transforms", ()), *label_transforms)
         self._engine = Engine(
@@ -383,7 +383,8 @@ class Estimator:
         """
         from estimator_core.model.module import write_back
 
-        write_back(instance, self.variables, name=name)
+        with using_plugins(self._plugins):
+            write_back(instance, self.variables, name=name)
         return instance
 
     def _train(

@@ -35,6 +35,7 @@ from estimator_core.loop.steps_per_dispatch import choose
 from estimator_core.loop.time_spent import CHECKPOINT, INPUT
 from estimator_core.loop.train import INTERRUPTED, train_loop
 from estimator_core.modes import ModeKeys
+from estimator_core.plugins import compare_versions
 from estimator_core.step import Discovery
 from estimator_core.step.state import flatten_opt_state
 from estimator_core.step.train_step import GRADIENT_NORM
@@ -89,7 +90,11 @@ class TrainCall:
                     keep_every_n_hours=config.keep_checkpoint_every_n_hours,
                 )
             )
+            _log.info("%s", self.plugins.opening_line())
             start = find_start(self.engine, str(self.model_dir))
+            if start.items is not None:
+                for line in compare_versions(start.items.manifest.get("plugins", ()), self.plugins.versions()):
+                    _log.warning("%s", line)
             return _Execution(self, start, store, preemption, cleanup).run_to_end()
 
 

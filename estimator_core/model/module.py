@@ -147,9 +147,9 @@ def _every(lookup: AdapterLookup) -> Iterator[ModuleAdapter]:
 
 
 def _plugin_adapters() -> Iterator[ModuleAdapter]:
-    from estimator_core.plugins import default_plugins
+    from estimator_core.plugins import plugins_in_use
 
-    plugins = default_plugins()
+    plugins = plugins_in_use()
     for name in plugins.names("adapter"):
         if plugins.find("adapter", name).component.target.startswith("estimator_core."):
             continue

@@ -16,3 +16,5 @@ from estimator_core.plugins.records import Option as Option
 from estimator_core.plugins.records import PluginRecord as PluginRecord
 from estimator_core.plugins.registry import Registered as Registered
 from estimator_core.plugins.shared import default_plugins as default_plugins
+from estimator_core.plugins.shared import plugins_in_use as plugins_in_use
+from estimator_core.plugins.shared import using_plugins as using_plugins

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Generator
+from contextvars import ContextVar
 from functools import lru_cache
 
 from estimator_core.plugins.facade import Plugins
+
+_in_use: ContextVar[Plugins | None] = ContextVar("estimator_core_plugins_in_use", default=None)
 
 
 def default_plugins() -> Plugins:
@@ -22,3 +27,18 @@ def default_plugins() -> Plugins:
 @lru_cache(maxsize=8)
 def _plugins(environ: tuple[tuple[str, str], ...], path: tuple[str, ...]) -> Plugins:
     return Plugins(environ=dict(environ))
+
+
+@contextlib.contextmanager
+def using_plugins(plugins: Plugins | None) -> Generator[None]:
+    """Makes these the plugins of what runs within, such as a model_fn that calls `ec.module`; None changes nothing."""
+    token = _in_use.set(plugins or _in_use.get())
+    try:
+        yield
+    finally:
+        _in_use.reset(token)
+
+
+def plugins_in_use() -> Plugins:
+    """The plugins of the Estimator whose model_fn runs, else the installed ones."""
+    return _in_use.get() or default_plugins()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ModelFnError
+from estimator_core.plugins import Plugins, using_plugins
 from estimator_core.specs import EstimatorSpec
 
 _ALLOWED = ("features", "labels", "mode", "params", "config")
@@ -23,12 +24,14 @@ class BoundModelFn:
     Attributes:
         function: the user's function.
         arguments: the names it takes, a subset of features, labels, mode, params, config.
+        plugins: those whose module adapters it may use; None: the installed ones.
     """
 
     function: Callable[..., Any]
     arguments: frozenset[str]
     params: Any
     config: Any
+    plugins: Plugins | None = None
 
     def spec(self, features: Any, labels: Any, mode: str) -> EstimatorSpec:
         """Calls model_fn, with a copy of params since a model_fn may change them.
@@ -43,9 +46,10 @@ class BoundModelFn:
                 f"{_name(self.function)} or return features only."
             )
         values = {"labels": labels, "mode": mode, "params": copy.deepcopy(self.params), "config": self.config}
-        result = self.function(
-            features=features, **{name: value for name, value in values.items() if name in self.arguments}
-        )
+        with using_plugins(self.plugins):
+            result = self.function(
+                features=features, **{name: value for name, value in values.items() if name in self.arguments}
+            )
         if not isinstance(result, EstimatorSpec):
             raise ModelFnError(
                 f"model_fn should return an EstimatorSpec. {_name(self.function)} returned {type(result).__name__} in "
@@ -59,7 +63,7 @@ class BoundModelFn:
         return result
 
 
-def bind_model_fn(model_fn: Any, params: Any, config: Any) -> BoundModelFn:
+def bind_model_fn(model_fn: Any, params: Any, config: Any, plugins: Plugins | None = None) -> BoundModelFn:
     """Checks the signature of a model_fn and binds params and config to it.
 
     Raises:
@@ -93,7 +97,7 @@ def bind_model_fn(model_fn: Any, params: Any, config: Any) -> BoundModelFn:
             "Estimator's model_fn (%s) includes params argument, but params are not passed to Estimator.",
             _name(model_fn),
         )
-    return BoundModelFn(function=model_fn, arguments=arguments, params=params, config=config)
+    return BoundModelFn(function=model_fn, arguments=arguments, params=params, config=config, plugins=plugins)
 
 
 def _argument_names(function: Callable[..., Any]) -> list[str]:

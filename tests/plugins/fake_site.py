@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -62,6 +64,15 @@ class Site:
                 return [Component(kind={kind!r}, name={component!r}, target={target!r}, summary="A fixture.")]
             """,
         )
+
+    def remove(self, distribution: str) -> None:
+        """Uninstalls a package."""
+        package = distribution.replace("-", "_")
+        for folder in (self.path / package, *self.path.glob(f"{package}-*.dist-info")):
+            shutil.rmtree(folder)
+        importlib.invalidate_caches()
+        for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+            del sys.modules[name]
 
     def plugins(self, **arguments: object) -> Plugins:
         """The plugins of this site; those of the development environment are left out."""
