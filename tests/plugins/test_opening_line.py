@@ -1,4 +1,4 @@
-"""What a run says about plugins: which ones take part, and how they differ from those of the checkpoint it goes on from."""
+"""What a run says about plugins: which ones take part, and how they differ from those of its checkpoint."""
 
 import logging
 
