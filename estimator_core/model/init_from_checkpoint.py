@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from estimator_core.errors import ArgumentTypeError, VariableError
 from estimator_core.model.checkpoint_values import check_shape, missing_tensor, near
-from estimator_core.model.init_request import InitRequest
+from estimator_core.model.init_request import CheckpointReader, InitRequest
 from estimator_core.model.load_report import LoadedVariable, LoadReport
 from estimator_core.model.scope import active_scope
 from estimator_core.model.variables import VariableSpec
@@ -17,7 +17,12 @@ from estimator_core.model.variables import VariableSpec
 AssignmentMap: TypeAlias = "Mapping[str, Any] | Sequence[tuple[str, Any]]"
 
 
-def init_from_checkpoint(ckpt_dir_or_file: str | os.PathLike[str], assignment_map: AssignmentMap) -> LoadReport:
+def init_from_checkpoint(
+    ckpt_dir_or_file: str | os.PathLike[str],
+    assignment_map: AssignmentMap,
+    *,
+    reader: CheckpointReader | None = None,
+) -> LoadReport:
     """Takes first values of variables declared so far from a checkpoint.
 
     It is a request: values are loaded once, before the first step of a run without a checkpoint of its own, after the
@@ -31,6 +36,9 @@ def init_from_checkpoint(ckpt_dir_or_file: str | os.PathLike[str], assignment_ma
             {"/": "new/"}, {"old/": "/"} the same, with all names of the checkpoint or all variables
             {"old/kernel": "new/kernel"} one variable, by path
             {"old/kernel": variable}     one of ec.trainable_variables(), or a list of them
+
+        reader: gives the arrays of a checkpoint of another kind by name, from `ckpt_dir_or_file`; None: it is one of
+            ours.
 
     Returns:
         What will be loaded.
@@ -51,13 +59,13 @@ def init_from_checkpoint(ckpt_dir_or_file: str | os.PathLike[str], assignment_ma
     checkpoint = os.fspath(ckpt_dir_or_file)
     assignments = tuple(_resolve(assignment_map, scope.met))
     if scope.reader is not None:
-        tensors = scope.reader(checkpoint)
+        tensors = (reader or scope.reader)(checkpoint)
         for tensor, path in assignments:
             if tensor not in tensors:
                 raise missing_tensor(tensor, path, checkpoint, tensors)
             check_shape(scope.met[path], tensor, tensors[tensor], checkpoint)
     if assignments:
-        scope.requests.append(InitRequest(checkpoint=checkpoint, assignments=assignments))
+        scope.requests.append(InitRequest(checkpoint=checkpoint, assignments=assignments, reader=reader))
     return LoadReport(
         tuple(
             LoadedVariable(variable=path, shape=scope.met[path].shape, source=checkpoint, tensor=tensor, loaded=True)
@@ -67,13 +75,17 @@ def init_from_checkpoint(ckpt_dir_or_file: str | os.PathLike[str], assignment_ma
 
 
 def get_assignment_map_from_checkpoint(
-    tvars: Iterable[VariableSpec], init_checkpoint: str | os.PathLike[str]
+    tvars: Iterable[VariableSpec],
+    init_checkpoint: str | os.PathLike[str],
+    *,
+    reader: CheckpointReader | None = None,
 ) -> tuple[dict[str, str], dict[str, int]]:
     """Maps the variables that a checkpoint has to themselves, for `init_from_checkpoint`.
 
     Args:
         tvars: variables, as `ec.trainable_variables` lists them.
         init_checkpoint: a checkpoint or a directory with checkpoints.
+        reader: gives the arrays of a checkpoint of another kind; None: it is one of ours.
 
     Returns:
         The assignment map, and a dict whose keys are the paths it holds.
@@ -88,7 +100,7 @@ def get_assignment_map_from_checkpoint(
     names = [spec.name for spec in tvars]
     # Where nothing is going to be initialised the checkpoint is not read: it need not exist any more.
     if scope.reader is not None:
-        tensors = scope.reader(os.fspath(init_checkpoint))
+        tensors = (reader or scope.reader)(os.fspath(init_checkpoint))
         common = [name for name in names if name in tensors]
         if names and not common:
             raise VariableError(

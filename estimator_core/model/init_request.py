@@ -19,7 +19,9 @@ class InitRequest:
     Args:
         checkpoint: the file or directory, as the user wrote it.
         assignments: pairs of a name in the checkpoint and the path of the variable that takes its value.
+        reader: reads it; None: it is a checkpoint of ours.
     """
 
     checkpoint: str
     assignments: tuple[tuple[str, str], ...]
+    reader: CheckpointReader | None = None

@@ -49,7 +49,7 @@ def replaced_values(
     if settings is not None:
         replaced, rows = warm_start(settings, specs, reader=reader, seed=seed)
     for request in requests:
-        tensors = reader(request.checkpoint)
+        tensors = (request.reader or reader)(request.checkpoint)
         for tensor, path in request.assignments:
             replaced[path], remark = fitted(specs[path], tensor, tensors, request.checkpoint)
             rows[path] = LoadedVariable(

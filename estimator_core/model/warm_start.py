@@ -35,6 +35,8 @@ class WarmStartSettings:
             be found in full.
         var_name_to_vocab_info: changes of vocabulary, by the variable's path.
         var_name_to_prev_var_name: names in the checkpoint that differ, by the variable's path.
+        reader: gives the arrays of a checkpoint of another kind by name, from `ckpt_to_initialize_from`; None: it is
+            one of ours.
 
     Raises:
         ArgumentError: no checkpoint is named.
@@ -51,6 +53,7 @@ class WarmStartSettings:
     vars_to_warm_start: str | Sequence[Any] | None = _ALL
     var_name_to_vocab_info: Mapping[str, VocabInfo] = field(default_factory=dict[str, VocabInfo])
     var_name_to_prev_var_name: Mapping[str, str] = field(default_factory=dict[str, str])
+    reader: CheckpointReader | None = None
 
     def __post_init__(self) -> None:
         if not self.ckpt_to_initialize_from:
@@ -101,7 +104,7 @@ def warm_start(
     """
     checkpoint = os.fspath(settings.ckpt_to_initialize_from)
     chosen = _chosen(settings, specs)
-    tensors = reader(checkpoint)
+    tensors = (settings.reader or reader)(checkpoint)
     values: dict[str, np.ndarray] = {}
     rows: dict[str, LoadedVariable] = {}
     for path, spec in specs.items():

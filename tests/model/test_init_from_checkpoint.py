@@ -207,3 +207,23 @@ def test_values_are_what_the_model_then_computes_with(runner, batch):
     values, _ = loaded(run)
     run.variables |= {path: jax.numpy.asarray(value) for path, value in values.items()}
     np.testing.assert_allclose(run.step(batch), batch @ np.full((3, 2), 4.0) + 6, rtol=1e-5, atol=1e-5)
+
+
+def test_a_checkpoint_of_another_kind_is_read_by_the_reader_given(runner, batch):
+    foreign = {"kernel": np.full((3, 2), 7.0, np.float32), "elsewhere": np.zeros(1, np.float32)}
+    asked = []
+
+    def read(path):
+        asked.append(path)
+        return foreign
+
+    def request():
+        with pytest.raises(VariableError, match="has none of the 4 variables"):
+            get_assignment_map_from_checkpoint(trainable_variables(), "foreign", reader=read)
+        return init_from_checkpoint("foreign", {"kernel": "text/kernel"}, reader=read)
+
+    values, report = loaded(discovered(runner, batch, request))
+    assert values.keys() == {"text/kernel"}
+    np.testing.assert_array_equal(values["text/kernel"], foreign["kernel"])
+    assert report.loaded == ("text/kernel",)
+    assert asked == ["foreign"] * 3

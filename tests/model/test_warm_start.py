@@ -131,7 +131,7 @@ def test_settings_that_cannot_be():
     for chosen in (3, [3], {"a": 1}):
         with pytest.raises(ArgumentTypeError, match="vars_to_warm_start must be"):
             WarmStartSettings("old", vars_to_warm_start=chosen)
-    assert dataclasses.astuple(WarmStartSettings("old", ".*", None, None)) == ("old", ".*", {}, {})
+    assert dataclasses.astuple(WarmStartSettings("old", ".*", None, None)) == ("old", ".*", {}, {}, None)
 
 
 def test_a_vocabulary_moves_rows_by_token(tmp_path):
@@ -193,3 +193,13 @@ def test_vocabularies_that_do_not_fit(change, error, message):
 
     with pytest.raises(error, match=message):
         remap()
+
+
+def test_an_earlier_model_of_another_kind_is_read_by_the_reader_given():
+    def refuse(path):
+        raise AssertionError(path)
+
+    settings = WarmStartSettings("foreign", reader=lambda path: {"head/kernel": np.full((3, 1), 5.0, np.float32)})
+    values, report = start(settings, read=refuse)
+    assert values.keys() == {"head/kernel"}
+    assert report.not_loaded["encoder/bias"] == "not in foreign"
