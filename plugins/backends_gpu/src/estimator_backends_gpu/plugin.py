@@ -1,3 +1,15 @@
 """What estimator-backends-gpu declares to estimator-core. Imported at start-up: keep it light."""
 
+from estimator_core.plugins import Component, hookimpl
+
 ESTIMATOR_PLUGIN_API = (1, 0)
+
+
+@hookimpl
+def estimator_components() -> list[Component]:
+    """The backend."""
+    return [
+        Component(
+            kind="backend", name="gpu", target="estimator_backends_gpu:GPUBackend", summary="NVIDIA GPUs, through CUDA."
+        )
+    ]

@@ -1,0 +1,96 @@
+"""The compiler flags that the GPU backend sets, why, and how each is replaced."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompilerFlag:
+    """One flag of XLA.
+
+    Attributes:
+        name: without the dashes.
+        value: what the backend sets.
+        why: what it is good for.
+    """
+
+    name: str
+    value: str
+    why: str
+
+
+DEFAULT_FLAGS = (
+    CompilerFlag(
+        name="xla_gpu_enable_latency_hiding_scheduler",
+        value="true",
+        why="orders the program so that collectives run while the device computes",
+    ),
+    CompilerFlag(
+        name="xla_gpu_enable_pipelined_all_gather",
+        value="true",
+        why="in a loop over layers, gathers the parameters of the next layer during this one (fully sharded states)",
+    ),
+    CompilerFlag(
+        name="xla_gpu_enable_pipelined_reduce_scatter",
+        value="true",
+        why="the same for gradients on their way back to their shards",
+    ),
+    CompilerFlag(
+        name="xla_gpu_enable_pipelined_all_reduce",
+        value="true",
+        why="the same for gradients of replicated parameters",
+    ),
+    CompilerFlag(
+        name="xla_gpu_enable_while_loop_double_buffering",
+        value="true",
+        why="unrolls loops over layers twice, which spares the copies between iterations and lets collectives overlap",
+    ),
+)
+
+
+def flag_words(changes: Mapping[str, object], environment: str, known: Callable[[str], bool]) -> list[str]:
+    """What to append to `XLA_FLAGS`.
+
+    Args:
+        changes: values by flag name that replace the defaults; None leaves a flag out; further flags may be named.
+        environment: what `XLA_FLAGS` says already; a flag that it sets, by either spelling, is left as it is.
+        known: whether this jaxlib knows a flag: XLA ends the process at one that it does not know.
+
+    Example:
+        >>> flag_words({"xla_gpu_enable_pipelined_all_reduce": None}, "", lambda name: "all_reduce" in name)
+        []
+        >>> flag_words({"xla_gpu_autotune_level": 2}, "", lambda name: "autotune" in name)
+        ['--xla_gpu_autotune_level=2']
+    """
+    wanted: dict[str, object] = {flag.name: flag.value for flag in DEFAULT_FLAGS}
+    wanted.update({name.removeprefix("--"): value for name, value in changes.items()})
+    given = {word.lstrip("-").partition("=")[0] for word in environment.split()}
+    return [
+        f"--{name}={_text(value)}"
+        for name, value in wanted.items()
+        if value is not None and name not in given and known(name)
+    ]
+
+
+def known_to_jaxlib(names: Iterable[str]) -> frozenset[str]:
+    """Which flags the installed jaxlib has: their names stand in its shared library."""
+    spec = find_spec("jaxlib")
+    remaining, found = set(names), set[str]()
+    folders = [] if spec is None else list(spec.submodule_search_locations or ())
+    for path in sorted(library for folder in folders for library in Path(folder).glob("*.so")):
+        if not remaining or path.stat().st_size == 0:
+            continue
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            here = {name for name in remaining if content.find(name.encode()) >= 0}
+        found |= here
+        remaining -= here
+    return frozenset(found)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
