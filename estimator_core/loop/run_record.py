@@ -9,6 +9,7 @@ import platform
 import sys
 import time
 from collections.abc import Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -42,13 +43,18 @@ def write_run_record(
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages a run depends on."""
-    found = {"python": platform.python_version()}
+    return dict(_versions())
+
+
+@cache  # reading the metadata of the packages takes longer than a hundred steps of a small model
+def _versions() -> tuple[tuple[str, str], ...]:
+    found = [("python", platform.python_version())]
     for name in _PACKAGES:
         try:
-            found[name] = metadata.version(name)
+            found.append((name, metadata.version(name)))
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return tuple(found)
 
 
 def plain(value: Any) -> Any:
