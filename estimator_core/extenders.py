@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,6 +14,7 @@ from estimator_core.estimator import Estimator
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import EstimatorSpec
 
+_log = logging.getLogger("estimator_core")
 _ALLOWED = ("features", "labels", "predictions", "config")
 
 
@@ -21,8 +24,7 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Any]) -> Estimato
     Args:
         estimator: the one to extend; it is not changed.
         metric_fn: takes any of `features, labels, predictions, config` by name and returns a dict of streaming metrics;
-            a name that exists is
-            replaced.
+            a name that exists is replaced, with a warning.
 
     Raises:
         ArgumentError: metric_fn takes other arguments.
@@ -42,14 +44,24 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Any]) -> Estimato
         )
     inner = estimator.model_fn
 
-    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+    def model_fn(features: Any, labels: Any, mode: str, config: Any, params: Any) -> EstimatorSpec:
         spec: EstimatorSpec = inner(features, labels, mode, config)
         if mode != ModeKeys.EVAL:
             return spec
         values = {"features": features, "labels": labels, "predictions": spec.predictions, "config": config}
-        return replace(
-            spec,
-            eval_metric_ops={**(spec.eval_metric_ops or {}), **metric_fn(**{name: values[name] for name in names})},
-        )
+        before, added = spec.eval_metric_ops or {}, metric_fn(**{name: values[name] for name in names})
+        replaced = sorted(set(before) & set(added))
+        if replaced:
+            _log.warning("add_metrics: %s of the model's metrics are replaced by those of metric_fn.", replaced)
+        return replace(spec, eval_metric_ops={**before, **added})
 
-    return Estimator(model_fn, model_dir=estimator.model_dir, config=estimator.config)
+    given: Any = estimator
+    return Estimator(
+        model_fn if given.params is not None else functools.partial(model_fn, params=None),
+        config=estimator.config,
+        params=given.params,
+        warm_start_from=given._warm_start,
+        host_transforms=given._feature_transforms,
+        label_transforms=given._label_transforms,
+        plugins=given._plugins,
+    )

@@ -70,6 +70,7 @@ def check_fits(
         CheckpointMismatchError: they differ in a way that is not allowed.
     """
     reports: list[str] = []
+    cast = False
     for item in (name for name in _ARRAY_ITEMS if name in abstract):
         diff = compare(abstract[item], manifest.arrays.get(item, {}))
         refused = VariableDiff(
@@ -80,11 +81,13 @@ def check_fits(
         )
         if refused:
             reports.append(f"{item}\n{_indented(refused.describe('model', 'checkpoint'))}")
+            cast = cast or bool(refused.dtypes)
     if reports:
         raise CheckpointMismatchError(
             f"The checkpoint {directory} does not fit this model:\n{_indented(chr(10).join(reports))}\n"
             f"It was written with {_packages(manifest)}. Use the model code it was trained with, or another model_dir; "
-            "to take over only what fits, use RunConfig/Estimator warm start."
+            "to take over only what fits, use warm_start_from."
+            f"{' RunConfig(allow_cast=True) converts dtypes.' if cast else ''}"
         )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from estimator_core.errors import InputError
 from estimator_core.loop.hook_runner import HookRunner
-from estimator_core.loop.outputs import LazyOutputs
+from estimator_core.loop.outputs import LazyOutputs, check_fetches
 from estimator_core.loop.run import LoopRun
 from estimator_core.metrics.merging import compute_metrics, merge_metrics
 from estimator_core.step.eval_step import EvalStep
@@ -20,13 +20,20 @@ def evaluate_loop(
     run: LoopRun,
     runner: HookRunner,
     source: Iterator[Any],
-    eval_step: EvalStep,
+    eval_steps: Callable[[frozenset[str]], EvalStep],
     *,
     steps: int | None,
 ) -> dict[str, Any]:
     """Evaluates up to `steps` batches (None: the whole input) and computes the metrics once, at the end.
 
     Hooks count batches here: `next_step` and `after_step` speak of the number of batches done.
+
+    Args:
+        run: what the hooks see.
+        runner: calls the hooks.
+        source: gives the batches.
+        eval_steps: gives the program for a set of fetched outputs.
+        steps: number of batches.
 
     Raises:
         InputError: when the input is empty.
@@ -35,17 +42,14 @@ def evaluate_loop(
     host_metrics: dict[str, Any] = {}
     done = 0
     run.step = 0
-    prepared = False
+    eval_step: EvalStep | None = None
     while (steps is None or done < steps) and run.stop_reason is None:
         batch = next(source, None)
         if batch is None:
             break
         run.batch, run.batch_size = batch, batch.size
-        if not prepared:
-            state = run.live.ready
-            eval_step.prepare(state, batch.features, batch.labels, batch.weights)
-            _start_hooks(run, runner, eval_step)
-            prepared = True
+        if eval_step is None:
+            eval_step = _prepared(run, runner, eval_steps, batch)
         if runner.watches_clock:
             runner.look_at_clock()
         due = runner.wake <= done + 1
@@ -71,14 +75,24 @@ def evaluate_loop(
     return compute_metrics({**accumulated, **host_metrics})
 
 
-def _start_hooks(run: LoopRun, runner: HookRunner, eval_step: EvalStep) -> None:
-    new = [hook for hook in eval_step.hooks if not any(hook is known for known in runner.hooks)]
-    runner.hooks.extend(new)
+def _prepared(
+    run: LoopRun, runner: HookRunner, eval_steps: Callable[[frozenset[str]], EvalStep], batch: Any
+) -> EvalStep:
+    """The program that gives what the hooks fetch, those of the EstimatorSpec included; all hooks are created."""
+    data = (run.live.ready, batch.features, batch.labels, batch.weights)
+    eval_step = eval_steps(frozenset(run.fetches))
+    eval_step.prepare(*data)
+    runner.hooks.extend(hook for hook in eval_step.hooks if not any(hook is known for known in runner.hooks))
     runner.begin()
-    run.seal_fetches()
     run.output_kinds = eval_step.output_kinds
     run.output_names = frozenset(eval_step.output_kinds)
+    wanted = run.seal_fetches()
+    check_fetches(wanted, run.output_names)
+    if wanted != eval_step.fetches:
+        eval_step = eval_steps(wanted)
+        eval_step.prepare(*data)
     runner.after_create()
+    return eval_step
 
 
 def _log_progress(run: LoopRun, done: int, steps: int | None) -> None:

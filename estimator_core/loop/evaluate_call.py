@@ -109,8 +109,7 @@ class EvaluateCall:
                 state = self.state(first)
                 run.live = LiveState(state=state, step=int(np.asarray(state.clock)[0]))
             step = run.live.step
-            eval_step = engine.eval_step(frozenset(run.fetches))
-            metrics = evaluate_loop(run, runner, _with_first(first, batches), eval_step, steps=self.steps)
+            metrics = evaluate_loop(run, runner, _with_first(first, batches), engine.eval_step, steps=self.steps)
         return dict(sorted({**metrics, "global_step": step}.items()))
 
     def _write(self, run: LoopRun, metrics: dict[str, Any]) -> None:

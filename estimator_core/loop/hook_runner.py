@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 import time
@@ -37,6 +38,7 @@ class HookRunner:
         self._wanted: set[str] = set()
         self._buffer: list[LazyOutputs] = []
         self._clocked: list[int] = []
+        self._warned: list[Any] = []
         self.wake: float = math.inf
 
     def begin(self, hooks: Sequence[Any] | None = None) -> None:
@@ -111,10 +113,21 @@ class HookRunner:
         ready, self._buffer = self._buffer[: len(self._buffer) - keep], self._buffer[len(self._buffer) - keep :]
         if not ready:
             return
-        steps = range(ready[0].steps.start, ready[-1].steps.stop)
         for hook, names in self._listening:
-            values = {name: np.concatenate([outputs.all(name) for outputs in ready]) for name in names}
-            self._call(hook, "on_values", steps, values)
+            for has_all, run in itertools.groupby(ready, key=lambda outputs: all(name in outputs for name in names)):
+                outputs = list(run)
+                steps = range(outputs[0].steps.start, outputs[-1].steps.stop)
+                if has_all:
+                    values = {name: np.concatenate([part.all(name) for part in outputs]) for name in names}
+                    self._call(hook, "on_values", steps, values)
+                else:
+                    self._warn_of_gap(hook, names, steps.start)
+
+    def _warn_of_gap(self, hook: Any, names: tuple[str, ...], step: int) -> None:
+        """A model_fn may give other outputs for another batch shape: said once for each hook."""
+        if not any(hook is warned for warned in self._warned):
+            self._warned.append(hook)
+            _log.warning("%s wants %s of every step; step %d lacks some and is left out.", describe(hook), names, step)
 
     def after(self, outputs: LazyOutputs) -> None:
         """Calls `after_step` of the hooks due at the current step, then `settle` of those that have it."""

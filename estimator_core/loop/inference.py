@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from estimator_core.checkpoint import (
@@ -10,8 +11,10 @@ from estimator_core.checkpoint import (
     latest_checkpoint,
     read_checkpoint,
     read_latest,
+    read_manifest,
     resolve_checkpoint,
 )
+from estimator_core.checkpoint.restore import check_fits
 from estimator_core.errors import CheckpointNotFoundError
 from estimator_core.loop.engine import Engine, Overrides
 from estimator_core.loop.initial_values import read_values
@@ -47,16 +50,18 @@ def state_for_inference(
     Raises:
         CheckpointNotFoundError: when nothing has been trained and initial values were not asked for.
     """
+    if engine.config.allow_cast and batch is not None:
+        engine.discovery(mode, batch)  # what the model declares decides, not what a checkpoint holds
     if checkpoint_path is not None:
         path = str(resolve_checkpoint(checkpoint_path))
-        return engine.checkpoint_state(path, lambda: read_checkpoint(path, _ITEMS))
+        return engine.checkpoint_state(path, lambda: _read(engine, path))
     live, newest = engine.live, latest_checkpoint(model_dir)
     if live.state is not None and (
         engine.training or newest is None or checkpoint_step(newest) == live.checkpoint_step
     ):
         return live.state if mode == ModeKeys.EVAL else live.snapshot()
     if newest is not None:
-        return engine.checkpoint_state(newest, lambda: _read_newest(model_dir))
+        return engine.checkpoint_state(newest, lambda: _read_newest(engine, model_dir))
     read_latest(model_dir, ())  # raises where there are checkpoints, all of them damaged
     if not (engine.config.allow_untrained or warm_start):
         raise CheckpointNotFoundError(
@@ -69,8 +74,34 @@ def state_for_inference(
     return engine.live.ready if mode == ModeKeys.EVAL else engine.live.snapshot()
 
 
-def _read_newest(model_dir: str) -> CheckpointItems:
+def _read(engine: Engine, path: str) -> CheckpointItems:
+    _check_known_variables(engine, path)
+    return read_checkpoint(path, _ITEMS)
+
+
+def _read_newest(engine: Engine, model_dir: str) -> CheckpointItems:
     found = read_latest(model_dir, _ITEMS)
     if found is None:
         raise CheckpointNotFoundError(f"The checkpoint in {model_dir} was deleted while it was being read. Try again.")
+    _check_known_variables(engine, found.path)
     return found.items
+
+
+def _check_known_variables(engine: Engine, path: str) -> None:
+    """Refuses other shapes and dtypes than those of the variables this Estimator knows; further variables may differ.
+
+    Raises:
+        CheckpointMismatchError: says in what.
+    """
+    known = engine.specs
+    check_fits(
+        Path(path),
+        read_manifest(Path(path)),
+        {
+            "variables": {name: spec for name, spec in known.items() if spec.trainable},
+            "model_state": {name: spec for name, spec in known.items() if not spec.trainable},
+        },
+        allow_cast=engine.config.allow_cast,
+        allow_missing=True,
+        allow_extra=True,
+    )

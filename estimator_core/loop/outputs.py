@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -86,6 +86,9 @@ class LazyOutputs(Mapping[str, Any]):
         value = self._value(name)
         return jax.tree.map(lambda leaf: leaf[-1], value) if self._stacked else value
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._values or name in self._extras
+
     def __iter__(self) -> Iterator[str]:
         return iter([*self._values, *self._extras])
 
@@ -96,6 +99,18 @@ class LazyOutputs(Mapping[str, Any]):
         if name not in self._values:
             raise HookError(unknown_name(name, self._values))
         return self._values[name]
+
+
+def check_fetches(names: Iterable[str], available: Iterable[str]) -> None:
+    """Refuses outputs that were declared with `run.fetch` and that no step gives.
+
+    Raises:
+        HookError: names the first, with near matches.
+    """
+    known = set(available)
+    for name in sorted(names):
+        if name not in known:
+            raise HookError(unknown_name(name, known))
 
 
 def unknown_name(name: str, available: Any) -> str:

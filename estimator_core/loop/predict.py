@@ -27,19 +27,21 @@ def predict_batches(
     """Predictions of each batch on the host, without padded rows; the device works up to two batches ahead."""
     waiting: deque[tuple[Any, Any]] = deque()
     for batch in source:
-        if runner.wake <= run.step + 1:
+        if runner.watches_clock:
+            runner.look_at_clock()
+        due = runner.wake <= run.step + 1
+        if due:
             runner.before(run.step + 1)
         predictions = predict(batch)
         run.batch, run.batch_size = batch, batch.size
         run.step += 1
-        if runner.wake <= run.step:
-            runner.after(
-                LazyOutputs(
-                    predictions if isinstance(predictions, Mapping) else {"predictions": predictions},
-                    steps=range(run.step, run.step + 1),
-                    stacked=False,
-                )
-            )
+        if due or runner.listens:
+            named = predictions if isinstance(predictions, Mapping) else {"predictions": predictions}
+            outputs = LazyOutputs(named, steps=range(run.step, run.step + 1), stacked=False)
+            if runner.listens:
+                runner.collect(outputs)
+            if due:
+                runner.after(outputs)
         waiting.append((batch, predictions))
         if len(waiting) > _AHEAD:
             yield _finish(*waiting.popleft(), transforms())

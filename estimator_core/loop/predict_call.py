@@ -14,6 +14,7 @@ from estimator_core.loop.engine import Engine
 from estimator_core.loop.feed import feed
 from estimator_core.loop.hook_runner import HookRunner
 from estimator_core.loop.live import LiveState
+from estimator_core.loop.outputs import check_fetches
 from estimator_core.loop.predict import check_predict_keys, predict_batches, single_examples
 from estimator_core.loop.run import LoopRun
 from estimator_core.modes import ModeKeys
@@ -96,7 +97,7 @@ def _predict(
     runner.begin()
     run.output_kinds = dict.fromkeys(names, "tensor")
     run.output_names = frozenset(names)
-    run.seal_fetches()
+    check_fetches(run.seal_fetches(), names)
     run.step = 0
     run.batch, run.batch_size = first, first.size
     runner.after_create()

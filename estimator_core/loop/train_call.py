@@ -12,7 +12,7 @@ from typing import Any
 from estimator_core.checkpoint import CheckpointItems, CheckpointStore
 from estimator_core.checkpoint.lock import ModelDirLock
 from estimator_core.checkpoint.preemption import Preemption
-from estimator_core.errors import HookError, PreemptedError
+from estimator_core.errors import PreemptedError
 from estimator_core.inputs import open_input
 from estimator_core.loop import debug
 from estimator_core.loop.builtin_hooks.checkpoint_saver import CheckpointSaverHook
@@ -27,7 +27,7 @@ from estimator_core.loop.feed import feed
 from estimator_core.loop.history import History
 from estimator_core.loop.hook_runner import HookRunner
 from estimator_core.loop.initial_values import read_values
-from estimator_core.loop.outputs import unknown_name
+from estimator_core.loop.outputs import check_fetches
 from estimator_core.loop.run import LoopRun
 from estimator_core.loop.run_record import write_run_record
 from estimator_core.loop.start import Start, begin_from, find_start
@@ -251,9 +251,7 @@ class _Execution:
     def _fetches(self, discovery: Discovery) -> frozenset[str]:
         """The declared outputs that cost something: all others are returned anyway."""
         wanted = self._run.seal_fetches()
-        unknown = [name for name in wanted if name not in self._run.output_names]
-        if unknown:
-            raise HookError(unknown_name(unknown[0], self._run.output_names))
+        check_fetches(wanted, self._run.output_names)
         return frozenset(
             name for name in wanted if name == GRADIENT_NORM or self._run.output_kinds.get(name) == "tensor"
         )

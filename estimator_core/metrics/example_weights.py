@@ -7,11 +7,19 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
     from jax import Array
 
-_active: ContextVar[Array | None] = ContextVar("estimator_core_example_weights", default=None)
+
+class _Applied:
+    """The mask, and whether the model has asked for it."""
+
+    def __init__(self, mask: Array | None) -> None:
+        self.mask, self.asked = mask, False
+
+
+_active: ContextVar[_Applied | None] = ContextVar("estimator_core_example_weights", default=None)
 
 
 def example_weights() -> Array | None:
@@ -31,18 +39,31 @@ def example_weights() -> Array | None:
         ...     print(example_weights())
         [1. 1. 0.]
     """
-    return _active.get()
+    applied = _active.get()
+    if applied is None:
+        return None
+    applied.asked = True
+    return applied.mask
+
+
+def mask_for_metrics() -> Array | None:
+    """The same for the builders in `ec.metrics`, which say nothing about the loss."""
+    applied = _active.get()
+    return None if applied is None else applied.mask
 
 
 @contextmanager
-def applying_example_weights(mask: Array | None) -> Generator[None]:
+def applying_example_weights(mask: Array | None) -> Generator[Callable[[], bool]]:
     """Makes `mask` the value of `example_weights()` inside the block.
+
+    Gives a function that says whether there was a mask that nobody asked for.
 
     Args:
         mask: [batch], 1 for an example and 0 for padding, or None.
     """
-    token = _active.set(mask)
+    applied = _Applied(mask)
+    token = _active.set(applied)
     try:
-        yield
+        yield lambda: mask is not None and not applied.asked
     finally:
         _active.reset(token)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimator_core.errors import ArgumentError
-from estimator_core.metrics.example_weights import example_weights
+from estimator_core.metrics.example_weights import mask_for_metrics
 
 if TYPE_CHECKING:
     from jax import Array
@@ -95,7 +95,7 @@ def on_host(fn: Callable[..., Any], **arrays: ArrayLike) -> HostMetric:
     if None in sizes.values() or len(set(sizes.values())) > 1:
         shapes = {name: array.shape for name, array in columns.items()}
         raise ArgumentError(f"on_host: every array needs the batch as its leading axis; got the shapes {shapes}.")
-    mask = example_weights()
+    mask = mask_for_metrics()
     rows = next(iter(sizes.values()))
     if mask is not None and mask.shape[0] != rows:
         raise ArgumentError(

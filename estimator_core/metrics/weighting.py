@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import jax.numpy as jnp
 
 from estimator_core.errors import ArgumentError
-from estimator_core.metrics.example_weights import example_weights
+from estimator_core.metrics.example_weights import example_weights, mask_for_metrics
 
 if TYPE_CHECKING:
     from jax import Array
@@ -54,7 +54,10 @@ def padding_mask(shape: tuple[int, ...], *, metric: str) -> Array | None:
     Raises:
         ArgumentError: the leading axis is not the batch.
     """
-    mask = example_weights()
+    return _fitted_mask(example_weights(), shape, metric)
+
+
+def _fitted_mask(mask: Array | None, shape: tuple[int, ...], metric: str) -> Array | None:
     if mask is None or not shape:
         return None
     if mask.shape[0] != shape[0]:
@@ -75,7 +78,7 @@ def weigh(shape: tuple[int, ...], weights: ArrayLike | None, *, metric: str) -> 
     Returns:
         weights of exactly `shape`, bool if `weights` is None and float32 otherwise; and whether they are counts.
     """
-    mask = padding_mask(shape, metric=metric)
+    mask = _fitted_mask(mask_for_metrics(), shape, metric)
     if weights is None:
         return jnp.broadcast_to(jnp.ones((), bool) if mask is None else mask, shape), True
     fitted = fit_weights(weights, shape, metric=metric)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import jax
 from jax.core import Tracer
 
 from estimator_core.errors import ModelFnError
+from estimator_core.inputs.padding import IS_REAL_EXAMPLE
 from estimator_core.metrics.example_weights import applying_example_weights
 from estimator_core.model.scope import declaring
 from estimator_core.model.variables import VariableSpec
@@ -19,6 +21,8 @@ from estimator_core.step import sparse
 from estimator_core.step.model_fn import BoundModelFn
 from estimator_core.step.optimizer import init_opt_state, reject_leaks
 from estimator_core.step.train_op import TrainOp, hyperparameters, normalize
+
+_log = logging.getLogger("estimator_core")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,11 +94,13 @@ def discover(
 
     def trace(features: Any, labels: Any, weights: Any) -> Any:
         with (
-            applying_example_weights(weights),
+            applying_example_weights(weights) as ignores_padding,
             sparse.recording() as lookups,
             declaring(known, mode=mode, padded=weights is not None, reader=reader) as scope,
         ):
             spec = model_fn.spec(features, labels, mode)
+        if mode == ModeKeys.TRAIN and ignores_padding():
+            report_padded_loss(features, mode)
         found.update(scope=scope, spec=spec, lookups=lookups)
         return spec.predictions
 
@@ -115,7 +121,7 @@ def discover(
         outputs.update(dict.fromkeys(hyperparameters(opt_state), "scalar"))
     if mode == ModeKeys.TRAIN:
         outputs.update(dict.fromkeys(spec.eval_metric_ops or {}, "metric"))
-    _reject_tracers_in_hooks(spec)
+    reject_tracers_in_hooks(spec)
     return Discovery(
         mode=mode,
         specs=specs,
@@ -147,7 +153,22 @@ def _discover_optimizer(
     return train_op, opt_state
 
 
-def _reject_tracers_in_hooks(spec: EstimatorSpec) -> None:
+def report_padded_loss(features: Any, mode: str) -> None:
+    """Warns that a loss cannot know which rows are padding, unless the input itself says so in a feature."""
+    if not (isinstance(features, Mapping) and IS_REAL_EXAMPLE in features):
+        _log.warning(
+            'Batches of mode %r are padded (ragged="pad"), and model_fn does not ask for ec.example_weights(): its '
+            "loss counts padded rows as examples. Weigh the loss with it, or leave the input ragged.",
+            mode,
+        )
+
+
+def reject_tracers_in_hooks(spec: EstimatorSpec) -> None:
+    """Refuses a hook that keeps an array of the trace it was made in.
+
+    Raises:
+        ModelFnError: names the hook and its attribute.
+    """
     for hook in [*spec.training_chief_hooks, *spec.training_hooks, *spec.evaluation_hooks, *spec.prediction_hooks]:
         for name, value in vars(hook).items() if hasattr(hook, "__dict__") else ():
             if any(isinstance(leaf, Tracer) for leaf in jax.tree_util.tree_leaves(value)):

@@ -18,6 +18,7 @@ from estimator_core.model.rng import step_key
 from estimator_core.model.scope import applying
 from estimator_core.model.variables import VariableSpec
 from estimator_core.modes import ModeKeys
+from estimator_core.step.discovery import reject_tracers_in_hooks, report_padded_loss
 from estimator_core.step.model_fn import BoundModelFn
 from estimator_core.step.state import SEED_LOW, STEP, TrainState
 
@@ -64,7 +65,7 @@ class EvalStep:
         self._model_fn = model_fn
         self._specs = specs
         self._example_mean = example_mean
-        self._fetches = fetches
+        self.fetches = fetches
         self._traces = traces
         self._programs: dict[Any, _Program] = {}
         self._structure: dict[str, Any] | None = None
@@ -124,7 +125,7 @@ class EvalStep:
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         self._traces[ModeKeys.EVAL] += 1
         with (
-            applying_example_weights(weights),
+            applying_example_weights(weights) as ignores_padding,
             applying(
                 state.variables,
                 state.model_state,
@@ -134,7 +135,10 @@ class EvalStep:
             ) as scope,
         ):
             spec = self._model_fn.spec(features, labels, ModeKeys.EVAL)
+            reject_tracers_in_hooks(spec)
             on_device, on_host = split_host_metrics(dict(spec.eval_metric_ops or {}))
+        if ignores_padding() and not self._programs:
+            report_padded_loss(features, ModeKeys.EVAL)
         size = _examples(features, labels, weights)
         loss = mean(spec.loss, weights=size) if self._example_mean else mean(spec.loss)
         if not self.hooks:
@@ -147,7 +151,7 @@ class EvalStep:
         predictions = spec.predictions if isinstance(spec.predictions, Mapping) else {"predictions": spec.predictions}
         available = {**{name: value for name, value in predictions.items() if value is not None}, **named}
         self.output_kinds = {"loss": "scalar", **dict.fromkeys(available, "tensor")}
-        outputs = {"loss": spec.loss, **{name: value for name, value in available.items() if name in self._fetches}}
+        outputs = {"loss": spec.loss, **{name: value for name, value in available.items() if name in self.fetches}}
         return {"loss": loss, **on_device}, on_host, outputs
 
 

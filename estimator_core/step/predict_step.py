@@ -14,6 +14,7 @@ from estimator_core.model.scope import applying
 from estimator_core.model.variables import VariableSpec
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import EstimatorSpec
+from estimator_core.step.discovery import reject_tracers_in_hooks
 from estimator_core.step.model_fn import BoundModelFn
 from estimator_core.step.state import SEED_LOW, STEP, TrainState
 
@@ -42,6 +43,7 @@ class PredictStep:
         self._traces[ModeKeys.PREDICT] += 1
         with applying_example_weights(weights):
             spec = apply_model(self._model_fn, self._specs(), state, features, None, ModeKeys.PREDICT)
+        reject_tracers_in_hooks(spec)
         if not self.hooks:
             self.hooks = tuple(spec.prediction_hooks)
         self.prediction_transforms = tuple(spec.prediction_transforms)

@@ -1,0 +1,135 @@
+"""Outputs are named, not held: what hooks may refer to in each mode, and what happens where a batch lacks a name."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import estimator_core as ec
+
+X = np.ones((8, 3), np.float32)
+Y = np.zeros(8, np.float32)
+
+
+def full_batches() -> Any:
+    return iter([({"x": X}, Y)] * 3)
+
+
+def with_a_ragged_batch() -> Any:
+    return iter([({"x": X}, Y), ({"x": X}, Y), ({"x": X[:5]}, Y[:5])])
+
+
+class Holder(ec.Hook):
+    """Keeps what it is given."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Fetch(ec.Hook):
+    """Fetches one output and notes its shapes."""
+
+    def __init__(self, name: str, seen: list[Any]) -> None:
+        self.output, self.seen = name, seen
+
+    def begin(self, run: Any) -> None:
+        run.fetch(self.output)
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        self.seen.append((step, out[self.output].shape))
+
+
+class Values(ec.Hook):
+    """Wants an output of every step."""
+
+    def __init__(self, name: str) -> None:
+        self.output, self.seen = name, []
+
+    def values(self) -> Any:
+        return (self.output,)
+
+    def on_values(self, run: Any, steps: range, values: Any) -> None:
+        assert len(values[self.output]) == len(steps)
+        self.seen.extend(steps)
+
+
+def model(hooks: Callable[[Any, str], list[Any]] = lambda value, mode: []) -> Callable[..., Any]:
+    """A model whose spec of every mode has the hooks made by a function of an array of the trace and the mode."""
+
+    def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
+        y = features["x"] @ ec.get_variable("w", (3,))
+        ec.tensor("errors", y)
+        if mode == ec.ModeKeys.TRAIN:
+            ec.summary.scalar("of_full_batches" if y.shape[0] == 8 else "of_ragged_batches", jnp.mean(y))
+        field = {"train": "training_hooks", "eval": "evaluation_hooks", "infer": "prediction_hooks"}[mode]
+        return ec.EstimatorSpec(
+            mode,
+            predictions={"y": y},
+            loss=None if mode == ec.ModeKeys.PREDICT else jnp.mean(y**2),
+            train_op=optax.sgd(0.1),
+            **{field: hooks(y, mode)},
+        )
+
+    return model_fn
+
+
+def run(estimator: ec.Estimator, mode: str, **arguments: Any) -> Any:
+    if mode == "train":
+        return estimator.train(full_batches, steps=2, **arguments)
+    if mode == "eval":
+        return estimator.evaluate(full_batches, **arguments)
+    return list(estimator.predict(full_batches, **arguments))
+
+
+MODES = ["train", "eval", "infer"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_hook_that_keeps_a_traced_array_is_named(make_estimator: Any, mode: str) -> None:
+    holding = model(lambda value, now: [Holder(value)] if now == mode else [])
+    with pytest.raises(ec.EstimatorError, match="hook Holder keeps a traced array in 'value'"):
+        run(make_estimator(holding, allow_untrained=True), mode)
+
+
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_hooks_of_the_spec_may_fetch(make_estimator: Any, mode: str) -> None:
+    seen: list[Any] = []
+    estimator = make_estimator(model(lambda value, now: [Fetch("errors", seen)] if now == mode else []))
+    estimator.train(full_batches, steps=2)
+    run(estimator, mode)
+    assert {shape for _, shape in seen} == {(8,)}
+    traced = estimator.trace_counts
+    run(estimator, mode)
+    assert estimator.trace_counts == traced
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_fetch_that_no_step_gives_is_refused(make_estimator: Any, mode: str) -> None:
+    estimator = make_estimator(model()).train(full_batches, steps=1)
+    with pytest.raises(ec.EstimatorError, match="no output 'yy'"):
+        run(estimator, mode, hooks=[Fetch("yy", [])])
+
+
+def test_summaries_may_depend_on_the_shape_of_the_batch(make_estimator: Any, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "estimator_core")
+    hook = Values("of_full_batches")
+    estimator = make_estimator(model(), log_step_count_steps=1, save_summary_steps=1)
+    estimator.train(with_a_ragged_batch, hooks=[hook])
+    assert hook.seen == [1, 2]
+    assert ["of_full_batches" in row for row in estimator.history.train] == [True, True, False]
+    assert len([record for record in caplog.records if "Values" in record.getMessage()]) == 1
+    assert len([record for record in caplog.records if "SummarySaverHook: step 3 gives no" in record.getMessage()]) == 1
+
+
+@pytest.mark.parametrize("mode", ["eval", "infer"])
+def test_values_of_every_batch_are_handed_over(make_estimator: Any, mode: str) -> None:
+    name = "loss" if mode == "eval" else "y"
+    hook = Values(name)
+    run(make_estimator(model()).train(full_batches, steps=1), mode, hooks=[hook])
+    assert hook.seen == [1, 2, 3]
