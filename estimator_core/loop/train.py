@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import math
 from collections import deque
 from collections.abc import Callable
@@ -16,7 +15,6 @@ from estimator_core.loop.outputs import LazyOutputs
 from estimator_core.loop.run import LoopRun
 from estimator_core.loop.time_spent import HOOKS, INPUT, STEP
 
-_log = logging.getLogger("estimator_core")
 _IN_FLIGHT = 2
 
 
@@ -60,7 +58,6 @@ def train_loop(
     spent = run.time_spent
     waiting = functools.partial(spent.on, STEP)
     extras = {"first_bad_step": live.first_bad_step}
-    alone = 0
     while True:
         if run.stop_reason is not None:
             return run.stop_reason
@@ -71,19 +68,11 @@ def train_loop(
         if watches_clock:
             runner.look_at_clock()
         spent.change(INPUT)
-        room = min(runner.wake, last_step) - run.step
-        dispatch = dispatcher.draw(room)
+        dispatch = dispatcher.draw(min(runner.wake, last_step) - run.step)
         spent.change(STEP)
         if dispatch is None:
             live.position = None if live.position is None else live.position._replace(exhausted=True)
             return "the input ended"
-        alone = alone + 1 if room < dispatcher.k else 0
-        if alone == 2 * dispatcher.k:
-            _log.info(
-                "steps_per_dispatch is %d, but steps run one at a time: %s wants control every few of them.",
-                dispatcher.k,
-                runner.keeps_dispatch_small() or "the end of the run",
-            )
         upto = run.step + dispatch.steps
         due = runner.wake <= upto
         if due:

@@ -1,13 +1,9 @@
-"""How far the host runs ahead of the device, and who keeps dispatches short."""
+"""How far the host runs ahead of the device."""
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
-import pytest
-
-import estimator_core as ec
 from estimator_core.loop.dispatch import Dispatch
 from estimator_core.loop.live import LiveState
 from estimator_core.loop.time_spent import TimeSpent
@@ -64,26 +60,3 @@ def test_at_most_two_dispatches_are_in_flight() -> None:
     for step in (3, 4, 5):
         expected += [f"dispatch {step}", f"wait {step - 2}"]
     assert log == expected
-
-
-class Every(ec.Hook):
-    def __init__(self, steps: int) -> None:
-        self.steps = steps
-
-    def next_step(self, step: int) -> int | None:
-        return (step // self.steps + 1) * self.steps
-
-    def after_step(self, run: Any, step: int, out: Any) -> None:
-        pass
-
-
-@pytest.mark.parametrize(("every", "named"), [(3, True), (12, False)])
-def test_the_log_names_the_hook_that_keeps_dispatches_short(
-    make_estimator: Any, train_input: Any, caplog: pytest.LogCaptureFixture, every: int, named: bool
-) -> None:
-    caplog.set_level(logging.INFO, "estimator_core")
-    make_estimator(
-        steps_per_dispatch=8, save_checkpoints_steps=48, log_step_count_steps=None, save_summary_steps=None
-    ).train(train_input, hooks=[Every(every)], max_steps=48)
-    lines = [record.getMessage() for record in caplog.records if "one at a time" in record.getMessage()]
-    assert ["hook Every" in line for line in lines] == ([True] if named else [])
