@@ -39,6 +39,25 @@ _REMOVED: Final = {
 }
 
 
+@dataclass(frozen=True)
+class FullySharded:
+    """A partition rule: split the widest axis that divides, so that each device holds its part of the state only.
+
+    Args:
+        axes: the mesh axes to split over; None: those batches are split over ("data", "fsdp").
+        base: what is split already, as a partition spec, for instance for tensor parallelism: `(None, "model")`.
+        min_size: variables with fewer elements stay whole.
+
+    Example:
+        >>> RunConfig(mesh={"data": -1}, partition_rules=[(".*", FullySharded())]).partition_rules[0][0]
+        '.*'
+    """
+
+    axes: str | tuple[str, ...] | None = None
+    base: tuple[Any, ...] = ()
+    min_size: int = 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
     """How a run is done: where it writes, how often, on which devices.
@@ -55,9 +74,14 @@ class RunConfig:
         log_step_count_steps: steps between log lines of loss and steps per second; None switches them off.
         backend: a device backend by name ("cpu", "gpu", "tpu", ...) or "auto".
         mesh: axis sizes by name, -1 for "the rest"; `{"data": -1}` shards batches over all devices of the backend.
+            Batches are split over the axes "data" and "fsdp". None: one device, or all devices of several processes.
         partition_rules: `(regex of variable names, partition spec)` pairs; the first match decides, no match
-            replicates.
-        precision: "float32".
+            replicates. A spec is a tuple of mesh axes (or None), one an axis of the variable, or a `FullySharded`.
+        precision: "float32"; "bfloat16" or "float16": model_fn gets its trainable variables and float features in that
+            dtype, while the variables, their gradients and the optimizer stay in float32. "float16" scales the loss and
+            leaves out steps whose gradients overflow.
+        remat: what the backward pass computes again instead of keeping it: "none", "dots" (all but the results of
+            matrix products), "full" (everything).
         accumulate_steps: micro-batches averaged into one step.
         steps_per_dispatch: training steps run by one call of the device program, or "auto", which measures and says
             what it chose.
@@ -93,7 +117,8 @@ class RunConfig:
     backend: str = "auto"
     mesh: Mapping[str, int] | None = None
     partition_rules: Sequence[tuple[str, Any]] = ()
-    precision: Literal["float32"] = "float32"
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    remat: Literal["none", "dots", "full"] = "none"
     accumulate_steps: int = 1
     steps_per_dispatch: int | Literal["auto"] = 1
     prefetch: int | Literal["auto"] = "auto"
@@ -220,10 +245,9 @@ def _check(config: RunConfig) -> None:
             raise ArgumentError(f'{name} should be "auto" or an int >= {least}, given: {value!r}.')
     if config.eval_loss not in ("batch_mean", "example_mean"):
         raise ArgumentError(f'eval_loss should be "batch_mean" or "example_mean", given: {config.eval_loss!r}.')
-    if config.precision != "float32":
-        raise ArgumentError(
-            f'precision should be "float32", given: {config.precision!r}. Other policies are not available yet.'
-        )
+    for name, allowed in (("precision", ("float32", "bfloat16", "float16")), ("remat", ("none", "dots", "full"))):
+        if getattr(config, name) not in allowed:
+            raise ArgumentError(f"{name} should be one of {list(allowed)}, given: {getattr(config, name)!r}.")
     if not isinstance(config.backend, str) or not config.backend:
         raise ArgumentTypeError(f'backend should be a name such as "auto" or "cpu", given: {config.backend!r}.')
     if config.compile_cache is not None and not (isinstance(config.compile_cache, str) and config.compile_cache):

@@ -3,57 +3,96 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from estimator_core.backends.partition import BATCH_AXES, PartitionRules
 from estimator_core.errors import ArgumentError
 from estimator_core.model.variables import VariableSpec
 
 _log = logging.getLogger("estimator_core")
-_DATA_AXIS = "data"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Placement:
     """A mesh and its rules. With one device every method leaves arrays where they are, and costs nothing.
 
     Attributes:
         mesh: the devices, by named axes.
-        rules: `(regex, PartitionSpec)`; the first that matches a variable's whole name decides.
+        rules: how variables are split.
     """
 
     mesh: Mesh
-    rules: Sequence[tuple[str, PartitionSpec]]
+    rules: PartitionRules
 
-    @property
+    @functools.cached_property
     def single(self) -> bool:
         """Whether there is only one device."""
         return self.mesh.size == 1
+
+    @functools.cached_property
+    def spans_processes(self) -> bool:
+        """Whether devices of other processes belong to the mesh."""
+        return len({device.process_index for device in self.mesh.devices.flat}) > 1
+
+    @functools.cached_property
+    def batch_axes(self) -> tuple[str, ...]:
+        """The axes over which batches are split."""
+        return tuple(axis for axis in BATCH_AXES if axis in self.mesh.shape)
+
+    @functools.cached_property
+    def batch_parts(self) -> int:
+        """Into how many parts a batch is split."""
+        return math.prod(self.mesh.shape[axis] for axis in self.batch_axes)
+
+    @functools.cached_property
+    def replicated(self) -> NamedSharding:
+        """The whole array on every device."""
+        return NamedSharding(self.mesh, PartitionSpec())
 
     def context(self) -> contextlib.AbstractContextManager[Any]:
         """Makes the mesh the current one, so that sharding annotations of modules have their axes."""
         return jax.set_mesh(self.mesh)
 
     def batch(self, batch: Any) -> Any:
-        """A batch on the devices: split over the data axis where its size divides, else whole on every device."""
+        """A batch on the devices: split over the batch axes where its size divides, else whole on every device."""
         if self.single:
             return batch
         features, labels, weights = (
-            jax.tree.map(self._put, tree) for tree in (batch.features, batch.labels, batch.weights)
+            jax.tree.map(lambda leaf: jax.device_put(leaf, self.batch_sharding(leaf.shape)), tree)
+            for tree in (batch.features, batch.labels, batch.weights)
         )
         return batch._replace(features=features, labels=labels, weights=weights)
 
-    def stacked(self, tree: Any) -> Any:
-        """The same for batches stacked along a leading axis of steps."""
-        return tree if self.single else jax.tree.map(lambda leaf: self._put(leaf, leading=1), tree)
+    def batch_sharding(self, shape: Sequence[int], leading: int = 0) -> NamedSharding:
+        """The sharding of an array whose axis `leading` is the example."""
+        divides = len(shape) > leading and shape[leading] % self.batch_parts == 0 and shape[leading] > 0
+        if self.batch_parts == 1 or not divides:
+            return self.replicated
+        return NamedSharding(self.mesh, PartitionSpec(*[None] * leading, self.batch_axes))
+
+    def stack(self, trees: Sequence[Any]) -> Any:
+        """Batches of one shape stacked along a leading axis of steps, each step split like a batch."""
+        if self.single:
+            return jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
+        return jax.tree.map(lambda *leaves: self._stacked(leaves), *trees)
+
+    def micro_batches(self, tree: Any) -> Any:
+        """Inside a trace: the parts of a batch, stacked along a leading axis, each split over all devices again."""
+        if self.batch_parts == 1:
+            return tree
+        return jax.tree.map(
+            lambda leaf: jax.lax.with_sharding_constraint(leaf, self.batch_sharding(leaf.shape, leading=1)), tree
+        )
 
     def variables(self, specs: Mapping[str, VariableSpec]) -> dict[str, NamedSharding] | None:
         """The sharding of every variable, None with one device."""
@@ -73,43 +112,39 @@ class Placement:
 
         return jax.tree_util.tree_map_with_path(of, tree)
 
-    @property
-    def replicated(self) -> NamedSharding:
-        """The whole array on every device."""
-        return NamedSharding(self.mesh, PartitionSpec())
+    def put(self, value: Any, sharding: NamedSharding) -> jax.Array:
+        """A host array on the devices; each device gets a copy of its own part, never the whole.
 
-    def _put(self, leaf: Any, leading: int = 0) -> Any:
-        axis = self.mesh.shape.get(_DATA_AXIS, 1)
-        divides = np.ndim(leaf) > leading and leaf.shape[leading] % axis == 0
-        spec = PartitionSpec(*[None] * leading, _DATA_AXIS) if divides and axis > 1 else PartitionSpec()
-        return jax.device_put(leaf, NamedSharding(self.mesh, spec))
+        In several processes, every one must give the same array.
+        """
+        host = np.asarray(value)
+        return jax.make_array_from_callback(host.shape, sharding, lambda index: np.array(host[index], copy=True))
+
+    def replicate(self, tree: Any) -> Any:
+        """Host arrays, whole on every device."""
+        return tree if self.single else jax.tree.map(lambda leaf: self.put(leaf, self.replicated), tree)
+
+    def describe(self, specs: Mapping[str, VariableSpec]) -> str:
+        """What the mesh is and how much of the variables each device holds, for the log; then what was not possible."""
+        self.rules.check_used(specs)
+        whole = sum(spec.size * spec.dtype.itemsize for spec in specs.values())
+        held = sum(
+            math.prod(self._sharding_of(spec).shard_shape(spec.shape)) * spec.dtype.itemsize for spec in specs.values()
+        )
+        axes = ", ".join(f"{axis}={size}" for axis, size in self.mesh.shape.items())
+        kind = self.mesh.devices.flat[0].device_kind
+        line = (
+            f"mesh {axes}: {self.mesh.size} devices ({kind}); each holds {held / 1e6:,.2f} MB of the variables' "
+            f"{whole / 1e6:,.2f} MB."
+        )
+        return "\n".join([line, *self.rules.notes])
+
+    def _stacked(self, leaves: Sequence[Any]) -> Any:
+        shape = (len(leaves), *leaves[0].shape)
+        return jax.jit(lambda *parts: jnp.stack(parts), out_shardings=self.batch_sharding(shape, leading=1))(*leaves)
 
     def _sharding_of(self, spec: VariableSpec) -> NamedSharding:
-        for pattern, partition in self.rules:
-            if re.fullmatch(pattern, spec.name):
-                return NamedSharding(self.mesh, self._existing_axes(spec, partition))
-        annotated = spec.sharding
-        if annotated is not None:
-            return NamedSharding(self.mesh, self._existing_axes(spec, PartitionSpec(*annotated)))
-        return self.replicated
-
-    def _existing_axes(self, spec: VariableSpec, partition: PartitionSpec) -> PartitionSpec:
-        """Drops axes the mesh lacks and splits that do not divide."""
-        if len(partition) > len(spec.shape):
-            raise ArgumentError(
-                f"partition_rules: variable {spec.name!r} has {len(spec.shape)} axes, its partition spec {partition} "
-                f"has {len(partition)}."
-            )
-        kept: list[Any] = []
-        for size, entry in zip(spec.shape, partition, strict=False):
-            named: tuple[Any, ...] = (entry,) if isinstance(entry, str) else tuple(entry or ())
-            axes: list[Any] = [axis for axis in named if axis in self.mesh.shape]
-            parts = math.prod(self.mesh.shape[axis] for axis in axes)
-            if axes and size % parts == 0:
-                kept.append(tuple(axes) if len(axes) > 1 else axes[0])
-            else:
-                kept.append(None)
-        return PartitionSpec(*kept)
+        return NamedSharding(self.mesh, self.rules.spec_of(spec))
 
 
 def place(devices: Sequence[Any], mesh: Mapping[str, int] | None, rules: Sequence[tuple[str, Any]]) -> Placement:
@@ -117,13 +152,15 @@ def place(devices: Sequence[Any], mesh: Mapping[str, int] | None, rules: Sequenc
 
     Args:
         devices: of the backend.
-        mesh: axis sizes, -1 for the rest; None: the first device only.
-        rules: `(regex, spec)`, spec a PartitionSpec or a tuple of axis names.
+        mesh: axis sizes, -1 for the rest; None: this process's first device alone, or batches split over all devices
+            where they belong to several processes.
+        rules: `(regex, spec)`, spec a PartitionSpec, a tuple of axis names, or a `FullySharded`.
 
     Raises:
-        ArgumentError: when the devices do not fill the mesh.
+        ArgumentError: when the devices do not fill the mesh, or it leaves out a process.
     """
-    sizes = {_DATA_AXIS: 1} if mesh is None else dict(mesh)
+    processes = {device.process_index for device in devices}
+    sizes = dict(mesh) if mesh is not None else {"data": -1 if len(processes) > 1 else 1}
     fixed = math.prod(size for size in sizes.values() if size != -1)
     if -1 in sizes.values():
         if len(devices) % fixed:
@@ -135,17 +172,13 @@ def place(devices: Sequence[Any], mesh: Mapping[str, int] | None, rules: Sequenc
             f"mesh {sizes} needs {needed} devices, but there are {len(devices)}. On CPU, "
             f"XLA_FLAGS=--xla_force_host_platform_device_count={needed} makes as many."
         )
+    if {device.process_index for device in devices[:needed]} != processes:
+        raise ArgumentError(
+            f"mesh {sizes} takes {needed} of {len(devices)} devices, which leaves out some of the {len(processes)} "
+            "processes. Use all devices (-1 for one axis), or start fewer processes."
+        )
     grid = np.array(list(devices)[:needed], dtype=object).reshape(tuple(sizes.values()))
     axis_types = (jax.sharding.AxisType.Auto,) * grid.ndim
     return Placement(
-        mesh=Mesh(grid, tuple(sizes), axis_types=axis_types),
-        rules=tuple(
-            (
-                pattern,
-                spec
-                if isinstance(spec, PartitionSpec)
-                else PartitionSpec(*([spec] if isinstance(spec, str) else spec)),
-            )
-            for pattern, spec in rules
-        ),
+        mesh=Mesh(grid, tuple(sizes), axis_types=axis_types), rules=PartitionRules(sizes=sizes, rules=tuple(rules))
     )

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
 
 _log = logging.getLogger("estimator_core")
 
@@ -32,13 +31,13 @@ class Dispatcher:
 
     Args:
         source: iterator of Batch.
-        place_stacked: puts stacked batches on the devices.
+        stack_trees: stacks the trees of several batches along a new leading axis, on the devices.
         k: steps per dispatch; groups are of exactly `k` or 1, so that only two executables exist per batch shape.
     """
 
-    def __init__(self, source: Iterator[Any], k: int, place_stacked: Callable[[Any], Any]) -> None:
+    def __init__(self, source: Iterator[Any], k: int, stack_trees: Callable[[Any], Any]) -> None:
         self._source = source
-        self.place_stacked = place_stacked
+        self.stack_trees = stack_trees
         self._pending: deque[Any] = deque()
         self.k = k
 
@@ -75,7 +74,7 @@ class Dispatcher:
             not same_shapes(first, self._pending[index]) for index in range(1, self.k)
         ):
             return single(self._pending.popleft())
-        return stack([self._pending.popleft() for _ in range(self.k)], self.place_stacked)
+        return stack([self._pending.popleft() for _ in range(self.k)], self.stack_trees)
 
     def _next(self) -> Any:
         return self._pending.popleft() if self._pending else next(self._source, None)
@@ -86,10 +85,10 @@ def single(batch: Any) -> Dispatch:
     return Dispatch(batch.features, batch.labels, batch.weights, 1, batch)
 
 
-def stack(batches: list[Any], place: Callable[[Any], Any]) -> Dispatch:
+def stack(batches: list[Any], stack_trees: Callable[[Any], Any]) -> Dispatch:
     """Batches of one shape as one dispatch."""
     trees = [(batch.features, batch.labels, batch.weights) for batch in batches]
-    features, labels, weights = place(jax.tree.map(lambda *leaves: np.stack(leaves), *trees))
+    features, labels, weights = stack_trees(trees)
     return Dispatch(features, labels, weights, len(batches), batches[-1])
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import jax
 import jax.numpy as jnp
+import numpy as np
 
 from estimator_core.backends import Backend, Placement, place, select_backend
 from estimator_core.backends.compile_cache import use_compile_cache
@@ -31,6 +31,7 @@ from estimator_core.step import (
     initial_clock,
 )
 from estimator_core.step.initial_state import initial_opt_state
+from estimator_core.step.precision import scales_loss
 from estimator_core.step.state import flatten_opt_state, unflatten_opt_state
 
 _log = logging.getLogger("estimator_core")
@@ -92,14 +93,19 @@ class Engine:
     @cached_property
     def predict_step(self) -> PredictStep:
         """The prediction program."""
-        return PredictStep(self.model_fn, lambda: self.specs, traces=self.traces)
+        return PredictStep(self.model_fn, lambda: self.specs, traces=self.traces, placement=self.placement)
 
     def eval_step(self, fetches: frozenset[str]) -> EvalStep:
         """The evaluation program for a set of fetched outputs."""
         if fetches not in self._eval_steps:
             example_mean = self.config.eval_loss == "example_mean"
             self._eval_steps[fetches] = EvalStep(
-                self.model_fn, lambda: self.specs, example_mean=example_mean, fetches=fetches, traces=self.traces
+                self.model_fn,
+                lambda: self.specs,
+                example_mean=example_mean,
+                fetches=fetches,
+                traces=self.traces,
+                placement=self.placement,
             )
         return self._eval_steps[fetches]
 
@@ -107,6 +113,8 @@ class Engine:
         """The training program for a set of fetched outputs."""
         summaries = bool(self.config.save_summary_steps)
         if fetches not in self._train_steps:
+            if not self.placement.single and not self._train_steps:
+                _log.info("%s", self.placement.describe(self._discoveries["train"].specs))
             self._train_steps[fetches] = TrainStep(
                 self.model_fn,
                 self._discoveries["train"],
@@ -114,6 +122,9 @@ class Engine:
                 summaries=summaries,
                 accumulate_steps=self.config.accumulate_steps,
                 traces=self.traces,
+                precision=self.config.precision,
+                remat=self.config.remat,
+                placement=self.placement,
                 state_shardings=self.state_shardings(self._discoveries["train"]),
             )
         return self._train_steps[fetches]
@@ -164,9 +175,10 @@ class Engine:
 
     def on_device(self, value: Any, spec: VariableSpec) -> Any:
         """A copy of a host array on the devices, where its variable belongs."""
-        array = jnp.array(value, dtype=spec.dtype, copy=True)
         shardings = self.placement.variables({spec.name: spec})
-        return array if shardings is None else jax.device_put(array, shardings[spec.name])
+        if shardings is None:
+            return jnp.array(value, dtype=spec.dtype, copy=True)
+        return self.placement.put(np.asarray(value, spec.dtype), shardings[spec.name])
 
     def start_fresh(self, discovery: Discovery, overrides: Overrides) -> None:
         """Sets the live state of a run without a checkpoint."""
@@ -235,10 +247,14 @@ class Engine:
             variables, model_state = self._split({**state.variables, **state.model_state, **values})
             state = state._replace(variables=variables, model_state=model_state)
         if not self.live.has_slots:
-            state = state._replace(opt_state=initial_opt_state(discovery, state.variables))
             shardings = self.state_shardings(discovery)
-            if shardings is not None:
-                state = jax.device_put(state, shardings)
+            slots = initial_opt_state(
+                discovery,
+                state.variables,
+                None if shardings is None else shardings.opt_state,
+                scaled=scales_loss(self.config.precision),
+            )
+            state = state._replace(opt_state=slots)
         self.live.state, self.live.has_slots = state, True
 
     def close_event_files(self) -> None:
@@ -263,14 +279,19 @@ class Engine:
 
     def _slots(self, leaves: Mapping[str, Any], discovery: Discovery) -> Any:
         expected = flatten_opt_state(discovery.opt_state)
-        placed = {name: jnp.array(leaves[name], dtype=leaf.dtype, copy=True) for name, leaf in expected.items()}
-        opt_state = unflatten_opt_state(discovery.opt_state, placed)
         shardings = self.state_shardings(discovery)
-        return opt_state if shardings is None else jax.device_put(opt_state, shardings.opt_state)
+        if shardings is None:
+            placed = {name: jnp.array(leaves[name], dtype=leaf.dtype, copy=True) for name, leaf in expected.items()}
+        else:
+            where = flatten_opt_state(shardings.opt_state)
+            placed = {
+                name: self.placement.put(np.asarray(leaves[name], leaf.dtype), where[name])
+                for name, leaf in expected.items()
+            }
+        return unflatten_opt_state(discovery.opt_state, placed)
 
     def _clock(self, clock: Any) -> Any:
-        array = jnp.array(clock, copy=True)
-        return array if self.placement.single else jax.device_put(array, self.placement.replicated)
+        return jnp.array(clock, copy=True) if self.placement.single else self.placement.replicate(clock)
 
 
 def _never_initialised(key: Any, shape: Any, dtype: Any) -> Any:

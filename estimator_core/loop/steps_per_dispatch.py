@@ -46,13 +46,15 @@ def choose(
         return remembered
     batches = dispatcher.take(_CANDIDATE)
     try:
-        return _measure(batches, program, state, dispatcher.place_stacked)
+        return _measure(batches, program, state, dispatcher.stack_trees)
     finally:
         for batch in reversed(batches):
             dispatcher.push_back(batch)
 
 
-def _measure(batches: list[Any], program: Callable[[int], Program], state: Any, place: Callable[[Any], Any]) -> int:
+def _measure(
+    batches: list[Any], program: Callable[[int], Program], state: Any, stack_trees: Callable[[Any], Any]
+) -> int:
     if len(batches) < _CANDIDATE or any(not same_shapes(batches[0], batch) for batch in batches[1:]):
         _log.info(
             "steps_per_dispatch: 1, because the first %d batches are not all there, or differ in shape.", _CANDIDATE
@@ -66,7 +68,7 @@ def _measure(batches: list[Any], program: Callable[[int], Program], state: Any, 
             seconds / _CANDIDATE * 1e3,
         )
         return 1
-    stacked = stack(batches, place)
+    stacked = stack(batches, stack_trees)
     after_single, seconds = _timed(lambda: _run_single(one, jax.tree.map(jnp.copy, state), batches))
     after_scan, scan_seconds = _timed(
         lambda: many(jax.tree.map(jnp.copy, state), stacked.features, stacked.labels, stacked.weights)[0]

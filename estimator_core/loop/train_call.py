@@ -198,7 +198,7 @@ class _Execution:
             begin_from(engine, start, discovery, call.overrides, allow_cast=engine.config.allow_cast)
             run.live = engine.live
             self._create_hooks(discovery, first)
-            dispatcher = Dispatcher(batches, 1, engine.placement.stacked)
+            dispatcher = Dispatcher(batches, 1, engine.placement.stack)
             dispatcher.push_back(first)
             step = engine.train_step(self._fetches(discovery))
             run.texts = step.texts

@@ -19,6 +19,7 @@ import numpy as np
 
 from estimator_core.errors import ModelFnError, VariableError
 from estimator_core.model import inner_trace
+from estimator_core.model.compute_dtype import as_computed, as_stored
 from estimator_core.model.init_request import CheckpointReader, InitRequest
 from estimator_core.model.rng import named_key
 from estimator_core.model.variables import VariableSpec, check_path, conflict
@@ -123,7 +124,9 @@ class Scope:
         if wrong is not None:
             raise wrong
         self._meet(known or spec)
-        return self._written[spec.name] if spec.name in self._written else self._first_value(known or spec)
+        if spec.name in self._written:
+            return self._written[spec.name]
+        return as_computed(known or spec, self._first_value(known or spec))
 
     def write(self, path: str, value: Any) -> None:
         """Gives a variable of the model state its next value.
@@ -143,7 +146,7 @@ class Scope:
                 "trainable=False to write it here."
             )
         self.require_outermost(f"set_variable({path!r})", "return the value from the inner function and set it outside")
-        given = jnp.asarray(value, spec.dtype) if _has_no_dtype(value) else jnp.asarray(value)
+        given = jnp.asarray(value, spec.dtype) if _has_no_dtype(value) else as_stored(spec, jnp.asarray(value))
         if given.shape != spec.shape or given.dtype != spec.dtype:
             raise VariableError(
                 f"set_variable({path!r}): the value is {_kind_of(given)}, the variable {_kind_of(spec)}. The "

@@ -10,7 +10,14 @@ import jax.numpy as jnp
 
 
 def over_micro_batches(
-    gradients: Callable[..., Any], count: int, features: Any, labels: Any, weights: Any, model_state: dict[str, Any]
+    gradients: Callable[..., Any],
+    count: int,
+    features: Any,
+    labels: Any,
+    weights: Any,
+    model_state: dict[str, Any],
+    *,
+    spread: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, Any, Any, dict[str, Any]]:
     """Runs `gradients` on `count` equal parts of the batch and averages, weighted by the examples that are real.
 
@@ -25,6 +32,7 @@ def over_micro_batches(
         labels: of the whole batch, or None.
         weights: its padding mask, or None.
         model_state: before the first part; threaded through them.
+        spread: splits every part over all devices; None with one device.
     """
     size = _batch_size((features, labels))
     if count == 1 or size is None or size % count:
@@ -32,6 +40,9 @@ def over_micro_batches(
     parts = jax.tree.map(
         lambda leaf: leaf.reshape(count, leaf.shape[0] // count, *leaf.shape[1:]), (features, labels, weights)
     )
+
+    if spread is not None:
+        parts = spread(parts)
 
     def one(carry: dict[str, Any], part: tuple[Any, Any]) -> tuple[dict[str, Any], Any]:
         salt, (features, labels, weights) = part

@@ -20,6 +20,7 @@ from estimator_core.specs import EstimatorSpec, Scaffold
 from estimator_core.step import sparse
 from estimator_core.step.model_fn import BoundModelFn
 from estimator_core.step.optimizer import init_opt_state, reject_leaks
+from estimator_core.step.precision import LOSS_SCALE, scales_loss
 from estimator_core.step.train_op import TrainOp, hyperparameters, normalize
 
 _log = logging.getLogger("estimator_core")
@@ -112,13 +113,15 @@ def discover(
     train_op = opt_state = None
     tables = frozenset(lookups.tables)
     if mode == ModeKeys.TRAIN:
-        train_op, opt_state = _discover_optimizer(spec, specs, tables)
+        train_op, opt_state = _discover_optimizer(spec, specs, tables, scaled=scales_loss(model_fn.precision))
     outputs = {
         "loss": "scalar",
         **{name: output.kind for name, output in [*scope.summaries.items(), *scope.tensors.items()]},
     }
     if opt_state is not None:
         outputs.update(dict.fromkeys(hyperparameters(opt_state), "scalar"))
+        if scales_loss(model_fn.precision):
+            outputs[LOSS_SCALE] = "scalar"
     if mode == ModeKeys.TRAIN:
         outputs.update(dict.fromkeys(spec.eval_metric_ops or {}, "metric"))
     reject_tracers_in_hooks(spec)
@@ -139,7 +142,7 @@ def discover(
 
 
 def _discover_optimizer(
-    spec: EstimatorSpec, specs: Mapping[str, VariableSpec], tables: frozenset[str]
+    spec: EstimatorSpec, specs: Mapping[str, VariableSpec], tables: frozenset[str], *, scaled: bool
 ) -> tuple[TrainOp, Any]:
     train_op = normalize(spec.train_op, None)
     trainable = {name: jax.ShapeDtypeStruct(item.shape, item.dtype) for name, item in specs.items() if item.trainable}
@@ -149,7 +152,9 @@ def _discover_optimizer(
             "ec.get_variable or ec.module."
         )
     reject_leaks(train_op)
-    opt_state = jax.eval_shape(lambda variables: init_opt_state(train_op, variables, tables), trainable)
+    opt_state = jax.eval_shape(
+        lambda variables: init_opt_state(train_op, variables, tables, scaled=scaled), trainable
+    )
     return train_op, opt_state
 
 

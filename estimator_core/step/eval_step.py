@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend import core as jax_core
 
+from estimator_core.backends import Placement
 from estimator_core.metrics import mean
 from estimator_core.metrics.example_weights import applying_example_weights
 from estimator_core.metrics.merging import check_same_structure, merge_metrics, split_host_metrics
@@ -51,6 +53,7 @@ class EvalStep:
         example_mean: whether "loss" weighs batches by their examples.
         fetches: names of predictions and tensors returned for hooks.
         traces: counts the traces of model_fn.
+        placement: the mesh; None with one device.
     """
 
     def __init__(
@@ -61,12 +64,14 @@ class EvalStep:
         example_mean: bool,
         fetches: frozenset[str],
         traces: Counter[str],
+        placement: Placement | None = None,
     ) -> None:
         self._model_fn = model_fn
         self._specs = specs
         self._example_mean = example_mean
         self.fetches = fetches
         self._traces = traces
+        self._placement = None if placement is None or placement.single else placement
         self._programs: dict[Any, _Program] = {}
         self._structure: dict[str, Any] | None = None
         self.hooks: tuple[Any, ...] = ()
@@ -117,8 +122,11 @@ class EvalStep:
                 jax.tree.map(lambda old, fresh: jnp.where(started, old, fresh), merged, new), host_metrics, outputs
             )
 
-        empty = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), metrics)
-        return _Program(jax.jit(run), empty)
+        if self._placement is None:
+            empty = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), metrics)
+            return _Program(jax.jit(run), empty)
+        empty = self._placement.replicate(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), metrics))
+        return _Program(jax.jit(run, out_shardings=self._placement.replicated), empty)
 
     def _batch(
         self, state: TrainState, features: Any, labels: Any, weights: Any

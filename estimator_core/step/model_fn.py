@@ -6,12 +6,14 @@ import copy
 import inspect
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ModelFnError
+from estimator_core.model.compute_dtype import computing_in, reduced, restored
 from estimator_core.plugins import Plugins, using_plugins
 from estimator_core.specs import EstimatorSpec
+from estimator_core.step.precision import compute_dtype
 
 _ALLOWED = ("features", "labels", "mode", "params", "config")
 _log = logging.getLogger("estimator_core")
@@ -33,6 +35,11 @@ class BoundModelFn:
     config: Any
     plugins: Plugins | None = None
 
+    @property
+    def precision(self) -> str:
+        """The precision policy of the config."""
+        return getattr(self.config, "precision", "float32")
+
     def spec(self, features: Any, labels: Any, mode: str) -> EstimatorSpec:
         """Calls model_fn, with a copy of params since a model_fn may change them.
 
@@ -46,9 +53,11 @@ class BoundModelFn:
                 f"{_name(self.function)} or return features only."
             )
         values = {"labels": labels, "mode": mode, "params": copy.deepcopy(self.params), "config": self.config}
-        with using_plugins(self.plugins):
+        dtype = compute_dtype(self.precision)
+        with using_plugins(self.plugins), computing_in(dtype):
             result = self.function(
-                features=features, **{name: value for name, value in values.items() if name in self.arguments}
+                features=reduced(features, dtype),
+                **{name: value for name, value in values.items() if name in self.arguments},
             )
         if not isinstance(result, EstimatorSpec):
             raise ModelFnError(
@@ -60,7 +69,9 @@ class BoundModelFn:
                 f"model_fn was called in mode {mode!r} but returned an EstimatorSpec of mode {result.mode!r}. Pass on "
                 "the `mode` argument."
             )
-        return result
+        if dtype is None:
+            return result
+        return replace(result, loss=restored(result.loss, dtype), predictions=restored(result.predictions, dtype))
 
 
 def bind_model_fn(model_fn: Any, params: Any, config: Any, plugins: Plugins | None = None) -> BoundModelFn:

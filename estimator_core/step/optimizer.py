@@ -12,6 +12,7 @@ from jax.core import Tracer
 
 from estimator_core.errors import ModelFnError
 from estimator_core.step import sparse
+from estimator_core.step.precision import initial_loss_scale
 from estimator_core.step.train_op import CustomTrainOp, Minimize, TrainOp, assign_paths
 
 _LEAK = (
@@ -28,18 +29,25 @@ class MemberState(NamedTuple):
     tables: dict[str, Any]
 
 
-def init_opt_state(train_op: TrainOp, variables: Mapping[str, Any], tables: frozenset[str]) -> Any:
-    """The first optimizer state.
+def init_opt_state(
+    train_op: TrainOp, variables: Mapping[str, Any], tables: frozenset[str], *, scaled: bool = False
+) -> Any:
+    """The first optimizer state; with the scale of the loss behind it where `scaled`.
 
     Raises:
         ModelFnError: when the optimizer was built from arrays of the trace, or its variables match nothing.
     """
+    scale = (initial_loss_scale(),) if scaled else ()
     try:
         if isinstance(train_op, CustomTrainOp):
-            return train_op.init(dict(variables))
-        return tuple(
-            _member_state(member, paths, variables, tables)
-            for member, paths in zip(train_op.members, assign_paths(train_op.members, list(variables)), strict=True)
+            slots = train_op.init(dict(variables))
+            return (slots, *scale) if scaled else slots
+        return (
+            *(
+                _member_state(member, paths, variables, tables)
+                for member, paths in zip(train_op.members, assign_paths(train_op.members, list(variables)), strict=True)
+            ),
+            *scale,
         )
     except jax.errors.UnexpectedTracerError as error:
         raise ModelFnError(_LEAK) from error

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from estimator_core.backends import Placement
 from estimator_core.metrics.example_weights import applying_example_weights
 from estimator_core.model.rng import step_key
 from estimator_core.model.scope import applying
@@ -26,12 +27,18 @@ class PredictStep:
     """
 
     def __init__(
-        self, model_fn: BoundModelFn, specs: Callable[[], Mapping[str, VariableSpec]], *, traces: Counter[str]
+        self,
+        model_fn: BoundModelFn,
+        specs: Callable[[], Mapping[str, VariableSpec]],
+        *,
+        traces: Counter[str],
+        placement: Placement | None = None,
     ) -> None:
         self._model_fn = model_fn
         self._specs = specs
         self._traces = traces
-        self._run: Callable[..., Any] = jax.jit(self._predict)
+        whole = placement.replicated if placement is not None and placement.spans_processes else None
+        self._run: Callable[..., Any] = jax.jit(self._predict, out_shardings=whole)
         self.hooks: tuple[Any, ...] = ()
         self.prediction_transforms: tuple[Any, ...] = ()
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from estimator_core.backends import Placement
 from estimator_core.errors import ModelFnError
 from estimator_core.metrics.example_weights import applying_example_weights
 from estimator_core.model.rng import step_key
@@ -19,6 +20,16 @@ from estimator_core.step import accumulate, sparse
 from estimator_core.step.discovery import Discovery, discover
 from estimator_core.step.model_fn import BoundModelFn
 from estimator_core.step.optimizer import apply_member
+from estimator_core.step.precision import (
+    LOSS_SCALE,
+    LossScale,
+    all_finite,
+    next_loss_scale,
+    scales_loss,
+    unscaled,
+    where_finite,
+)
+from estimator_core.step.remat import rematerialised
 from estimator_core.step.state import FIRST_BAD_STEP, SEED_LOW, STEP, TrainState
 from estimator_core.step.train_op import CustomTrainOp, Group, TrainOp, assign_paths, hyperparameters, normalize
 
@@ -35,6 +46,9 @@ class TrainStep:
         summaries: whether histograms, images and texts are returned; scalars always are.
         accumulate_steps: micro-batches each batch is split into.
         traces: counts the traces of model_fn.
+        precision: the policy; "float16" scales the loss and leaves out steps whose gradients overflow.
+        remat: what the backward pass computes again.
+        placement: the mesh; None with one device.
         state_shardings: of the new state; None with one device.
 
     `step(state, features, labels, weights)` gives `(state, outputs)` and donates `state`; `scan(k)` gives the same for
@@ -50,6 +64,9 @@ class TrainStep:
         summaries: bool,
         accumulate_steps: int,
         traces: Counter[str],
+        precision: str = "float32",
+        remat: str = "none",
+        placement: Placement | None = None,
         state_shardings: TrainState | None = None,
     ) -> None:
         assert discovery.train_op is not None
@@ -62,9 +79,15 @@ class TrainStep:
         self._traces = traces
         self.texts: dict[str, str] = {}
         self._lookup_shapes: dict[Any, Mapping[str, Any]] = {}
+        self._scaled = scales_loss(precision)
+        self._remat = remat
+        self._placement = None if placement is None or placement.single else placement
+        self._shardings = state_shardings
         self._jit: dict[str, Any] = {"donate_argnums": 0}
         if state_shardings is not None:
-            self._jit["out_shardings"] = (state_shardings, None)
+            # What hooks read must be whole in every process: reading would be a step of all processes otherwise.
+            whole = self._placement.replicated if self._placement and self._placement.spans_processes else None
+            self._jit["out_shardings"] = (state_shardings, whole)
         self.step: Callable[..., Any] = jax.jit(self._step, **self._jit)
         self._scans: dict[int, Callable[..., Any]] = {}
 
@@ -85,36 +108,64 @@ class TrainStep:
         return self._step(state, features, labels, weights)
 
     def _step(self, state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[TrainState, dict[str, Any]]:
+        slots, scale = (state.opt_state[:-1], state.opt_state[-1]) if self._scaled else (state.opt_state, None)
         if isinstance(self._train_op, CustomTrainOp):
-            variables, opt_state, aux = self._custom(self._train_op, state, features, labels, weights)
+            slots = slots[0] if self._scaled else slots
+            variables, opt_state, aux, gradients = self._custom(
+                self._train_op, state._replace(opt_state=slots), scale, features, labels, weights
+            )
             norms = {}
         else:
-            gradients, sparse_gradients, losses, aux = self._gradients(self._train_op, state, features, labels, weights)
+            gradients, sparse_gradients, losses, aux = self._gradients(
+                self._train_op, state, scale, features, labels, weights
+            )
             variables, opt_state = dict(state.variables), []
-            for member, slots, member_gradients, rows, loss in zip(
-                self._train_op.members, state.opt_state, gradients, sparse_gradients, losses, strict=True
+            for member, member_slots, member_gradients, rows, loss in zip(
+                self._train_op.members, slots, gradients, sparse_gradients, losses, strict=True
             ):
                 changed, new_slots = apply_member(
-                    member, slots, state.variables, member_gradients, aux["ids"], rows, loss
+                    member, member_slots, state.variables, member_gradients, aux["ids"], rows, loss
                 )
                 variables.update(changed)
                 opt_state.append(new_slots)
             opt_state = tuple(opt_state)
             norms = {GRADIENT_NORM: _global_norm(gradients)} if GRADIENT_NORM in self._fetches else {}
-        loss = aux["loss"]
+            gradients = (gradients, sparse_gradients)
+        loss, model_state = aux["loss"], aux["model_state"]
         outputs = {"loss": loss, **hyperparameters(opt_state), **norms, **aux["outputs"]}
-        return TrainState(_advance(state.clock, loss), variables, aux["model_state"], opt_state), outputs
+        if scale is not None:
+            finite = all_finite(gradients)
+            variables, model_state, opt_state = where_finite(
+                finite, (variables, model_state, opt_state), (dict(state.variables), state.model_state, slots)
+            )
+            opt_state = (opt_state,) if isinstance(self._train_op, CustomTrainOp) else opt_state
+            opt_state = (*opt_state, next_loss_scale(scale, finite))
+            outputs[LOSS_SCALE] = scale.scale
+        return TrainState(_advance(state.clock, loss), variables, model_state, opt_state), outputs
 
     def _custom(
-        self, train_op: CustomTrainOp, state: TrainState, features: Any, labels: Any, weights: Any
-    ) -> tuple[dict[str, Any], Any, dict[str, Any]]:
+        self,
+        train_op: CustomTrainOp,
+        state: TrainState,
+        scale: LossScale | None,
+        features: Any,
+        labels: Any,
+        weights: Any,
+    ) -> tuple[dict[str, Any], Any, dict[str, Any], list[Any]]:
         results: list[dict[str, Any]] = []
+        all_gradients: list[Any] = []
+
+        def forward(values: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+            loss, aux = _first(self._forward(values, {}, state, features, labels, weights))
+            return loss if scale is None else loss * scale.scale, aux
 
         def grad_fn(variables: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-            (loss, aux), gradients = jax.value_and_grad(
-                lambda values: _first(self._forward(values, {}, state, features, labels, weights)), has_aux=True
-            )(variables)
+            run = rematerialised(forward, self._remat)
+            (loss, aux), gradients = jax.value_and_grad(run, has_aux=True)(variables)
+            if scale is not None:
+                loss, gradients = aux["loss"], unscaled(gradients, scale)
             results.append(aux)
+            all_gradients.append(gradients)
             return loss, gradients
 
         changed = train_op.update(dict(state.variables), state.opt_state, grad_fn)
@@ -128,10 +179,10 @@ class TrainStep:
                 "A custom train_op must return the variables it was given, with the same names, shapes and dtypes."
             )
         aux = results[0] if results else _first(self._forward(state.variables, {}, state, features, labels, weights))[1]
-        return dict(variables), opt_state, aux
+        return dict(variables), opt_state, aux, all_gradients
 
     def _gradients(
-        self, train_op: Group, state: TrainState, features: Any, labels: Any, weights: Any
+        self, train_op: Group, state: TrainState, scale: LossScale | None, features: Any, labels: Any, weights: Any
     ) -> tuple[Any, Any, Any, dict[str, Any]]:
         """Per member: gradients of its own loss by its own dense variables and lookups. One vjp serves all losses."""
         paths = assign_paths(train_op.members, list(state.variables))
@@ -147,21 +198,42 @@ class TrainStep:
             def forward(values: dict[str, Any], deltas: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
                 return self._forward({**state.variables, **values}, deltas, current, features, labels, weights, salt)
 
-            losses, vjp, aux = jax.vjp(forward, differentiated, deltas, has_aux=True)
+            losses, vjp, aux = jax.vjp(rematerialised(forward, self._remat), differentiated, deltas, has_aux=True)
             dense: list[dict[str, Any]] = []
             rows: list[dict[str, Any]] = []
             for index, matched in enumerate(paths):
                 cotangents = tuple(
                     jnp.full_like(loss, float(index == position)) for position, loss in enumerate(losses)
                 )
+                if scale is not None:
+                    cotangents = tuple(cotangent * scale.scale for cotangent in cotangents)
                 by_variable, by_lookup = vjp(cotangents)
+                if scale is not None:
+                    by_variable, by_lookup = unscaled((by_variable, by_lookup), scale)
                 dense.append({name: by_variable[name] for name in matched if name not in tables})
                 rows.append({key: value for key, value in by_lookup.items() if key.rpartition("#")[0] in matched})
             return dense, rows, losses, aux
 
-        return accumulate.over_micro_batches(
-            member_gradients, self._accumulate_steps, features, labels, weights, state.model_state
+        dense, rows, losses, aux = accumulate.over_micro_batches(
+            member_gradients,
+            self._accumulate_steps,
+            features,
+            labels,
+            weights,
+            state.model_state,
+            spread=None if self._placement is None else self._placement.micro_batches,
         )
+        return self._where_variables_are(dense), rows, losses, aux
+
+    def _where_variables_are(self, gradients: Any) -> Any:
+        """Gradients split like their variables, so that no device holds those of the whole model."""
+        if self._shardings is None:
+            return gradients
+        where: Any = self._shardings.variables
+        return [
+            {name: jax.lax.with_sharding_constraint(value, where[name]) for name, value in member.items()}
+            for member in gradients
+        ]
 
     def _forward(
         self,
@@ -186,7 +258,7 @@ class TrainStep:
             spec = self._model_fn.spec(features, labels, ModeKeys.TRAIN)
         train_op = normalize(spec.train_op, spec.loss)
         if isinstance(train_op, Group):
-            losses = tuple(jnp.asarray(member.loss).reshape(()) for member in train_op.members)
+            losses = tuple(_full_precision(member.loss).reshape(()) for member in train_op.members)
         else:
             losses = (spec.loss,)
         aux = {
@@ -236,6 +308,11 @@ def _advance(clock: Any, loss: Any) -> Any:
     step = clock[STEP] + 1
     first_bad = jnp.where((clock[FIRST_BAD_STEP] == 0) & ~jnp.isfinite(loss), step, clock[FIRST_BAD_STEP])
     return jnp.where(place == STEP, step, jnp.where(place == FIRST_BAD_STEP, first_bad, clock))
+
+
+def _full_precision(loss: Any) -> Any:
+    loss = jnp.asarray(loss)
+    return loss.astype(jnp.float32) if loss.dtype.itemsize < 4 else loss
 
 
 def _first(result: tuple[tuple[Any, ...], dict[str, Any]]) -> tuple[Any, dict[str, Any]]:

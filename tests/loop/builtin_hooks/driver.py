@@ -87,7 +87,7 @@ def drive(
         return dispatch
 
     batch = SimpleNamespace(features=np.zeros(1), labels=None, weights=None, size=8, position=None)
-    dispatcher = Dispatcher(iter(lambda: batch, None), k, lambda stacked: stacked)
+    dispatcher = Dispatcher(iter(lambda: batch, None), k, lambda trees: trees[0])
     error: BaseException | None = None
     stopped = "not started"
     try:
