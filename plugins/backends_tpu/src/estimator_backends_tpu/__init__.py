@@ -1,3 +1,44 @@
-"""TPU backend for estimator-core: mesh, placement, precision and device figures."""
+"""TPU backend for estimator-core: probe, pods, device figures, topologies to compile for; and TPUEstimator.
+
+Importing this package imports no jax: each name is imported when it is first used.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from estimator_backends_tpu.backend import TPUBackend as TPUBackend
+    from estimator_backends_tpu.config import InputPipelineConfig as InputPipelineConfig
+    from estimator_backends_tpu.config import TPUConfig as TPUConfig
+    from estimator_backends_tpu.config import TPURunConfig as TPURunConfig
+    from estimator_backends_tpu.devices import FIGURES as FIGURES
+    from estimator_backends_tpu.estimator import TPUEstimator as TPUEstimator
+    from estimator_backends_tpu.pod import Pod as Pod
+    from estimator_backends_tpu.pod import find_pod as find_pod
+    from estimator_backends_tpu.spec import TPUEstimatorSpec as TPUEstimatorSpec
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "FIGURES": "devices",
+    "InputPipelineConfig": "config",
+    "Pod": "pod",
+    "TPUBackend": "backend",
+    "TPUConfig": "config",
+    "TPUEstimator": "estimator",
+    "TPUEstimatorSpec": "spec",
+    "TPURunConfig": "config",
+    "find_pod": "pod",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

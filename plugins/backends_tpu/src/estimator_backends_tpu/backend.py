@@ -1,0 +1,90 @@
+"""The TPU backend."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from estimator_backends_tpu import topologies
+from estimator_backends_tpu.devices import FIGURES
+from estimator_backends_tpu.pod import find_pod, machine_attribute
+from estimator_backends_tpu.probe import chips_on_bus, libtpu_installed, probe
+from estimator_core.backends import Available, Topology, Unavailable
+
+_log = logging.getLogger("estimator_core")
+
+
+class TPUBackend:
+    """Runs on the TPUs of this machine, or of the pod it belongs to.
+
+    Example:
+        >>> backend = TPUBackend()
+        >>> backend.peak_flops("TPU v5 lite", "bfloat16")
+        197000000000000.0
+        >>> backend.topology("v5p", (4, 4, 4)).device_count
+        64
+    """
+
+    name = "tpu"
+
+    def probe(self) -> Available | Unavailable:
+        """Whether there is a TPU that jax can use; looks at settings, packages and the bus, and starts no device."""
+        return probe(os.environ, libtpu_installed, chips_on_bus)
+
+    def initialize(self) -> None:
+        """Connects the processes of a pod, one a machine, unless the program has done so."""
+        import jax
+
+        if jax.distributed.is_initialized() or _jax_has_started():
+            return
+        pod = find_pod(os.environ, machine_attribute)
+        if pod is None or pod.process_count == 1:
+            return
+        _log.info("TPU pod %s: process %d of %d", pod.accelerator, pod.process_index, pod.process_count)
+        jax.distributed.initialize(
+            coordinator_address=pod.coordinator, num_processes=pod.process_count, process_id=pod.process_index
+        )
+
+    def devices(self) -> Sequence[Any]:
+        """Jax's TPUs, all processes together."""
+        import jax
+
+        return jax.devices("tpu")
+
+    def peak_flops(self, device_kind: str, dtype: str) -> float | None:
+        """From Google's documentation; float32 products are one bfloat16 pass at jax's default precision."""
+        figures = FIGURES.get(device_kind)
+        return None if figures is None else figures.peak_flops.get(dtype)
+
+    def memory_bytes(self, device_kind: str) -> int | None:
+        """HBM that the compiler gives to programs."""
+        figures = FIGURES.get(device_kind)
+        return None if figures is None else figures.memory_bytes
+
+    def topology_families(self) -> Sequence[str]:
+        """Generations whose slices libtpu compiles for without one."""
+        return tuple(topologies.FAMILIES)
+
+    def topology(self, family: str, shape: tuple[int, ...]) -> Topology:
+        """`v5e:4x4`, `v5p:4x4x4`, `v6e:2x4`.
+
+        Raises:
+            ArgumentError: there is no such slice.
+        """
+        return topologies.topology(family, shape)
+
+    def topology_devices(self, topology: Topology) -> Sequence[Any]:
+        """Devices to compile for; libtpu must be installed.
+
+        Raises:
+            BackendUnavailableError: it is not, or it refuses.
+        """
+        return topologies.topology_devices(topology)
+
+
+def _jax_has_started() -> bool:
+    from jax._src import xla_bridge  # the only place that tells without starting it
+
+    return bool(xla_bridge.backends_are_initialized())

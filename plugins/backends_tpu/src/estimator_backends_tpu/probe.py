@@ -1,0 +1,57 @@
+"""Whether jax can use a TPU here, and if not, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from estimator_core.backends import Available, Unavailable
+
+INSTALL = "pip install 'estimator-backends-tpu[tpu]'"
+_PRIORITY = 200
+_GOOGLE = "0x1ae0"
+#: Device ids on the PCI bus, by chip.
+_CHIPS = {"0x005e": "TPU v4", "0x0062": "TPU v5p", "0x0063": "TPU v5e", "0x006f": "TPU v6e", "0x0076": "TPU7x"}
+
+
+def libtpu_installed() -> bool:
+    """Whether the runtime of the TPU is installed."""
+    return find_spec("libtpu") is not None
+
+
+def chips_on_bus(bus: Path = Path("/sys/bus/pci/devices")) -> tuple[str, ...]:
+    """The TPU chips on the PCI bus of this machine."""
+    found: list[str] = []
+    for device in sorted(bus.glob("*")):
+        try:
+            vendor, chip = (device / "vendor").read_text().strip(), (device / "device").read_text().strip()
+        except OSError:
+            continue
+        if vendor == _GOOGLE and chip in _CHIPS:
+            found.append(_CHIPS[chip])
+    return tuple(found)
+
+
+def probe(
+    environment: Mapping[str, str], has_libtpu: Callable[[], bool], chips: Callable[[], tuple[str, ...]]
+) -> Available | Unavailable:
+    """Looks at the settings, the packages and the PCI bus, in this order; starts nothing of jax.
+
+    Args:
+        environment: of the process.
+        has_libtpu: whether the runtime is installed.
+        chips: the TPU chips of this machine.
+    """
+    chosen = environment.get("JAX_PLATFORMS", "")
+    if chosen and "tpu" not in chosen.split(","):
+        return Unavailable(reason=f"JAX_PLATFORMS={chosen} leaves the TPU out; unset it, or add tpu.")
+    if not has_libtpu() and "TPU_LIBRARY_PATH" not in environment:
+        return Unavailable(reason=f"the TPU runtime (libtpu) is not installed. Install it: {INSTALL}.")
+    found = chips()
+    if not found:
+        return Unavailable(reason="there is no TPU on the PCI bus of this machine.")
+    names = sorted(set(found))
+    return Available(
+        priority=_PRIORITY, summary=", ".join(f"{found.count(name)} x {name} on this machine" for name in names)
+    )

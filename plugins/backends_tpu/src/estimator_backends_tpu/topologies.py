@@ -1,0 +1,87 @@
+"""Slices that `estimator plan` can compile for, on a machine without a TPU."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from estimator_backends_tpu.devices import FIGURES
+from estimator_backends_tpu.probe import INSTALL, libtpu_installed
+from estimator_core.backends import Topology
+from estimator_core.errors import ArgumentError, BackendUnavailableError
+
+_2D = ((1, 1), (2, 2), (2, 4), (4, 4), (4, 8), (8, 8), (8, 16), (16, 16))
+_CHIPS_OF_A_HOST = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """One generation: what jax calls the device, and the shapes of its slices; None: cuboids, see `is_cuboid`."""
+
+    kind: str
+    shapes: tuple[tuple[int, ...], ...] | None
+
+
+FAMILIES: Mapping[str, Family] = MappingProxyType(
+    {
+        "v5e": Family(kind="TPU v5 lite", shapes=_2D),
+        "v5p": Family(kind="TPU v5", shapes=None),
+        "v6e": Family(kind="TPU v6 lite", shapes=_2D),
+    }
+)
+
+
+def is_cuboid(shape: Sequence[int]) -> bool:
+    """Whether a v5p slice of this shape exists: three sides, each 1, 2 or a multiple of 4, at most 16 by 16 by 24.
+
+    Example:
+        >>> [is_cuboid(shape) for shape in [(2, 2, 1), (4, 4, 4), (2, 2, 4), (4, 4), (3, 4, 4)]]
+        [True, True, True, False, False]
+    """
+    sides = sorted(shape)
+    return len(sides) == 3 and all(side in (1, 2) or side % 4 == 0 for side in sides) and sides <= [16, 16, 24]
+
+
+def topology(family: str, shape: tuple[int, ...]) -> Topology:
+    """The slice of a family and shape.
+
+    Raises:
+        ArgumentError: there is none; says which there are.
+    """
+    known = FAMILIES[family]
+    name = f"{family}:{'x'.join(map(str, shape))}"
+    if known.shapes is None and not is_cuboid(shape):
+        raise ArgumentError(
+            f"There is no topology {name!r}: {family} slices have three sides, each 1, 2 or a multiple of 4, for "
+            f"example {family}:2x2x1, {family}:2x2x4, {family}:4x4x4."
+        )
+    if known.shapes is not None and shape not in known.shapes:
+        names = ", ".join("x".join(map(str, sides)) for sides in known.shapes)
+        raise ArgumentError(f"There is no topology {name!r}: {family} slices are {names}.")
+    count = math.prod(shape)
+    hosts = max(1, count // _CHIPS_OF_A_HOST)
+    return Topology(name=name, device_count=count, host_count=hosts, figures=FIGURES[known.kind])
+
+
+def topology_devices(wanted: Topology) -> Sequence[Any]:
+    """Devices to compile for.
+
+    Raises:
+        BackendUnavailableError: libtpu is not installed, or refuses.
+    """
+    if not libtpu_installed():
+        raise BackendUnavailableError(f"compiling for {wanted.name} needs libtpu (no TPU): {INSTALL}.")
+    # Nothing is run: libtpu need not look for the machine it is on, nor be the only one on it.
+    for name, value in (("TPU_SKIP_MDS_QUERY", "1"), ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1"), ("TPU_MIN_LOG_LEVEL", "3")):
+        os.environ.setdefault(name, value)
+    from jax.experimental import topologies
+
+    try:
+        found = topologies.get_topology_desc(platform="tpu", topology_name=wanted.name)
+    except Exception as error:
+        raise BackendUnavailableError(f"libtpu refuses {wanted.name}: {error}") from error
+    return list(found.devices)

@@ -1,0 +1,9 @@
+"""The backend keeps the contract of backends; tests that need a TPU are skipped, by name, where there is none."""
+
+from estimator_backends_tpu import TPUBackend
+from estimator_core.testing import BackendSuite
+
+
+class TestTPUBackend(BackendSuite):
+    def make(self) -> TPUBackend:
+        return TPUBackend()
