@@ -17,9 +17,8 @@ class Metric(Protocol):
     """A metric of the examples seen so far: a pytree that merges with another of its kind and computes its value.
 
     A class that keeps this contract is a frozen dataclass registered with `jax.tree_util.register_dataclass`. Its tree
-    structure, shapes and
-    dtypes never depend on the batch (metrics made by `on_host` excepted), so that the evaluation step can carry it on
-    the device.
+    structure, shapes and dtypes never depend on the batch (metrics made by `on_host` excepted), so that the evaluation
+    step can carry it on the device.
     """
 
     def merge(self, other: Self) -> Self:

@@ -1,10 +1,8 @@
 """Sums of float32 terms that do not depend on their order, in two floats.
 
 A plain float32 sum, or a compensated one inside `lax.reduce` (which XLA is free to reassociate), changes with the order
-of its terms, with the
-number of devices and, for scatters on a GPU, from run to run. So the terms are cut into integers on a common scale,
-which add up exactly in any
-order, and only their sums become floats again.
+of its terms, with the number of devices and, for scatters on a GPU, from run to run. So the terms are cut into integers
+on a common scale, which add up exactly in any order, and only their sums become floats again.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class HostMetric:
     """A metric of whole arrays; `on_host` builds it.
 
     The evaluation step returns it batch by batch and never accumulates it on the device: merging appends, so its
-        structure grows.
+    structure grows.
     """
 
     chunks: tuple[HostChunk, ...]

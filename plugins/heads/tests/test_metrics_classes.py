@@ -158,6 +158,15 @@ def test_log_loss_and_perplexity_of_classes():
     assert metrics.perplexity(np.array([1000.0])).compute() == np.inf
 
 
+def test_log_loss_takes_what_the_heads_take_and_hides_nothing():
+    probabilities = rng.dirichlet(np.ones(3), 4).astype(np.float32)
+    ids = np.array([0, 2, 1, 1])
+    assert metrics.log_loss(ids[:, None], probabilities).compute() == metrics.log_loss(ids, probabilities).compute()
+    assert np.isnan(metrics.log_loss(np.array([0, 3]), probabilities[:2]).compute())
+    for label, probability in [(1.0, 1.5), (1.0, -0.1), (2.0, 0.5), (np.nan, 0.5)]:
+        assert np.isnan(metrics.log_loss(np.array([label, 0.0]), np.array([probability, 0.5])).compute())
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -41,6 +41,42 @@ def test_numbers_are_no_labels_of_a_vocabulary():
         LabelIds(NAMES).apply({"labels": np.array([1, 2])})
 
 
+def test_blank_labels_fill_up_sequences():
+    labels = np.array([["iroh", "aang", ""], ["katara", "", ""]], object)
+    found = LabelIds(NAMES, blank=-100).apply({"labels": labels})["labels"]
+    np.testing.assert_array_equal(found, [[1, 0, -100], [2, -100, -100]])
+    assert found.dtype == np.int32
+    with pytest.raises(ArgumentError, match="Labels must be >= 0"):
+        LabelIds(NAMES).apply({"labels": labels})
+
+
+def test_label_strings_of_tokens():
+    head = eh.TokenClassificationHead(3, label_names=["O", "B-A", "I-A"], spans=True)
+    words, ids = np.array([["B-A", "I-A", "O", ""]]), np.array([[1, 2, 0, -100]])
+    logits = np.random.default_rng(1).normal(size=(1, 4, 3)).astype(np.float32)
+    (transform,) = head.label_transforms()
+    np.testing.assert_array_equal(transform.apply({"labels": words})["labels"], ids)
+    assert float(head.loss(words, logits)) == float(head.loss(ids, logits))
+    with pytest.raises(ArgumentError, match="no label_vocabulary"):
+        eh.TokenClassificationHead(3).loss(words, logits)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        eh.BinaryClassHead(label_vocabulary=["no", "yes"]),
+        eh.MultiClassHead(3, label_vocabulary=NAMES),
+        eh.TokenClassificationHead(3, label_names=NAMES),
+        eh.MultiHead([eh.MultiClassHead(3, label_vocabulary=NAMES, name="who")]),
+    ],
+    ids=lambda head: type(head).__name__,
+)
+def test_strings_that_did_not_reach_the_model_are_explained(head):
+    # The input leaves strings out of what the model sees: its labels are None then.
+    with pytest.raises(ArgumentError, match=r"label_transforms=head\.label_transforms\(\)"):
+        head.loss(None, np.zeros((2, 1, head.logits_dimension)))
+
+
 def test_multi_hot_from_ids_and_names():
     rows = np.array([[0, 2], [1, -1]])
     np.testing.assert_array_equal(MultiHotLabels(3).apply({"labels": rows})["labels"], [[1, 0, 1], [0, 1, 0]])
@@ -81,7 +117,7 @@ def test_strings_through_an_estimator(tmp_path):
     head = eh.MultiClassHead(3, label_vocabulary=NAMES)
     features, ids = points(3)
     words = np.array(NAMES)[ids]
-    estimator = ec.Estimator(model(head), str(tmp_path), label_transforms=[head.label_transform()])
+    estimator = ec.Estimator(model(head), str(tmp_path), label_transforms=head.label_transforms())
     train = ec.inputs.numpy_input_fn(features, words, batch_size=20, num_epochs=None, shuffle=True, seed=1)
     once = ec.inputs.numpy_input_fn(features, words, batch_size=20, num_epochs=1, shuffle=False)
     estimator.train(train, steps=60)

@@ -122,13 +122,13 @@ class BaseHead(abc.ABC):
         """
         return ()
 
-    def label_transform(self, feature: str = "labels") -> HostTransform | None:
-        """The host transform that turns this head's label strings into ids; None if it needs none.
+    def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
+        """Host transforms that turn this head's label strings into ids: what an Estimator takes as `label_transforms`.
 
         Args:
             feature: the name of the labels: "labels" where they are one array.
         """
-        return None
+        return ()
 
     def evaluation_hooks(self) -> tuple[Hook, ...]:
         """Hooks of the evaluation: what draws plots."""

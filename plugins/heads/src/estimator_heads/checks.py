@@ -13,6 +13,12 @@ from jax.core import Tracer
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.metrics import padding_mask
 
+NO_LABELS = (
+    "You must provide a labels Tensor. Given: None. Suggested troubleshooting steps: Check that your data contains "
+    "your label feature. Check that your input_fn properly parses and returns labels. Strings never reach the model: "
+    "if the labels are strings, give the Estimator label_transforms=head.label_transforms(), which turns them into ids."
+)
+
 
 @runtime_checkable
 class NumericColumn(Protocol):
@@ -33,12 +39,12 @@ def check_logits(logits: Any, dimension: int) -> jax.Array:
     """Logits as float32 [D0, ..., DN, dimension].
 
     Raises:
-            ArgumentError: the rank is below 2, or the last axis has another size.
+        ArgumentError: the rank is below 2, or the last axis has another size.
 
     Example:
         >>> import numpy as np
-            >>> check_logits(np.zeros((4, 3)), 3).dtype
-            dtype('float32')
+        >>> check_logits(np.zeros((4, 3)), 3).dtype
+        dtype('float32')
     """
     array = jnp.asarray(logits, jnp.float32)
     if array.ndim < 2:
@@ -61,10 +67,7 @@ def check_labels(labels: Any, logits: jax.Array, dimension: int) -> jax.Array:
         ArgumentError: there are no labels, they are no numbers, or their shape does not match.
     """
     if labels is None:
-        raise ArgumentError(
-            "You must provide a labels Tensor. Given: None. Suggested troubleshooting steps: Check that your data "
-            "contains your label feature. Check that your input_fn properly parses and returns labels."
-        )
+        raise ArgumentError(NO_LABELS)
     array = as_numbers(labels)
     if array.ndim == logits.ndim - 1:
         array = array[..., None]

@@ -160,9 +160,9 @@ class MultiClassHead(PerExampleHead):
         keys = [PredictionKeys.CLASSES, PredictionKeys.ALL_CLASSES]
         return (ClassNames(self.class_names, keys, head),)
 
-    def label_transform(self, feature: str = "labels") -> HostTransform | None:
+    def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
         """Turns label strings into ids in the input."""
-        return None if self._vocabulary is None else LabelIds(self._vocabulary.names, feature)
+        return () if self._vocabulary is None else (LabelIds(self._vocabulary.names, feature),)
 
     def evaluation_hooks(self) -> tuple[Hook, ...]:
         """What draws the plots, if asked for."""

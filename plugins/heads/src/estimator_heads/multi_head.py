@@ -13,6 +13,7 @@ from estimator_core.export.outputs import PredictOutput
 from estimator_core.metrics import mean
 from estimator_core.modes import ModeKeys
 from estimator_heads.base_head import BaseHead, add_losses
+from estimator_heads.checks import NO_LABELS
 from estimator_heads.keys import DEFAULT_SERVING_KEY, PREDICT_SERVING_KEY, MetricKeys
 from estimator_heads.train_op import write_summaries
 
@@ -27,8 +28,7 @@ class MultiHead(BaseHead):
     """Heads that share a model: losses are added, predictions and metrics stand side by side.
 
     Labels are a dict by head name; logits too, or one array that is split in the order of the heads. Predictions have
-    the
-    keys `(head name, key)`. The first head is served by default.
+    the keys `(head name, key)`. The first head is served by default.
 
     Args:
         heads: heads with different names.
@@ -171,10 +171,9 @@ class MultiHead(BaseHead):
             transform for name, part in self._heads.items() for transform in part.prediction_transforms(head=name)
         )
 
-    def label_transforms(self) -> tuple[HostTransform, ...]:
-        """The label transforms of the heads that have one, for `ec.inputs.with_transforms`."""
-        transforms = [head.label_transform(feature=name) for name, head in self._heads.items()]
-        return tuple(transform for transform in transforms if transform is not None)
+    def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
+        """Those of all heads, each on its own labels; `feature` has no meaning here."""
+        return tuple(transform for name, head in self._heads.items() for transform in head.label_transforms(name))
 
     def evaluation_hooks(self) -> tuple[Hook, ...]:
         """Those of all heads."""
@@ -187,6 +186,8 @@ class MultiHead(BaseHead):
     def _losses(
         self, logits: Mapping[str, Any], labels: Any, features: Mapping[str, Any] | None, mode: str | None
     ) -> dict[str, jax.Array]:
+        if labels is None:
+            raise ArgumentError(NO_LABELS)
         return {name: head.loss(labels[name], logits[name], features, mode) for name, head in self._heads.items()}
 
     def _by_head(self, logits: Any, labels: Any = None) -> Mapping[str, Any]:

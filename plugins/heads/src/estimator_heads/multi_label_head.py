@@ -55,7 +55,7 @@ class MultiLabelHead(PerExampleHead):
         n_classes: above 1.
         weight_column: name of the weight feature ([D0, ..., DN] or [D0, ..., DN, 1]), or a numeric column.
         thresholds: each in (0, 1); adds accuracy, precision and recall at these thresholds.
-        label_vocabulary: the label strings, `n_classes` of them, for `label_transform`.
+        label_vocabulary: the label strings, `n_classes` of them, for `label_transforms`.
         loss_reduction: one of `Reduction`.
         loss_fn: function of (labels, logits[, features, loss_reduction]) that returns losses [D0, ..., DN, 1].
         classes_for_class_based_metrics: ids, or names of the vocabulary, of classes that get metrics of their own.
@@ -172,10 +172,10 @@ class MultiLabelHead(PerExampleHead):
         names = class_names(self._vocabulary, self.logits_dimension)
         return (ClassNames(names, [PredictionKeys.CLASSES], head),)
 
-    def label_transform(self, feature: str = "labels") -> HostTransform | None:
+    def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
         """Turns lists of label strings (of ids without a vocabulary) into 0 and 1 a class in the input."""
         names = None if self._vocabulary is None else self._vocabulary.names
-        return MultiHotLabels(self.logits_dimension, names, feature)
+        return (MultiHotLabels(self.logits_dimension, names, feature),)
 
 
 def _named_classes(

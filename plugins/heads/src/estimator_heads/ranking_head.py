@@ -29,8 +29,8 @@ class RankingHead(BaseHead):
     """Scores for the items of a list, trained so that more relevant items score higher.
 
     Logits are one score an item, [batch, list_size]; labels are relevances of the same shape, below 0 where the list
-    has ended.
-    Predictions: `logits`, `ranks` (the place of each item, 0 for the best). Metrics: `average_loss`, `ndcg@k`, `mrr`.
+    has ended. Predictions: `logits`, `ranks` (the place of each item, 0 for the best). Metrics: `average_loss`,
+    `ndcg@k`, `mrr`.
 
     Args:
         list_size: items a list, with padding.

@@ -27,10 +27,8 @@ class RetrievalHead(BaseHead):
     """Two towers trained with an in-batch softmax: the candidates of the other rows are the negatives.
 
     Logits are a dict of `query` and `candidate` embeddings [batch, n], or both beside each other [batch, 2 n]. It takes
-    no labels.
-    Predictions: `query`, `candidate`, `score` [batch, 1]. Metrics: `average_loss`, `in_batch_recall@k`, `in_batch_mrr`;
-        they depend on
-    what else is in a batch, so compare them at one batch size only.
+    no labels. Predictions: `query`, `candidate`, `score` [batch, 1]. Metrics: `average_loss`, `in_batch_recall@k`,
+    `in_batch_mrr`; they depend on what else is in a batch, so compare them at one batch size only.
 
     Args:
         embedding_dimension: n.

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.inputs import apply_transforms
 from estimator_heads.base_head import BaseHead
 from estimator_heads.flattening import flat_steps, steps_as_rows
 from estimator_heads.multi_head import MultiHead
@@ -143,9 +145,9 @@ class SequentialHeadWrapper(BaseHead):
         """The head's."""
         return self._head.evaluation_hooks()
 
-    def label_transform(self, feature: str = "labels") -> HostTransform | None:
+    def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
         """The head's."""
-        return self._head.label_transform(feature)
+        return self._head.label_transforms(feature)
 
     def create_estimator_spec(self, features: Mapping[str, Any], mode: str, *args: Any, **kwargs: Any) -> EstimatorSpec:
         """See `BaseHead.create_estimator_spec`; the predictions carry the mask under its feature's name."""
@@ -170,9 +172,7 @@ class SequentialHeadWrapper(BaseHead):
 
     def _flat_labels(self, labels: Any, mask: jax.Array) -> Any:
         if labels is not None and are_strings(labels):
-            transform = self._head.label_transform()
-            if transform is not None:
-                labels = transform.apply({"labels": labels})["labels"]
+            labels = apply_transforms(self._head.label_transforms(), {"labels": np.asarray(labels)})["labels"]
         return None if labels is None else _flat(labels, mask)
 
     def _flat_features(self, features: Mapping[str, Any] | None, mask: jax.Array) -> dict[str, jax.Array]:

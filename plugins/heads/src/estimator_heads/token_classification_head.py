@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from estimator_core.errors import ArgumentError
+from estimator_core.inputs import apply_transforms
 from estimator_heads.base_head import BaseHead
+from estimator_heads.checks import NO_LABELS, as_numbers
 from estimator_heads.classification import PLAIN_LOSS
 from estimator_heads.flattening import flat_steps, steps_as_rows
 from estimator_heads.keys import PredictionKeys
 from estimator_heads.metrics.span_f1 import span_f1
 from estimator_heads.multi_class_head import MultiClassHead
 from estimator_heads.reduction import Reduction
+from estimator_heads.transforms import LabelIds
+from estimator_heads.vocabulary import are_strings
 
 if TYPE_CHECKING:
     from estimator_core.export.outputs import ExportOutput
@@ -28,9 +33,8 @@ class TokenClassificationHead(BaseHead):
     """One class out of several for each token, by the softmax of its logits.
 
     Tokens whose label is `ignore_label`, or that the mask leaves out, count neither in the loss nor in the metrics;
-    `SUM_OVER_BATCH_SIZE`
-    divides by the number of tokens that count. Metrics: those of MultiClassHead, and with `spans` `span_precision`,
-    `span_recall`, `span_f1`.
+    `SUM_OVER_BATCH_SIZE` divides by the number of tokens that count. Metrics: those of MultiClassHead, and with `spans`
+    `span_precision`, `span_recall`, `span_f1`.
 
     Args:
         n_classes: above 2.
@@ -38,7 +42,7 @@ class TokenClassificationHead(BaseHead):
             labels alone tell.
         ignore_label: the label of tokens that do not count.
         weight_column: name of the feature with one weight a token [batch, time].
-        label_names: the names of the classes.
+        label_names: the names of the classes. Labels may be these strings then, "" where there is no token.
         spans: whether the names are of the BIO scheme ("O", "B-<type>", "I-<type>") and whole spans are scored.
         loss_reduction: one of `Reduction`.
         name: suffix of metric and summary keys.
@@ -82,6 +86,7 @@ class TokenClassificationHead(BaseHead):
         self._mask_column = mask_column
         self._weight_column = weight_column
         self._ignore_label = ignore_label
+        self._label_names = None if label_names is None else tuple(label_names)
         self._span_names = tuple(label_names) if spans and label_names else None
 
     def loss(
@@ -142,18 +147,28 @@ class TokenClassificationHead(BaseHead):
         """Adds the names of the classes."""
         return self._tokens.prediction_transforms(head)
 
+    def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
+        """Turns the names of the classes into ids in the input; the empty string is no token."""
+        if self._label_names is None:
+            return ()
+        return (LabelIds(self._label_names, feature, self._ignore_label),)
+
     def _valid_labels(
         self, labels: Any, logits: Any, features: Mapping[str, Any] | None
     ) -> tuple[jax.Array, jax.Array]:
         """Class ids [batch, time], 0 where a token does not count, and where tokens count."""
+        if labels is None:
+            raise ArgumentError(NO_LABELS)
+        if are_strings(labels):
+            labels = apply_transforms(self.label_transforms(), {"labels": np.asarray(labels)})["labels"]
         shape = jnp.shape(logits)[:-1]
-        ids = jnp.asarray(labels) if labels is not None else None
-        if ids is not None and ids.ndim == len(shape) + 1 and ids.shape[-1] == 1:
+        ids = as_numbers(labels)
+        if ids.ndim == len(shape) + 1 and ids.shape[-1] == 1:
             ids = ids[..., 0]
-        if ids is None or len(shape) != 2 or ids.shape != shape:
+        if len(shape) != 2 or ids.shape != shape:
             raise ArgumentError(
                 "A TokenClassificationHead takes logits [batch, time, n_classes] and labels [batch, time]; "
-                f"got {jnp.shape(logits)} and {None if ids is None else ids.shape}."
+                f"got {jnp.shape(logits)} and {ids.shape}."
             )
         valid = ids != self._ignore_label
         if self._mask_column is not None:

@@ -13,8 +13,7 @@ class LossOptions:
     """What changes the cross entropy of a classification head.
 
     The loss of an example is `sum over classes of target * class_weight * (1 - probability)**focal_gamma *
-    -log(probability)`;
-    with the defaults it is the plain cross entropy.
+    -log(probability)`; with the defaults it is the plain cross entropy.
 
     Args:
         label_smoothing: s in [0, 1): targets become `target * (1 - s) + s / classes` (two classes for a sigmoid).

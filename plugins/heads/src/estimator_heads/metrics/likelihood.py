@@ -30,11 +30,12 @@ class Perplexity(Mean):
 def log_loss(labels: ArrayLike, probabilities: ArrayLike, weights: ArrayLike | None = None) -> Mean:
     """The mean negative logarithm of the probability of what happened.
 
-    Probabilities are clipped to [eps, 1 - eps] with the eps of float32; from logits, average a loss of
-    `estimator_heads.losses` instead.
+    Probabilities are clipped to [eps, 1 - eps] with the eps of float32; one outside [0, 1] makes the value NaN. From
+    logits, average a loss of `estimator_heads.losses` instead.
 
     Args:
-        labels: class ids [batch, ...], or 0 and 1 (soft labels too) of the shape of the probabilities.
+        labels: class ids [batch, ...] or [batch, ..., 1]; or 0 and 1 (soft labels too) of the shape of the
+            probabilities. A label out of range makes the value NaN.
         probabilities: [batch, ..., classes] for class ids; the probability of 1 otherwise.
         weights: a scalar, [batch], [batch, 1] or one an example.
 
@@ -50,7 +51,9 @@ def log_loss(labels: ArrayLike, probabilities: ArrayLike, weights: ArrayLike | N
     """
     p, y = jnp.asarray(probabilities, jnp.float32), jnp.asarray(labels)
     eps = float(jnp.finfo(jnp.float32).eps)
-    clipped = jnp.clip(p, eps, 1.0 - eps)
+    clipped = jnp.where((p >= 0.0) & (p <= 1.0), jnp.clip(p, eps, 1.0 - eps), jnp.nan)
+    if p.ndim == y.ndim and y.shape[-1:] == (1,) and p.shape[-1] > 1:
+        y = y[..., 0]
     # [batch] labels with [batch, 1] probabilities of 1 are binary; with [batch, n] they are class ids.
     if p.ndim == y.ndim + 1 and p.shape[-1] > 1:
         if y.shape != p.shape[:-1]:
@@ -59,6 +62,7 @@ def log_loss(labels: ArrayLike, probabilities: ArrayLike, weights: ArrayLike | N
         chosen = jnp.take_along_axis(clipped, jnp.where(inside, y, 0)[..., None], axis=-1)[..., 0]
         return mean(jnp.where(inside, -jnp.log(chosen), jnp.nan), weights)
     soft, clipped = same_shape(y.astype(jnp.float32), clipped, metric="log_loss")
+    soft = jnp.where((soft >= 0.0) & (soft <= 1.0), soft, jnp.nan)
     return mean(-(soft * jnp.log(clipped) + (1.0 - soft) * jnp.log1p(-clipped)), weights)
 
 

@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from estimator_heads.vocabulary import Vocabulary
+from estimator_heads.vocabulary import Vocabulary, as_strings
 
 
 class LabelIds:
     """Turns label strings into class ids in the input, before the batch reaches the device.
 
-    `head.label_transform()` gives the one a head needs; `ec.Estimator(..., label_transforms=[...])` applies it to every
+    `head.label_transforms()` gives the one a head needs; `ec.Estimator(..., label_transforms=...)` applies it to every
     batch.
 
     Args:
         vocabulary: the label strings, in the order of their ids.
         feature: the labels it applies to: "labels" where they are one array, the head's name for a MultiHead.
+        blank: the id of the empty string, which fills up sequences; None: it is refused as any other unknown label.
 
     Example:
         >>> import numpy as np
@@ -31,13 +32,14 @@ class LabelIds:
     name = "label_ids"
     version = 1
 
-    def __init__(self, vocabulary: Sequence[str], feature: str = "labels") -> None:
+    def __init__(self, vocabulary: Sequence[str], feature: str = "labels", blank: int | None = None) -> None:
         self._vocabulary = Vocabulary(list(vocabulary))
         self._feature = feature
+        self._blank = blank
 
     def config(self) -> dict[str, Any]:
         """The arguments."""
-        return {"vocabulary": list(self._vocabulary.names), "feature": self._feature}
+        return {"vocabulary": list(self._vocabulary.names), "feature": self._feature, "blank": self._blank}
 
     @property
     def files(self) -> Mapping[str, Path]:
@@ -50,4 +52,10 @@ class LabelIds:
         Raises:
             ArgumentError: a label that is not in the vocabulary.
         """
-        return {**batch, self._feature: self._vocabulary.ids(batch[self._feature])}
+        labels = batch[self._feature]
+        if self._blank is None:
+            return {**batch, self._feature: self._vocabulary.ids(labels)}
+        strings = as_strings(labels)
+        ids = np.full(strings.shape, self._blank, np.int32)
+        ids[strings != ""] = self._vocabulary.ids(strings[strings != ""])
+        return {**batch, self._feature: ids}
