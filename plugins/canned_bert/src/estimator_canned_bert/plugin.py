@@ -1,3 +1,21 @@
 """What estimator-canned-bert declares to estimator-core. Imported at start-up: keep it light."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from estimator_core.plugins import Component
+
 ESTIMATOR_PLUGIN_API = (1, 0)
+
+
+def estimator_components() -> Sequence[Component]:
+    """The model."""
+    return [
+        Component(
+            kind="model",
+            name="bert_classifier",
+            target="estimator_canned_bert:BertClassifier",
+            summary="BERT or ALBERT, fine-tuned on sentences and pairs of them.",
+        ),
+    ]

@@ -1,0 +1,164 @@
+"""The encoder's computation: embeddings, transformer layers, pooler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from estimator_canned_bert.config import BertConfig
+from estimator_canned_bert.encoder.attention import Implementation, attend
+from estimator_canned_bert.encoder.layers import activation, dense, dropout, layer_norm
+from estimator_canned_bert.encoder.parameters import ROOT, Parameters, layer_parts, layer_prefix
+
+
+class Encoded(NamedTuple):
+    """What an encoder gives.
+
+    Attributes:
+        sequence: [batch, length, hidden], of every token.
+        pooled: [batch, hidden], of the first token.
+    """
+
+    sequence: jax.Array
+    pooled: jax.Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderOptions:
+    """How an encoder is computed; none of it changes what is computed but for rounding.
+
+    Args:
+        dtype: of the computation; parameters, layer normalisation and softmax stay in float32.
+        remat: compute the layers again in the backward pass instead of keeping their activations.
+        scan_layers: one compiled layer in a `lax.scan`: compiles faster, and copies the stacked weights every step.
+        attention: implementation of the fused attention.
+    """
+
+    dtype: Any = jnp.float32
+    remat: bool = False
+    scan_layers: bool = False
+    attention: Implementation = "xla"
+
+
+def encode(
+    parameters: Parameters,
+    config: BertConfig,
+    input_ids: jax.Array,
+    input_mask: jax.Array,
+    segment_ids: jax.Array,
+    *,
+    key: jax.Array | None = None,
+    options: EncoderOptions | None = None,
+) -> Encoded:
+    """Encodes a batch.
+
+    Args:
+        parameters: every array of `encoder_shapes(config)`, by name.
+        config: the shape of the encoder.
+        input_ids: int [batch, length], ids of tokens.
+        input_mask: int [batch, length], 1 where there is a token.
+        segment_ids: int [batch, length], 0 for the first text and 1 for the second.
+        key: of the dropout; None: nothing is dropped.
+        options: how it is computed.
+
+    Example:
+        >>> config = BertConfig.of_size("tiny", vocab_size=10)
+        >>> from estimator_canned_bert.encoder.parameters import encoder_shapes
+        >>> parameters = {name: jnp.zeros(shape) for name, shape in encoder_shapes(config).items()}
+        >>> ids = jnp.ones((2, 5), jnp.int32)
+        >>> encode(parameters, config, ids, ids, ids * 0).pooled.shape
+        (2, 128)
+
+    Source: `modeling.BertModel` of google-research/bert; `modeling.AlbertModel` of google-research/albert.
+    """
+    options = options or EncoderOptions()
+    keys = _Keys(key)
+    hidden = _embed(parameters, config, input_ids, segment_ids, keys.of(0)).astype(options.dtype)
+    if config.is_albert:
+        hidden = dense(parameters, f"{ROOT}/encoder/embedding_hidden_mapping_in", hidden)
+    mask = input_mask > 0
+    layer_keys = keys.layers(config.num_hidden_layers)
+
+    def layer(weights: Parameters, hidden: jax.Array, layer_key: jax.Array | None) -> jax.Array:
+        return _layer(weights, config, options, hidden, mask, layer_key)
+
+    if options.remat:
+        layer = jax.checkpoint(layer)
+    weights = [_of_layer(parameters, layer_prefix(config, index)) for index in range(config.num_hidden_layers)]
+    if options.scan_layers:
+        stacked = jax.tree.map(lambda *arrays: jnp.stack(arrays), *weights)
+        hidden, _ = jax.lax.scan(lambda h, x: (layer(x[0], h, x[1]), None), hidden, (stacked, layer_keys))
+    else:
+        for index, own in enumerate(weights):
+            hidden = layer(own, hidden, None if layer_keys is None else layer_keys[index])
+    pooled = jnp.tanh(dense(parameters, f"{ROOT}/pooler/dense", hidden[:, 0]))
+    return Encoded(hidden, pooled)
+
+
+class _Keys:
+    """Keys by purpose; None throughout where nothing is dropped."""
+
+    def __init__(self, key: jax.Array | None) -> None:
+        self._key = key
+
+    def of(self, purpose: int) -> jax.Array | None:
+        return None if self._key is None else jax.random.fold_in(self._key, purpose)
+
+    def layers(self, count: int) -> jax.Array | None:
+        key = self.of(1)
+        return None if key is None else jax.random.split(key, count)
+
+
+def _embed(
+    parameters: Parameters, config: BertConfig, input_ids: jax.Array, segment_ids: jax.Array, key: jax.Array | None
+) -> jax.Array:
+    path = f"{ROOT}/embeddings"
+    words = jnp.take(parameters[f"{path}/word_embeddings"], input_ids, axis=0)
+    segments = parameters[f"{path}/token_type_embeddings"]
+    # A one-hot product, as in the original: the gradient of so small a table is cheap that way.
+    kinds = jax.nn.one_hot(segment_ids, segments.shape[0], dtype=segments.dtype) @ segments
+    positions = parameters[f"{path}/position_embeddings"][: input_ids.shape[1]]
+    summed = words + positions + kinds
+    return dropout(
+        layer_norm(parameters, f"{path}/LayerNorm", summed, config.layer_norm_eps), config.hidden_dropout_prob, key
+    )
+
+
+def _of_layer(parameters: Parameters, prefix: str) -> dict[str, Any]:
+    start = f"{prefix}/"
+    return {name.removeprefix(start): array for name, array in parameters.items() if name.startswith(start)}
+
+
+def _layer(
+    weights: Parameters,
+    config: BertConfig,
+    options: EncoderOptions,
+    hidden: jax.Array,
+    mask: jax.Array,
+    key: jax.Array | None,
+) -> jax.Array:
+    parts = layer_parts(config)
+    keys = _Keys(key)
+    batch, length, size = hidden.shape
+    heads = config.num_attention_heads
+
+    def by_head(part: str) -> jax.Array:
+        return dense(weights, parts[part], hidden).reshape(batch, length, heads, size // heads)
+
+    context = attend(
+        by_head("query"),
+        by_head("key"),
+        by_head("value"),
+        mask,
+        dropout_rate=config.attention_probs_dropout_prob,
+        dropout_key=keys.of(0),
+        implementation=options.attention,
+    ).reshape(batch, length, size)
+    attended = dropout(dense(weights, parts["attention_output"], context), config.hidden_dropout_prob, keys.of(1))
+    hidden = layer_norm(weights, parts["attention_norm"], hidden + attended, config.layer_norm_eps)
+    inner = activation(config.hidden_act)(dense(weights, parts["intermediate"], hidden))
+    outer = dropout(dense(weights, parts["output"], inner), config.hidden_dropout_prob, keys.of(2))
+    return layer_norm(weights, parts["output_norm"], hidden + outer, config.layer_norm_eps)

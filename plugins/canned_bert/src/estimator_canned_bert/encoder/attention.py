@@ -1,0 +1,48 @@
+"""Self-attention over a padded batch: fused where possible, written out where probabilities are dropped."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from estimator_canned_bert.encoder.layers import dropout
+
+Implementation = Literal["xla", "cudnn"]
+
+
+def attend(
+    query: jax.Array,
+    key: jax.Array,
+    value: jax.Array,
+    mask: jax.Array,
+    *,
+    dropout_rate: float = 0.0,
+    dropout_key: jax.Array | None = None,
+    implementation: Implementation = "xla",
+) -> jax.Array:
+    """Attention of every position to the positions that the mask lets through.
+
+    Args:
+        query: [batch, length, heads, size].
+        key: as `query`.
+        value: as `query`.
+        mask: bool [batch, length], True where there is a token.
+        dropout_rate: share of the probabilities dropped; needs `dropout_key`.
+        dropout_key: None: nothing is dropped, and the fused attention is used.
+        implementation: of the fused attention; "xla" lowers everywhere.
+
+    Returns:
+        [batch, length, heads, size], in the dtype of `query`. Softmax runs in float32.
+    """
+    if dropout_key is None or dropout_rate == 0.0:
+        return jax.nn.dot_product_attention(
+            query, key, value, mask=mask[:, None, None, :], implementation=implementation
+        )
+    scores = jnp.einsum("bqhd,bkhd->bhqk", query, key, preferred_element_type=jnp.float32)
+    scores = scores * (query.shape[-1] ** -0.5)
+    scores = jnp.where(mask[:, None, None, :], scores, jnp.finfo(jnp.float32).min)
+    probabilities = jax.nn.softmax(scores, axis=-1).astype(query.dtype)
+    probabilities = dropout(probabilities, dropout_rate, dropout_key)
+    return jnp.einsum("bhqk,bkhd->bqhd", probabilities, value)

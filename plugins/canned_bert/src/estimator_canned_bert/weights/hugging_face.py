@@ -1,0 +1,156 @@
+"""Hugging Face directories: config.json and model.safetensors, read and written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_canned_bert.config import BertConfig
+from estimator_canned_bert.encoder.variables import OUTPUT_WEIGHTS
+from estimator_canned_bert.weights.names import hugging_face_names
+from estimator_core.errors import ArgumentError, CheckpointCorruptError
+
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt")
+TOKENIZER_FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "spiece.model")
+
+
+def read_hugging_face(directory: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """The arrays of a Hugging Face directory under google-research names; others keep the name they have.
+
+    Args:
+        directory: holds config.json and model.safetensors, or its index and parts.
+
+    Raises:
+        ArgumentError: a file is missing.
+        CheckpointCorruptError: a file cannot be read, such as half a download.
+    """
+    place = Path(directory)
+    config = BertConfig.from_pretrained(place)
+    tensors = _unprefixed(_read_tensors(place), config.architecture)
+    found: dict[str, np.ndarray] = {}
+    for name, foreign in hugging_face_names(config).items():
+        array = tensors.pop(foreign.name, None)
+        if array is not None:
+            found[name] = np.ascontiguousarray(array.T) if foreign.transposed else array
+    return {**found, **tensors}
+
+
+def save_pretrained(
+    directory: str | os.PathLike[str],
+    variables: Mapping[str, np.ndarray],
+    config: BertConfig,
+    *,
+    labels: Sequence[str] | None = None,
+    regression: bool = False,
+    tokenizer: str | os.PathLike[str] | None = None,
+) -> str:
+    """Writes weights as a Hugging Face directory, which transformers loads; returns its path.
+
+    Args:
+        directory: made if it is not there.
+        variables: by google-research name (`estimator.variables`); slots and averages are left out.
+        config: the shape of the encoder.
+        labels: names of the classes.
+        regression: whether the output is a number.
+        tokenizer: a directory whose tokenizer files are copied along, or a vocab.txt or tokenizer.json.
+
+    Raises:
+        ArgumentError: variables are missing.
+    """
+    from safetensors.numpy import save_file
+
+    named = hugging_face_names(config)
+    missing = sorted(set(named) - set(variables))
+    if missing:
+        raise ArgumentError(
+            f"These variables are missing, so no model can be written: {', '.join(missing[:5])}"
+            f"{' and more' if len(missing) > 5 else ''}. The configuration must be that of the weights."
+        )
+    place = Path(directory)
+    place.mkdir(parents=True, exist_ok=True)
+    tensors = {
+        foreign.name: np.ascontiguousarray(variables[name].T if foreign.transposed else variables[name])
+        for name, foreign in named.items()
+    }
+    save_file(tensors, place / WEIGHTS, metadata={"format": "pt"})
+    outputs = variables[OUTPUT_WEIGHTS].shape[0]
+    values = _described(config, outputs, labels, regression)
+    (place / "config.json").write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+    if tokenizer is not None:
+        _copy_tokenizer(Path(tokenizer), place)
+    return os.fspath(directory)
+
+
+def _described(config: BertConfig, outputs: int, labels: Sequence[str] | None, regression: bool) -> dict[str, Any]:
+    names = list(labels) if labels is not None else [f"LABEL_{index}" for index in range(outputs)]
+    if len(names) != outputs:
+        raise ArgumentError(f"There are {len(names)} labels for {outputs} outputs.")
+    kind = "regression" if regression else "single_label_classification"
+    return {
+        **config.to_dict(),
+        "architectures": ["AlbertForSequenceClassification" if config.is_albert else "BertForSequenceClassification"],
+        "id2label": {str(index): name for index, name in enumerate(names)},
+        "label2id": {name: index for index, name in enumerate(names)},
+        "problem_type": kind,
+    }
+
+
+def _copy_tokenizer(source: Path, target: Path) -> None:
+    for file in [source / name for name in TOKENIZER_FILES] if source.is_dir() else [source]:
+        copy = target / ("vocab.txt" if file.suffix == ".txt" else file.name)
+        if file.is_file() and file.resolve() != copy.resolve():
+            shutil.copyfile(file, copy)
+
+
+def _read_tensors(place: Path) -> dict[str, np.ndarray]:
+    if (place / WEIGHTS).is_file():
+        return _read_file(place / WEIGHTS)
+    if (place / INDEX).is_file():
+        try:
+            parts = sorted(set(json.loads((place / INDEX).read_text(encoding="utf-8"))["weight_map"].values()))
+        except (ValueError, KeyError, AttributeError, OSError) as error:
+            raise CheckpointCorruptError(f"{place / INDEX} cannot be read: {error!r}. Download it again.") from error
+        missing = [part for part in parts if not (place / part).is_file()]
+        if missing:
+            raise ArgumentError(f"{place / INDEX} names files that are not there: {', '.join(missing)}. Download them.")
+        return {name: array for part in parts for name, array in _read_file(place / part).items()}
+    pickled = [name for name in PICKLED if (place / name).is_file()]
+    hint = (
+        f" {pickled[0]} is pickled: loading it could run code, so it is not read. Save the model again with "
+        "safe_serialization=True."
+        if pickled
+        else ""
+    )
+    raise ArgumentError(f"There are no weights in {place}: neither {WEIGHTS} nor {INDEX}.{hint}")
+
+
+def _read_file(path: Path) -> dict[str, np.ndarray]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        size = path.stat().st_size
+        raise CheckpointCorruptError(
+            f"{path} ({size} bytes) is no complete safetensors file: {error}. Download it again."
+        ) from error
+
+
+def _unprefixed(tensors: Mapping[str, np.ndarray], architecture: str) -> dict[str, np.ndarray]:
+    """Names as a classifier has them: a bare encoder has no prefix, old files say gamma and beta."""
+    renamed: dict[str, np.ndarray] = {}
+    bare = not any(name.startswith(f"{architecture}.") for name in tensors)
+    for name, array in tensors.items():
+        new = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+        if bare and name.split(".")[0] in ("embeddings", "encoder", "pooler"):
+            new = f"{architecture}.{new}"
+        renamed[new] = array
+    return renamed

@@ -1,0 +1,65 @@
+"""One reader for every kind of pretrained weights, for `init_from_checkpoint` and `WarmStartSettings`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import estimator_core as ec
+from estimator_canned_bert.weights.hugging_face import INDEX, PICKLED, WEIGHTS, read_hugging_face
+from estimator_canned_bert.weights.tensorflow import read_tensorflow, tensorflow_prefix
+from estimator_core.errors import ArgumentError
+
+
+def read_checkpoint(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """The weights of a checkpoint of any kind, by google-research name.
+
+    Args:
+        path: a Hugging Face directory, a google-research checkpoint of TensorFlow (its prefix, index or directory), or
+            a model_dir or checkpoint of ours.
+
+    Returns:
+        Arrays by name; arrays that are no part of encoder or output layer keep the name they have.
+
+    Raises:
+        ArgumentError: there are no weights.
+        CheckpointCorruptError: they are damaged, or only a part is there.
+
+    Example:
+        >>> import estimator_core as ec
+        >>> settings = ec.WarmStartSettings("uncased_L-2", "bert/", reader=read_checkpoint)
+    """
+    place = Path(path)
+    if any((place / name).is_file() for name in (WEIGHTS, INDEX)):
+        return read_hugging_face(place)
+    prefix = tensorflow_prefix(place)
+    if prefix is not None:
+        return read_tensorflow(prefix)
+    if any((place / name).is_file() for name in PICKLED):
+        return read_hugging_face(place)  # refuses them and says what to do
+    if (place / "checkpoints").is_dir() or (place.parent.name == "checkpoints" and place.is_dir()):
+        return dict(ec.load_variables(place))
+    raise ArgumentError(
+        f"There are no pretrained weights at {place}: neither {WEIGHTS} (Hugging Face), nor an .index file "
+        "(TensorFlow), nor checkpoints of an Estimator."
+    )
+
+
+def get_assignment_map_from_checkpoint(
+    tvars: Iterable[Any], init_checkpoint: str | os.PathLike[str]
+) -> tuple[dict[str, str], dict[str, int]]:
+    """`ec.get_assignment_map_from_checkpoint` for checkpoints of any kind that `read_checkpoint` reads.
+
+    Give the map to `ec.init_from_checkpoint(init_checkpoint, map, reader=read_checkpoint)`.
+
+    Args:
+        tvars: variables, as `ec.trainable_variables` lists them.
+        init_checkpoint: as for `read_checkpoint`.
+
+    Source: `modeling.get_assignment_map_from_checkpoint` of google-research/bert.
+    """
+    return ec.get_assignment_map_from_checkpoint(tvars, init_checkpoint, reader=read_checkpoint)

@@ -1,0 +1,116 @@
+"""The table format of LevelDB, in which TensorFlow keeps the index of a checkpoint."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from estimator_core.errors import CheckpointCorruptError
+
+_FOOTER, _MAGIC, _TRAILER = 48, 0xDB4775248B80FB57, 5
+
+
+def read_table(data: bytes, where: str) -> dict[bytes, bytes]:
+    """All keys and values of a table.
+
+    Args:
+        data: the whole file.
+        where: its name, for messages.
+
+    Raises:
+        CheckpointCorruptError: it is no table, or torn, or compressed.
+
+    Source: doc/table_format.md of LevelDB.
+    """
+    try:
+        if len(data) < _FOOTER or struct.unpack("<Q", data[-8:])[0] != _MAGIC:
+            raise CheckpointCorruptError(f"{where} is no index of a TensorFlow checkpoint, or only a part of one.")
+        footer = data[-_FOOTER:]
+        _, place = _handle(footer, 0)
+        index, _ = _handle(footer, place)
+        return {
+            key: value
+            for _, entry in _entries(_block(data, index, where))
+            for key, value in _entries(_block(data, _handle(entry, 0)[0], where))
+        }
+    except (IndexError, struct.error) as error:
+        raise CheckpointCorruptError(f"{where} is damaged: {error!r}. Copy it again.") from error
+
+
+def varint(data: bytes, place: int) -> tuple[int, int]:
+    """A number of variable length, and the place behind it.
+
+    Example:
+        >>> varint(bytes([0xAC, 0x02]), 0)
+        (300, 2)
+    """
+    result = shift = 0
+    while True:
+        byte = data[place]
+        place += 1
+        result |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return result, place
+        shift += 7
+
+
+def _handle(data: bytes, place: int) -> tuple[tuple[int, int], int]:
+    offset, place = varint(data, place)
+    size, place = varint(data, place)
+    return (offset, size), place
+
+
+def _block(data: bytes, handle: tuple[int, int], where: str) -> bytes:
+    offset, size = handle
+    whole = data[offset : offset + size + _TRAILER]
+    if len(whole) < size + _TRAILER:
+        raise CheckpointCorruptError(f"{where} ends in the middle of a block. Copy it again.")
+    if whole[size]:
+        raise CheckpointCorruptError(f"{where} is compressed (type {whole[size]}), which TensorFlow never does.")
+    expected = struct.unpack("<I", whole[size + 1 :])[0]
+    if _masked(crc32c(whole[: size + 1])) != expected:
+        raise CheckpointCorruptError(f"{where} is damaged: a block does not have its checksum. Copy it again.")
+    return whole[:size]
+
+
+def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
+    restarts = struct.unpack("<I", block[-4:])[0]
+    end = len(block) - 4 - 4 * restarts
+    place, key = 0, b""
+    while place < end:
+        shared, place = varint(block, place)
+        fresh, place = varint(block, place)
+        length, place = varint(block, place)
+        key = key[:shared] + block[place : place + fresh]
+        place += fresh
+        yield key, block[place : place + length]
+        place += length
+
+
+def _table() -> list[int]:
+    values: list[int] = []
+    for number in range(256):
+        for _ in range(8):
+            number = (number >> 1) ^ (0x82F63B78 if number & 1 else 0)
+        values.append(number)
+    return values
+
+
+_CRC_TABLE = _table()
+
+
+def crc32c(data: bytes) -> int:
+    """The CRC-32C of some bytes.
+
+    Example:
+        >>> hex(crc32c(b"123456789"))
+        '0xe3069283'
+    """
+    value = 0xFFFFFFFF
+    for byte in data:
+        value = (value >> 8) ^ _CRC_TABLE[(value ^ byte) & 0xFF]
+    return value ^ 0xFFFFFFFF
+
+
+def _masked(value: int) -> int:
+    return (((value >> 15) | (value << 17)) + 0xA282EAD8) & 0xFFFFFFFF
