@@ -11,10 +11,12 @@ import uvicorn
 
 from estimator_core.export import Feature
 from estimator_exporters.bundle.loaded import Signature
-from estimator_exporters.serving.app import Limits, make_app
+from estimator_exporters.serving.app import make_app
+from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.metrics import Metrics
 from estimator_exporters.serving.models import ServedModel
 from estimator_exporters.serving.repository import Repository
+from estimator_exporters.serving.server import configuration
 
 SIZES = (1, 2, 4, 8)
 
@@ -73,8 +75,9 @@ def running(models=None, sources=(), limits=None, versions=1):
     metrics = Metrics(SIZES)
     repository = Repository(list(sources), SIZES, versions, metrics.observer)
     repository.models.update(models or {})
-    app = make_app(repository, metrics, limits or Limits(poll_seconds=0.1))
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
+    limits = limits or Limits(poll_seconds=0.1)
+    config = configuration(make_app(repository, metrics, limits), limits, host="127.0.0.1", port=0)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -9,7 +9,7 @@ import socket
 import numpy as np
 import pytest
 
-from estimator_exporters.serving.app import Limits
+from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.protocol import HEADER_LENGTH
 from plugins.exporters.tests.live_server import echo, running
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from estimator_core.export import Feature
-from estimator_exporters.serving.app import Limits
 from estimator_exporters.serving.datatypes import NUMPY, to_bytes
+from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.protocol import HEADER_LENGTH
 from estimator_exporters.serving.repository import Source, sources_of
 from plugins.exporters.tests.live_server import SIZES, echo, function_model, running

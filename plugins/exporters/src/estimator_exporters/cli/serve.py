@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     for name in ("versions", "max_requests", "max_body_mb", "body_seconds", "poll_seconds"):
         if not getattr(args, name) > 0:
             raise ArgumentError(f"--{name.replace('_', '-')} must be positive, given: {getattr(args, name)}.")
-    from estimator_exporters.serving.app import Limits
+    from estimator_exporters.serving.limits import Limits
     from estimator_exporters.serving.repository import sources_of
     from estimator_exporters.serving.server import serve
 

@@ -5,50 +5,32 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass
 
 from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from estimator_core.export import Feature
-from estimator_exporters.serving.body import decompressed, read_body
 from estimator_exporters.serving.datatypes import datatype
+from estimator_exporters.serving.inference import Inference, Receive, Scope, Send
+from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.metrics import Metrics
-from estimator_exporters.serving.protocol import HEADER_LENGTH, build_response, parse_request
-from estimator_exporters.serving.refusals import BusyError, RefusedError
+from estimator_exporters.serving.refusals import RefusedError, explained
 from estimator_exporters.serving.repository import Repository
 
 _log = logging.getLogger("estimator_exporters")
-_NOBODY = 499  # the client went away before its answer
 
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What a server takes.
-
-    Attributes:
-        body_bytes: greatest body of a request.
-        body_seconds: time for a client to send it.
-        under_way: inference requests at a time; more are answered 503.
-        poll_seconds: between two looks for new exports.
-    """
-
-    body_bytes: int = 64 * 2**20
-    body_seconds: float = 30.0
-    under_way: int = 256
-    poll_seconds: float = 2.0
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def make_app(
     repository: Repository, metrics: Metrics, limits: Limits, announce: Callable[[], None] = lambda: None
-) -> Starlette:
+) -> Application:
     """The application; it loads the models, watches for new exports, and answers what is waiting at the end."""
     server = _Server(repository, metrics, limits, announce)
-    model = "/v2/models/{model}"
+    model = "/v2/models/{model:path}"  # the name of a signature may have slashes
     version = f"{model}/versions/{{version}}"
     routes = [
         Route("/v2", server.metadata),
@@ -58,14 +40,16 @@ def make_app(
         Route("/v2/repository/index", server.index, methods=["POST"]),
         Route("/metrics", server.prometheus),
     ]
-    for base in (model, version):
-        routes += [
-            Route(base, server.model),
-            Route(f"{base}/ready", server.model_ready),
-            Route(f"{base}/config", server.model_config),
-            Route(f"{base}/infer", server.infer, methods=["POST"]),
-        ]
-    return Starlette(routes=routes, lifespan=server.life)
+    for base in (version, model):
+        routes += [Route(f"{base}/ready", server.model_ready), Route(f"{base}/config", server.model_config)]
+    routes += [Route(version, server.model), Route(model, server.model)]
+    others = Starlette(routes=routes, lifespan=server.life)
+    inference = Inference(repository, metrics, limits)
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        await (inference if inference.is_meant(scope) else others)(scope, receive, send)
+
+    return application
 
 
 class _Server:
@@ -74,7 +58,6 @@ class _Server:
         self._repository = repository
         self._metrics = metrics
         self._limits = limits
-        self._under_way = 0
 
     @contextlib.asynccontextmanager
     async def life(self, app: Starlette) -> AsyncGenerator[None]:
@@ -166,51 +149,13 @@ class _Server:
             }
         )
 
-    async def infer(self, request: Request) -> Response:
-        """Runs a model."""
-        name = request.path_params["model"]
-        known = name if name in self._repository.models else ""
-        self._metrics.under_way.inc()
-        self._under_way += 1
-        started = time.perf_counter()
-        try:
-            response = await _answered(self._infer(request, name))
-        finally:
-            self._under_way -= 1
-            self._metrics.under_way.dec()
-        self._metrics.requests.labels(known, str(response.status_code)).inc()
-        self._metrics.seconds.labels(known).observe(time.perf_counter() - started)
-        return response
-
-    async def _infer(self, request: Request, name: str) -> Response:
-        if self._under_way > self._limits.under_way:
-            raise BusyError(f"{self._limits.under_way} requests are under way; ask again later")
-        version, model = self._repository.get(name, request.path_params.get("version"))
-        limit = self._limits.body_bytes
-        body = await read_body(
-            request.stream(), request.headers.get("content-length"), limit=limit, seconds=self._limits.body_seconds
-        )
-        body = decompressed(body, request.headers.get("content-encoding"), limit=limit)
-        parsed = parse_request(body, request.headers.get(HEADER_LENGTH))
-        results = await model.infer(parsed.inputs)
-        content, headers = build_response(parsed, name, version, results)
-        return Response(content, headers=headers)
-
 
 async def _answered(answer: Awaitable[Response]) -> Response:
-    """The answer, or what is said instead; a fault of ours is logged and told without its details."""
+    """The answer, or what is said instead."""
     try:
         return await answer
     except RefusedError as refusal:
-        headers = {"retry-after": "1"} if refusal.status == BusyError.status else {}
-        if refusal.status in (408, 413):
-            headers["connection"] = "close"  # the rest of the body is not read
-        return JSONResponse({"error": str(refusal)}, status_code=refusal.status, headers=headers)
-    except ClientDisconnect:
-        return Response(status_code=_NOBODY)
-    except Exception:
-        _log.exception("A request failed")
-        return JSONResponse({"error": "the model failed; the server's log says why"}, status_code=500)
+        return Response(explained(str(refusal)), status_code=refusal.status, headers=refusal.headers)
 
 
 def _tensor(name: str, feature: Feature) -> dict[str, object]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import SimpleQueue
 
 import numpy as np
 
@@ -13,7 +15,7 @@ Arrays = Mapping[str, np.ndarray]
 BATCH_SIZES = (1, 2, 4, 8, 16, 32)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Waiting:
     inputs: Arrays
     rows: int
@@ -24,11 +26,10 @@ class Batcher:
     """Runs a function of batches for many callers at a time.
 
     A request runs at once when nothing else does; those that come meanwhile are taken together by the next run. No
-    request
-    waits for others to come.
+    request waits for others to come.
 
     Args:
-        run: `arrays -> arrays`, the first axis of both the batch.
+        run: `arrays -> arrays`, the first axis of both the batch; called in one thread of the batcher's own.
         batch_sizes: the sizes it is run with; larger requests are cut. Each is run once by `warm_up`.
         batched: names of the outputs with a batch axis; others are the same for every caller.
         observe: called with rows and padded size of each run.
@@ -45,10 +46,11 @@ class Batcher:
         self._sizes = sorted(batch_sizes)
         self._batched = frozenset(batched)
         self._observe = observe
-        self._queue: asyncio.Queue[_Waiting | None] = asyncio.Queue()
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="infer")
-        self._task: asyncio.Task[None] | None = None
-        self._left: _Waiting | None = None
+        self._waiting: deque[_Waiting] = deque()
+        self._busy = False
+        self._closing = False
+        self._idle = asyncio.Event()
+        self._thread: _Thread | None = None
 
     def warm_up(self, inputs: Callable[[int], Arrays]) -> None:
         """Runs every size once, on `inputs(size)`, so that no request waits for a compilation."""
@@ -57,65 +59,70 @@ class Batcher:
 
     async def __call__(self, inputs: Arrays) -> dict[str, np.ndarray]:
         """The outputs for some rows."""
-        if self._task is None:
-            self._task = asyncio.create_task(self._loop())
-        rows = len(next(iter(inputs.values())))
-        largest = self._sizes[-1]
+        rows, largest = len(next(iter(inputs.values()))), self._sizes[-1]
+        if rows <= largest:
+            return await self._enqueue(inputs, rows)
         pieces = [
-            self._enqueue({name: value[start : start + largest] for name, value in inputs.items()})
-            for start in range(0, rows, largest)
+            self._enqueue({name: value[start : start + largest] for name, value in inputs.items()}, min(largest, left))
+            for start, left in ((start, rows - start) for start in range(0, rows, largest))
         ]
         results = await asyncio.gather(*pieces)
-        if len(results) == 1:
-            return results[0]
         return {
             name: np.concatenate([result[name] for result in results]) if name in self._batched else value
             for name, value in results[0].items()
         }
 
     async def close(self) -> None:
-        """Finishes what is waiting, then stops."""
-        if self._task is not None:
-            self._queue.put_nowait(None)
-            await self._task
-        self._worker.shutdown()
+        """Finishes what is waiting, then stops; a request that comes late is still answered."""
+        self._closing = True
+        while self._busy:
+            self._idle.clear()
+            await self._idle.wait()
+        self._stop()
 
-    def _enqueue(self, inputs: Arrays) -> asyncio.Future[dict[str, np.ndarray]]:
-        result: asyncio.Future[dict[str, np.ndarray]] = asyncio.get_running_loop().create_future()
-        self._queue.put_nowait(_Waiting(inputs, len(next(iter(inputs.values()))), result))
+    def _enqueue(self, inputs: Arrays, rows: int) -> asyncio.Future[dict[str, np.ndarray]]:
+        loop = asyncio.get_running_loop()
+        if self._thread is None:
+            self._thread = _Thread(self._together, lambda *done: loop.call_soon_threadsafe(self._finish, *done))
+        result: asyncio.Future[dict[str, np.ndarray]] = loop.create_future()
+        self._waiting.append(_Waiting(inputs, rows, result))
+        if not self._busy:
+            self._busy = True
+            loop.call_soon(self._start)  # after the requests that the loop has read at the same time
         return result
 
-    async def _loop(self) -> None:
-        while True:
-            first = self._left or await self._queue.get()
-            self._left = None
-            if first is None:
-                return
-            batch = self._take(first)
-            try:
-                outputs = await asyncio.get_running_loop().run_in_executor(self._worker, self._together, batch)
-            except Exception as error:
-                for waiting in batch:
-                    if not waiting.result.done():
-                        waiting.result.set_exception(error)
-                continue
-            for waiting, output in zip(batch, outputs, strict=True):
-                if not waiting.result.done():  # its client may have gone
-                    waiting.result.set_result(output)
+    def _start(self) -> None:
+        """Hands what waits, up to the largest size, to the thread."""
+        batch: list[_Waiting] = []
+        rows = 0
+        while self._waiting and rows + self._waiting[0].rows <= self._sizes[-1]:
+            batch.append(self._waiting.popleft())
+            rows += batch[-1].rows
+        self._busy = bool(batch)
+        if batch:
+            assert self._thread is not None
+            self._thread.work.put(batch)
+            return
+        self._idle.set()
+        if self._closing:
+            self._stop()
 
-    def _take(self, first: _Waiting) -> list[_Waiting]:
-        batch, rows = [first], first.rows
-        while not self._queue.empty():
-            waiting = self._queue.get_nowait()
-            if waiting is None:
-                self._queue.put_nowait(None)
-                break
-            if rows + waiting.rows > self._sizes[-1]:
-                self._left = waiting
-                break
-            batch.append(waiting)
-            rows += waiting.rows
-        return batch
+    def _stop(self) -> None:
+        if self._thread is not None:
+            self._thread.work.put(None)
+            self._thread = None
+
+    def _finish(
+        self, batch: Sequence[_Waiting], outputs: Sequence[dict[str, np.ndarray]], error: Exception | None
+    ) -> None:
+        self._start()  # the next batch runs while the answers of this one are written
+        for number, waiting in enumerate(batch):
+            if waiting.result.done():  # its client has gone
+                continue
+            if error is None:
+                waiting.result.set_result(outputs[number])
+            else:
+                waiting.result.set_exception(error)
 
     def _together(self, batch: Sequence[_Waiting]) -> list[dict[str, np.ndarray]]:
         rows = sum(waiting.rows for waiting in batch)
@@ -132,6 +139,33 @@ class Batcher:
             )
             start = end
         return results
+
+
+class _Thread:
+    """Runs the batches it is given, one after another, until it is given None.
+
+    Args:
+        run: gives the outputs of every request of a batch.
+        finish: called with the batch, its outputs and what went wrong.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[Sequence[_Waiting]], list[dict[str, np.ndarray]]],
+        finish: Callable[[Sequence[_Waiting], Sequence[dict[str, np.ndarray]], Exception | None], object],
+    ) -> None:
+        self._run = run
+        self._finish = finish
+        self.work: SimpleQueue[Sequence[_Waiting] | None] = SimpleQueue()
+        threading.Thread(target=self._serve, name="infer", daemon=True).start()
+
+    def _serve(self) -> None:
+        while (batch := self.work.get()) is not None:
+            try:
+                outputs, error = self._run(batch), None
+            except Exception as raised:
+                outputs, error = [], raised
+            self._finish(batch, outputs, error)
 
 
 def _joined(arrays: Sequence[np.ndarray], size: int) -> np.ndarray:

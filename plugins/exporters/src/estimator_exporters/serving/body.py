@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from estimator_exporters.serving.refusals import BadRequestError, TooLargeError, TooSlowError, UnsupportedError
 
 
-async def read_body(stream: AsyncIterable[bytes], length: str | None, *, limit: int, seconds: float) -> bytes:
+class ClientGoneError(Exception):
+    """The client closed the connection before it had sent its request."""
+
+
+async def read_body(
+    receive: Callable[[], Awaitable[Mapping[str, Any]]], length: str | None, *, limit: int, seconds: float
+) -> bytes:
     """The whole body.
 
     Args:
-        stream: its pieces.
+        receive: gives the ASGI messages with its pieces.
         length: the Content-Length header.
         limit: greatest size in bytes.
         seconds: to wait for all of it.
 
     Raises:
         TooLargeError, TooSlowError: it is past a limit.
+        ClientGoneError: there is nobody to answer.
     """
     if length is not None and length.isascii() and length.isdigit() and (len(length) > 18 or int(length) > limit):
         raise TooLargeError(f"the body has {length} bytes; this server takes {limit}")
@@ -27,11 +35,16 @@ async def read_body(stream: AsyncIterable[bytes], length: str | None, *, limit: 
     total = 0
     try:
         async with asyncio.timeout(seconds):
-            async for piece in stream:
-                total += len(piece)
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientGoneError
+                pieces.append(message.get("body", b""))
+                total += len(pieces[-1])
                 if total > limit:
                     raise TooLargeError(f"the body has more than {limit} bytes")
-                pieces.append(piece)
+                more = message.get("more_body", False)
     except TimeoutError as error:
         raise TooSlowError(f"the body did not come within {seconds:g} s") from error
     return b"".join(pieces)

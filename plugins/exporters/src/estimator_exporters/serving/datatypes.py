@@ -27,6 +27,7 @@ NUMPY = {
     "BYTES": np.dtype(object),
 }
 _NAMES = {str(dtype): name for name, dtype in NUMPY.items()} | {"string": "BYTES"}
+_BY_DTYPE: dict[Any, str] = {dtype: name for name, dtype in NUMPY.items()}  # str(dtype) is slow
 _LENGTH = struct.Struct("<I")
 
 
@@ -37,6 +38,9 @@ def datatype(dtype: Any) -> str:
         >>> datatype("float32"), datatype("string")
         ('FP32', 'BYTES')
     """
+    known = _BY_DTYPE.get(dtype)
+    if known is not None:
+        return known
     name = str(dtype)
     return "BYTES" if name.startswith(("<U", "|S", "StringDType")) else _NAMES[name]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from estimator_exporters.serving.models import Observe
@@ -27,6 +29,8 @@ class Metrics:
             registry=self.registry,
         )
         self.under_way = Gauge("estimator_requests_under_way", "Requests not answered yet.", registry=self.registry)
+        self._requests_of = functools.lru_cache(1000)(self.requests.labels)
+        self._seconds_of = functools.lru_cache(1000)(self.seconds.labels)
         self.batches = Histogram(
             "estimator_batch_size",
             "Padded size of the batches that were run.",
@@ -47,6 +51,11 @@ class Metrics:
             rows_of.inc(rows)
 
         return observe
+
+    def answered(self, model: str, status: int, seconds: float) -> None:
+        """Counts a request; `model` is empty where there is none of that name."""
+        self._requests_of(model, str(status)).inc()
+        self._seconds_of(model).observe(seconds)
 
     def text(self) -> bytes:
         """All of them in the text format of Prometheus."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +35,7 @@ class ServedModel:
     ) -> None:
         self.inputs: Mapping[str, Feature] = signature.inputs
         self.outputs: Mapping[str, Feature] = signature.outputs
+        self._wanted = {name: (datatype(one.dtype), one.shape) for name, one in signature.inputs.items()}
         raw = signature if isinstance(signature, RawSignature) else None
         self._array: Any = signature if raw is None else raw.signature
         self._raw = raw
@@ -60,10 +60,7 @@ class ServedModel:
             BadRequestError: inputs are missing, unknown, or of another shape or datatype.
         """
         self._check(arrays)
-        try:
-            prepared = await self._prepared(arrays)
-        except ArgumentError as error:
-            raise BadRequestError(str(error)) from error
+        prepared = arrays if self._raw is None else await self._prepared(self._raw, arrays)
         if self.batches:
             outputs = await self._batcher(prepared)
         else:
@@ -74,29 +71,31 @@ class ServedModel:
         """Finishes the requests that are waiting."""
         await self._batcher.close()
 
-    async def _prepared(self, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-        raw = self._raw
-        if raw is None:
-            return self._array.checked(arrays)
+    async def _prepared(self, raw: RawSignature, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
         text = {name: _text(array) if self.inputs[name].dtype == "string" else array for name, array in arrays.items()}
-        return await asyncio.to_thread(lambda: self._array.checked(raw.prepare(text)))
+        try:
+            return await asyncio.to_thread(lambda: self._array.checked(raw.prepare(text)))
+        except ArgumentError as error:
+            raise BadRequestError(str(error)) from error
 
     def _check(self, arrays: Mapping[str, np.ndarray]) -> None:
-        missing, unknown = sorted(self.inputs.keys() - arrays.keys()), sorted(arrays.keys() - self.inputs.keys())
-        if missing or unknown:
+        if arrays.keys() != self.inputs.keys():
+            missing, unknown = sorted(self.inputs.keys() - arrays.keys()), sorted(arrays.keys() - self.inputs.keys())
             raise BadRequestError(
                 f"missing inputs {missing}, unknown inputs {unknown}; the inputs are {sorted(self.inputs)}"
             )
-        for name, feature in self.inputs.items():
-            array, wanted = arrays[name], datatype(feature.dtype)
+        rows: int | None = None
+        for name, (wanted, shape) in self._wanted.items():
+            array = arrays[name]
             if datatype(array.dtype) != wanted:
                 raise BadRequestError(f"input {name!r} must be {wanted}, given {datatype(array.dtype)}")
-            fits = array.ndim == len(feature.shape) and all(
-                size is None or size == given for size, given in zip(feature.shape, array.shape, strict=True)
-            )
-            if not fits or (feature.shape[:1] == (None,) and not len(array)):
-                wanted_shape = [-1 if size is None else size for size in feature.shape]
-                raise BadRequestError(f"input {name!r} must have shape {wanted_shape}, given {list(array.shape)}")
+            batched, given = shape[:1] == (None,), array.shape
+            if not _fits(shape, given) or (batched and not given[0]):
+                wanted_shape = [-1 if size is None else size for size in shape]
+                raise BadRequestError(f"input {name!r} must have shape {wanted_shape}, given {list(given)}")
+            if batched and given[0] != (rows := given[0] if rows is None else rows):
+                sizes = {key: value.shape[0] for key, value in arrays.items() if self._wanted[key][1][:1] == (None,)}
+                raise BadRequestError(f"the inputs differ in their batch sizes: {sizes}")
 
 
 def served_models(
@@ -110,9 +109,10 @@ def served_models(
     return found
 
 
-def version_of(directory: Path) -> str:
-    """The version of an export: its time stamp."""
-    return directory.name
+def _fits(shape: Sequence[int | None], given: Sequence[int]) -> bool:
+    return len(shape) == len(given) and all(
+        size is None or size == found for size, found in zip(shape, given, strict=True)
+    )
 
 
 def _zeros(features: Mapping[str, Feature], batch: int) -> dict[str, np.ndarray]:

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
+_JSON: Mapping[str, str] = {"content-type": "application/json"}
+_LATER = {**_JSON, "retry-after": "1"}
+_NOT_READ = {**_JSON, "connection": "close"}  # the rest of the body stays on the connection
+
+
+def explained(message: str) -> bytes:
+    """The body of an answer that is no result."""
+    return json.dumps({"error": message}).encode()
+
 
 class RefusedError(Exception):
-    """A request that is not served; `status` is the HTTP status code, the message goes to the client."""
+    """A request that is not served; the message goes to the client.
+
+    Attributes:
+        status: the HTTP status code.
+        headers: of the answer.
+    """
 
     status = 500
+    headers: Mapping[str, str] = _JSON
 
 
 class BadRequestError(RefusedError):
@@ -25,12 +43,14 @@ class TooSlowError(RefusedError):
     """The client did not send its body in time."""
 
     status = 408
+    headers = _NOT_READ
 
 
 class TooLargeError(RefusedError):
     """The body is larger than the server takes."""
 
     status = 413
+    headers = _NOT_READ
 
 
 class UnsupportedError(RefusedError):
@@ -43,3 +63,4 @@ class BusyError(RefusedError):
     """More requests are under way than the server takes."""
 
     status = 503
+    headers = _LATER

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import uvicorn
 
 from estimator_core.errors import ArgumentError
-from estimator_exporters.serving.app import Limits, make_app
+from estimator_exporters.serving.app import Application, make_app
+from estimator_exporters.serving.connections import connections
+from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.metrics import Metrics
 from estimator_exporters.serving.repository import Repository, Source
 
@@ -49,12 +53,23 @@ def serve(
         listening.close()
         raise ArgumentError(f"Cannot listen on {host}:{port}: {error}. Choose another --port.") from error
     address = f"http://{host}:{listening.getsockname()[1]}"
-    config = uvicorn.Config(
-        make_app(repository, metrics, limits, lambda: announce(address)),
+    app = make_app(repository, metrics, limits, lambda: announce(address))
+    config = configuration(app, limits, timeout_graceful_shutdown=drain_seconds)
+    # The thread that runs batches asks for the interpreter after each call of XLA; at the default of 5 ms it would wait
+    # longer for the event loop to let go of it than a small model runs.
+    sys.setswitchinterval(2e-4)
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def configuration(app: Application, limits: Limits, **more: Any) -> uvicorn.Config:
+    """How uvicorn is to run the application; `more` of its arguments may be given."""
+    return uvicorn.Config(
+        app,
         log_level="warning",
         access_log=False,
-        timeout_graceful_shutdown=drain_seconds,
+        http=connections(limits),
+        ws="none",
+        proxy_headers=False,
         timeout_keep_alive=30,
-        h11_max_incomplete_event_size=64 * 1024,
+        **more,
     )
-    uvicorn.Server(config).run(sockets=[listening])
