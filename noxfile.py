@@ -31,6 +31,7 @@ EVERYTHING = ["estimator_core", *(f"estimator_{plugin}" for plugin in PLUGINS)]
 LIGHT_EXTRAS = {"estimator_exporters": ("serve",)}
 CHECK_INSTALLED = str(ROOT / ".ci" / "check_installed.py")
 FORMAT_EXTRAS = ["onnx", "saved_model"]  # extras of estimator-exporters that bring another framework
+TRACKER_EXTRAS = ["mlflow", "wandb"]  # of estimator-hooks
 RESOLUTIONS = ["highest", "lowest-direct"]
 QUICK_AND_ALONE = "not plugins and not libraries and not slow"
 OLDEST = "3.11"
@@ -292,6 +293,17 @@ def formats(session: nox.Session, extra: str) -> None:
     with outside(session, folder, "plugins/exporters/tests") as env:
         doctests = ("--doctest-modules", "--pyargs", f"estimator_exporters.{extra}")
         pytest(session, f"{folder}/test_{extra}.py", *doctests, env=env)
+
+
+@nox.session(python=OLDEST, default=False)
+@nox.parametrize("extra", TRACKER_EXTRAS)
+def trackers(session: nox.Session, extra: str) -> None:
+    """A tracker of estimator-hooks with its real library."""
+    session.install("--no-sources", wheel("estimator_core"), wheel("estimator_hooks", extra))
+    session.install("--group", "test")
+    session.run("python", CHECK_INSTALLED, "estimator_core", "estimator_hooks", env=ISOLATED)
+    with outside(session, "plugins/hooks/tests") as env:
+        pytest(session, f"plugins/hooks/tests/trackers/test_{extra}.py", env=env)
 
 
 @nox.session(python=OLDEST, default=False)

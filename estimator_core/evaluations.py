@@ -6,11 +6,14 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from estimator_core.export import ExportsInBackground, KnowsEvaluation
 from estimator_core.hooks import CheckpointListener, Run, SavedCheckpoint
 from estimator_core.specs import EvalSpec
+
+if TYPE_CHECKING:
+    from estimator_core.loop.run import LoopRun
 
 _log = logging.getLogger("estimator_core")
 
@@ -31,6 +34,7 @@ class Evaluations(CheckpointListener):
         self._clock = clock
         self._started: dict[str | None, float] = {}
         self._pending: list[EvalSpec] = []
+        self._evaluated: tuple[int, Any] = (-1, None)
         self._final_at: dict[str | None, int] = {}
         self.metrics: dict[str | None, dict[str, Any]] = {}
         self.exports: dict[str | None, list[Any]] = {spec.name: [None] * len(spec.exporters) for spec in specs}
@@ -55,10 +59,16 @@ class Evaluations(CheckpointListener):
                 continue
             self.evaluate_now(spec)
             self._pending.append(spec)
+        self._evaluated = (run.step, _variables(run))
 
     def after_save(self, run: Run, step: int, checkpoint: SavedCheckpoint) -> bool | None:
         """Runs the exporters of the evaluations that belong to this save."""
         pending, self._pending = self._pending, []
+        if self._evaluated[0] == step and self._evaluated[1] is not _variables(run):
+            # A hook has put other weights in place for the last save; `finish` exports them.
+            for spec in self._specs:
+                self.evaluate_now(spec)
+            return None
         for spec in pending:
             if spec.exporters:
                 self.export(spec, checkpoint.path, final=step == run.last_step)
@@ -103,3 +113,7 @@ class Evaluations(CheckpointListener):
 
 def _named(spec: EvalSpec) -> str:
     return "" if spec.name is None else f" {spec.name!r}"
+
+
+def _variables(run: Run) -> Any:
+    return cast("LoopRun", run).live.ready.variables

@@ -105,7 +105,9 @@ class Run(Protocol):
 
     @property
     def output_kinds(self) -> Mapping[str, str]:
-        """What each output is: "scalar", "histogram", "image", "text", "tensor" or "metric"."""
+        """What each output is: "scalar", "histogram", "image", "text", "tensor", "metric", or "constant" (a
+        hyperparameter of the optimizer that no schedule changes).
+        """
         ...
 
     @property
@@ -237,6 +239,11 @@ class Hook:
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Called after a dispatch that completed a step this hook asked for. `step`: the global step after it."""
+
+    def before_last_save(self, run: Run) -> None:
+        """Called when training has ended, but not by an error or an interruption: after the last evaluation and before
+        the last save. Variables that are replaced here are what the run ends with.
+        """
 
     def end(self, run: Run) -> None:
         """Called once at the end, whatever happened."""

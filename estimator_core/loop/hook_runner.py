@@ -14,6 +14,7 @@ import numpy as np
 from estimator_core.errors import HookError
 from estimator_core.hooks import Hook
 from estimator_core.loop.outputs import LazyOutputs, unknown_name
+from estimator_core.plugins.discovery import GROUP
 
 _log = logging.getLogger("estimator_core")
 _VALUES_BUFFER = 256
@@ -40,6 +41,8 @@ class HookRunner:
         self._clocked: list[int] = []
         self._warned: list[Any] = []
         self.wake: float = math.inf
+        self.steps_per_dispatch = 1
+        self._ungrouped: float = 0
 
     def begin(self, hooks: Sequence[Any] | None = None) -> None:
         """Calls `begin` of these hooks (default: all) that have not begun yet."""
@@ -144,6 +147,14 @@ class HookRunner:
         for index in called:
             self._due[index] = self._ask(self.hooks[index], step)
         self._set_wake()
+        if self.wake - step < self.steps_per_dispatch:
+            self._note_small_dispatch(step)
+
+    def before_last_save(self) -> None:
+        """Calls `before_last_save` of every hook."""
+        self.flush_values()
+        for hook in self.hooks:
+            self._call(hook, "before_last_save")
 
     def end(self, error: BaseException | None) -> None:
         """Calls `end` of every hook that has begun, whatever the others do; raises the first error unless one is under
@@ -159,10 +170,20 @@ class HookRunner:
         if failures and error is None:
             raise failures[0]
 
-    def keeps_dispatch_small(self) -> str | None:
-        """The hook that wants control soonest, for the log."""
-        soonest = min(range(len(self.hooks)), key=lambda index: self._due[index], default=None)
-        return None if soonest is None or math.isinf(self._due[soonest]) else describe(self.hooks[soonest])
+    def _note_small_dispatch(self, step: int) -> None:
+        """Says once which hook keeps most steps from running in groups."""
+        known = self._ungrouped
+        self._ungrouped += self.wake - step
+        enough = max(2 * self.steps_per_dispatch, (step - self._run.first_step) / 2)
+        if known < enough <= self._ungrouped:
+            _log.info(
+                "steps_per_dispatch=%d has little effect: %s wants control again after %d steps. Let it look less "
+                "often; values of every step can be had without a boundary, see Hook.values.",
+                self.steps_per_dispatch,
+                describe(self.hooks[self._due.index(self.wake)]),
+                self.wake - step,
+            )
+            self._ungrouped = math.inf
 
     def _ask(self, hook: Any, step: int) -> float:
         due = self._call(hook, "next_step", step, with_run=False)
@@ -204,15 +225,18 @@ def _package(module: str) -> str:
     from importlib import metadata
 
     top = module.partition(".")[0]
-    names = {"estimator_core": "estimator-core"}.get(top) or next(
-        iter(metadata.packages_distributions().get(top, [])), None
-    )
-    if names is None:
+    plugins = (entry for entry in metadata.entry_points(group=GROUP) if entry.module.partition(".")[0] == top)
+    distribution = next((entry.dist.name for entry in plugins if entry.dist is not None), None)
+    if top == "estimator_core":
+        distribution = "estimator-core"
+    if distribution is None:  # an editable installation does not say which packages it holds
+        distribution = next(iter(metadata.packages_distributions().get(top, [])), None)
+    if distribution is None:
         return f"module {module}"
     try:
-        return f"{names} {metadata.version(names)}"
+        return f"{distribution} {metadata.version(distribution)}"
     except metadata.PackageNotFoundError:
-        return names
+        return distribution
 
 
 def _overrides(hook: Any, method: str) -> bool:

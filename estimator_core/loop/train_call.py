@@ -214,7 +214,17 @@ class _Execution:
             dispatcher.k = self._k = choose(
                 engine.config.steps_per_dispatch, remembered, dispatcher, program, engine.live.state
             )
-            return train_loop(run, runner, dispatcher, program, engine.live, self._preemption)
+            runner.steps_per_dispatch = self._k
+            reason = train_loop(run, runner, dispatcher, program, engine.live, self._preemption)
+            if self._saver is None and reason != INTERRUPTED:
+                self._before_last_save()
+            return reason
+
+    def _before_last_save(self) -> bool:
+        """Hooks may replace variables; returns whether one did."""
+        before = self._engine.live.state
+        self._runner.before_last_save()
+        return self._engine.live.state is not before
 
     def _create_hooks(self, discovery: Discovery, first: Any) -> None:
         """Hooks of the spec begin; all are restored and created."""
@@ -237,6 +247,7 @@ class _Execution:
                 self._save,
                 existing=None if self._start.checkpoint is None else self._start.step,
                 evaluate=self._call.evaluate,
+                before_last_save=self._before_last_save,
             )
         runner.restore(self._start.hook_states)
         write_run_record(

@@ -21,7 +21,7 @@ from estimator_core.step import sparse
 from estimator_core.step.model_fn import BoundModelFn
 from estimator_core.step.optimizer import init_opt_state, reject_leaks
 from estimator_core.step.precision import LOSS_SCALE, scales_loss
-from estimator_core.step.train_op import TrainOp, hyperparameters, normalize
+from estimator_core.step.train_op import TrainOp, hyperparameter_kinds, normalize
 
 _log = logging.getLogger("estimator_core")
 
@@ -119,7 +119,7 @@ def discover(
         **{name: output.kind for name, output in [*scope.summaries.items(), *scope.tensors.items()]},
     }
     if opt_state is not None:
-        outputs.update(dict.fromkeys(hyperparameters(opt_state), "scalar"))
+        outputs.update(hyperparameter_kinds(opt_state))
         if scales_loss(model_fn.precision):
             outputs[LOSS_SCALE] = "scalar"
     if mode == ModeKeys.TRAIN:
@@ -152,9 +152,7 @@ def _discover_optimizer(
             "ec.get_variable or ec.module."
         )
     reject_leaks(train_op)
-    opt_state = jax.eval_shape(
-        lambda variables: init_opt_state(train_op, variables, tables, scaled=scaled), trainable
-    )
+    opt_state = jax.eval_shape(lambda variables: init_opt_state(train_op, variables, tables, scaled=scaled), trainable)
     return train_op, opt_state
 
 

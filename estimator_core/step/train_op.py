@@ -149,16 +149,36 @@ def hyperparameters(opt_state: Any) -> dict[str, Any]:
     """Every scalar that `optax.inject_hyperparams` put into an optimizer state, by name; a later one of the same name
     gets a number.
     """
+    return {name: value for name, (value, _) in _hyperparameters(opt_state).items()}
+
+
+def hyperparameter_kinds(opt_state: Any) -> dict[str, str]:
+    """What each hyperparameter is as an output: "scalar", or "constant" where no schedule changes it. Learning rates
+    are always scalars: people look for their curves.
+    """
+    return {
+        name: "scalar" if scheduled or name.startswith("learning_rate") else "constant"
+        for name, (_, scheduled) in _hyperparameters(opt_state).items()
+    }
+
+
+def _hyperparameters(opt_state: Any) -> dict[str, tuple[Any, bool]]:
+    """Values, and whether a schedule changes them."""
 
     def has_hyperparameters(node: Any) -> bool:
         return isinstance(getattr(node, "hyperparams", None), Mapping)
 
-    found: dict[str, Any] = {}
+    found: dict[str, tuple[Any, bool]] = {}
     for node in jax.tree_util.tree_leaves(opt_state, is_leaf=has_hyperparameters):
         if not has_hyperparameters(node):
             continue
-        scalars = {name: value for name, value in node.hyperparams.items() if getattr(value, "shape", None) == ()}
-        for name, value in {**scalars, **hyperparameters(node.inner_state)}.items():
+        scheduled = getattr(node, "hyperparams_states", {})
+        scalars = {
+            name: (value, name in scheduled)
+            for name, value in node.hyperparams.items()
+            if getattr(value, "shape", None) == ()
+        }
+        for name, value in {**scalars, **_hyperparameters(node.inner_state)}.items():
             unique, number = name, 1
             while unique in found:
                 number += 1

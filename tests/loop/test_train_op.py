@@ -20,7 +20,7 @@ def batches() -> Any:
     return [({"x": X}, Y)] * 4
 
 
-def train(model_fn: Any, tmp_path: Any, steps: int = 4, **config: Any) -> ec.Estimator:
+def train(model_fn: Any, tmp_path: Any, steps: int = 4, hooks: Any = (), **config: Any) -> ec.Estimator:
     settings = {
         "model_dir": str(tmp_path),
         "tf_random_seed": 1,
@@ -29,7 +29,7 @@ def train(model_fn: Any, tmp_path: Any, steps: int = 4, **config: Any) -> ec.Est
         "save_summary_steps": None,
         **config,
     }
-    return ec.Estimator(model_fn, config=ec.RunConfig(**settings)).train(batches, steps=steps)
+    return ec.Estimator(model_fn, config=ec.RunConfig(**settings)).train(batches, steps=steps, hooks=hooks)
 
 
 def two_layers(train_op: Any) -> Any:
@@ -148,6 +148,26 @@ def test_extra_arguments_reach_the_transformation(tmp_path: Any) -> None:
     transformation = optax.GradientTransformationExtraArgs(lambda params: optax.EmptyState(), update)
     train(two_layers(lambda loss, hidden: transformation), tmp_path, steps=1)
     assert "value" in seen
+
+
+def test_constant_hyperparameters_can_be_read_and_are_no_curves(tmp_path: Any) -> None:
+    read: dict[str, float] = {}
+
+    class Looks(ec.Hook):
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            read.update({name: float(out[name]) for name in ("learning_rate", "b1", "b2")})
+
+    schedule = optax.linear_schedule(0.9, 0.8, 4)
+    estimator = train(
+        two_layers(lambda loss, hidden: optax.inject_hyperparams(optax.adam)(learning_rate=0.1, b1=schedule)),
+        tmp_path,
+        log_step_count_steps=1,
+        steps=2,
+        hooks=[Looks()],
+    )
+    assert read == pytest.approx({"learning_rate": 0.1, "b1": 0.875, "b2": 0.999})
+    assert {"learning_rate", "b1"} <= set(estimator.history.train[0])
+    assert not {"b2", "eps", "eps_root"} & set(estimator.history.train[0])
 
 
 def test_hyperparameters_are_outputs_by_name(tmp_path: Any) -> None:

@@ -28,16 +28,4 @@ FAULTS = {
         "own_saver_hook_never_saved",
     ): "saving_listeners are refused although hooks holds a CheckpointSaverHook",
     ("train_and_evaluate", "eval_raises"): "a failing evaluation loses the steps since the last save",
-    ("train_and_evaluate", "eval_input_empty"): "a failing evaluation loses the steps since the last save",
-    **dict.fromkeys(
-        [
-            ("training", "steps_add_up"),
-            ("training", "max_on_cadence_resumed"),
-            ("training", "keep_over_restart"),
-            ("training", "keep_lowered"),
-            ("training", "keep_raised"),
-            ("train_and_evaluate", "stop_then_again"),
-        ],
-        "a call that ended on its cadence is taken for interrupted by the next one, which goes on with its timers",
-    ),
 }

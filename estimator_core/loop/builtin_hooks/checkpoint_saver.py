@@ -22,8 +22,8 @@ class CheckpointSaverHook(Hook):
         listeners: called around each save, in order; a listener given twice is called once.
 
     A save is done when every hook has seen its step, so that it holds their states after that step; evaluations that
-    belong to it run before the
-    other hooks. The cadence counts from the step at which training started; a save on interruption does not shift it.
+    belong to it run before the other hooks. The cadence counts from the step at which training started; a save on
+    interruption does not shift it.
 
     Raises:
         ArgumentError: when both or none of save_steps and save_secs are given.
@@ -59,6 +59,7 @@ class CheckpointSaverHook(Hook):
         self.add_listeners(listeners or ())
         self._save: Callable[[int], SavedCheckpoint] | None = None
         self._evaluate: Callable[[Run], None] | None = None
+        self._before_last_save: Callable[[], bool] = _nothing_replaced
         self._existing: int | None = None
         self._base_step = 0
         self._base_time = time.monotonic()
@@ -78,11 +79,13 @@ class CheckpointSaverHook(Hook):
         *,
         existing: int | None,
         evaluate: Callable[[Run], None] | None = None,
+        before_last_save: Callable[[], bool] | None = None,
     ) -> None:
-        """Called by the training call: how to save, the step of the checkpoint the run starts from, and the evaluation
-        to run before each save.
+        """Called by the training call: how to save, the step of the checkpoint the run starts from, the evaluation
+        to run before each save, and what is asked before the last one: whether it replaced the state.
         """
         self._save, self._existing, self._evaluate = save, existing, evaluate
+        self._before_last_save = before_last_save or _nothing_replaced
         self._saved_step = existing
         self._evaluated_step = None
 
@@ -116,8 +119,9 @@ class CheckpointSaverHook(Hook):
         self._run_evaluation(run)
 
     def settle(self, run: Run, step: int) -> None:
-        """Saves, now that every hook has seen the step."""
-        self._commit(run, may_stop=True)
+        """Saves, now that every hook has seen the step; a run that stops here saves in `end`."""
+        if run.stop_reason is None and run.step != run.last_step:
+            self._commit(run, may_stop=True)
 
     def end(self, run: Run) -> None:
         """Saves the last step, if the run did not fail, and calls the listeners' `end`."""
@@ -127,10 +131,14 @@ class CheckpointSaverHook(Hook):
                     self._commit(run, may_stop=False)
             else:
                 self._base_step, self._finished = run.step, True
-                if self._evaluated_step != run.step:
-                    self._run_evaluation(run)
-                if self._saved_step != run.step:
-                    self._commit(run, may_stop=False)
+                replaced = False
+                try:
+                    if self._evaluated_step != run.step:
+                        self._run_evaluation(run)
+                    replaced = self._before_last_save()
+                finally:
+                    if replaced or self._saved_step != run.step:
+                        self._commit(run, may_stop=False)
         if not run.failed:
             for listener in self._listeners:
                 listener.end(run, run.step)
@@ -159,3 +167,7 @@ class CheckpointSaverHook(Hook):
         for listener in self._listeners:
             if listener.after_save(run, step, checkpoint) and may_stop:
                 run.request_stop(f"{type(listener).__name__}.after_save asked for it at step {step}")
+
+
+def _nothing_replaced() -> bool:
+    return False

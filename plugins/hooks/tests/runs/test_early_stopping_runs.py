@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import estimator_core as ec
 import estimator_hooks as eh
@@ -69,14 +70,81 @@ def test_restore_best_after_an_early_stop(tmp_path: Path, every: int):
     assert estimator.evaluate(small_model.eval_input_fn(), name="again")["loss"] == recorded[40]["loss"]
 
 
-def test_restore_best_when_training_reaches_its_last_step(tmp_path: Path):
-    estimator = small_model.make_estimator(tmp_path, keep_checkpoint_max=2)
+class Exports:
+    """An exporter that notes what it is given."""
+
+    name = "notes"
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, float, bool]] = []
+
+    def export(self, estimator: Any, path: str, checkpoint: str, result: Any, is_the_final_export: bool) -> str:
+        weights = ec.load_variables(checkpoint)["dense/kernel"]
+        self.calls.append((result["global_step"], float(np.abs(weights).sum()), is_the_final_export))
+        return path
+
+
+class StopsAt(eh.Hook):
+    """A hook of another kind that ends the run."""
+
+    def __init__(self, step: int) -> None:
+        self._step = step
+
+    def next_step(self, step: int) -> int | None:
+        return self._step if step < self._step else None
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        run.request_stop("enough")
+
+
+@pytest.mark.parametrize(
+    ("max_steps", "examples", "epochs", "others", "last"),
+    [
+        (100, 256, None, [], 100),  # the last step is on the cadence of the checkpoints
+        (95, 256, None, [], 95),
+        (None, 256, 5, [], 80),  # the input ends, on the cadence
+        (None, 240, 6, [], 90),
+        (400, 256, None, [StopsAt(100)], 100),
+        (400, 256, None, [StopsAt(95)], 95),
+    ],
+)
+def test_restore_best_however_training_ends(
+    tmp_path: Path, max_steps: int | None, examples: int, epochs: int | None, others: list[Any], last: int
+):
+    estimator, exports = small_model.make_estimator(tmp_path, keep_checkpoint_max=2), Exports()
     stop = eh.stop_if_no_decrease_hook(estimator, "loss", 1000, run_every_steps=5, restore_best=True)
-    train_and_evaluate(estimator, [SpoilsWeights(), stop], 100)
+    rows = slice(0, examples)
+    training = ec.inputs.numpy_input_fn(
+        {"x": small_model.X[rows]}, small_model.Y[rows], batch_size=16, num_epochs=epochs, shuffle=True, seed=3
+    )
+    metrics, _ = ec.train_and_evaluate(
+        estimator,
+        ec.TrainSpec(training, max_steps=max_steps, hooks=[SpoilsWeights(), stop, *others]),
+        [
+            ec.EvalSpec(small_model.eval_input_fn(), exporters=[exports]),
+            ec.EvalSpec(small_model.eval_input_fn(), name="b"),
+        ],
+    )
     recorded = ec.read_eval_metrics(estimator.eval_dir())
     kept = ec.load_variables(str(tmp_path / "best_weights" / "40"))
-    jax.tree.map(np.testing.assert_array_equal, ec.load_variables(str(tmp_path / "checkpoints" / "100")), kept)
-    assert recorded[100] == recorded[40]
+    jax.tree.map(np.testing.assert_array_equal, ec.load_variables(str(tmp_path / "checkpoints" / str(last))), kept)
+    jax.tree.map(np.testing.assert_array_equal, dict(estimator.variables), kept)
+    assert recorded[last] == recorded[40]
+    assert metrics[None] == metrics["b"] == {**recorded[40], "global_step": last}
+    assert exports.calls[-1] == (last, pytest.approx(float(np.abs(kept["dense/kernel"]).sum())), True)
+    assert [final for *_, final in exports.calls].count(True) == 1
+    events = EventAccumulator(estimator.eval_dir(), size_guidance={"scalars": 0}).Reload().Scalars("loss")
+    assert [event.step for event in events] == list(recorded)
+    assert events[-1].value == pytest.approx(recorded[40]["loss"])
+
+
+def test_restore_best_keeps_last_weights_that_only_the_last_evaluation_saw(tmp_path: Path):
+    """The last step is not on the cadence of the checkpoints, and better than all before."""
+    plain = small_model.make_estimator(tmp_path / "plain").train(small_model.train_input_fn(), max_steps=55)
+    estimator = small_model.make_estimator(tmp_path / "best")
+    stop = eh.stop_if_no_decrease_hook(estimator, "loss", 1000, run_every_steps=20, restore_best=True)
+    train_and_evaluate(estimator, [stop], 55)
+    jax.tree.map(np.testing.assert_array_equal, estimator.variables, plain.variables)
 
 
 def test_restore_best_changes_nothing_when_the_last_weights_are_the_best(tmp_path: Path):

@@ -18,6 +18,19 @@ def same_on_all_processes(decision: bool) -> bool:
     return bool(multihost_utils.broadcast_one_to_all(np.asarray(decision)))
 
 
+def number_of_first_process(number: int | None) -> int | None:
+    """Returns the number (>= 0, or None) that the first process gives, on every process."""
+    import jax
+
+    if jax.process_count() == 1:
+        return number
+    import numpy as np
+    from jax.experimental import multihost_utils
+
+    agreed = int(multihost_utils.broadcast_one_to_all(np.asarray(-1 if number is None else number)))
+    return None if agreed < 0 else agreed
+
+
 def is_alone() -> bool:
     """Whether this process trains by itself."""
     import jax

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import HookError
-from estimator_core.summaries import append_eval_metrics, read_eval_metrics
+from estimator_core.summaries import read_eval_metrics
 
 _log = logging.getLogger("estimator_hooks")
 
@@ -46,10 +46,6 @@ class EvaluatedMetric:
             if self._metric in metrics:
                 self.values[at] = self._number(at, metrics[self._metric])
         return dict(self.values)
-
-    def repeat(self, step: int, *, as_step: int) -> None:
-        """Records the evaluation of one step as that of another, which has got its weights after it was evaluated."""
-        append_eval_metrics(self._eval_dir, as_step, read_eval_metrics(self._eval_dir)[step], None)
 
     def _number(self, step: int, value: Any) -> float:
         if isinstance(value, (int, float)):

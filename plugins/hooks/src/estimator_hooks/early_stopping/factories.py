@@ -59,8 +59,9 @@ def stop_if_higher_hook(
         run_every_secs: seconds between looks; default 60, unless `run_every_steps` is given.
         run_every_steps: steps between looks; with several processes the only choice.
         eval_name: the `name` of the EvalSpec whose evaluations count.
-        restore_best: end training with the weights (and the model state) of the best evaluation. It acts where training
-            is stopped by this hook or reaches its last step; the optimizer's state stays that of the last step.
+        restore_best: end training with the weights (and the model state) of the best evaluation, however training ends:
+            the last checkpoint, the last evaluation and the final export are of them. The optimizer's state stays that
+            of the last step.
 
     Raises:
         ArgumentTypeError: no Estimator.
