@@ -268,7 +268,7 @@ class Hook:
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
         """Called some time after the steps ran (values[name].shape == (len(steps),)), in order, with none missing at
-        `end`.
+        `end`. A name that these steps do not give, because of the shape of their batches, is not in `values`.
         """
 
     def state(self) -> Mapping[str, Any]:

@@ -87,12 +87,22 @@ class HookRunner:
 
     def look_at_clock(self) -> None:
         """Makes hooks due whose time has come."""
-        now = time.monotonic()
+        self.make_due(self.overdue())
+
+    def overdue(self) -> list[int]:
+        """The hooks whose time has come, by their places in the order."""
+        now, due = time.monotonic(), list[int]()
         for index in self._clocked:
             at = self._call(self.hooks[index], "next_time", with_run=False)
             if at is not None and now >= at:
-                self._due[index] = min(self._due[index], self._run.step + 1)
-        if self._clocked:
+                due.append(index)
+        return due
+
+    def make_due(self, indices: Sequence[int]) -> None:
+        """Makes hooks due at the next step."""
+        for index in indices:
+            self._due[index] = min(self._due[index], self._run.step + 1)
+        if indices:
             self._set_wake()
 
     @property
@@ -117,20 +127,25 @@ class HookRunner:
         if not ready:
             return
         for hook, names in self._listening:
-            for has_all, run in itertools.groupby(ready, key=lambda outputs: all(name in outputs for name in names)):
-                outputs = list(run)
-                steps = range(outputs[0].steps.start, outputs[-1].steps.stop)
-                if has_all:
-                    values = {name: np.concatenate([part.all(name) for part in outputs]) for name in names}
+            for present, run in itertools.groupby(ready, key=lambda part: tuple(n for n in names if n in part)):
+                parts = list(run)
+                steps = range(parts[0].steps.start, parts[-1].steps.stop)
+                if len(present) < len(names):
+                    self._warn_of_gap(hook, sorted(set(names) - set(present)), steps.start)
+                if present:
+                    values = {name: np.concatenate([part.all(name) for part in parts]) for name in present}
                     self._call(hook, "on_values", steps, values)
-                else:
-                    self._warn_of_gap(hook, names, steps.start)
 
-    def _warn_of_gap(self, hook: Any, names: tuple[str, ...], step: int) -> None:
+    def _warn_of_gap(self, hook: Any, missing: Sequence[str], step: int) -> None:
         """A model_fn may give other outputs for another batch shape: said once for each hook."""
         if not any(hook is warned for warned in self._warned):
             self._warned.append(hook)
-            _log.warning("%s wants %s of every step; step %d lacks some and is left out.", describe(hook), names, step)
+            _log.warning(
+                "%s wants values of every step; step %d gives no %s, which is skipped where it is missing.",
+                describe(hook),
+                step,
+                ", ".join(map(repr, missing)),
+            )
 
     def after(self, outputs: LazyOutputs) -> None:
         """Calls `after_step` of the hooks due at the current step, then `settle` of those that have it."""
