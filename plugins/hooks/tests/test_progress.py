@@ -43,6 +43,21 @@ def test_lines(monkeypatch: pytest.MonkeyPatch):
     ]
 
 
+def test_a_run_that_ends_between_two_readings_shows_no_loss_of_an_earlier_step(monkeypatch: pytest.MonkeyPatch):
+    clock, output = Clock(monkeypatch, 0.5), io.StringIO()
+
+    class Stops(eh.Hook):
+        def next_step(self, step: int) -> int | None:
+            return 5 if step < 5 else None
+
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            out["loss"]
+            run.request_stop("enough")
+
+    drive([eh.ProgressBarHook(output), Stops()], steps=16, outputs=clock.outputs(), run=FakeRun(batch_size=8))
+    assert output.getvalue() == "train: 5/16 (31%), 2 steps/s, 16 examples/s, 0:00:02 elapsed, 0:00:05 left\n"
+
+
 def test_between_two_readings_nothing_is_read(monkeypatch: pytest.MonkeyPatch):
     read: list[int] = []
 

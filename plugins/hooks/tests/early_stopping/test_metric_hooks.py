@@ -108,7 +108,7 @@ def test_named_evaluation(estimator: Any):
 
 
 def test_a_forgotten_name_is_pointed_out_once(estimator: Any, caplog: pytest.LogCaptureFixture):
-    record(estimator, {10: 0.1}, name="val")
+    record(estimator, {5: 0.2, 10: 0.1}, name="val")
     run = drive([eh.stop_if_lower_hook(estimator, "loss", 0.5, run_every_steps=1)], steps=3, run=FakeRun(step=10))
     assert run.stop_reason is None
     (warning,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]

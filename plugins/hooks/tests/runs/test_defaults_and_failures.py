@@ -21,7 +21,7 @@ def test_a_plain_run_shows_progress_logs_the_loss_and_writes_summaries(
     assert "step = 1" in caplog.text
     assert [event.step for event in EventAccumulator(str(tmp_path)).Reload().Scalars("batch_accuracy")] == [1]
     estimator.evaluate(small_model.eval_input_fn(), name="val")
-    assert capsys.readouterr().err.startswith("evaluate val: 4, loss ")
+    assert capsys.readouterr().err.startswith("evaluate val: 4, ")
 
 
 @pytest.mark.parametrize("default_hooks", [False, ["another"]])

@@ -64,8 +64,12 @@ class EvaluatedMetric:
         )
 
     def _warn_about_other_evaluations(self) -> None:
-        others = sorted(path.parent.name for path in self._eval_dir.parent.glob("eval*/metrics.jsonl"))
-        others = [name for name in others if name != self._eval_dir.name]
+        others = [
+            path.parent.name
+            for path in sorted(self._eval_dir.parent.glob("eval*/metrics.jsonl"))
+            # One may just have been made before the first of ours.
+            if path.parent != self._eval_dir and len(read_eval_metrics(path.parent)) > 1
+        ]
         if others and not self._warned:
             self._warned = True
             _log.warning(

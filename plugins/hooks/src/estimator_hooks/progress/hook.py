@@ -37,7 +37,7 @@ class ProgressBarHook(Hook):
         self._call = 0
         self._pace = Pace()
         self._began: float | None = None
-        self._loss: float | None = None
+        self._loss: tuple[int, float] | None = None  # with its step
         self._next_time: float | None = None
         self._total: int | None = None
 
@@ -71,8 +71,8 @@ class ProgressBarHook(Hook):
         """Reads the loss and shows the figures."""
         if self._display is None:
             return
-        if "loss" in run.output_names:
-            self._loss = float(np.asarray(out["loss"]))  # waits until the step is done
+        if run.mode == ModeKeys.TRAIN:  # that of an evaluation is not known before its end
+            self._loss = step, float(np.asarray(out["loss"]))  # waits until the step is done
         now = time.monotonic()
         self._began = now if self._began is None else self._began
         self._pace.add(now, step)
@@ -85,7 +85,10 @@ class ProgressBarHook(Hook):
             del _chosen[id(run)]
         if self._display is None:
             return
-        figures = None if self._began is None else self._figures(run, run.step, time.monotonic())
+        now = time.monotonic()
+        if self._pace.steps_per_sec is None:
+            self._pace.add(now, run.step)
+        figures = None if self._began is None else self._figures(run, run.step, now)
         self._display.close(self._call, figures)
         self._display, self._next_time = None, None
         shared.release()
@@ -95,7 +98,7 @@ class ProgressBarHook(Hook):
         return Figures(
             done=step,
             total=self._total,
-            loss=self._loss,
+            loss=self._loss[1] if self._loss is not None and self._loss[0] == step else None,
             steps_per_sec=rate,
             examples_per_sec=None if rate is None else rate * run.batch_size,
             secs_left=None if not rate or self._total is None else max(0, self._total - step) / rate,
