@@ -35,14 +35,30 @@ def new_checkpoints(
             sleep(poll_secs)
 
 
-def evaluate_continuously(estimator: Any, specs: Sequence[EvalSpec], *, max_steps: int | None) -> Evaluations:
-    """The evaluator role: waits, evaluates each new checkpoint and exports, until max_steps has been evaluated."""
+def evaluate_continuously(
+    estimator: Any,
+    specs: Sequence[EvalSpec],
+    *,
+    max_steps: int | None,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> Evaluations:
+    """The evaluator role: waits, evaluates each new checkpoint and exports, until max_steps has been evaluated.
+
+    Checkpoints that are replaced by newer ones within `throttle_secs` are passed over, the last one never.
+    """
     evaluations = Evaluations(estimator, specs)
-    time.sleep(max(spec.start_delay_secs for spec in specs))
-    for path, step in new_checkpoints(estimator, stop=lambda step: max_steps is not None and step >= max_steps):
+    sleep(max(spec.start_delay_secs for spec in specs))
+    throttle = max(spec.throttle_secs for spec in specs)
+    for path, step in new_checkpoints(
+        estimator, stop=lambda step: max_steps is not None and step >= max_steps, sleep=sleep
+    ):
+        began = clock()
         final = max_steps is not None and step >= max_steps
         for spec in specs:
             evaluations.evaluate_now(spec, path)
             evaluations.export(spec, path, final=final)
+        if not final:
+            sleep(max(0.0, throttle - (clock() - began)))
     evaluations.wait()
     return evaluations

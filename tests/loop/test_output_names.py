@@ -133,3 +133,10 @@ def test_values_of_every_batch_are_handed_over(make_estimator: Any, mode: str) -
     hook = Values(name)
     run(make_estimator(model()).train(full_batches, steps=1), mode, hooks=[hook])
     assert hook.seen == [1, 2, 3]
+
+
+def test_metrics_of_training_are_outputs_of_every_step(make_estimator: Any, train_input: Any) -> None:
+    hook = Values("mean_prediction")
+    estimator = make_estimator(log_step_count_steps=2).train(train_input, hooks=[hook], steps=4)
+    assert hook.seen == [1, 2, 3, 4]
+    assert all("mean_prediction" in row for row in estimator.history.train)

@@ -1,0 +1,43 @@
+"""Evaluation in a process of its own: when it looks, what it passes over, when it ends."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import estimator_core as ec
+from estimator_core.continuous_eval import evaluate_continuously
+
+
+class Clock:
+    """A clock that sleeping moves; at times, somebody trains on."""
+
+    def __init__(self, events: dict[float, Any]) -> None:
+        self.now, self.events = 0.0, events
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        for at in sorted(at for at in self.events if at <= self.now):
+            self.events.pop(at)()
+
+
+def test_delay_throttle_and_the_last_step(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+    trainer = make_estimator()
+    clock = Clock({at: lambda: trainer.train(train_input, steps=3) for at in (5.0, 130.0, 150.0, 200.0)})
+    began: list[float] = []
+
+    def watched_input() -> Any:
+        began.append(clock.now)
+        return eval_input()
+
+    evaluator = make_estimator()
+    spec = ec.EvalSpec(watched_input, start_delay_secs=100, throttle_secs=60)
+    results = evaluate_continuously(evaluator, [spec], max_steps=12, sleep=clock.sleep, clock=clock)
+    # step 6 is replaced by step 9 before the sixty seconds are over; the last step is evaluated whenever it comes
+    assert sorted(ec.read_eval_metrics(evaluator.eval_dir())) == [3, 9, 12]
+    assert began[0] == 100.0
+    assert all(later - sooner >= 60 for sooner, later in itertools.pairwise(began))
+    assert results.metrics[None]["global_step"] == 12

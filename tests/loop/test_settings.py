@@ -1,0 +1,241 @@
+"""Every field of RunConfig changes something: two values of it, and what differs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import estimator_core as ec
+from estimator_core.checkpoint import all_checkpoints
+from estimator_core.testing import run_with_devices
+
+#: Fields whose effect has tests of its own.
+ELSEWHERE = {
+    "compile_cache": "tests/loop/test_compile_cache.py",
+    "mesh": "tests/loop/test_settings.py::test_mesh_and_partition_rules_place_the_variables",
+    "partition_rules": "tests/loop/test_settings.py::test_mesh_and_partition_rules_place_the_variables",
+    "model_dir": "tests/loop/test_calls.py::test_the_run_is_recorded",
+    "default_hooks": "tests/plugins/test_run_level.py::test_run_config_switches_them_off",
+    "keep_checkpoint_every_n_hours": "tests/loop/test_settings.py::test_one_checkpoint_an_hour_is_kept",
+    "backend": "tests/plugins/test_hostile_runs.py::test_a_backend_asked_for_by_name",
+}
+#: Fields that are read and change nothing yet.
+WITHOUT_EFFECT = {"grace_secs"}
+
+Setting = tuple[Any, Any, Callable[..., Any]]
+
+
+def batches(count: int = 12) -> Callable[[], Any]:
+    x = np.linspace(0, 1, 24, dtype=np.float32).reshape(8, 3)
+    return lambda: iter([({"x": x * (1 + step)}, x[:, 0]) for step in range(count)])
+
+
+def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+    y = features["x"] @ ec.get_variable("w", (3,), jax.nn.initializers.normal())
+    if mode == ec.ModeKeys.PREDICT:
+        return ec.EstimatorSpec(mode, predictions={"y": y})
+    return ec.EstimatorSpec(mode, loss=jnp.mean((y - labels) ** 2), train_op=optax.sgd(0.01))
+
+
+def estimator(model_dir: Path, **config: Any) -> ec.Estimator:
+    settings = {"tf_random_seed": 1, "save_checkpoints_steps": None, "default_hooks": False, **config}
+    return ec.Estimator(model_fn, config=ec.RunConfig(model_dir=str(model_dir), **settings))
+
+
+def weights(path: Path, **config: Any) -> list[float]:
+    return estimator(path, **config).train(batches(), steps=2).variables["w"].tolist()
+
+
+def checkpoints(path: Path, **config: Any) -> int:
+    estimator(path, **{"save_checkpoints_steps": 2, **config}).train(batches(), steps=8)
+    return len(all_checkpoints(str(path)))
+
+
+def points(path: Path, **config: Any) -> list[int]:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    estimator(path, log_step_count_steps=None, **config).train(batches(), steps=8)
+    events = EventAccumulator(str(path)).Reload()
+    return [event.step for event in events.Scalars("loss")] if "loss" in events.Tags()["scalars"] else []
+
+
+def rows(path: Path, **config: Any) -> list[int]:
+    return [row["step"] for row in estimator(path, **config).train(batches(), steps=8).history.train]
+
+
+def traces(path: Path, **config: Any) -> int:
+    return estimator(path, log_step_count_steps=None, **config).train(batches(), steps=8).trace_counts["train"]
+
+
+def drawing_threads(path: Path, **config: Any) -> bool:
+    """Whether batches are drawn by another thread than the one that trains."""
+    drawn_by: set[int] = set()
+
+    def input_fn() -> Any:
+        for batch in batches()():
+            drawn_by.add(threading.get_ident())
+            yield batch
+
+    estimator(path, **config).train(input_fn, steps=3)
+    return drawn_by != {threading.get_ident()}
+
+
+def evaluation_loss(path: Path, **config: Any) -> float:
+    trained = estimator(path, **config).train(batches(), steps=1)
+    (features, labels), *_ = batches()()
+    ragged = [(features, labels), ({"x": 3 * features["x"][:2]}, labels[:2])]
+    return trained.evaluate(lambda: iter(ragged))["loss"]
+
+
+def untrained(path: Path, **config: Any) -> str:
+    try:
+        return f"{len(estimator(path, **config).evaluate(batches(2)))} results"
+    except ec.EstimatorError as error:
+        return type(error).__name__
+
+
+def cast(path: Path, **config: Any) -> str:
+    def narrow(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        y = features["x"] @ ec.get_variable("w", (3,), dtype="bfloat16").astype(jnp.float32)
+        return ec.EstimatorSpec(mode, loss=jnp.mean((y - labels) ** 2), train_op=optax.sgd(0.01))
+
+    estimator(path, save_checkpoints_steps=1).train(batches(), steps=1)
+    config = {"model_dir": str(path), "save_checkpoints_steps": 1, "default_hooks": False, **config}
+    outcomes: list[str] = []
+    for act in (lambda it: it.evaluate(batches(2)), lambda it: it.train(batches(), steps=1)):
+        try:
+            act(ec.Estimator(narrow, config=ec.RunConfig(**config)))
+            outcomes.append("cast")
+        except ec.EstimatorError as error:
+            outcomes.append(type(error).__name__)
+    return " ".join(outcomes)
+
+
+def shapes_logged(path: Path, caplog: Any, **config: Any) -> bool:
+    caplog.set_level(logging.INFO, "estimator_core")
+    caplog.clear()
+    estimator(path, **config).train(batches(), steps=1)
+    return "variables/w: float32[3]" in caplog.text
+
+
+def seen_by_model_fn(path: Path, **config: Any) -> list[Any]:
+    """Shapes and dtypes of the features in the traces of model_fn."""
+    seen: list[Any] = []
+
+    def watching(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        seen.append((features["x"].shape, features["x"].dtype))
+        return model_fn(features, labels, mode)
+
+    settings = {"model_dir": str(path), "save_checkpoints_steps": None, "default_hooks": False, **config}
+    ec.Estimator(watching, config=ec.RunConfig(**settings)).train(batches(), steps=1)
+    return seen
+
+
+def step_flops(path: Path, **config: Any) -> float | None:
+    """What the step computes, as XLA counts it before it optimises."""
+
+    class Count(ec.Hook):
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            self.flops = run.step_flops()
+
+    def deep(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        y = jnp.sin(jnp.sin(features["x"] @ ec.get_variable("w", (3,))))
+        return ec.EstimatorSpec(mode, loss=jnp.mean((y - labels) ** 2), train_op=optax.sgd(0.01))
+
+    count = Count()
+    settings = {"model_dir": str(path), "save_checkpoints_steps": None, "default_hooks": False, **config}
+    ec.Estimator(deep, config=ec.RunConfig(**settings)).train(batches(), hooks=[count], steps=1)
+    return count.flops
+
+
+def saves_in_a_slow_run(path: Path, **config: Any) -> bool:
+    """Whether anything between the first and the last step was saved."""
+
+    class Slow(ec.Hook):
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            time.sleep(0.02)
+
+    estimator(path, **{"save_checkpoints_steps": None, **config}).train(batches(), hooks=[Slow()], steps=6)
+    return len(all_checkpoints(str(path))) > 2
+
+
+SETTINGS: dict[str, Setting] = {
+    "tf_random_seed": (1, 2, weights),
+    "save_summary_steps": (4, None, points),
+    "save_checkpoints_steps": (2, 8, checkpoints),
+    "save_checkpoints_secs": (0.01, 600, saves_in_a_slow_run),
+    "keep_checkpoint_max": (2, None, checkpoints),
+    "log_step_count_steps": (2, 4, rows),
+    "accumulate_steps": (1, 2, seen_by_model_fn),
+    "precision": ("float32", "bfloat16", seen_by_model_fn),
+    "remat": ("none", "full", step_flops),
+    "steps_per_dispatch": (1, 4, traces),
+    "prefetch": (0, 2, drawing_threads),
+    "eval_loss": ("batch_mean", "example_mean", evaluation_loss),
+    "allow_untrained": (False, True, untrained),
+    "allow_cast": (False, True, cast),
+    "debug": (False, True, shapes_logged),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_two_values_give_two_results(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    one, other, observe = SETTINGS[name]
+    more = {"caplog": request.getfixturevalue("caplog")} if observe is shapes_logged else {}
+    first, again, second = (
+        observe(tmp_path / place, **{name: value}, **more) for place, value in (("a", one), ("b", one), ("c", other))
+    )
+    assert first == again
+    assert first != second
+
+
+def test_every_field_has_its_test(request: pytest.FixtureRequest) -> None:
+    names = {field.name for field in fields(ec.RunConfig)}
+    assert names <= {*SETTINGS, *ELSEWHERE, *WITHOUT_EFFECT}
+    root = Path(__file__).parents[2]
+    for place in ELSEWHERE.values():
+        file, _, test = place.partition("::")
+        assert test in (root / file).read_text()
+
+
+def test_allow_cast_serves_every_verb(tmp_path: Path) -> None:
+    assert cast(tmp_path / "a", allow_cast=True) == "cast cast"
+
+
+def test_one_checkpoint_an_hour_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 10**6, 1000))  # seconds: a save every 1000
+    monkeypatch.setattr("estimator_core.checkpoint.store.time", type("Clock", (), {"time": lambda: 1e9 + next(clock)}))
+    config = {"save_checkpoints_steps": 1, "keep_checkpoint_max": 1, "keep_checkpoint_every_n_hours": 1}
+    estimator(tmp_path, **config).train(batches(), steps=9)
+    kept = [int(Path(path).name) for path in all_checkpoints(str(tmp_path))]
+    assert kept[-1] == 9
+    assert len(kept) > 1
+
+
+def test_mesh_and_partition_rules_place_the_variables(tmp_path: Path) -> None:
+    code = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from test_settings import batches, estimator
+trained = estimator(Path(sys.argv[2]), mesh={"data": -1}, partition_rules=RULES).train(batches(), steps=2)
+w = trained._engine.live.state.variables["w"]
+values = [round(float(value), 4) for value in trained.variables["w"]]
+print(len(w.sharding.device_set), w.addressable_shards[0].data.shape, values)
+"""
+    here, one = str(Path(__file__).parent), estimator(tmp_path / "one").train(batches(), steps=2).variables["w"]
+    expected = [round(float(value), 4) for value in one]
+    for place, rules, part in (("a", [], (3,)), ("b", [("w", ("data",))], (1,))):
+        printed = run_with_devices(3, code.replace("RULES", repr(rules)), here, str(tmp_path / place))
+        assert printed == f"3 {part} {expected}"

@@ -1,0 +1,98 @@
+"""Every guarantee of docs/guarantees.md names tests that exist, and no number is missing."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+TABLES = {"Faults of the obvious implementation": range(1, 39), "Faults of tf.estimator, not repeated": range(1, 23)}
+NAMED = re.compile(r"`([^`:]+\.py)::(\w+)(?:\[([^\]`]+)\])?`")
+
+
+def rows_of(text: str, heading: str) -> list[list[str]]:
+    """The cells of a table's rows."""
+    section = text.split(f"## {heading}\n")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def problems(text: str, root: Path) -> list[str]:
+    """What is wrong with the page."""
+    found: list[str] = []
+    for heading, numbers in TABLES.items():
+        rows = rows_of(text, heading)
+        given = [int(row[0]) for row in rows]
+        found += [f"{heading}: {number} is missing" for number in numbers if number not in given]
+        found += [f"{heading}: {number} is there twice" for number in set(given) if given.count(number) > 1]
+        for row in rows:
+            where = f"{heading}, {row[0]}"
+            if len(row) != 4 or not all(row):
+                found.append(f"{where}: an empty cell")
+                continue
+            cells = row[3].split("<br>")
+            found += [f"{where}: {cell} names no test" for cell in cells if not NAMED.fullmatch(cell)]
+            for cell in cells:
+                if match := NAMED.fullmatch(cell):
+                    found += [f"{where}: {problem}" for problem in missing(root, *match.groups())]
+    return found
+
+
+def missing(root: Path, file: str, test: str, case: str | None) -> list[str]:
+    """What does not exist of a test named by file, function and perhaps case."""
+    path = root / file
+    if not path.is_file():
+        return [f"there is no {file}"]
+    text = path.read_text()
+    names = {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)}
+    if test not in names or not test.startswith("test_"):
+        return [f"{file} has no {test}"]
+    if case is not None and f'"{case}"' not in text:
+        return [f"{file} has no case {case!r} of {test}"]
+    return []
+
+
+@pytest.fixture(scope="module")
+def page(root: Path) -> str:
+    return (root / "docs" / "guarantees.md").read_text()
+
+
+def test_every_row_names_tests_that_exist(page: str, root: Path) -> None:
+    assert problems(page, root) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("| 7 | Two dropout", "| 8 | Two dropout", "7 is missing"),
+        ("| 7 | Two dropout", "| 8 | Two dropout", "8 is there twice"),
+        ("test_pace.py::test_at_most_two", "test_pace.py::test_at_most_three", "has no test_at_most_three"),
+        ("tests/loop/test_pace.py", "tests/loop/test_race.py", "there is no tests/loop/test_race.py"),
+        ("[missing train_op]", "[missing train_up]", "has no case 'missing train_up'"),
+        ("| Obeyed. |", "|  |", "an empty cell"),
+        ("`tests/loop/test_pace.py::", "`tests/loop/test_pace.py:", "names no test"),
+    ],
+)
+def test_a_wrong_row_is_found(page: str, root: Path, old: str, new: str, problem: str) -> None:
+    assert old in page
+    assert any(problem in found for found in problems(page.replace(old, new, 1), root))
+
+
+def test_comments_use_the_numbers_of_the_page(files: list[Path], root: Path) -> None:
+    numbers = dict(zip(("trap", "fault"), TABLES.values(), strict=True))
+    wrong = [
+        f"{path.relative_to(root)}: {word} {number}"
+        for path in files
+        if path.suffix == ".py" and path != Path(__file__)
+        for word, number in re.findall(r"(?<![\w-])(trap|fault)s? (\d+)\b", path.read_text().lower())
+        if int(number) not in numbers[word]
+    ]
+    assert wrong == []
+
+
+def test_exports_have_what_they_are_serialised_with(root: Path) -> None:
+    project = tomllib.loads((root / "plugins" / "exporters" / "pyproject.toml").read_text())["project"]
+    assert any(requirement.startswith("flatbuffers") for requirement in project["dependencies"])
