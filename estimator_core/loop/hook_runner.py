@@ -18,6 +18,8 @@ from estimator_core.plugins.discovery import GROUP
 
 _log = logging.getLogger("estimator_core")
 _VALUES_BUFFER = 256
+#: Seconds between two looks at the clocks of hooks: asking them at every step would cost more than some steps do.
+_CLOCK_SECS = 0.01
 
 
 class HookRunner:
@@ -40,6 +42,7 @@ class HookRunner:
         self._buffer: list[LazyOutputs] = []
         self._clocked: list[int] = []
         self._warned: list[Any] = []
+        self._look_again = -math.inf
         self.wake: float = math.inf
         self.steps_per_dispatch = 1
         self._ungrouped: float = 0
@@ -86,8 +89,11 @@ class HookRunner:
                 self._call(hook, "before_step", self._run.step)
 
     def look_at_clock(self) -> None:
-        """Makes hooks due whose time has come."""
-        self.make_due(self.overdue())
+        """Makes hooks due whose time has come, give or take a hundredth of a second."""
+        now = time.monotonic()
+        if now >= self._look_again:
+            self._look_again = now + _CLOCK_SECS
+            self.make_due(self.overdue())
 
     def overdue(self) -> list[int]:
         """The hooks whose time has come, by their places in the order."""
@@ -153,7 +159,7 @@ class HookRunner:
         step = self._run.step
         called: list[int] = []
         for index, hook in enumerate(self.hooks):
-            if self._due[index] <= step:
+            if self._due[index] <= step or getattr(hook, "comes_along", False):
                 called.append(index)
                 self._call(hook, "after_step", step, outputs)
         for index in called:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -12,10 +11,9 @@ from estimator_core.loop.dispatch import Dispatcher, Program
 from estimator_core.loop.hook_runner import HookRunner
 from estimator_core.loop.live import LiveState
 from estimator_core.loop.outputs import LazyOutputs
+from estimator_core.loop.pace import Pace
 from estimator_core.loop.run import LoopRun
 from estimator_core.loop.time_spent import HOOKS, INPUT, STEP
-
-_IN_FLIGHT = 2
 
 
 class Interruption(Protocol):
@@ -37,8 +35,8 @@ def train_loop(
 ) -> str:
     """Runs steps until a stop is asked for, `run.last_step` is reached, the input ends, or the platform interrupts.
 
-    The host never waits for the values of a step here: at most two dispatches are in flight, and outputs are read by
-        hooks that are due.
+    The host never waits for the values of a step here: it stays a few dispatches ahead, and outputs are read by hooks
+    that are due.
 
     Args:
         run: what the hooks see.
@@ -51,7 +49,7 @@ def train_loop(
     Returns:
         Why it stopped.
     """
-    in_flight: deque[Any] = deque()
+    pace = Pace()
     last_step = math.inf if run.last_step is None else run.last_step
     watches_clock, listens = runner.watches_clock, runner.listens
     programs = {count: program(count) for count in {1, dispatcher.k}}
@@ -83,9 +81,7 @@ def train_loop(
         live.position = dispatch.last.position
         run.step = live.step = upto
         run.batch_size = dispatch.last.size
-        in_flight.append(values["loss"])
-        if len(in_flight) > _IN_FLIGHT:
-            in_flight.popleft().block_until_ready()
+        pace.dispatched(values["loss"])
         if due or listens:
             outputs = LazyOutputs(
                 values,

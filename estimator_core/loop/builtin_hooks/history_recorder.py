@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_core.loop.builtin_hooks.timer import SecondOrStepTimer, at_most
 from estimator_core.loop.history import History
 
 
 class HistoryRecorderHook(Hook):
-    """Adds a row to the history every so many steps, counted from step 0, and at the last step if that is known.
+    """Adds a row to the history at the first step, then every so many steps (the steps of the other hooks, so that
+    they share interruptions of long dispatches), and at the last step if that is known.
 
     Args:
         history: gets the rows.
@@ -21,23 +23,36 @@ class HistoryRecorderHook(Hook):
 
     def __init__(self, history: History, every_n_steps: int) -> None:
         self._history = history
-        self._every = every_n_steps
+        self._timer = SecondOrStepTimer(every_steps=every_n_steps)
         self._last_step: int | None = None
         self._scalars: list[str] = []
 
     def after_create(self, run: Run) -> None:
         """Learns the names of the scalars."""
+        if not run.resumed:
+            self._timer.reset()
         self._last_step = run.last_step
         self._scalars = [name for name, kind in run.output_kinds.items() if kind in ("scalar", "metric")]
 
     def next_step(self, step: int) -> int | None:
-        """The next multiple, or the last step."""
-        due = (step // self._every + 1) * self._every
-        return min(due, self._last_step) if self._last_step is not None and step < self._last_step else due
+        """The timer's, or the last step."""
+        return at_most(self._timer.next_step(step), self._last_step, step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Adds a row."""
+        if self._timer.should_trigger_for_step(step):
+            self._timer.update_last_triggered_step(step)
+        elif step != self._last_step:
+            return
         values: Mapping[str, Any] = {name: out[name] for name in self._scalars if name in out}
         self._history.train.append(
             {"step": step, **{name: float(value) for name, value in values.items() if np.ndim(value) == 0}}
         )
+
+    def state(self) -> Mapping[str, Any]:
+        """The cadence."""
+        return self._timer.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continues the cadence."""
+        self._timer.restore(state)

@@ -10,6 +10,7 @@ import numpy as np
 from estimator_core.errors import NanLossDuringTrainingError
 from estimator_core.hooks import Hook, Run, StepOutputs
 from estimator_core.loop.builtin_hooks.output_names import checked_types
+from estimator_core.loop.builtin_hooks.timer import at_most
 
 _log = logging.getLogger("estimator_core")
 _LOSS, _EVERY = "loss", 100
@@ -38,6 +39,8 @@ class NanTensorHook(Hook):
     def __init__(self, loss_tensor: str = "loss", fail_on_nan_loss: bool = True) -> None:
         (self._name,) = checked_types("NanTensorHook", [loss_tensor])
         self._fail = fail_on_nan_loss
+        # Looks whenever another hook has interrupted the loop, instead of interrupting it at steps of its own.
+        self.comes_along = self._name == _LOSS
         self._last_step: int | None = None
 
     def after_create(self, run: Run) -> None:
@@ -45,12 +48,12 @@ class NanTensorHook(Hook):
         self._last_step = run.last_step
 
     def next_step(self, step: int) -> int | None:
-        """Looks every hundred steps, and at the last; the step itself notes the first bad one, at no cost."""
+        """Looks a hundred steps after the last look at the latest, and at the last step; the step itself notes the
+        first bad one, at no cost.
+        """
         if self._name != _LOSS:
             return None
-        due = (step // _EVERY + 1) * _EVERY
-        last = due if self._last_step is None or step >= self._last_step else self._last_step
-        return min(due, last)
+        return at_most(step + _EVERY, self._last_step, step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Asks the state for its first step with a bad loss."""

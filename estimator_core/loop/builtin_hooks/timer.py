@@ -99,3 +99,15 @@ class SecondOrStepTimer:
         if state:
             self._last_step = int(state["last_step"])
             self._last_time = time.monotonic() - float(state.get("elapsed_secs", 0.0))
+
+
+def at_most(due: int | None, last_step: int | None, step: int) -> int | None:
+    """The step that is due, or the last one if that is still ahead and comes first.
+
+    Example:
+        >>> at_most(101, 90, 1), at_most(101, None, 1), at_most(101, 90, 90)
+        (90, 101, 101)
+    """
+    if last_step is None or step >= last_step:
+        return due
+    return last_step if due is None else min(due, last_step)
