@@ -33,6 +33,7 @@ def heads():
         "sequence": eh.SequentialHeadWrapper(eh.BinaryClassHead(weight_column="step_weight"), "mask", "step_weight"),
         "tokens": eh.TokenClassificationHead(3, mask_column="mask", label_names=NAMES, spans=True),
         "ranking": eh.RankingHead(list_size=5, weight_column="weight"),
+        "retrieval": eh.RetrievalHead(2, weight_column="weight", candidate_id_column="candidate"),
     }
 
 
@@ -42,6 +43,7 @@ def data():
         "x": rng.normal(size=(ROWS, 4)).astype(np.float32),
         "weight": rng.uniform(0.1, 3.0, ROWS).astype(np.float32),
         "step_weight": rng.uniform(0.1, 3.0, (ROWS, TIME)).astype(np.float32),
+        "candidate": rng.integers(0, 30, ROWS),
         "mask": np.arange(TIME) < rng.integers(1, TIME + 1, (ROWS, 1)),
     }
     labels = {
@@ -56,6 +58,7 @@ def data():
         "sequence": rng.integers(0, 2, (ROWS, TIME, 1)),
         "tokens": rng.integers(0, 3, (ROWS, TIME)),
         "ranking": rng.integers(-1, 4, (ROWS, 5)),
+        "retrieval": None,
     }
     return features, labels
 

@@ -1,6 +1,7 @@
 """Records the head cases that have a name: small, worked by hand, one for each rule."""
 
 import tf_heads
+from tf_heads import tf
 
 
 def case(head, logits, labels, features=None, regularization_losses=None, **arguments):
@@ -108,8 +109,22 @@ CASES = {
 }
 
 
+def observe(case):
+    """As ``tf_heads.observe``, with dtype and shape of the predictions of the evaluation's spec."""
+    found = tf_heads.observe(case)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        given = {key: tf_heads.tensors(case["batches"][0][key]) for key in ("features", "logits", "labels")}
+        predictions = tf_heads.build(case["head"]).create_estimator_spec(mode=tf_heads.EVAL, **given).predictions
+        session.run(tf.compat.v1.tables_initializer())
+        shapes = {key: value.shape for key, value in session.run(predictions).items()}
+    found["expected"]["spec_evaluation_predictions"] = {
+        key: {"dtype": value.dtype.name, "shape": list(shapes[key])} for key, value in predictions.items()
+    }
+    return found
+
+
 def main():
-    tf_heads.write(__file__, {name: tf_heads.observe(case) for name, case in CASES.items()})
+    tf_heads.write(__file__, {name: observe(case) for name, case in CASES.items()})
 
 
 if __name__ == "__main__":

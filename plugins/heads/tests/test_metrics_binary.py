@@ -138,9 +138,16 @@ def test_log_loss_and_calibration(kind):
         functools.partial(metrics.precision_at_recall, recall=0.5),
         metrics.calibration_error,
         metrics.log_loss,
+        functools.partial(metrics.recall_at_precision, precision=0.5),
+        functools.partial(metrics.sensitivity_at_specificity, specificity=0.5),
+        functools.partial(metrics.specificity_at_sensitivity, sensitivity=0.5),
         metrics.mean_squared_error,
+        metrics.root_mean_squared_error,
+        metrics.mean_absolute_error,
         metrics.r_squared,
         metrics.pearson_correlation,
+        lambda labels, scores, **weights: metrics.mean(scores, **weights),
+        lambda labels, scores, **weights: metrics.perplexity(scores, **weights),
     ],
 )
 def test_a_nan_score_is_never_hidden_unless_it_has_no_weight(build):
@@ -148,6 +155,28 @@ def test_a_nan_score_is_never_hidden_unless_it_has_no_weight(build):
     assert np.isnan(build(labels, scores).compute())
     counted = build(labels, scores, weights=np.array([1.0, 0.0, 1.0])).compute()
     assert not np.isnan(counted)
+    assert counted == pytest.approx(build(labels[[0, 2]], scores[[0, 2]], weights=np.ones(2)).compute())
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        functools.partial(metrics.top_k_accuracy, k=1),
+        functools.partial(metrics.recall_at_k, k=1),
+        metrics.ndcg,
+        metrics.mean_reciprocal_rank,
+        metrics.cosine_similarity,
+        metrics.log_loss,
+    ],
+    ids=lambda build: getattr(build, "func", build).__name__,
+)
+def test_a_nan_in_a_row_of_scores_is_never_hidden_unless_the_row_has_no_weight(build):
+    ids, scores = np.array([0, 1, 1]), np.array([[0.2, 0.8], [np.nan, 0.5], [0.1, 0.9]], np.float32)
+    if build is metrics.log_loss:  # looks at the score of the label alone
+        scores[1] = np.nan
+    labels = ids if build is metrics.log_loss or "top_k" in str(build) else np.eye(2)[ids]
+    assert np.isnan(build(labels, scores).compute())
+    counted = build(labels, scores, weights=np.array([1.0, 0.0, 1.0])).compute()
     assert counted == pytest.approx(build(labels[[0, 2]], scores[[0, 2]], weights=np.ones(2)).compute())
 
 

@@ -3,7 +3,6 @@
 import functools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -94,37 +93,3 @@ def test_counts_are_integers_where_there_are_no_weights():
 def test_every_public_metric_is_tested_here():
     public = {name for name in vars(metrics) if callable(getattr(metrics, name)) and not name.startswith("_")}
     assert public <= set(metric_builders.BUILDERS)
-
-
-def test_twenty_million_examples_in_batches():
-    # float32 counters would stop at 2**24 = 16 777 216.
-    batch, times = 1 << 20, 20
-    labels = jnp.asarray(np.arange(batch) % 2)
-    scores = jnp.where(labels == 1, 0.75, 0.25)
-
-    @jax.jit
-    def step(accumulated, labels, scores):
-        called = scores > 0.5
-        new = {
-            "accuracy": metrics.accuracy(labels, called),
-            "recall": metrics.recall(labels, scores),
-            "mean": metrics.mean(scores),
-            "weighted": metrics.mean(scores, labels + 0.1),
-            "auc": metrics.auc(labels, scores),
-            "mse": metrics.mean_squared_error(labels, scores),
-        }
-        return new if accumulated is None else merge_metrics(accumulated, new)
-
-    state = step(None, labels, scores)
-    for _ in range(times - 1):
-        state = step(state, labels, scores)
-    examples = batch * times
-    assert int(jax.device_get(state["accuracy"].weight)[0]) == examples > 2**24
-    assert int(jax.device_get(state["recall"].buckets)[0].sum()) == examples
-    values = compute_metrics(state)
-    ones, tenths = np.float32(1.1), np.float32(0.1)
-    weighted = (0.75 * float(ones) + 0.25 * float(tenths)) / (float(ones) + float(tenths))
-    expected = {"accuracy": 1.0, "recall": 1.0, "mean": 0.5, "weighted": weighted, "auc": 1.0, "mse": 0.0625}
-    # Each product of a value and its weight is rounded to float32.
-    assert values.pop("weighted") == pytest.approx(expected.pop("weighted"), rel=1e-6)
-    assert values == {name: pytest.approx(value, rel=1e-12) for name, value in expected.items()}

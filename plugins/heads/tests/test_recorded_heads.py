@@ -1,4 +1,4 @@
-"""The heads give what tf.estimator's heads gave, but for the differences named here."""
+"""The heads give what tf.estimator's heads gave, but for the differences that test_recorded_differences.py names."""
 
 import collections
 import sys
@@ -20,17 +20,6 @@ RTOL, ATOL = 1e-5, 1e-6
 
 #: Cases whose loss is the small difference of large terms, and the rounding error of those.
 CANCELLATION = {"SequentialHeadWrapper_003": 2e-5}  # 0.57 from terms of up to 150
-
-#: Where this package differs on purpose: name of the difference, what it is, and why.
-DIFFERENCES = {
-    "str_not_bytes": "class names are str, not bytes: what Python and JSON users expect.",
-    "int32_class_ids": "class ids are int32, not int64: there is no int64 on the device.",
-    "sequence_predictions_of_all_steps": "a sequential head's training and evaluation predictions hold all steps.",
-    "no_second_loss_summary": "a head without a name writes no summary `loss`: the loop writes that tag itself.",
-    "multi_head_metrics_of_all_batches": "called batch by batch, the original MultiHead forgets the heads' metrics of "
-    "earlier batches (its Estimator calls it once); here they accumulate.",
-    "exported_ids_and_names": "exported classes are ids in the array signature and names in the raw one.",
-}
 
 
 def close(actual, expected, what):
