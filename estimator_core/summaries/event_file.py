@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, final
@@ -81,7 +81,8 @@ class EventFile:
 
     def scalar(self, tag: str, value: float, step: int) -> None:
         """Writes one number (anything `float()` takes)."""
-        self._write(_summaries().scalar(tag, np.asarray(float(value))), step)
+        summary = _protocol().Summary
+        self._write(summary(value=[summary.Value(tag=_clean_tag(tag), simple_value=float(value))]), step)
 
     def histogram(self, tag: str, values: Any, step: int) -> None:
         """Writes the distribution of an array of any shape.
@@ -133,7 +134,7 @@ class EventFile:
                 self._writer = None
 
     def _write(self, summary: Any, step: int) -> None:
-        events = import_module("tensorboardX.proto.event_pb2")
+        events = _events()
         with self._lock:
             writer = self._opened()
             if self._resume_step is not None:
@@ -159,6 +160,22 @@ class EventFile:
 
 def _summaries() -> Any:
     return import_module("tensorboardX.summary")
+
+
+@cache
+def _events() -> Any:
+    return import_module("tensorboardX.proto.event_pb2")
+
+
+@cache
+def _protocol() -> Any:
+    return import_module("tensorboardX.proto.summary_pb2")
+
+
+@lru_cache(maxsize=4096)
+def _clean_tag(tag: str) -> str:
+    """The tag as tensorboardX writes it; the same few tags come thousands of times."""
+    return _summaries().scalar(tag, 0.0).value[0].tag
 
 
 @cache
