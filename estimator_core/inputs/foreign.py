@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Sized
 from dataclasses import replace
@@ -13,6 +14,8 @@ from estimator_core.inputs.options import InputOptions
 from estimator_core.inputs.position import fingerprint_of
 from estimator_core.inputs.wrapped import Wrapped
 
+#: `tf.data.INFINITE_CARDINALITY`.
+_INFINITE = -1
 #: Iterators that a walk has drawn from: given again, they continue where they stand.
 _DRAWN: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -53,6 +56,7 @@ def walk(source: Any) -> Walk:
     positioned = callable(get_state) and callable(set_state)
     if positioned:  # grain reads ahead in threads and processes, so it cannot refill what it has handed out
         known = InputOptions(fresh_arrays=True)
+    known = replace(known, endless=_says_endless(source))
     return Walk(
         elements=elements,
         fingerprint=lambda: _fingerprint(source, elements),
@@ -70,7 +74,17 @@ def _merged(known: InputOptions, declared: InputOptions | None) -> InputOptions:
         declared,
         fresh_arrays=declared.fresh_arrays or known.fresh_arrays,
         batch_size=declared.batch_size or known.batch_size,
+        endless=declared.endless or known.endless,
     )
+
+
+def _says_endless(source: Any) -> bool:
+    """Whether an input says that it never ends: tf.data by its cardinality, a repeated grain data set by its length."""
+    with contextlib.suppress(Exception):  # asking must not end what would have worked
+        if callable(cardinality := getattr(source, "cardinality", None)):
+            return int(cast(Any, cardinality())) == _INFINITE
+        return isinstance(source, Sized) and len(source) >= sys.maxsize
+    return False
 
 
 def _at_start(source: Any, elements: Any) -> bool:

@@ -1,0 +1,65 @@
+"""Which inputs say of themselves that they never end: an evaluation of all of one is refused."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimator_core.inputs import from_iterable, numpy_input_fn, open_input
+
+BATCH = {"x": np.zeros((4, 2), np.float32)}
+
+
+class Dataset:
+    """Like tf.data: repeated without end, once, or of a size nobody knows."""
+
+    def __init__(self, cardinality: int) -> None:
+        self._cardinality = cardinality
+
+    def cardinality(self) -> Any:
+        return np.int64(self._cardinality)
+
+    def as_numpy_iterator(self) -> Any:
+        return itertools.repeat(BATCH)
+
+
+class Broken(Dataset):
+    """Cannot say."""
+
+    def cardinality(self) -> Any:
+        raise RuntimeError("asked too early")
+
+
+class Repeated(list[Any]):
+    """Like a repeated data set of grain."""
+
+    def __len__(self) -> int:
+        return sys.maxsize
+
+
+ARRAYS = np.zeros((8, 2), np.float32)
+INPUTS = {
+    "tf.data, repeated": (lambda: Dataset(-1), True),
+    "tf.data, once": (lambda: Dataset(1), False),
+    "tf.data, unknown": (lambda: Dataset(-2), False),
+    "tf.data that cannot say": (lambda: Broken(1), False),
+    "grain, repeated": (lambda: Repeated([BATCH]), True),
+    "a list": (lambda: [BATCH], False),
+    "a generator": (lambda: (BATCH for _ in range(2)), False),
+    "arrays, repeated": (numpy_input_fn(ARRAYS, batch_size=4, num_epochs=None, shuffle=False), True),
+    "arrays, once": (numpy_input_fn(ARRAYS, batch_size=4, num_epochs=1, shuffle=False), False),
+    "wrapped": (lambda: from_iterable(Dataset(-1), fresh_arrays=True), True),
+}
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_it_is_known_after_the_first_draw(name: str) -> None:
+    input_fn, endless = INPUTS[name]
+    source = open_input(input_fn, mode="eval")
+    next(source)
+    assert source.endless is endless
+    source.close()
