@@ -16,6 +16,7 @@ from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
 from estimator_core.export.pending import PendingExport
 from estimator_core.inputs import with_transforms
+from estimator_core.loop.builtin_hooks import CheckpointSaverHook
 from estimator_core.loop.engine import Engine
 from estimator_core.loop.evaluate_call import EvaluateCall
 from estimator_core.loop.history import History
@@ -210,7 +211,7 @@ class Estimator:
             hooks=checked,
             name=name,
             state=lambda batch: self._inference_state(ModeKeys.EVAL, batch, checkpoint_path),
-            checkpoint_path=checkpoint_path or self.latest_checkpoint(),
+            checkpoint_path=checkpoint_path,
             history=self._history,
             plugins=self._plugins,
         ).execute()
@@ -409,10 +410,11 @@ class Estimator:
                 f"Train has been called wrong configuration: this process is a {self._config.task_type}. Use "
                 "ec.train_and_evaluate, which does the right thing for every role."
             )
-        if listeners and not (self._config.save_checkpoints_steps or self._config.save_checkpoints_secs):
+        saves = self._config.save_checkpoints_steps or self._config.save_checkpoints_secs
+        if listeners and not saves and not any(isinstance(hook, CheckpointSaverHook) for hook in checked_hooks):
             raise ArgumentError(
                 "There should be a CheckpointSaverHook to use saving_listeners. Please set one of the "
-                "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs."
+                "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs, or give one in hooks."
             )
         if max_steps is not None and start_step(self._engine, self.model_dir) >= max_steps:
             _log.info("Skipping training since max_steps has already saved.")

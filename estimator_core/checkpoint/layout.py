@@ -27,6 +27,11 @@ def checkpoints_dir(model_dir: str | os.PathLike[str]) -> Path:
     return Path(model_dir) / CHECKPOINTS_DIR
 
 
+def checkpoint_path(model_dir: str | os.PathLike[str], step: int) -> str:
+    """Where the checkpoint of a step lies, or will lie once it is saved."""
+    return str(checkpoints_dir(model_dir) / str(step))
+
+
 def all_checkpoints(model_dir: str | os.PathLike[str]) -> list[str]:
     """Paths of the committed checkpoints, oldest step first: those with a manifest; its contents are not looked at."""
     root = checkpoints_dir(model_dir)

@@ -63,6 +63,7 @@ class Engine:
     live: LiveState = field(default_factory=LiveState)
     traces: Counter[str] = field(default_factory=Counter)
     training: bool = False
+    saving_step: int | None = None
     time_spent: TimeSpent | None = None
     event_files: list[Any] = field(default_factory=list[Any])
     _cached: tuple[str, TrainState] | None = None

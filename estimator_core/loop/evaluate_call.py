@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core.checkpoint import checkpoint_step, latest_checkpoint
+from estimator_core.checkpoint.layout import checkpoint_path
 from estimator_core.errors import InputError
 from estimator_core.inputs import BatchSource, open_input
 from estimator_core.loop.engine import Engine
@@ -134,12 +136,23 @@ class EvaluateCall:
                     np.shape(value),
                     self.eval_dir / "metrics.jsonl",
                 )
-        if self.checkpoint_path is not None:
-            run.summaries.text("checkpoint_path", self.checkpoint_path, step)
+        path = self._checkpoint_of(step)
+        if path is not None:
+            run.summaries.text("checkpoint_path", path, step)
         run.summaries.flush()
-        append_eval_metrics(self.eval_dir, step, values, self.checkpoint_path)
+        append_eval_metrics(self.eval_dir, step, values, path)
         self.history.add_evaluation(self.name, metrics)
         self.plugins.evaluation_finished(run, metrics)
+
+    def _checkpoint_of(self, step: int) -> str | None:
+        """The checkpoint that holds the state evaluated; an evaluation inside training may come before its commit."""
+        if self.checkpoint_path is not None:
+            return self.checkpoint_path
+        model_dir = str(self.engine.config.model_dir)
+        if self.engine.saving_step == step:
+            return checkpoint_path(model_dir, step)
+        newest = latest_checkpoint(model_dir)
+        return newest if newest is not None and checkpoint_step(newest) == step else None
 
 
 def _with_first(first: Any, rest: Any) -> Any:

@@ -246,7 +246,7 @@ class _Execution:
             self._saver.bind(
                 self._save,
                 existing=None if self._start.checkpoint is None else self._start.step,
-                evaluate=self._call.evaluate,
+                evaluate=self._evaluate if self._call.evaluate is not None else None,
                 before_last_save=self._before_last_save,
             )
         runner.restore(self._start.hook_states)
@@ -314,6 +314,15 @@ class _Execution:
         if not hasattr(self, "_nan_hook"):
             self._nan_hook = NanTensorHook()
         return self._nan_hook
+
+    def _evaluate(self, run: Any) -> None:
+        """The evaluation that precedes a save."""
+        assert self._call.evaluate is not None
+        self._engine.saving_step = run.step
+        try:
+            self._call.evaluate(run)
+        finally:
+            self._engine.saving_step = None
 
     def _save(self, step: int) -> Any:
         """Hands a checkpoint to the store: the state after `step`, the input's position, the states of all hooks."""

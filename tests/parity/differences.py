@@ -22,10 +22,4 @@ NOT_RUN = {
 }
 
 #: Scenarios in which this framework is wrong at present: what is wrong. An entry that holds no longer fails its test.
-FAULTS = {
-    (
-        "training",
-        "own_saver_hook_never_saved",
-    ): "saving_listeners are refused although hooks holds a CheckpointSaverHook",
-    ("train_and_evaluate", "eval_raises"): "a failing evaluation loses the steps since the last save",
-}
+FAULTS: dict[tuple[str, str], str] = {}

@@ -63,7 +63,6 @@ def test_an_input_with_a_position_goes_on_where_it_was(tmp_path):
     assert list(compare.mismatches(restarted, weights)) != []
 
 
-@pytest.mark.xfail(strict=True, reason="it names the checkpoint before: the evaluation comes first")
 def test_recorded_checkpoint_path_is_that_of_the_evaluated_step(tmp_path):
     scenario = RECORDINGS["train_and_evaluate"]["reference"]
     core_scenario.run(scenario, tmp_path)

@@ -152,9 +152,15 @@ class CheckpointSaverHook(Hook):
         self._base_step = int(state["base_step"])
 
     def _run_evaluation(self, run: Run) -> None:
-        if self._evaluate is not None:
-            self._evaluated_step = run.step
+        if self._evaluate is None:
+            return
+        self._evaluated_step = run.step
+        try:
             self._evaluate(run)
+        except Exception:
+            if self._saved_step != run.step:  # what was trained is not lost with an evaluation that fails
+                self._commit(run, may_stop=False)
+            raise
 
     def _commit(self, run: Run, *, may_stop: bool) -> None:
         assert self._save is not None, "CheckpointSaverHook was not bound by a training call"
