@@ -63,6 +63,7 @@ class Normaliser:
         fresh_arrays: the input never writes again into an array it yielded; otherwise every array is copied, because
             `jax.device_put` aliases aligned host memory on CPU.
         with_labels: False drops labels (predict).
+        varying_shapes: sizes other than the batch may change; the number of axes may not.
 
     Example:
         >>> normalise = Normaliser(fresh_arrays=True)
@@ -71,9 +72,10 @@ class Normaliser:
         ('float32', 'int32', ['name'], 2)
     """
 
-    def __init__(self, *, fresh_arrays: bool, with_labels: bool = True) -> None:
+    def __init__(self, *, fresh_arrays: bool, with_labels: bool = True, varying_shapes: bool = False) -> None:
         self._copy = not fresh_arrays
         self._with_labels = with_labels
+        self._varying_shapes = varying_shapes
         self._treedef: Any = jax.tree_util.tree_structure(())  # unlike the structure of any pair
         self._is_leaf: Callable[[Any], bool] | None = None  # set where lists of strings are features
         self._names: list[str] = []
@@ -150,7 +152,7 @@ class Normaliser:
                     f"The dtype of {name} changed between batches: it was {first.dtype} {first.shape} and is "
                     f"{now.dtype} {now.shape}. Cast it in the input."
                 )
-            if now.trailing != first.trailing and first.dtype.kind != "O":
+            if now.trailing != first.trailing and first.dtype.kind != "O" and not self._may_vary(first, now):
                 raise InputError(
                     f"The shape of {name} changed between batches: it was {first.shape} and is {now.shape}. Only the "
                     "batch axis may vary: pad or crop to one shape in the input."
@@ -162,6 +164,14 @@ class Normaliser:
         )
         plain = not host and all(convert is None for convert in converters)
         return _Recipe(signature, rows, None if plain else converters, host)
+
+    def _may_vary(self, first: _Leaf, now: _Leaf) -> bool:
+        return (
+            self._varying_shapes
+            and first.trailing is not None
+            and now.trailing is not None
+            and len(first.trailing) == len(now.trailing)
+        )
 
     def _rows(self, arrays: list[np.ndarray]) -> int:
         counted = [(name, len(array)) for name, array in zip(self._names, arrays, strict=True) if array.ndim]

@@ -20,6 +20,8 @@ class InputOptions:
         ragged: "exact" runs a short last batch at its true shape; "pad" fills it up and marks the rows in the weights.
         batch_size: rows a padded batch has; None: as many as the first batch.
         endless: it never ends by itself; an evaluation of it needs a number of steps.
+        varying_shapes: sizes other than the batch may change from batch to batch, such as lengths padded to a few
+            buckets; every shape costs one more compiled program.
 
     Raises:
         ArgumentError: an unknown `ragged`, or a batch size below 1.
@@ -30,6 +32,7 @@ class InputOptions:
     ragged: Ragged = "exact"
     batch_size: int | None = None
     endless: bool = False
+    varying_shapes: bool = False
 
     def __post_init__(self) -> None:
         if self.ragged not in ("exact", "pad"):

@@ -124,7 +124,11 @@ class BatchSource(Iterator[Batch]):
         self._source = None
         opened = walk(source)
         self.endless = opened.options.endless
-        self._normalise = Normaliser(fresh_arrays=opened.options.fresh_arrays, with_labels=self._with_labels)
+        self._normalise = Normaliser(
+            fresh_arrays=opened.options.fresh_arrays,
+            with_labels=self._with_labels,
+            varying_shapes=opened.options.varying_shapes,
+        )
         return opened
 
     def _size_of(self, opened: Walk, element: Any) -> int:

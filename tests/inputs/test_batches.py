@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from estimator_core.errors import InputError
-from estimator_core.inputs import open_input
+from estimator_core.inputs import InputOptions, open_input
 
 
 def drawn(*elements, mode="train"):
@@ -221,3 +221,22 @@ def test_a_tensor_that_does_not_turn_into_an_array_is_named():
 
     with pytest.raises(InputError, match=r"feature 'x' is a .*OnGpu.*cuda:0.*\.cpu\(\)"):
         drawn({"x": OnGpu()})
+
+
+class Bucketed:
+    """Sequences padded to the lengths of buckets, as their source declares."""
+
+    input_options = InputOptions(fresh_arrays=True, varying_shapes=True)
+
+    def __init__(self, *shapes):
+        self.shapes = shapes
+
+    def __iter__(self):
+        return iter([np.zeros(shape, np.int32) for shape in self.shapes])
+
+
+def test_a_source_may_declare_that_shapes_vary():
+    batches = list(open_input(lambda: Bucketed((4, 8), (4, 16), (2, 8)), mode="train"))
+    assert [batch.features.shape for batch in batches] == [(4, 8), (4, 16), (2, 8)]
+    with pytest.raises(InputError, match=r"it was \(batch, 8\) and is \(batch, 8, 1\)"):
+        list(open_input(lambda: Bucketed((4, 8), (4, 8, 1)), mode="train"))
