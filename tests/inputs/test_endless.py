@@ -1,4 +1,4 @@
-"""Which inputs say of themselves that they never end: an evaluation of all of one is refused."""
+"""Which inputs say of themselves that they never end: an evaluation of all of one is refused (fault 18)."""
 
 from __future__ import annotations
 

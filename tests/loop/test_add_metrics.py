@@ -1,4 +1,4 @@
-"""`add_metrics` extends an evaluation and leaves everything else as it was."""
+"""`add_metrics` extends an evaluation and leaves everything else as it was (fault 20)."""
 
 from __future__ import annotations
 

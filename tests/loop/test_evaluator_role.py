@@ -1,4 +1,4 @@
-"""Evaluation in a process of its own: when it looks, what it passes over, when it ends."""
+"""Evaluation in a process of its own: when it looks, what it passes over, when it ends (fault 16)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""First values from elsewhere, in real runs: where they come from, and when they no longer count."""
+"""First values from elsewhere, in real runs: where they come from, and when they no longer count (traps 15 and 32)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SIGTERM during training: what is saved, and that it moves no later save or evaluation."""
+"""SIGTERM during training: what is saved, and that it moves no later save or evaluation (traps 28 and 38)."""
 
 from __future__ import annotations
 

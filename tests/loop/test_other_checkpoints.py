@@ -1,4 +1,4 @@
-"""A checkpoint of other shapes or dtypes is refused by every verb, with the difference."""
+"""A checkpoint of other shapes or dtypes is refused by every verb, with the difference (trap 31, fault 2)."""
 
 from __future__ import annotations
 

@@ -48,6 +48,7 @@ class Nobody:
 
 
 def test_at_most_two_dispatches_are_in_flight() -> None:
+    """Trap 27."""
     log: list[str] = []
 
     def dispatched(state: int, *batch: Any) -> tuple[int, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""A padded batch: metrics leave the padding out, a loss can, and one that does not is reported."""
+"""Trap 8: metrics leave the padding of a batch out, a loss can, and one that does not is reported."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`init_from_checkpoint` in model_fn, and the order of first values (trap 32, faults 13 and 14, reference facts
-2.14)."""
+"""`init_from_checkpoint` in model_fn, and the order of first values (trap 32, faults 13 and 14)."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""Warm start: what is chosen, what fits, and the report (reference facts 2.13, fault 14)."""
+"""Warm start: what is chosen, what fits, and the report (fault 14)."""
 
 import dataclasses
 
