@@ -1,4 +1,4 @@
-"""Outputs are named, not held: what hooks may refer to in each mode, and what happens where a batch lacks a name (traps 16 and 20)."""
+"""Outputs are named: what hooks may refer to in each mode, and what a batch may lack (traps 16 and 20)."""
 
 from __future__ import annotations
 
