@@ -17,6 +17,7 @@ _HOME = {
     "lora": ("LoraConfig", "merge_lora"),
     "model_fn": ("bert_model_fn_builder",),
     "optimization": ("Optimization", "create_optimizer", "warmup_linear_decay"),
+    "text": ("BertTokens", "ClassifierData", "Split", "Tokenizer", "build_vocabulary"),
     "tasks": ("Classification", "Regression", "Task"),
     "weights": (
         "get_assignment_map_from_checkpoint",

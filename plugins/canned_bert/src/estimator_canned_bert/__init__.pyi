@@ -17,6 +17,11 @@ from estimator_canned_bert.optimization import warmup_linear_decay as warmup_lin
 from estimator_canned_bert.tasks import Classification as Classification
 from estimator_canned_bert.tasks import Regression as Regression
 from estimator_canned_bert.tasks import Task as Task
+from estimator_canned_bert.text import BertTokens as BertTokens
+from estimator_canned_bert.text import ClassifierData as ClassifierData
+from estimator_canned_bert.text import Split as Split
+from estimator_canned_bert.text import Tokenizer as Tokenizer
+from estimator_canned_bert.text import build_vocabulary as build_vocabulary
 from estimator_canned_bert.weights import get_assignment_map_from_checkpoint as get_assignment_map_from_checkpoint
 from estimator_canned_bert.weights import init_from_pretrained as init_from_pretrained
 from estimator_canned_bert.weights import read_checkpoint as read_checkpoint

@@ -10,12 +10,18 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 
 def estimator_components() -> Sequence[Component]:
-    """The model."""
+    """The model, and the host transform that its exports are made with."""
     return [
         Component(
             kind="model",
             name="bert_classifier",
             target="estimator_canned_bert:BertClassifier",
             summary="BERT or ALBERT, fine-tuned on sentences and pairs of them.",
+        ),
+        Component(
+            kind="transform",
+            name="bert_tokens",
+            target="estimator_canned_bert:BertTokens",
+            summary="Token ids of WordPiece or SentencePiece from text.",
         ),
     ]

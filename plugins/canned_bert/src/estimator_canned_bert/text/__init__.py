@@ -1,0 +1,8 @@
+"""Text in: files, tokens, batches, and the host transform that travels with an export."""
+
+from estimator_canned_bert.text.data import ClassifierData, Split
+from estimator_canned_bert.text.tokenizer import Tokenizer
+from estimator_canned_bert.text.transform import BertTokens
+from estimator_canned_bert.text.vocabulary import build_vocabulary
+
+__all__ = ["BertTokens", "ClassifierData", "Split", "Tokenizer", "build_vocabulary"]

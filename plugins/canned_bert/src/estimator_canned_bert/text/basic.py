@@ -1,0 +1,85 @@
+"""The words of a text as BERT's basic tokenizer cuts them, in Python and by Python's Unicode tables.
+
+The Rust library does the same for ASCII. Its tables are older, and it leaves decomposed letters as they are in cased
+models; so texts with other characters come through here first.
+"""
+
+from __future__ import annotations
+
+import functools
+import unicodedata
+
+# Blocks of CJK characters, which become words of their own.
+_CJK = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+def basic_words(text: str, *, lower: bool) -> list[str]:
+    """Cuts a text into words and punctuation.
+
+    Args:
+        text: of any characters.
+        lower: lower-case it and take accents off.
+
+    Example:
+        >>> basic_words("Où est-ce? 日本", lower=True)
+        ['ou', 'est', '-', 'ce', '?', '日', '本']
+
+    Source: `tokenization.BasicTokenizer` of google-research/bert; NFC and lower case as in transformers 4.
+    """
+    if lower:
+        text = "".join(map(str.lower, text))  # letter by letter, so that a final sigma is one like any other
+    cleaned = unicodedata.normalize("NFC", "".join(map(_cleaned, text)))
+    words: list[str] = []
+    for word in cleaned.split():
+        if lower:
+            word = _without_accents(word.lower())
+        words.extend(_cut_at_punctuation(word))
+    return " ".join(words).split()
+
+
+@functools.lru_cache(maxsize=65536)
+def _cleaned(character: str) -> str:
+    code = ord(character)
+    if character in "\t\n\r":
+        return " "
+    category = unicodedata.category(character)
+    if code in (0, 0xFFFD) or category.startswith("C"):
+        return ""
+    if category == "Zs":
+        return " "
+    return f" {character} " if any(first <= code <= last for first, last in _CJK) else character
+
+
+def _without_accents(word: str) -> str:
+    return "".join(letter for letter in unicodedata.normalize("NFD", word) if unicodedata.category(letter) != "Mn")
+
+
+def _cut_at_punctuation(word: str) -> list[str]:
+    parts: list[str] = []
+    inside = False
+    for character in word:
+        if _is_punctuation(character):
+            parts.append(character)
+            inside = False
+        elif inside:
+            parts[-1] += character
+        else:
+            parts.append(character)
+            inside = True
+    return parts
+
+
+@functools.lru_cache(maxsize=65536)
+def _is_punctuation(character: str) -> bool:
+    code = ord(character)
+    ascii_sign = 33 <= code <= 47 or 58 <= code <= 64 or 91 <= code <= 96 or 123 <= code <= 126
+    return ascii_sign or unicodedata.category(character).startswith("P")

@@ -1,0 +1,168 @@
+"""Batches of encoded examples: by length, padded to a few shapes, from any place on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import estimator_core as ec
+from estimator_canned_bert.text.encoded import EncodedExamples
+from estimator_core.errors import ArgumentError
+
+IS_REAL_EXAMPLE = "is_real_example"
+
+
+class PlannedBatch(NamedTuple):
+    """One batch before it is read.
+
+    Attributes:
+        length: tokens that sequences are filled up to.
+        rows: the examples.
+    """
+
+    length: int
+    rows: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchPlan:
+    """How examples are cut into batches.
+
+    Args:
+        batch_size: rows of every batch; a last one is filled up and marked.
+        buckets: lengths of sequences, ascending; an example goes into the first one it fits.
+        seed: of the order; None: the order of the file.
+        num_epochs: passes; None: for ever.
+    """
+
+    batch_size: int
+    buckets: tuple[int, ...]
+    seed: int | None
+    num_epochs: int | None
+
+    def epoch(self, lengths: np.ndarray, shard: tuple[int, int], epoch: int) -> list[PlannedBatch]:
+        """The batches of one epoch: each example of the shard once, whatever the epochs before it.
+
+        A bucket gives a batch when it is full; what remains at the end is put together, the shorter first.
+        """
+        order = np.arange(len(lengths))
+        if self.seed is not None:
+            order = np.random.default_rng((self.seed, epoch)).permutation(len(lengths))
+        order = order[shard[0] :: shard[1]]
+        bucket = np.searchsorted(self.buckets, lengths[order])
+        planned: list[tuple[int, PlannedBatch]] = []
+        rest: list[np.ndarray] = []
+        for index, length in enumerate(self.buckets):
+            places = np.flatnonzero(bucket == index)
+            full = len(places) // self.batch_size * self.batch_size
+            for chunk in places[:full].reshape(-1, self.batch_size):
+                planned.append((int(chunk[-1]), PlannedBatch(length, order[chunk])))
+            rest.append(places[full:])
+        left = np.concatenate(rest)
+        if len(self.buckets) == 1 or self.seed is None:
+            left = np.sort(left)
+        for start in range(0, len(left), self.batch_size):
+            chunk = left[start : start + self.batch_size]
+            length = self.buckets[int(bucket[chunk].max())]
+            planned.append((len(order) + start, PlannedBatch(length, order[chunk])))
+        return [batch for _, batch in sorted(planned, key=lambda item: item[0])]
+
+
+class TextInput:
+    """An input_fn over encoded examples; `Split.input_fn` makes it.
+
+    Args:
+        examples: what is read.
+        plan: how it is cut.
+    """
+
+    def __init__(self, examples: EncodedExamples, plan: BatchPlan) -> None:
+        if plan.batch_size < 1:
+            raise ArgumentError(f"batch_size must be at least 1, given: {plan.batch_size}.")
+        self._examples = examples
+        self._plan = plan
+
+    def __call__(self, *, input_context: Any = None) -> TextBatches:
+        """Fresh batches of this process's shard."""
+        context = input_context or ec.inputs.InputContext()
+        return TextBatches(self._examples, self._plan, (context.input_pipeline_id, context.num_input_pipelines))
+
+
+class TextBatches(Iterator[Any]):
+    """Batches from any place on."""
+
+    def __init__(self, examples: EncodedExamples, plan: BatchPlan, shard: tuple[int, int]) -> None:
+        self.input_options = ec.inputs.InputOptions(
+            fresh_arrays=True,
+            batch_size=plan.batch_size,
+            endless=plan.num_epochs is None,
+            varying_shapes=len(plan.buckets) > 1,
+        )
+        self.fingerprint = (
+            f"bert text; examples={examples.key}; n={len(examples)}; seed={plan.seed}; batch_size={plan.batch_size}; "
+            f"buckets={'/'.join(map(str, plan.buckets))}; shard={shard[0]}/{shard[1]}"
+        )
+        self._examples, self._plan, self._shard = examples, plan, shard
+        self._lengths = examples.lengths
+        self._epoch, self._batch = 0, 0
+        self._planned: tuple[int, list[PlannedBatch]] | None = None
+
+    def get_state(self) -> dict[str, int]:
+        """The epoch, and the batches of it that have been read."""
+        return {"epoch": self._epoch, "batch": self._batch}
+
+    def set_state(self, state: Any) -> None:
+        """Continues from there."""
+        self._epoch, self._batch = int(state["epoch"]), int(state["batch"])
+
+    def __next__(self) -> Any:
+        while True:
+            if self._plan.num_epochs is not None and self._epoch >= self._plan.num_epochs:
+                raise StopIteration
+            batches = self._of_epoch()
+            if self._batch < len(batches):
+                break
+            if not batches:
+                raise StopIteration
+            self._epoch, self._batch = self._epoch + 1, 0
+        batch = batches[self._batch]
+        self._batch += 1
+        return self._read(batch)
+
+    def _of_epoch(self) -> list[PlannedBatch]:
+        if self._planned is None or self._planned[0] != self._epoch:
+            self._planned = (self._epoch, self._plan.epoch(self._lengths, self._shard, self._epoch))
+        return self._planned[1]
+
+    def _read(self, batch: PlannedBatch) -> Any:
+        missing = self._plan.batch_size - len(batch.rows)
+        rows = np.concatenate([batch.rows, np.repeat(batch.rows[-1:], missing)])
+        features = self._examples.features(rows, batch.length)
+        real = np.ones(len(rows), np.float32)
+        real[len(batch.rows) :] = 0.0
+        features[IS_REAL_EXAMPLE] = real
+        return features if self._examples.labels is None else (features, self._examples.labels[rows])
+
+
+def choose_buckets(max_seq_length: int, buckets: Sequence[int] | int | None) -> tuple[int, ...]:
+    """The lengths of sequences: those given up to the longest, or so many of equal width, or the longest alone.
+
+    Raises:
+        ArgumentError: lengths that cannot be used.
+
+    Example:
+        >>> choose_buckets(128, 4), choose_buckets(128, [16, 64]), choose_buckets(128, None)
+        ((32, 64, 96, 128), (16, 64, 128), (128,))
+    """
+    if buckets is None:
+        return (max_seq_length,)
+    if isinstance(buckets, int):
+        if not 1 <= buckets <= max_seq_length:
+            raise ArgumentError(f"{buckets} buckets of up to {max_seq_length} tokens cannot be made.")
+        return tuple(-(-max_seq_length * number // buckets) for number in range(1, buckets + 1))
+    if any(not 3 <= length <= max_seq_length for length in buckets):
+        raise ArgumentError(f"Buckets should lie between 3 and {max_seq_length}, given: {list(buckets)}.")
+    return tuple(sorted({*buckets, max_seq_length}))

@@ -1,0 +1,276 @@
+"""`ClassifierData`: the files of a task as inputs of an Estimator."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import estimator_core as ec
+from estimator_canned_bert.features import INPUT_IDS, INPUT_MASK, SEGMENT_IDS
+from estimator_canned_bert.text.batches import BatchPlan, TextInput, choose_buckets
+from estimator_canned_bert.text.encoded import EncodedExamples, encode_examples
+from estimator_canned_bert.text.layouts import Columns, Layout, task_layout
+from estimator_canned_bert.text.rows import SUFFIXES, Row, read_rows
+from estimator_canned_bert.text.tokenizer import Tokenizer
+from estimator_canned_bert.text.transform import TEXT_A, TEXT_B, BertTokens
+from estimator_core.errors import ArgumentError, InputError
+
+
+class Split:
+    """One file of a task: its length, its rows as text, and input_fns over it.
+
+    Made by `ClassifierData`. Nothing is encoded before the first input_fn or `len` asks for it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        columns: Columns | None,
+        *,
+        with_labels: bool,
+        label_of: Callable[[Row], float] | None,
+        encode: Callable[..., EncodedExamples],
+        max_seq_length: int,
+    ) -> None:
+        self.path = path
+        self._columns = columns
+        self._with_labels = with_labels
+        self._label_of = label_of
+        self._encode = encode
+        self._max_seq_length = max_seq_length
+
+    def __iter__(self) -> Iterator[Row]:
+        return read_rows(self.path, self._columns, labels=self._with_labels)
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    @functools.cached_property
+    def examples(self) -> EncodedExamples:
+        """The encoded examples."""
+        facts = {
+            "file": _content_hash(self.path),
+            "suffix": self.path.suffix,
+            "columns": None if self._columns is None else asdict(self._columns),
+        }
+        return self._encode(
+            lambda: iter(self), label_of=self._label_of, facts=facts, title=f"Encoding {self.path.name}"
+        )
+
+    def input_fn(
+        self,
+        batch_size: int,
+        *,
+        shuffle: bool = False,
+        num_epochs: int | None = None,
+        seed: int = 0,
+        buckets: Sequence[int] | int | None = None,
+    ) -> TextInput:
+        """An input_fn with batches of `input_ids`, `input_mask`, `segment_ids` and `is_real_example`, and labels.
+
+        Args:
+            batch_size: rows of every batch; the last of an epoch is filled up, marked by `is_real_example`.
+            shuffle: another order in every epoch.
+            num_epochs: passes over the file; default: for ever where shuffled, else one.
+            seed: of the order.
+            buckets: put examples of like length together: the lengths, or how many of them. Each length is one more
+                compiled program.
+        """
+        epochs = num_epochs if num_epochs is not None or shuffle else 1
+        plan = BatchPlan(
+            batch_size=batch_size,
+            buckets=choose_buckets(self._max_seq_length, buckets),
+            seed=seed if shuffle else None,
+            num_epochs=epochs,
+        )
+        return TextInput(self.examples, plan)
+
+
+class ClassifierData:
+    r"""The files train, dev and test of a task, with its labels and its tokenizer.
+
+    Args:
+        data_dir: holds train.tsv, dev.tsv and test.tsv (or .csv, .jsonl); missing ones are None.
+        vocab: a vocab.txt or tokenizer.json, or the directory of a pretrained model.
+        max_seq_length: tokens of a sequence at most.
+        do_lower_case: of a vocab.txt: whether its model is uncased.
+        task: a GLUE task, whose layout and labels the files have; None: a header, or the number of columns, tells.
+        labels: names of the classes in their order; None: those of the task, or of the training file, sorted.
+        regression: the label is a number.
+        suffix: of the files; None: the one that is there.
+        cache_dir: where encoded files are kept for the next run.
+
+    Raises:
+        ArgumentError, InputError: files or labels that cannot be used; with file and line.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\ngood\nbad\n")
+        >>> _ = (folder / "train.tsv").write_text("yes\tgood\nno\tbad bad\n")
+        >>> data = ClassifierData(folder, vocab=folder, max_seq_length=5)
+        >>> data.labels, len(data.train), data.dev
+        (('no', 'yes'), 2, None)
+        >>> next(data.train.input_fn(2)())[0]["input_ids"].tolist()
+        [[2, 4, 3, 0, 0], [2, 5, 5, 3, 0]]
+
+    Source: `run_classifier.DataProcessor` of google-research/bert.
+    """
+
+    def __init__(
+        self,
+        data_dir: str | os.PathLike[str],
+        *,
+        vocab: str | os.PathLike[str],
+        max_seq_length: int = 128,
+        do_lower_case: bool = True,
+        task: str | None = None,
+        labels: Sequence[str] | None = None,
+        regression: bool = False,
+        suffix: str | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.directory = Path(data_dir)
+        self.max_seq_length = max_seq_length
+        self.tokenizer = Tokenizer(vocab, do_lower_case=do_lower_case)
+        layout = None if task is None else task_layout(task)
+        self.regression = regression or (layout is not None and layout.regression)
+        self._suffix = suffix
+        self._cache = None if cache_dir is None else Path(cache_dir)
+        train, dev, test = _columns(layout)
+        paths = {
+            "train": self._find(("train",)),
+            "dev": self._find(layout.dev_files if layout else ("dev", "validation")),
+            "test": self._find(layout.test_files if layout else ("test",)),
+        }
+        self.labels = self._labels(layout, labels, paths["train"] or paths["dev"], train)
+        self.train = self._split(paths["train"], train, labelled=True)
+        self.dev = self._split(paths["dev"], dev, labelled=True)
+        self.test = self._split(paths["test"], test, labelled=False)
+        if self.train is None and self.dev is None and self.test is None:
+            raise ArgumentError(f"There is no train, dev or test file ({', '.join(SUFFIXES)}) in {self.directory}.")
+
+    @classmethod
+    def from_tsv(cls, data_dir: str | os.PathLike[str], **options: Any) -> ClassifierData:
+        """The data of train.tsv, dev.tsv and test.tsv; options as for the class."""
+        return cls(data_dir, **{**options, "suffix": ".tsv"})
+
+    @functools.cached_property
+    def pairs(self) -> bool:
+        """Whether an example has two texts."""
+        split = self.train or self.dev or self.test
+        assert split is not None
+        return next(iter(split)).text_b is not None
+
+    def tokens(self) -> BertTokens:
+        """The host transform from text to features, as these files are encoded."""
+        return BertTokens(
+            self.tokenizer.path,
+            max_seq_length=self.max_seq_length,
+            pairs=self.pairs,
+            do_lower_case=self.tokenizer.do_lower_case,
+        )
+
+    def serving_input_receiver_fn(self) -> Callable[[], ec.export.ServingInputReceiver]:
+        """For exports: requests carry texts, `text_a` and, for pairs, `text_b`; the tokenizer travels along."""
+        features = {
+            name: ec.export.Feature((None, self.max_seq_length), "int32")
+            for name in (INPUT_IDS, INPUT_MASK, SEGMENT_IDS)
+        }
+        texts = {name: ec.export.Feature((None,), "string") for name in ((TEXT_A, TEXT_B) if self.pairs else (TEXT_A,))}
+        tokens = self.tokens()
+
+        def serving_input_receiver_fn() -> ec.export.ServingInputReceiver:
+            return ec.export.ServingInputReceiver(features, texts, transforms=[tokens])
+
+        return serving_input_receiver_fn
+
+    def _find(self, names: Sequence[str]) -> Path | None:
+        suffixes = SUFFIXES if self._suffix is None else (self._suffix,)
+        for name in names:
+            found = [path for suffix in suffixes if (path := self.directory / f"{name}{suffix}").is_file()]
+            if len(found) > 1:
+                raise ArgumentError(
+                    f"There are both {found[0].name} and {found[1].name} in {self.directory}: say suffix=."
+                )
+            if found:
+                return found[0]
+        return None
+
+    def _labels(
+        self, layout: Layout | None, given: Sequence[str] | None, path: Path | None, columns: Columns | None
+    ) -> tuple[str, ...]:
+        if self.regression:
+            if given is not None:
+                raise ArgumentError("regression=True has no classes: leave out labels.")
+            return ()
+        if given is not None or (layout is not None and layout.labels is not None):
+            chosen = tuple(given if given is not None else layout.labels)  # type: ignore[union-attr,arg-type]
+        elif path is None:
+            raise ArgumentError(f"There is no train file in {self.directory} to take the labels from: say labels=.")
+        else:
+            chosen = tuple(sorted({str(row.label) for row in read_rows(path, columns, labels=True)}))
+        if len(set(chosen)) != len(chosen) or len(chosen) < 2:
+            raise ArgumentError(f"Labels should be two or more and differ, found: {', '.join(chosen)} ({path}).")
+        return chosen
+
+    def _split(self, path: Path | None, columns: Columns | None, *, labelled: bool) -> Split | None:
+        if path is None:
+            return None
+        encode = functools.partial(
+            encode_examples,
+            tokenizer=self.tokenizer,
+            max_seq_length=self.max_seq_length,
+            regression=self.regression,
+            cache_dir=self._cache,
+        )
+        return Split(
+            path,
+            columns,
+            with_labels=labelled,
+            label_of=self._label_of(path) if labelled else None,
+            encode=functools.partial(_with_labels, encode, self.labels),
+            max_seq_length=self.max_seq_length,
+        )
+
+    def _label_of(self, path: Path) -> Callable[[Row], float]:
+        ids = {label: index for index, label in enumerate(self.labels)}
+
+        def number_of(row: Row) -> float:
+            try:
+                value = float(row.label or "")
+            except ValueError:
+                value = math.nan
+            if not math.isfinite(value):
+                raise InputError(f"{path}, line {row.line}: the label {row.label!r} is no number.")
+            return value
+
+        def id_of(row: Row) -> float:
+            found = ids.get(row.label or "")
+            if found is None:
+                raise InputError(
+                    f"{path}, line {row.line}: the label {row.label!r} is unknown. Labels: {', '.join(self.labels)}."
+                )
+            return found
+
+        return number_of if self.regression else id_of
+
+
+def _columns(layout: Layout | None) -> tuple[Columns | None, Columns | None, Columns | None]:
+    return (None, None, None) if layout is None else (layout.train, layout.train, layout.test)
+
+
+def _with_labels(encode: Callable[..., EncodedExamples], labels: Sequence[str], rows: Any, **options: Any) -> Any:
+    facts = {**options.pop("facts"), "labels": list(labels)}
+    return encode(rows, facts=facts, **options)
+
+
+def _content_hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,151 @@
+"""Rows of TSV, CSV and JSON-lines files, one after another, with errors that name file and line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from estimator_canned_bert.text.layouts import Columns, counted_columns, named_columns
+from estimator_core.errors import InputError
+
+SUFFIXES = (".tsv", ".csv", ".jsonl")
+csv.field_size_limit(2**31 - 1)
+
+
+class Row(NamedTuple):
+    """One example as the file has it.
+
+    Attributes:
+        text_a: the first text.
+        text_b: the second, or None.
+        label: the label as it is written, or None.
+        line: where it ends, counted from 1.
+    """
+
+    text_a: str
+    text_b: str | None
+    label: str | None
+    line: int
+
+
+def read_rows(path: Path, columns: Columns | None, *, labels: bool) -> Iterator[Row]:
+    """The examples of a file; it is read as it is asked for, so it may be larger than memory.
+
+    Args:
+        path: a .tsv, .csv or .jsonl.
+        columns: where texts and label are; None: found out by the header or the number of columns. Rows of JSON name
+            their fields themselves.
+        labels: whether every row must have a label.
+
+    Raises:
+        InputError: an empty file, a column that is missing, bytes that are not UTF-8; with file and line.
+    """
+    if not path.is_file():
+        raise InputError(f"There is no file {path}.")
+    reader = _json_rows(path, labels) if path.suffix == ".jsonl" else _table_rows(path, columns, labels)
+    found = False
+    for row in reader:
+        found = True
+        yield row
+    if not found:
+        raise InputError(
+            f"{path} holds no examples: it is empty{' but for its header' if path.stat().st_size else ''}."
+        )
+
+
+def _table_rows(path: Path, columns: Columns | None, labels: bool) -> Iterator[Row]:
+    records = _records(path)
+    for line, cells in records:
+        if columns is None:
+            columns = _found_columns(path, line, cells, labels)
+            if columns.header:
+                continue
+        elif columns.header and line == 1:
+            continue
+        if cells and cells != [""]:
+            yield _row(path, line, cells, columns, labels)
+
+
+def _found_columns(path: Path, line: int, cells: Sequence[str], labels: bool) -> Columns:
+    columns = named_columns(cells) or counted_columns(len(cells), labels=labels)
+    if columns is None and not labels:  # a test file with the labels still in it
+        columns = counted_columns(len(cells), labels=True)
+    if columns is None:
+        raise InputError(
+            f"{path}, line {line}: {len(cells)} columns without names that are known. A line is a label and one or two "
+            "texts; or the first line names columns such as sentence1, sentence2 and label; or name the task."
+        )
+    if labels and columns.label is None:
+        raise InputError(f"{path}, line {line}: there is no column of labels among {', '.join(cells)}.")
+    return columns
+
+
+def _row(path: Path, line: int, cells: Sequence[str], columns: Columns, labels: bool) -> Row:
+    def cell(place: int | None, what: str) -> str:
+        if place is None or not -len(cells) <= place < len(cells):
+            raise InputError(
+                f"{path}, line {line}: column {place} ({what}) is missing; the line has {len(cells)} columns: "
+                f"{' | '.join(cells)[:80]!r}."
+            )
+        return cells[place]
+
+    label = None
+    if labels or (columns.label is not None and -len(cells) <= columns.label < len(cells)):
+        label = cell(columns.label, "label")
+    text_b = None if columns.text_b is None else cell(columns.text_b, "second text")
+    return Row(cell(columns.text_a, "text"), text_b, label, line)
+
+
+def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Cells of every record, and the line it ends at; quotes have a meaning in CSV only, as in GLUE."""
+    lines = _lines(path)
+    if path.suffix != ".csv":
+        for number, line in enumerate(lines, 1):
+            yield number, line.rstrip("\r\n").split("\t")
+        return
+    reader = csv.reader(lines, strict=True)
+    while True:
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise InputError(f"{path}, line {reader.line_num}: no CSV: {error}.") from error
+        yield reader.line_num, cells
+
+
+def _lines(path: Path) -> Iterator[str]:
+    # Read as bytes: the line of a bad byte is known then, and only a line feed ends a line.
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, 1):
+            try:
+                yield raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise InputError(
+                    f"{path}, line {number}: not UTF-8 (byte {error.start + 1} of it is 0x{raw[error.start]:02x}). "
+                    "Convert the file, or take the line out."
+                ) from error
+
+
+def _json_rows(path: Path, labels: bool) -> Iterator[Row]:
+    for number, line in enumerate(_lines(path), 1):
+        if not line.strip():
+            continue
+        try:
+            values = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{path}, line {number}: no JSON: {error}.") from error
+        columns = named_columns(list(values)) if isinstance(values, dict) else None
+        if columns is None:
+            raise InputError(f"{path}, line {number}: no object with a text and a label: {line.strip()[:80]!r}.")
+        if labels and columns.label is None:
+            raise InputError(f"{path}, line {number}: there is no label among {', '.join(values)}.")
+        cells = list(values.values())
+        texts = [cells[place] if place is not None else None for place in (columns.text_a, columns.text_b)]
+        if any(text is not None and not isinstance(text, str) for text in texts):
+            raise InputError(f"{path}, line {number}: a text is no string: {line.strip()[:80]!r}.")
+        label = None if columns.label is None else cells[columns.label]
+        yield Row(str(texts[0]), texts[1], None if label is None else str(label), number)

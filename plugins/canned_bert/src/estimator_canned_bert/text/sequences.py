@@ -1,0 +1,48 @@
+"""Token ids of one or two texts put together as BERT reads them: [CLS] first [SEP] second [SEP]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def kept_lengths(first: int, second: int, room: int) -> tuple[int, int]:
+    """How many tokens of each of two texts are kept: the longer one loses its last token until both fit.
+
+    Where both are equally long it is the second that loses one.
+
+    Args:
+        first: tokens of the first text.
+        second: tokens of the second text.
+        room: tokens there is room for.
+
+    Example:
+        >>> kept_lengths(10, 3, 8), kept_lengths(10, 10, 7)
+        ((5, 3), (4, 3))
+
+    Source: `run_classifier._truncate_seq_pair` of google-research/bert, without its loop.
+    """
+    if first + second <= room:
+        return first, second
+    smaller, larger = room // 2, room - room // 2
+    if second <= smaller:
+        return room - second, second
+    if first <= larger:
+        return first, room - first
+    return larger, smaller
+
+
+def joined(
+    first: Sequence[int], second: Sequence[int] | None, *, max_length: int, first_id: int, separator_id: int
+) -> tuple[list[int], int]:
+    """The ids of a sequence of at most `max_length`, and how many of them belong to the first segment.
+
+    Example:
+        >>> joined([7, 8], [9], max_length=8, first_id=1, separator_id=2)
+        ([1, 7, 8, 2, 9, 2], 4)
+    """
+    if second is None:
+        kept = list(first[: max_length - 2])
+        return [first_id, *kept, separator_id], len(kept) + 2
+    keep_first, keep_second = kept_lengths(len(first), len(second), max_length - 3)
+    ids = [first_id, *first[:keep_first], separator_id, *second[:keep_second], separator_id]
+    return ids, keep_first + 2

@@ -1,0 +1,173 @@
+"""`Tokenizer`: ids of WordPiece or SentencePiece tokens, by the `tokenizers` library."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from estimator_canned_bert.text.basic import basic_words
+from estimator_core.errors import ArgumentError
+
+VOCABULARY_FILES = ("vocab.txt", "tokenizer.json")
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+class Tokenizer:
+    """Gives token ids of texts.
+
+    Args:
+        path: a vocab.txt (WordPiece), a tokenizer.json (WordPiece, or SentencePiece of ALBERT), or a directory with
+            one of them.
+        do_lower_case: for a vocab.txt: whether its model is uncased. A tokenizer.json says so itself.
+
+    Raises:
+        ArgumentError: no such file, or one that holds no tokenizer of BERT or ALBERT.
+
+    Source: `tokenization.FullTokenizer` of google-research/bert; `BertTokenizer` of transformers 4.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, do_lower_case: bool = True) -> None:
+        self.path = find_vocabulary(path)
+        self.do_lower_case = do_lower_case
+        self._rules = _from_vocabulary(self.path, do_lower_case) if self.path.suffix == ".txt" else _load(self.path)
+        self._words = _words_only(self.path) if self.path.suffix == ".txt" else None
+        self.pad_id = self._special("[PAD]", "<pad>")
+        self.unknown_id = self._special("[UNK]", "<unk>")
+        self.first_id = self._special("[CLS]")
+        self.separator_id = self._special("[SEP]")
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Number of tokens."""
+        return int(self._rules.get_vocab_size())
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with whatever changes ids."""
+        return hashlib.sha256(self.path.read_bytes() + f"{self.do_lower_case} 1".encode()).hexdigest()[:16]
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        r"""Ids of the tokens of each text, without those that BERT puts around them; several threads work on it.
+
+        Example:
+            >>> import tempfile, pathlib
+            >>> vocabulary = pathlib.Path(tempfile.mkdtemp(), "vocab.txt")
+            >>> _ = vocabulary.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhel\n##lo\n")
+            >>> Tokenizer(vocabulary).encode(["Hello there"])
+            [[5, 6, 1]]
+        """
+        if self._words is None:
+            return [found.ids for found in self._rules.encode_batch(list(texts), add_special_tokens=False)]
+        plain = [index for index, text in enumerate(texts) if text.isascii()]
+        other = [index for index, text in enumerate(texts) if not text.isascii()]
+        ids: list[list[int]] = [[] for _ in texts]
+        prepared = [_prepared(texts[index], lower=self.do_lower_case) for index in other]
+        for indices, rules, chosen in (
+            (plain, self._rules, [texts[index] for index in plain]),
+            (other, self._words, prepared),
+        ):
+            if indices:
+                found: Any = rules.encode_batch(chosen, add_special_tokens=False)
+                for index, one in zip(indices, found, strict=True):
+                    ids[index] = one.ids
+        return ids
+
+    def _special(self, *names: str) -> int:
+        for name in names:
+            found = self._rules.token_to_id(name)
+            if found is not None:
+                return int(found)
+        raise ArgumentError(f"The vocabulary {self.path} has no token {names[0]}: it is not one of BERT or ALBERT.")
+
+
+def find_vocabulary(path: str | os.PathLike[str]) -> Path:
+    """The vocabulary that a path names: itself, or the one in that directory or beside that checkpoint.
+
+    Raises:
+        ArgumentError: there is none.
+    """
+    place = Path(path)
+    if place.is_file() and place.suffix in (".txt", ".json"):
+        return place
+    directory = place if place.is_dir() else place.parent
+    for name in VOCABULARY_FILES:
+        if (directory / name).is_file():
+            return directory / name
+    raise ArgumentError(
+        f"There is no vocabulary at {place}: name a vocab.txt or tokenizer.json, or a directory with one of them."
+    )
+
+
+def read_vocabulary(path: Path) -> list[str]:
+    """The tokens of a vocab.txt in the order of their ids.
+
+    Raises:
+        ArgumentError: it is empty, not UTF-8, or has a token twice.
+    """
+    try:
+        # Not splitlines: vocabularies hold characters that it takes for ends of lines.
+        tokens = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise ArgumentError(f"The vocabulary {path} is not UTF-8: byte {error.start}. Download it again.") from error
+    tokens = [token.rstrip("\r") for token in tokens]
+    if tokens == [""]:
+        raise ArgumentError(f"The vocabulary {path} is empty. Download it again.")
+    return tokens
+
+
+def _from_vocabulary(path: Path, lower: bool) -> Any:
+    from tokenizers import normalizers, pre_tokenizers
+
+    rules = _wordpiece(path)
+    rules.normalizer = normalizers.BertNormalizer(
+        clean_text=True, handle_chinese_chars=True, strip_accents=lower, lowercase=lower
+    )
+    rules.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return rules
+
+
+def _words_only(path: Path) -> Any:
+    """The same tokenizer for texts whose words are cut already."""
+    from tokenizers import pre_tokenizers
+
+    rules = _wordpiece(path)
+    rules.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return rules
+
+
+def _wordpiece(path: Path) -> Any:
+    import tokenizers
+    from tokenizers import models
+
+    tokens = read_vocabulary(path)
+    vocabulary: dict[str, int] = {token: index for index, token in enumerate(tokens)}
+    rules = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))
+    rules.add_special_tokens([token for token in SPECIAL if token in vocabulary])
+    return rules
+
+
+def _load(path: Path) -> Any:
+    import tokenizers
+
+    try:
+        rules = tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises bare Exceptions
+        raise ArgumentError(f"{path} is no tokenizer: {error}. Download it again.") from error
+    rules.no_padding()
+    rules.no_truncation()
+    return rules
+
+
+_SPECIAL_PATTERN = re.compile("(" + "|".join(map(re.escape, SPECIAL)) + ")")
+
+
+def _prepared(text: str, *, lower: bool) -> str:
+    """Words with spaces between them; tokens with a meaning of their own stay whole."""
+    words: list[str] = []
+    for part in _SPECIAL_PATTERN.split(text):
+        words.extend([part] if part in SPECIAL else basic_words(part, lower=lower))
+    return " ".join(words)

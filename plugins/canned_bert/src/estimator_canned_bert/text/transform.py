@@ -1,0 +1,99 @@
+"""`BertTokens`: from text to the features of a model_fn, on the host; it travels with exports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_canned_bert.features import INPUT_IDS, INPUT_MASK, SEGMENT_IDS
+from estimator_canned_bert.text.sequences import joined
+from estimator_canned_bert.text.tokenizer import Tokenizer
+from estimator_core.errors import ArgumentError
+
+TEXT_A, TEXT_B = "text_a", "text_b"
+
+
+class BertTokens:
+    """A host transform: `text_a` (and `text_b`) become `input_ids`, `input_mask` and `segment_ids`.
+
+    Args:
+        vocabulary: a vocab.txt or tokenizer.json.
+        max_seq_length: tokens of every sequence; longer ones are cut, shorter ones filled up.
+        pairs: whether there are two texts.
+        do_lower_case: of the vocabulary.
+
+    Raises:
+        ArgumentError: a vocabulary or a length that cannot be used.
+    """
+
+    name, version = "bert_tokens", 1
+
+    def __init__(
+        self,
+        vocabulary: str | os.PathLike[str],
+        max_seq_length: int = 128,
+        pairs: bool = False,
+        do_lower_case: bool = True,
+    ) -> None:
+        if max_seq_length < 3 + pairs:
+            raise ArgumentError(f"max_seq_length is {max_seq_length}: there is no room for any text.")
+        self._tokenizer = Tokenizer(vocabulary, do_lower_case=do_lower_case)
+        self._length = max_seq_length
+        self._pairs = pairs
+
+    def config(self) -> dict[str, Any]:
+        """The arguments that make it again."""
+        lower = self._tokenizer.do_lower_case
+        return {"max_seq_length": self._length, "pairs": self._pairs, "do_lower_case": lower}
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """The vocabulary."""
+        return {"vocabulary": self._tokenizer.path}
+
+    def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The batch with int32 [batch, max_seq_length] features in the place of the texts."""
+        rules = self._tokenizer
+        first = rules.encode(texts_of(batch, TEXT_A))
+        second = rules.encode(texts_of(batch, TEXT_B)) if self._pairs else [None] * len(first)
+        ids = np.full((len(first), self._length), rules.pad_id, np.int32)
+        mask, segments = (np.zeros((len(first), self._length), np.int32) for _ in range(2))
+        for row, (one, two) in enumerate(zip(first, second, strict=True)):
+            sequence, of_first = joined(
+                one, two, max_length=self._length, first_id=rules.first_id, separator_id=rules.separator_id
+            )
+            ids[row, : len(sequence)] = sequence
+            mask[row, : len(sequence)] = 1
+            segments[row, of_first : len(sequence)] = 1
+        kept = {name: array for name, array in batch.items() if name not in (TEXT_A, TEXT_B)}
+        return {**kept, INPUT_IDS: ids, INPUT_MASK: mask, SEGMENT_IDS: segments}
+
+
+def texts_of(batch: Mapping[str, np.ndarray], name: str) -> list[str]:
+    """One column of texts; bytes are read as UTF-8.
+
+    Raises:
+        ArgumentError: it is missing, has a further axis, or holds something else than text.
+    """
+    column = batch.get(name)
+    if column is None:
+        raise ArgumentError(f"There is no text {name!r}; there are: {', '.join(sorted(batch)) or 'none'}.")
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.ndim != 1:
+        raise ArgumentError(f"{name!r} should hold one text an example, given: shape {column.shape}.")
+    texts: list[str] = []
+    for row, value in enumerate(column.tolist()):
+        if isinstance(value, bytes):
+            try:
+                value = value.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise ArgumentError(f"{name!r}, example {row}: not UTF-8 at byte {error.start}.") from error
+        if not isinstance(value, str):
+            raise ArgumentError(f"{name!r}, example {row}: not a text: {value!r}.")
+        texts.append(value)
+    return texts
