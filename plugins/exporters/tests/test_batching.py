@@ -3,12 +3,13 @@
 import asyncio
 import threading
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator_exporters.serving.batching import Batcher
+from estimator_exporters.serving.batching import BATCH_SIZES, Batcher
 
 
 def double(arrays):
@@ -85,6 +86,46 @@ def test_closing_answers_what_waits():
         return [(await one)["y"].item() for one in waiting]
 
     assert asyncio.run(main()) == [0, 2, 4, 6, 8]
+
+
+def test_a_request_that_comes_after_closing_is_answered_and_leaves_no_thread():
+    async def main():
+        batcher = Batcher(double, (1,), ["y"])
+        await batcher({"x": np.ones((1, 1), np.float32)})
+        await batcher.close()
+        late = await batcher({"x": np.ones((1, 1), np.float32)})
+        return late["y"].item()
+
+    before = set(threading.enumerate())
+    assert asyncio.run(main()) == 2
+    started = set(threading.enumerate()) - before
+    for thread in started:
+        thread.join(30)
+    assert not any(thread.is_alive() for thread in started)
+
+
+def test_few_executables_however_requests_come():
+    """jax compiles one executable for each padded size, and no more than six of them by default."""
+    traces = []
+
+    def traced(arrays):
+        traces.append(arrays["x"].shape)
+        return {"y": arrays["x"] * 2}
+
+    compiled = jax.jit(traced)
+
+    async def main():
+        batcher = Batcher(compiled, BATCH_SIZES, ["y"])
+        batcher.warm_up(lambda size: {"x": np.zeros((size, 1), np.float32)})
+        warm = len(traces)
+        for rows in range(1, 70):
+            await asyncio.gather(
+                batcher({"x": np.ones((rows, 1), np.float32)}), batcher({"x": np.ones((1, 1), np.float32)})
+            )
+        await batcher.close()
+        return warm
+
+    assert asyncio.run(main()) == len(BATCH_SIZES) == len(traces) == 6
 
 
 def test_warm_up_runs_every_size_once():

@@ -136,6 +136,29 @@ def test_a_giant_body_of_unknown_length_is_cut_off(server):
     assert server.infer("echo_FP32", x=np.ones((1, 2), np.float32))[0] == 200
 
 
+def test_names_with_slashes_and_versions():
+    """Signatures of a MultiHead are called `head/predict`."""
+    with running({"m:head/predict": {"1": echo("float32"), "2": echo("float32")}}) as server:
+        assert server.infer("m:head/predict", x=np.ones((1, 2), np.float32))[0] == 200
+        assert server.infer("m:head/predict", version="1", x=np.ones((1, 2), np.float32))[0] == 200
+        assert server.request("GET", "/v2/models/m:head/predict")[2]["versions"] == ["1", "2"]
+        assert server.request("GET", "/v2/models/m:head/predict/versions/2")[2]["versions"] == ["2"]
+        assert server.request("GET", "/v2/models/m:head/predict/versions/2/ready")[0] == 200
+        assert server.request("GET", "/v2/models/m:head/predict/versions/3/ready")[0] == 404
+        assert server.request("GET", "/v2/models/m:head/predict/config")[2]["max_batch_size"] == SIZES[-1]
+
+
+def test_inputs_that_differ_in_their_batch_sizes():
+    feature = Feature((None, 2))
+    model = function_model(
+        lambda arrays: {"y": arrays["a"] + arrays["b"]}, {"a": feature, "b": feature}, {"y": feature}
+    )
+    with running({"sum": {"1": model}}) as server:
+        status, content = server.infer("sum", a=np.ones((1, 2), np.float32), b=np.ones((2, 2), np.float32))
+        assert (status, content) == (400, {"error": "the inputs differ in their batch sizes: {'a': 1, 'b': 2}"})
+        assert server.infer("sum", a=np.ones((2, 2), np.float32), b=np.ones((2, 2), np.float32))[0] == 200
+
+
 def test_compressed_bodies(server):
     body = json.dumps({"inputs": [GOOD]}).encode()
     path = "/v2/models/echo_FP32/infer"
