@@ -31,6 +31,11 @@ COMMANDS = (
         summary="List checkpoints, look into one, compare two.",
     ),
     Command(
+        name="plan",
+        target="estimator_core.cli.plan",
+        summary="Compile the training step for devices that are not there: memory, operations, time.",
+    ),
+    Command(
         name="plugins",
         target="estimator_core.cli.plugins",
         summary="List installed plugins, or examine one: plugins doctor NAME.",

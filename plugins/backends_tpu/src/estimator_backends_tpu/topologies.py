@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -16,6 +17,13 @@ from estimator_core.errors import ArgumentError, BackendUnavailableError
 
 _2D = ((1, 1), (2, 2), (2, 4), (4, 4), (4, 8), (8, 8), (8, 16), (16, 16))
 _CHIPS_OF_A_HOST = 4
+_COMPILE_ONLY = {
+    "TPU_SKIP_MDS_QUERY": "1",
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-1",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "TPU_WORKER_ID": "0",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +83,23 @@ def topology_devices(wanted: Topology) -> Sequence[Any]:
     """
     if not libtpu_installed():
         raise BackendUnavailableError(f"compiling for {wanted.name} needs libtpu (no TPU): {INSTALL}.")
-    # Nothing is run: libtpu need not look for the machine it is on, nor be the only one on it.
-    for name, value in (("TPU_SKIP_MDS_QUERY", "1"), ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1"), ("TPU_MIN_LOG_LEVEL", "3")):
-        os.environ.setdefault(name, value)
     from jax.experimental import topologies
 
+    with _compile_only():
+        try:
+            found = topologies.get_topology_desc(platform="tpu", topology_name=wanted.name)
+        except Exception as error:
+            raise BackendUnavailableError(f"libtpu refuses {wanted.name}: {error}") from error
+        return list(found.devices)
+
+
+@contextlib.contextmanager
+def _compile_only() -> Generator[None]:
+    """Nothing is run: libtpu need not look for the machine it is on, nor be the only one on it."""
+    absent = [name for name in _COMPILE_ONLY if name not in os.environ]
+    os.environ.update({name: _COMPILE_ONLY[name] for name in absent})
     try:
-        found = topologies.get_topology_desc(platform="tpu", topology_name=wanted.name)
-    except Exception as error:
-        raise BackendUnavailableError(f"libtpu refuses {wanted.name}: {error}") from error
-    return list(found.devices)
+        yield
+    finally:
+        for name in absent:
+            os.environ.pop(name, None)
