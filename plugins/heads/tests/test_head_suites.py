@@ -3,7 +3,7 @@
 import numpy as np
 
 import estimator_heads as eh
-from estimator_core.testing import HeadSuite, HostTransformSuite
+from estimator_core.testing import HeadSuite, HostTransformSuite, overrides
 from estimator_heads.transforms import ClassNames, LabelIds, MultiHotLabels
 
 
@@ -60,6 +60,50 @@ class TestPoissonRegressionHead(HeadSuite):
 
     def labels(self, rng, batch):
         return rng.poisson(2.0, (batch, 1)).astype(np.float32)
+
+
+class TestMultiHead(HeadSuite):
+    def make(self):
+        parts = [eh.BinaryClassHead(weight_column="w", name="click"), eh.RegressionHead(2, name="price")]
+        return eh.MultiHead(parts, head_weights=[0.5, 2.0])
+
+    def labels(self, rng, batch):
+        return {"click": rng.integers(0, 2, (batch, 1)), "price": rng.normal(size=(batch, 2)).astype(np.float32)}
+
+    def features(self, rng, batch):
+        return {"w": rng.uniform(0.5, 2.0, batch).astype(np.float32)}
+
+    def metrics_over_batches(self):
+        return frozenset({"loss/click", "loss/price"})
+
+    @overrides("they bear the names of the heads inside")
+    def test_metric_names_bear_the_name(self):
+        names = self._metrics(self._batch())
+        assert names
+        assert all(name.endswith(("/click", "/price")) for name in names)
+
+
+class TestSequentialHeadWrapper(HeadSuite):
+    def make(self):
+        return eh.SequentialHeadWrapper(eh.MultiClassHead(3, weight_column="w"), "mask", "w")
+
+    def labels(self, rng, batch):
+        return rng.integers(0, 3, (batch, 4))
+
+    def features(self, rng, batch):
+        mask = np.arange(4) < rng.integers(1, 5, (batch, 1))
+        return {"mask": mask, "w": rng.uniform(0.5, 2.0, (batch, 4)).astype(np.float32)}
+
+    def logits(self, rng, batch):
+        return rng.normal(size=(batch, 4, 3)).astype(np.float32)
+
+    @overrides("the predictions of a spec carry the mask, too")
+    def test_spec_for_prediction(self):
+        features, _, logits = self._batch()
+        spec = self.make().create_estimator_spec(features, "infer", logits)
+        assert set(spec.predictions) == {*self.make().predictions(logits), "mask"}
+        np.testing.assert_array_equal(spec.predictions["mask"], features["mask"])
+        assert spec.export_outputs
 
 
 class TestTokenClassificationHead(HeadSuite):

@@ -131,6 +131,35 @@ def test_padding_counts_neither_in_the_sum_nor_in_the_divisor():
         assert float(eh.RegressionHead().loss(labels, logits)) == 0.0
 
 
+HEADS = {
+    "binary": (eh.BinaryClassHead(thresholds=[0.5]), np.array([[1], [0]])),
+    "multi_class": (eh.MultiClassHead(3), np.array([[1], [0]])),
+    "multi_label": (eh.MultiLabelHead(3), np.array([[1, 0, 1], [0, 1, 0]])),
+    "logistic": (eh.LogisticRegressionHead(), np.array([[0.25], [0.75]])),
+    "ranking": (eh.RankingHead(3), np.array([[1, 0, 2], [0, 1, -1]])),
+    "listwise": (eh.RankingHead(3, loss="listwise"), np.array([[1, 0, 2], [0, 1, -1]])),
+    "token": (eh.TokenClassificationHead(3), np.array([[1, -100], [0, 2]])),
+}
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("name", HEADS)
+def test_logits_of_ten_thousand_through_a_head(name, sign, dtype):
+    head, labels = HEADS[name]
+    shape = (2, 2, 3) if name == "token" else (2, head.logits_dimension)
+    logits = jnp.resize(jnp.asarray([1e4, -1e4, 0.0], dtype), shape) * jnp.asarray(sign, dtype)
+    loss, gradient = jax.value_and_grad(lambda x: head.loss(labels, x))(logits)
+    assert loss.dtype == jnp.float32
+    assert gradient.dtype == dtype
+    assert np.isfinite(float(loss))
+    assert np.isfinite(np.asarray(gradient, np.float32)).all()
+    for key, value in head.predictions(logits).items():
+        assert np.isfinite(np.asarray(value, np.float32)).all(), key
+    for key, metric in head.metrics({}, logits, labels).items():
+        assert np.isfinite(metric.compute()), key
+
+
 def test_loss_options_and_loss_fn_exclude_each_other():
     with pytest.raises(ArgumentError, match="loss_options"):
         eh.BinaryClassHead(loss_fn=lambda labels, logits: logits, loss_options=eh.LossOptions(focal_gamma=1.0))
