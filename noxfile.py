@@ -18,9 +18,18 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import nox
 from uv import find_uv_bin
+
+
+class Format(NamedTuple):
+    """The distributions of an export format."""
+
+    extras: tuple[str, ...]
+    readers: tuple[str, ...]
+
 
 UV = find_uv_bin()  # the one that nox[uv] brings, wherever nox was started from
 ROOT = Path(__file__).parent
@@ -30,7 +39,12 @@ PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.tom
 EVERYTHING = ["estimator_core", *(f"estimator_{plugin}" for plugin in PLUGINS)]
 LIGHT_EXTRAS = {"estimator_exporters": ("serve",)}
 CHECK_INSTALLED = str(ROOT / ".ci" / "check_installed.py")
-FORMAT_EXTRAS = ["onnx", "saved_model"]  # extras of estimator-exporters that bring another framework
+# Export formats: what writes them beside the plugin itself, and all that reads them.
+FORMATS = {
+    "onnx": Format(extras=("onnx",), readers=("onnxruntime",)),
+    "saved_model": Format(extras=("saved_model",), readers=("tensorflow-cpu==2.21.*",)),
+    "stablehlo": Format(extras=(), readers=("jax", "numpy", "flatbuffers", "safetensors")),
+}
 TRACKER_EXTRAS = ["mlflow", "wandb"]  # of estimator-hooks
 RESOLUTIONS = ["highest", "lowest-direct"]
 QUICK_AND_ALONE = "not plugins and not libraries and not slow"
@@ -275,7 +289,9 @@ def types(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Every Python block of the README and of docs/, and every doctest."""
     packages = ["estimator_core", *(f"plugins/{plugin}/src" for plugin in PLUGINS)]
-    left_to_formats = [f"--ignore=plugins/exporters/src/estimator_exporters/{extra}" for extra in FORMAT_EXTRAS]
+    left_to_formats = [
+        f"--ignore=plugins/exporters/src/estimator_exporters/{extra}" for extra, made in FORMATS.items() if made.extras
+    ]
     pytest(session, "tests/docs", "--doctest-modules", *packages, *left_to_formats, runner=UV_RUN)
 
 
@@ -283,27 +299,38 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session(python=OLDEST, default=False)
-@nox.parametrize("extra", FORMAT_EXTRAS)
+@nox.parametrize("extra", list(FORMATS))
 def formats(session: nox.Session, extra: str) -> None:
-    """An export format that needs another framework, in an environment with that framework."""
-    session.install("--no-sources", wheel("estimator_core"), wheel("estimator_exporters", extra))
-    session.install("--group", "test")
+    """An export format: its suite where it is written, and exports of several models read where we are absent."""
+    session.install("--no-sources", wheel("estimator_core"), wheel("estimator_exporters", *FORMATS[extra].extras))
+    session.install("--group", "test", "flax>=0.12")
     session.run("python", CHECK_INSTALLED, "estimator_core", "estimator_exporters", env=ISOLATED)
-    folder = "plugins/exporters/format_tests"
-    with outside(session, folder, "plugins/exporters/tests") as env:
-        doctests = ("--doctest-modules", "--pyargs", f"estimator_exporters.{extra}")
-        pytest(session, f"{folder}/test_{extra}.py", *doctests, env=env)
+    folder = "plugins/exporters/tests/separate"
+    with outside(session, "plugins/exporters/tests", "docs/export.md") as env:
+        if FORMATS[extra].extras:
+            doctests = ("--doctest-modules", "--pyargs", f"estimator_exporters.{extra}")
+            pytest(session, f"{folder}/suite_{extra}.py", *doctests, env=env)
+        session.run("python", f"{folder}/write_exports.py", extra, "exports", env=env)
+        session.run(UV, "venv", "--quiet", "--python", OLDEST, "reader", external=True)
+        session.run(UV, "pip", "install", "--quiet", "--python", "reader", *FORMATS[extra].readers, external=True)
+        document = ("docs/export.md",) if extra == "stablehlo" else ()
+        reader = str(Path("reader", "bin", "python").absolute())
+        session.run(reader, f"{folder}/check_{extra}.py", "exports", *document, env=ISOLATED, external=True)
 
 
 @nox.session(python=OLDEST, default=False)
-@nox.parametrize("extra", TRACKER_EXTRAS)
-def trackers(session: nox.Session, extra: str) -> None:
-    """A tracker of estimator-hooks with its real library."""
-    session.install("--no-sources", wheel("estimator_core"), wheel("estimator_hooks", extra))
+def tritonclient(session: nox.Session) -> None:
+    """A client that we did not write, in an environment of its own: every datatype, in JSON and in binary."""
+    session.install("--no-sources", wheel("estimator_core"), wheel("estimator_exporters"))
     session.install("--group", "test")
-    session.run("python", CHECK_INSTALLED, "estimator_core", "estimator_hooks", env=ISOLATED)
-    with outside(session, "plugins/hooks/tests") as env:
-        pytest(session, f"plugins/hooks/tests/trackers/test_{extra}.py", env=env)
+    folder = "plugins/exporters/tests/separate"
+    with outside(session, "plugins/exporters/tests") as env:
+        session.run(UV, "venv", "--quiet", "--python", OLDEST, "client", external=True)
+        packages = ("tritonclient[http]", "ml_dtypes")
+        session.run(UV, "pip", "install", "--quiet", "--python", "client", *packages, external=True)
+        client = str(Path("client", "bin", "python").absolute())
+        command = ("python", f"{folder}/serve_echo.py", client, f"{folder}/check_tritonclient.py")
+        session.run(*command, env=env)
 
 
 @nox.session(python=OLDEST, default=False)

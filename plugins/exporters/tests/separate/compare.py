@@ -31,4 +31,6 @@ def check(directory, load, absent=ABSENT):
                 assert value.dtype == wanted.dtype, (folder.name, name, value.dtype, wanted.dtype)
                 greatest = max(greatest, float(np.abs(value.astype(np.float64) - wanted).max()))
         assert greatest <= TOLERANCE, f"{folder.name} differs by {greatest}"
-        print(f"{folder.name}: batches of {len(list(folder.glob('inputs_*')))} sizes, greatest difference {greatest:.1e}")
+        print(
+            f"{folder.name}: batches of {len(list(folder.glob('inputs_*')))} sizes, greatest difference {greatest:.1e}"
+        )

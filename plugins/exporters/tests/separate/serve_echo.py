@@ -1,9 +1,10 @@
-"""Serves a model for every datatype, which gives what it takes, until its standard input ends; prints the address."""
+"""Serves a model for every datatype, which gives what it takes, to a client: `python serve_echo.py CLIENT...`.
 
+The client is a command that gets the address as its last argument; its exit status is ours.
+"""
+
+import subprocess
 import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[4]))
 
 from estimator_exporters.serving.datatypes import NUMPY
 from plugins.exporters.tests.live_server import echo, running
@@ -11,5 +12,4 @@ from plugins.exporters.tests.live_server import echo, running
 if __name__ == "__main__":
     models = {f"echo_{name}": {"1": echo("string" if name == "BYTES" else str(dtype))} for name, dtype in NUMPY.items()}
     with running(models) as server:
-        print(f"127.0.0.1:{server.port}", flush=True)
-        sys.stdin.read()
+        sys.exit(subprocess.run([*sys.argv[1:], f"127.0.0.1:{server.port}"], check=False).returncode)
