@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _HOME = {
     "classifier": ("BertClassifier",),
     "config": ("BertConfig",),
+    "early_stop": ("StopWithoutImprovement",),
     "encoder": ("EncoderOptions", "Encoded", "encode", "encoder_shapes"),
     "encoder.partition": ("fully_sharded_rules", "tensor_parallel_rules"),
     "lora": ("LoraConfig", "merge_lora"),

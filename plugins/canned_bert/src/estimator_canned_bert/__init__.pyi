@@ -2,6 +2,7 @@
 
 from estimator_canned_bert.classifier import BertClassifier as BertClassifier
 from estimator_canned_bert.config import BertConfig as BertConfig
+from estimator_canned_bert.early_stop import StopWithoutImprovement as StopWithoutImprovement
 from estimator_canned_bert.encoder import Encoded as Encoded
 from estimator_canned_bert.encoder import EncoderOptions as EncoderOptions
 from estimator_canned_bert.encoder import encode as encode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from estimator_core.plugins import Component
+from estimator_core.plugins import Command, Component
 
 ESTIMATOR_PLUGIN_API = (1, 0)
 
@@ -24,4 +24,15 @@ def estimator_components() -> Sequence[Component]:
             target="estimator_canned_bert:BertTokens",
             summary="Token ids of WordPiece or SentencePiece from text.",
         ),
+    ]
+
+
+def estimator_commands() -> Sequence[Command]:
+    """`estimator bert-classifier`."""
+    return [
+        Command(
+            name="bert-classifier",
+            target="estimator_canned_bert.cli.bert_classifier",
+            summary="Fine-tune BERT on texts: train, evaluate, predict, export.",
+        )
     ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from estimator_canned_bert.text.basic import basic_words
 from estimator_canned_bert.text.tokenizer import SPECIAL
 from estimator_core.errors import ArgumentError
 
@@ -32,17 +34,22 @@ def build_vocabulary(
         ArgumentError: there are no texts, or the size is too small for the special tokens.
     """
     import tokenizers
-    from tokenizers import models, normalizers, pre_tokenizers, trainers
+    from tokenizers import models, pre_tokenizers, trainers
 
     if size <= len(SPECIAL):
         raise ArgumentError(f"A vocabulary of {size} tokens has no room for more than {', '.join(SPECIAL)}.")
+    words: Counter[str] = Counter()
+    for text in texts:
+        words.update(basic_words(text, lower=do_lower_case))
+    # Letters get their ids here: the trainer would number them in the order of a hash table, and break ties by number.
+    letters = sorted({letter for word in words for letter in word})[: (size - len(SPECIAL)) // 2]
+    fixed = [*SPECIAL, *letters, *(f"##{letter}" for letter in letters)]
     rules: Any = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    rules.normalizer = normalizers.BertNormalizer(lowercase=do_lower_case, strip_accents=do_lower_case)
-    rules.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    rules.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     trainer = trainers.WordPieceTrainer(
-        vocab_size=size, min_frequency=min_frequency, special_tokens=list(SPECIAL), show_progress=False
+        vocab_size=size, min_frequency=min_frequency, special_tokens=fixed, show_progress=False
     )
-    rules.train_from_iterator(iter(texts), trainer)
+    rules.train_from_iterator((" ".join([word] * count) for word, count in sorted(words.items())), trainer)
     found = sorted(rules.get_vocab().items(), key=lambda item: item[1])
     if len(found) <= len(SPECIAL):
         raise ArgumentError("There are no texts to learn a vocabulary from.")

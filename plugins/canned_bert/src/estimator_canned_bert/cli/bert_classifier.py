@@ -1,0 +1,49 @@
+"""Fine-tune BERT or ALBERT on a directory of texts: train, evaluate, predict, export, serve.
+
+    estimator bert-classifier --data glue/MRPC --task-name mrpc --init-checkpoint uncased_L-12 --model-dir runs/mrpc
+    estimator bert-classifier --data reviews --model-dir runs/reviews --text "not bad at all"
+    estimator serve runs/reviews/export
+
+A line of train.tsv is a label and one or two texts with tabs between, or the first line names the columns. Without
+--init-checkpoint a small model is trained from scratch. The same command again continues where it was stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+
+from estimator_canned_bert.cli.options import add_arguments, check
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    add_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Does what was asked for, in order."""
+    from estimator_canned_bert.cli.job import Job
+
+    check(args)
+    logging.getLogger("estimator_canned_bert").setLevel(logging.getLogger("estimator_core").level)
+    everything = bool(args.data) and not (args.do_train or args.do_eval or args.do_predict or args.do_export)
+    if args.data:
+        job = Job.of(args)
+        if args.do_train or everything:
+            job.train()
+        if args.do_eval or (everything and job.data.dev is not None):
+            job.evaluate()
+        if args.do_predict or (everything and job.data.test is not None):
+            job.predict()
+        if args.do_export or (everything and job.can_export):
+            job.export()
+        if args.export_hugging_face:
+            job.export_hugging_face(args.export_hugging_face)
+    from estimator_canned_bert.cli.exported import predict_texts, serve
+
+    if args.text:
+        predict_texts(args.model_dir, args.text)
+    if args.serve is not None:
+        return serve(args.model_dir, args.serve)
+    return 0

@@ -1,0 +1,57 @@
+"""What the command does with an export: predict texts, serve it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError
+
+SEPARATOR = "|||"
+
+
+def newest_export(model_dir: str) -> str:
+    """The newest export of a run: the best one where evaluations chose one, else the last.
+
+    Raises:
+        ArgumentError: there is none.
+    """
+    from estimator_core.export.directories import latest_export
+
+    for name in ("best", "final"):
+        found = latest_export(Path(model_dir) / "export" / name)
+        if found is not None:
+            return found
+    raise ArgumentError(f"There is no export in {model_dir}/export: run with --data first (needs estimator-exporters).")
+
+
+def predict_texts(model_dir: str, texts: Sequence[str]) -> None:
+    """Prints a prediction for each text, made by the newest export: tokenizer, weights and labels come from there."""
+    import estimator_core as ec
+
+    signatures = ec.export.load(newest_export(model_dir)).raw_signatures
+    signature = signatures["serving_default"]
+    pairs = [text.split(SEPARATOR) for text in texts]
+    wanted = len(signature.inputs)
+    for text, parts in zip(texts, pairs, strict=True):
+        if len(parts) != wanted:
+            raise ArgumentError(f"--text {text!r}: the model reads {wanted} text(s), with {SEPARATOR} between them.")
+    columns = {
+        name: np.array([parts[index].strip() for parts in pairs], object)
+        for index, name in enumerate(sorted(signature.inputs))
+    }
+    found = signature(**columns)
+    for row, text in enumerate(texts):
+        if "outputs" in found:
+            print(f"{float(np.ravel(found['outputs'][row])[0]):.4f}\t{text}")
+        else:
+            print(f"{np.ravel(found['classes'][row])[0]}\t{np.max(found['scores'][row]):.4f}\t{text}")
+
+
+def serve(model_dir: str, port: int) -> int:
+    """Serves the exports of a run until it is told to stop."""
+    from estimator_core.cli.main import main
+
+    return main(["serve", str(Path(newest_export(model_dir)).parent), "--port", str(port)])

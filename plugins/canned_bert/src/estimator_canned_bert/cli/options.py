@@ -1,0 +1,111 @@
+"""The arguments of `estimator bert-classifier`: those of run_classifier.py that still have a meaning, and more."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds all arguments."""
+    _data(parser.add_argument_group("data"))
+    _model(parser.add_argument_group("model"))
+    _training(parser.add_argument_group("training"))
+    _what(parser.add_argument_group("what is done (default: all that there are files for)"))
+
+
+def _data(group: Any) -> None:
+    group.add_argument(
+        "--data", "--data-dir", dest="data", help="directory of train, dev and test (.tsv, .csv, .jsonl)"
+    )
+    group.add_argument("--task-name", help="a GLUE task, whose layout the files have (default: header or columns tell)")
+    group.add_argument("--labels", help="names of the classes, with commas between (default: those of train, sorted)")
+    group.add_argument("--regression", action="store_true", help="the label is a number")
+    group.add_argument("--vocab-file", help="vocab.txt or tokenizer.json (default: beside the weights)")
+    case = group.add_mutually_exclusive_group()
+    case.add_argument("--do-lower-case", dest="lower", action="store_true", default=True, help="uncased (the default)")
+    case.add_argument("--no-do-lower-case", dest="lower", action="store_false", help="the vocabulary is a cased one")
+    group.add_argument("--max-seq-length", type=int, default=128, help="tokens of a sequence (default: 128)")
+    group.add_argument("--buckets", type=int, default=1, help="lengths training batches are padded to (default: 1)")
+    group.add_argument("--cache-dir", help="keep encoded files here for the next run")
+
+
+def _model(group: Any) -> None:
+    group.add_argument("--init-checkpoint", help="a Hugging Face directory or a TensorFlow checkpoint")
+    group.add_argument("--bert-config-file", help="config.json (default: beside the weights)")
+    group.add_argument("--size", default="tiny", help="size of a model without pretrained weights (default: tiny)")
+    group.add_argument("--vocab-size", type=int, default=8000, help="of a vocabulary made from train (default: 8000)")
+    group.add_argument("--model-dir", "--output-dir", dest="model_dir", required=True, help="where results go")
+    group.add_argument("--precision", choices=("float32", "bfloat16"), default="float32", help="of the computation")
+    group.add_argument("--remat", action="store_true", help="compute layers again in the backward pass: less memory")
+    group.add_argument("--backend", default="auto", help="device backend (default: auto)")
+
+
+def _training(group: Any) -> None:
+    group.add_argument("--train-batch-size", type=int, default=32, help="default: 32")
+    group.add_argument("--eval-batch-size", type=int, default=32, help="default: 32")
+    group.add_argument("--predict-batch-size", type=int, default=32, help="default: 32")
+    group.add_argument("--learning-rate", type=float, help="the highest rate (default: 5e-5; from scratch 5e-4)")
+    group.add_argument("--num-train-epochs", type=float, default=3.0, help="passes over train (default: 3)")
+    group.add_argument("--warmup-proportion", type=float, default=0.1, help="share of warm-up steps (default: 0.1)")
+    group.add_argument("--save-checkpoints-steps", type=int, help="between evaluations (default: a fifth of the run)")
+    group.add_argument("--iterations-per-loop", type=int, default=1, help="steps per dispatch (default: 1)")
+    group.add_argument("--early-stop-steps", type=int, help="stop when evaluations are no better for so many steps")
+    group.add_argument("--seed", type=int, default=0, help="of initial values, order and dropout (default: 0)")
+    group.add_argument("--weight-decay", type=float, default=0.01, help="default: 0.01")
+    group.add_argument("--bias-correction", action="store_true", help="Adam with bias correction, as transformers")
+    group.add_argument("--layer-decay", type=float, default=1.0, help="rate of a layer over that of the one above it")
+    group.add_argument("--frozen-layers", type=int, default=-1, help="layers that do not learn; 0: the embeddings")
+    group.add_argument("--lora-rank", type=int, help="low-rank additions learn in the place of the encoder")
+    group.add_argument("--ema-decay", type=float, help="evaluate an average of the weights, such as 0.999")
+    group.add_argument("--class-weights", help="weights of the classes in the loss, with commas between")
+
+
+def _what(group: Any) -> None:
+    group.add_argument("--do-train", action="store_true", help="train, with an evaluation at each checkpoint")
+    group.add_argument("--do-eval", action="store_true", help="evaluate dev: <model-dir>/eval_results.txt")
+    group.add_argument("--do-predict", action="store_true", help="predict test: <model-dir>/test_results.tsv")
+    group.add_argument("--do-export", action="store_true", help="export with text-in signatures")
+    group.add_argument("--export-hugging-face", metavar="DIR", help="write the weights for transformers")
+    group.add_argument("--text", action="append", default=[], help="predict this text by the export; text A ||| text B")
+    group.add_argument("--serve", type=int, metavar="PORT", help="serve the export at last")
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuses what cannot be before any work is done.
+
+    Raises:
+        ArgumentError: naming the argument.
+    """
+    for name in ("train_batch_size", "eval_batch_size", "predict_batch_size", "max_seq_length", "buckets"):
+        _positive(args, name)
+    for name in ("num_train_epochs", "learning_rate", "early_stop_steps", "save_checkpoints_steps"):
+        if getattr(args, name) is not None:
+            _positive(args, name)
+    if not 0 <= args.warmup_proportion <= 1:
+        raise ArgumentError(f"--warmup-proportion should lie in [0, 1], given: {args.warmup_proportion}.")
+    if (args.do_train or args.do_eval or args.do_predict) and not args.data:
+        raise ArgumentError("--data is needed to train, evaluate or predict.")
+    if not args.data and not (args.text or args.serve):
+        raise ArgumentError("--data is missing: the directory with the files train, dev and test.")
+
+
+def numbers(text: str | None, name: str) -> list[float] | None:
+    """Numbers with commas between.
+
+    Raises:
+        ArgumentError: something else.
+    """
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise ArgumentError(f"--{name} should be numbers with commas between, given: {text!r}.") from error
+
+
+def _positive(args: argparse.Namespace, name: str) -> None:
+    if not getattr(args, name) > 0:
+        raise ArgumentError(f"--{name.replace('_', '-')} should be positive, given: {getattr(args, name)}.")

@@ -1,0 +1,58 @@
+"""`StopWithoutImprovement`: ends training when evaluations have got no better for some steps."""
+
+from __future__ import annotations
+
+import os
+
+import estimator_core as ec
+from estimator_core.errors import ArgumentError
+
+
+class StopWithoutImprovement(ec.Hook):
+    """Stops when the best evaluation is `patience` steps old.
+
+    It reads the recorded evaluations of a directory; estimator-hooks has early stopping by any rule.
+
+    Args:
+        eval_dir: of the evaluations.
+        metric: that is watched; it should fall, unless `rises`.
+        patience: steps without improvement.
+        every_steps: steps between two looks.
+        rises: whether the metric should rise.
+
+    Raises:
+        ArgumentError: a number of steps below 1.
+    """
+
+    def __init__(
+        self,
+        eval_dir: str | os.PathLike[str],
+        metric: str = "loss",
+        *,
+        patience: int,
+        every_steps: int,
+        rises: bool = False,
+    ) -> None:
+        if patience < 1 or every_steps < 1:
+            raise ArgumentError(f"patience and every_steps should be at least 1, given: {patience} and {every_steps}.")
+        self._eval_dir, self._metric, self._rises = eval_dir, metric, rises
+        self._patience, self._every_steps = patience, every_steps
+
+    def next_step(self, step: int) -> int:
+        """The next multiple of `every_steps`."""
+        return (step // self._every_steps + 1) * self._every_steps
+
+    def after_step(self, run: ec.Run, step: int, out: ec.StepOutputs) -> None:
+        """Looks at the evaluations so far."""
+        del out
+        sign = -1.0 if self._rises else 1.0
+        seen = {
+            at: sign * float(metrics[self._metric])
+            for at, metrics in ec.read_eval_metrics(self._eval_dir).items()
+            if self._metric in metrics and at <= step
+        }
+        if not seen:
+            return
+        best = min(seen, key=lambda at: (seen[at], at))
+        if max(seen) - best >= self._patience:
+            run.request_stop(f"no better {self._metric} since step {best}")
