@@ -57,7 +57,11 @@ def test_at_most_two_dispatches_are_in_flight() -> None:
 
     live: Any = LiveState(state=0, step=0)  # type: ignore[arg-type]
     train_loop(Run(5), Nobody(), Batches(), lambda count: dispatched, live, Nobody())  # type: ignore[arg-type]
-    expected = ["dispatch 1", "dispatch 2"]
-    for step in (3, 4, 5):
-        expected += [f"dispatch {step}", f"wait {step - 2}"]
-    assert log == expected
+    assert [line for line in log if "dispatch" in line] == [f"dispatch {step}" for step in range(1, 6)]
+    flying = [
+        sum("dispatch" in line for line in log[:at]) - sum("wait" in line for line in log[:at])
+        for at, line in enumerate(log)
+        if "dispatch" in line
+    ]
+    # as each is handed over: those handed over before it that nobody has waited for
+    assert max(flying) <= 2
