@@ -5,7 +5,7 @@
 
 Sessions that prove something about packages (`core`, `plugin-*`, `all`, `wheels`) install built wheels into empty
 environments and run where the checkout cannot be imported. Sessions that look at the sources (`lint`, `types`,
-`imports`, `docs`) use the development environment of `uv sync`. `parity`, `faults` and `bench` are long and run only
+`imports`, `docs`) use the development environment of `uv sync`. `parity`, `bert_parity`, `faults` and `bench` are long and run only
 when named.
 """
 
@@ -338,6 +338,21 @@ def parity(session: nox.Session) -> None:
     """The recordings made again with the real tf.estimator, in an environment of its own, are as committed."""
     session.install("tensorflow-cpu==2.15.1")
     session.run("python", "tests/parity/rerecord.py", "--check", *session.posargs)
+
+
+# By pip: PyTorch is looked up where pip is configured to look.
+@nox.session(python=OLDEST, default=False, venv_backend="venv")
+@nox.parametrize("library", ["transformers", "tensorflow"])
+def bert_parity(session: nox.Session, library: str) -> None:
+    """The recordings of BERT made again with transformers and TensorFlow are as committed."""
+    folder = ROOT / "plugins" / "canned_bert" / "tests"
+    if library == "tensorflow":
+        session.install("tensorflow-cpu==2.15.1")
+        session.run("python", str(folder / "record_tensorflow.py"), "--check")
+        return
+    session.install("torch==2.13.0", "transformers>=4.57,<5", "safetensors>=0.5")
+    session.run("python", str(folder / "record_transformers.py"), "--check")
+    session.run("python", str(folder / "record_tokens.py"), "--check")
 
 
 @nox.session(venv_backend="none", default=False)
