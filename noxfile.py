@@ -5,8 +5,8 @@
 
 Sessions that prove something about packages (`core`, `plugin-*`, `all`, `wheels`) install built wheels into empty
 environments and run where the checkout cannot be imported. Sessions that look at the sources (`lint`, `types`,
-`imports`, `docs`) use the development environment of `uv sync`. `parity`, `bert_parity`, `faults` and `bench` are long and run only
-when named.
+`imports`, `docs`) use the development environment of `uv sync`. `parity`, `bert_parity`, `faults` and `bench` are long
+and run only when named.
 """
 
 import functools
