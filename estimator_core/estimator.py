@@ -99,7 +99,11 @@ class Estimator:
         self._feature_transforms = (*getattr(model_fn, "host_transforms", ()), *host_transforms)
         self._label_transforms = (*getattr(model_fn, "label_transforms", ()), *label_transforms)
         self._engine = Engine(
-            model_fn=self._bound, config=config, component=self._plugins.get, component_names=self._plugins.names
+            model_fn=self._bound,
+            config=config,
+            component=self._plugins.get,
+            component_names=self._plugins.names,
+            plugin_versions=self._plugins.versions,
         )
         self._history = History()
 

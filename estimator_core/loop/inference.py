@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from estimator_core.errors import CheckpointNotFoundError
 from estimator_core.loop.engine import Engine, Overrides
 from estimator_core.loop.initial_values import read_values
 from estimator_core.modes import ModeKeys
+from estimator_core.plugins import compare_versions
 from estimator_core.step import TrainState
 
+_log = logging.getLogger("estimator_core")
 _ITEMS = ("variables", "model_state")
 
 
@@ -75,7 +78,7 @@ def state_for_inference(
 
 
 def _read(engine: Engine, path: str) -> CheckpointItems:
-    _check_known_variables(engine, path)
+    _check(engine, path)
     return read_checkpoint(path, _ITEMS)
 
 
@@ -83,20 +86,23 @@ def _read_newest(engine: Engine, model_dir: str) -> CheckpointItems:
     found = read_latest(model_dir, _ITEMS)
     if found is None:
         raise CheckpointNotFoundError(f"The checkpoint in {model_dir} was deleted while it was being read. Try again.")
-    _check_known_variables(engine, found.path)
+    _check(engine, found.path)
     return found.items
 
 
-def _check_known_variables(engine: Engine, path: str) -> None:
-    """Refuses other shapes and dtypes than those of the variables this Estimator knows; further variables may differ.
+def _check(engine: Engine, path: str) -> None:
+    """Says how the plugins in use differ from those the checkpoint was made with; refuses other shapes and dtypes than
+    those of the variables this Estimator knows. Further variables may differ.
 
     Raises:
         CheckpointMismatchError: says in what.
     """
-    known = engine.specs
+    known, manifest = engine.specs, read_manifest(Path(path))
+    for line in compare_versions(manifest.extras.get("plugins", ()), engine.plugin_versions()):
+        _log.warning("%s", line)
     check_fits(
         Path(path),
-        read_manifest(Path(path)),
+        manifest,
         {
             "variables": {name: spec for name, spec in known.items() if spec.trainable},
             "model_state": {name: spec for name, spec in known.items() if not spec.trainable},

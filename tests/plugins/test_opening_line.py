@@ -63,3 +63,13 @@ def test_a_resumed_run_names_the_plugins_that_differ(site, train):
         "this checkpoint was made with gone 0.3, which is not in use here: pip install gone==0.3",
         "this checkpoint was made with tracker 2.0; here it is 2.1",
     ]
+
+
+def test_an_evaluation_of_a_checkpoint_names_them_too(site, train, tmp_path, caplog):
+    site.add("gone", NO_HOOKS, version="0.3")
+    train()
+    site.remove("gone")
+    caplog.clear()
+    ec.Estimator(model_fn, str(tmp_path / "model"), plugins=site.plugins()).evaluate(batches)
+    told = [record.getMessage() for record in caplog.records if "was made with" in record.getMessage()]
+    assert told == ["this checkpoint was made with gone 0.3, which is not in use here: pip install gone==0.3"]
