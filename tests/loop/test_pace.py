@@ -1,23 +1,44 @@
-"""How far the host runs ahead of the device."""
+"""How far the host runs ahead of the device (trap 27)."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from estimator_core.loop import pace
 from estimator_core.loop.dispatch import Dispatch
 from estimator_core.loop.live import LiveState
 from estimator_core.loop.time_spent import TimeSpent
 from estimator_core.loop.train import train_loop
 
 
-class Pending:
-    """A loss that is not computed yet."""
+class Device:
+    """Finishes one dispatch after another, each `seconds` after the one before, on a clock of its own."""
 
-    def __init__(self, log: list[str], step: int) -> None:
-        self.log, self.step = log, step
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.now, self.done = seconds, 0.0, 0
+        self.dispatched = self.furthest = 0
+
+    def dispatch(self, state: Any, *batch: Any) -> tuple[Any, dict[str, Any]]:
+        self.dispatched += 1
+        self.furthest = max(self.furthest, self.dispatched - self.done)
+        return state, {"loss": Pending(self, self.dispatched)}
+
+    def wait(self, number: int) -> None:
+        self.now += self.seconds * (number - self.done)
+        self.done = number
+
+
+class Pending:
+    """A loss that is not computed yet; losses come in the order of their dispatches."""
+
+    def __init__(self, device: Device, number: int) -> None:
+        self._device, self._number = device, number
 
     def block_until_ready(self) -> None:
-        self.log.append(f"wait {self.step}")
+        self._device.wait(self._number)
 
 
 class Run:
@@ -41,27 +62,20 @@ class Batches:
 
 
 class Nobody:
-    """No hook."""
+    """No hook, and no interruption."""
 
     watches_clock = listens = requested = False
     wake = float("inf")
 
 
-def test_at_most_two_dispatches_are_in_flight() -> None:
-    """Trap 27."""
-    log: list[str] = []
-
-    def dispatched(state: int, *batch: Any) -> tuple[int, dict[str, Any]]:
-        log.append(f"dispatch {state + 1}")
-        return state + 1, {"loss": Pending(log, state + 1)}
-
+@pytest.mark.parametrize(("seconds", "most"), [(0.05, 3), (0.0005, 5), (1e-7, 17)])
+def test_the_host_is_ahead_by_two_dispatches_or_two_milliseconds(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, most: int
+) -> None:
+    device = Device(seconds)
+    monkeypatch.setattr(pace, "time", SimpleNamespace(perf_counter=lambda: device.now))
     live: Any = LiveState(state=0, step=0)  # type: ignore[arg-type]
-    train_loop(Run(5), Nobody(), Batches(), lambda count: dispatched, live, Nobody())  # type: ignore[arg-type]
-    assert [line for line in log if "dispatch" in line] == [f"dispatch {step}" for step in range(1, 6)]
-    flying = [
-        sum("dispatch" in line for line in log[:at]) - sum("wait" in line for line in log[:at])
-        for at, line in enumerate(log)
-        if "dispatch" in line
-    ]
-    # as each is handed over: those handed over before it that nobody has waited for
-    assert max(flying) <= 2
+    train_loop(Run(200), Nobody(), Batches(), lambda count: device.dispatch, live, Nobody())  # type: ignore[arg-type]
+    assert device.dispatched == 200
+    # the one handed over last, and those before it
+    assert device.furthest <= most

@@ -69,7 +69,7 @@ def test_every_row_names_tests_that_exist(page: str, root: Path) -> None:
     [
         ("| 7 | Two dropout", "| 8 | Two dropout", "7 is missing"),
         ("| 7 | Two dropout", "| 8 | Two dropout", "8 is there twice"),
-        ("test_pace.py::test_at_most_two", "test_pace.py::test_at_most_three", "has no test_at_most_three"),
+        ("test_pace.py::test_the_host", "test_pace.py::test_the_guest", "has no test_the_guest"),
         ("tests/loop/test_pace.py", "tests/loop/test_race.py", "there is no tests/loop/test_race.py"),
         ("[missing train_op]", "[missing train_up]", "has no case 'missing train_up'"),
         ("| Obeyed. |", "|  |", "an empty cell"),
