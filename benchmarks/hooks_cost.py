@@ -28,7 +28,7 @@ EVERY, HOOKS = 100, 10
 
 
 class WritesOneValue(ec.Hook):
-    """Reads one output every 100 steps and writes it to the event file; with a `block`, in every other block of steps."""
+    """Reads one output every 100 steps and writes it to the event file; with a `block`, in every other block."""
 
     def __init__(self, name: str, tag: str, block: int | None = None) -> None:
         self._name, self._tag, self._block = name, tag, block
