@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 from pathlib import Path
-
 from pydoc_data.topics import topics
 
 #: The longest topics of the language reference: each is a class.

@@ -191,7 +191,7 @@ def _config(args: argparse.Namespace, data: ClassifierData) -> BertConfig:
         config = BertConfig.from_pretrained(args.init_checkpoint)
     else:
         print(
-            f"There are no pretrained weights (--init-checkpoint): a model of size {args.size} is trained from scratch, "
+            f"There are no pretrained weights (--init-checkpoint): a model of size {args.size} learns from scratch, "
             "on your texts alone."
         )
         config = BertConfig.of_size(args.size, vocab_size=size, max_position_embeddings=max(args.max_seq_length, 64))

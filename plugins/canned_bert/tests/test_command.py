@@ -1,0 +1,135 @@
+"""`estimator bert-classifier`: every step, and what is refused at the start."""
+
+import json
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from estimator_canned_bert import BertConfig, Tokenizer, build_vocabulary, read_checkpoint, save_pretrained
+from estimator_canned_bert.encoder.parameters import encoder_shapes
+from estimator_core.cli.main import main
+
+COLOURS = {"warm": ["red", "orange", "yellow"], "cold": ["blue", "green", "violet"]}
+
+
+def sentences(count, seed):
+    rng = np.random.default_rng(seed)
+    rows = []
+    for number in range(count):
+        label = ("warm", "cold")[number % 2]
+        words = [*rng.choice(COLOURS[label], 2), *rng.choice(["a", "the", "is", "very", "quite", "one"], 3)]
+        rng.shuffle(words)
+        rows.append((label, " ".join(words)))
+    return rows
+
+
+@pytest.fixture
+def files(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name, count in (("train", 64), ("dev", 16)):
+        rows = sentences(count, len(name))
+        (folder / f"{name}.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in rows))
+    (folder / "test.tsv").write_text("".join(f"{text}\n" for _, text in sentences(10, 9)))
+    return folder
+
+
+@pytest.fixture
+def pretrained(tmp_path, files):
+    place = tmp_path / "pretrained"
+    texts = [line.split("\t")[1] for line in (files / "train.tsv").read_text().splitlines()]
+    vocabulary = build_vocabulary(texts, place / "vocab.txt", size=80)
+    config = BertConfig.of_size("tiny", vocab_size=Tokenizer(vocabulary).vocabulary_size).replace(
+        hidden_size=32, intermediate_size=64, max_position_embeddings=32
+    )
+    rng = np.random.default_rng(0)
+    shapes = encoder_shapes(config) | {"output_weights": (2, 32), "output_bias": (2,)}
+    values = {name: rng.normal(0, 0.1, shape).astype(np.float32) for name, shape in shapes.items()}
+    save_pretrained(place, values, config)
+    return place
+
+
+def command(files, model_dir, *arguments):
+    fixed = ["--max-seq-length", "12", "--train-batch-size", "16", "--learning-rate", "0.003"]
+    places = ["--data", str(files), "--model-dir", str(model_dir)]
+    return main(["bert-classifier", *places, *fixed, *map(str, arguments)])
+
+
+def test_train_evaluate_predict_write(files, pretrained, tmp_path, capsys):
+    model = tmp_path / "model"
+    arguments = ["--init-checkpoint", pretrained, "--num-train-epochs", "15", "--do-train", "--do-eval", "--do-predict"]
+    assert command(files, model, *arguments, "--export-hugging-face", tmp_path / "out") == 0
+    output = capsys.readouterr().out
+    assert "predicted 10 examples" in output
+    results = dict(line.split(" = ") for line in (model / "eval_results.txt").read_text().splitlines())
+    assert float(results["eval_accuracy"]) == 1.0
+    header, *lines = (model / "test_results.tsv").read_text().splitlines()
+    assert header == "prediction\tcold\twarm"
+    assert [line.split("\t")[0] for line in lines] == [label for label, _ in sentences(10, 9)]
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["id2label"] == {"0": "cold", "1": "warm"}
+    assert (tmp_path / "out" / "vocab.txt").read_bytes() == (pretrained / "vocab.txt").read_bytes()
+    first, last = load_file(pretrained / "model.safetensors"), load_file(tmp_path / "out" / "model.safetensors")
+    assert first.keys() == last.keys()
+    assert not np.array_equal(first["bert.pooler.dense.weight"], last["bert.pooler.dense.weight"])
+    assert read_checkpoint(tmp_path / "out").keys() == read_checkpoint(pretrained).keys()
+    # The same command again has nothing left to train.
+    assert command(files, model, *arguments) == 0
+    assert "was reached before" in capsys.readouterr().out
+
+
+def test_from_scratch_it_says_so_and_stops_early(files, tmp_path, capsys):
+    arguments = ["--num-train-epochs", "60", "--vocab-size", "60", "--buckets", "2", "--do-train"]
+    arguments += ["--early-stop-steps", "20", "--save-checkpoints-steps", "10"]
+    assert command(files, tmp_path / "model", *arguments) == 0
+    output = capsys.readouterr().out
+    assert "There are no pretrained weights" in output
+    assert "trained: no better loss since step" in output
+    assert (tmp_path / "model" / "vocab.txt").is_file()
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "message"),
+    [
+        ({}, ["--max-seq-length", "64"], "Cannot use sequence length 64: the model has 32 positions"),
+        ({"dev.tsv": b"warm\tred\nwet\tblue\n"}, [], "dev.tsv, line 2: the label 'wet' is unknown"),
+        ({"dev.tsv": b"warm\tred\ncold\tbl\xffe\n"}, [], "dev.tsv, line 2: not UTF-8"),
+        ({"train.tsv": b""}, [], "train.tsv holds no examples"),
+        ({"test.tsv": b""}, [], "test.tsv holds no examples"),
+        ({"train.tsv": b"warm\n"}, [], "train.tsv, line 1: 1 columns"),
+        ({}, ["--task-name", "mrpc"], "train.tsv, line 2: column 3 (text) is missing"),
+        ({}, ["--num-train-epochs", "0"], "--num-train-epochs should be positive"),
+        ({}, ["--class-weights", "1,x"], "--class-weights should be numbers"),
+    ],
+)
+def test_wrong_inputs_are_refused_at_the_start(files, pretrained, tmp_path, capsys, change, arguments, message):
+    for name, content in change.items():
+        (files / name).write_bytes(content)
+    assert command(files, tmp_path / "model", "--init-checkpoint", pretrained, *arguments) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "model" / "checkpoints").exists()
+
+
+def test_a_vocabulary_of_other_weights_is_refused(files, pretrained, tmp_path, capsys):
+    path = pretrained / "vocab.txt"
+    path.write_text(path.read_text() + "one\nmore\n")
+    assert command(files, tmp_path / "model", "--init-checkpoint", pretrained) == 1
+    assert "they do not belong together" in capsys.readouterr().err
+
+
+def test_half_a_download_is_refused(files, pretrained, tmp_path, capsys):
+    path = pretrained / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+    assert command(files, tmp_path / "model", "--init-checkpoint", pretrained, "--do-train") == 1
+    assert "model.safetensors" in capsys.readouterr().err
+
+
+def test_a_model_dir_of_another_run_is_refused(files, pretrained, tmp_path, capsys):
+    arguments = ["--init-checkpoint", pretrained, "--num-train-epochs", "0.25", "--do-train"]
+    assert command(files, tmp_path / "model", *arguments) == 0
+    (files / "train.tsv").write_text("hot\tred\ncold\tblue\n")
+    (files / "dev.tsv").unlink()
+    capsys.readouterr()
+    assert command(files, tmp_path / "model", *arguments) == 1
+    assert "holds a run with other id" not in (error := capsys.readouterr().err)
+    assert "holds a run with other labels" in error
