@@ -14,7 +14,8 @@ _SUBMODULES = ("errors", "export", "inputs", "learn_runner", "metrics", "summary
 _HOME = {
     "modes": ("ModeKeys",),
     "specs": ("EstimatorSpec", "EvalSpec", "Scaffold", "TrainSpec"),
-    "config": ("RunConfig",),
+    "cluster": ("Processes",),
+    "config": ("FullySharded", "RunConfig"),
     "hparams": ("HParams",),
     "hooks": ("CheckpointListener", "Hook", "Run", "StepOutputs"),
     "heads": ("Head",),

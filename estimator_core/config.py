@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import difflib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal
 
-from estimator_core.cluster import ClusterInfo
+from estimator_core.cluster import ClusterInfo, Processes, detect_processes
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 
@@ -93,6 +94,8 @@ class RunConfig:
         compile_cache: directory that keeps compiled programs, so that the next process starts without compiling;
             "auto" is one in the user's cache directory, unless jax has been given one; None keeps none.
         debug: run without jit, with finiteness checks of every output.
+        processes: the processes that train this model together: "auto" finds them in the environment (`estimator
+            launch`, TF_CONFIG, SLURM, Kubernetes, MPI), None is this one alone, or `ec.Processes(...)`.
         default_hooks: run-level hooks of installed packages: True, False, or the names of the packages whose hooks run.
 
     Raises:
@@ -128,6 +131,7 @@ class RunConfig:
     grace_secs: float = 30.0
     compile_cache: str | None = "auto"
     debug: bool = False
+    processes: Processes | Literal["auto"] | None = "auto"
     default_hooks: bool | Sequence[str] = True
 
     def __new__(cls, *args: Any, **given: Any) -> RunConfig:
@@ -145,6 +149,7 @@ class RunConfig:
     def __post_init__(self) -> None:
         cluster = ClusterInfo.from_environment()
         object.__setattr__(self, "_cluster", cluster)
+        object.__setattr__(self, "_process_group", _process_group(self.processes, cluster))
         object.__setattr__(self, "model_dir", _model_dir(self.model_dir, cluster.model_dir))
         steps, secs = _save_cadence(self.save_checkpoints_steps, self.save_checkpoints_secs)
         object.__setattr__(self, "save_checkpoints_steps", steps)
@@ -159,7 +164,13 @@ class RunConfig:
     @property
     def is_chief(self) -> bool:
         """Whether this process writes checkpoints, events and exports."""
-        return self.cluster.is_chief
+        group = self.process_group
+        return self.cluster.is_chief if group is None else group.is_chief
+
+    @property
+    def process_group(self) -> Processes | None:
+        """The processes that train this model together, None where this one is alone."""
+        return self._process_group  # type: ignore[attr-defined, no-any-return]
 
     @property
     def task_type(self) -> str | None:
@@ -205,6 +216,16 @@ def _model_dir(given: Any, from_cluster: str | None) -> str | None:
             f"TF_CONFIG. RunConfig: {path!r}, TF_CONFIG: {from_cluster!r}."
         )
     return path
+
+
+def _process_group(given: Any, cluster: ClusterInfo) -> Processes | None:
+    if given == "auto":
+        return detect_processes(os.environ, cluster)
+    if given is None or (isinstance(given, Processes) and given.count == 1):
+        return None
+    if not isinstance(given, Processes):
+        raise ArgumentTypeError(f'processes should be "auto", None or an ec.Processes, given: {given!r}.')
+    return given
 
 
 def _save_cadence(steps: Any, secs: Any) -> tuple[int | None, float | None]:

@@ -74,6 +74,18 @@ class BackendUnavailableError(EstimatorError, RuntimeError):
     """A device backend asked for by name cannot be used here."""
 
 
+class ProcessLostError(EstimatorError, RuntimeError):
+    """Another process of the run was killed, has crashed, failed or fallen silent; this one cannot go on.
+
+    Attributes:
+        index: the lost process.
+    """
+
+    def __init__(self, message: str, index: int | None = None) -> None:
+        super().__init__(message)
+        self.index = index
+
+
 class PluginError(EstimatorError, RuntimeError):
     """A plugin package is broken or does not fit this core."""
 

@@ -59,6 +59,42 @@ class Placement:
         """The whole array on every device."""
         return NamedSharding(self.mesh, PartitionSpec())
 
+    @functools.cached_property
+    def pipelines(self) -> tuple[tuple[int, ...], ...]:
+        """The parts of the input, in the order of the batch: for each, the processes that hold it.
+
+        Processes between which no batch axis is split hold the same part.
+
+        Raises:
+            ArgumentError: two processes hold overlapping, but different parts.
+        """
+        axes = [list(self.mesh.shape).index(axis) for axis in self.batch_axes]
+        sizes = [self.mesh.devices.shape[axis] for axis in axes]
+        held: dict[int, set[int]] = {}
+        devices: Any = self.mesh.devices
+        for place in np.ndindex(*devices.shape):
+            part = int(np.ravel_multi_index([place[axis] for axis in axes], sizes)) if axes else 0
+            held.setdefault(devices[place].process_index, set()).add(part)
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for process, parts in sorted(held.items()):
+            groups.setdefault(tuple(sorted(parts)), []).append(process)
+        in_order = sorted(groups)
+        if [part for parts in in_order for part in parts] != list(range(self.batch_parts)):
+            raise ArgumentError(
+                f"mesh {dict(self.mesh.shape)}: the processes' devices hold parts of the batch that overlap or are "
+                f"interleaved ({held}). Put the batch axes first, with sizes that divide evenly among the processes."
+            )
+        return tuple(tuple(groups[parts]) for parts in in_order)
+
+    def input_part(self, process: int) -> tuple[int, int]:
+        """Which part of the input a process reads, and how many there are."""
+        return next(i for i, members in enumerate(self.pipelines) if process in members), len(self.pipelines)
+
+    def global_batch(self, part: np.ndarray) -> jax.Array:
+        """This process's part of a batch as a part of the whole; all parts have one size."""
+        shape = (part.shape[0] * len(self.pipelines), *part.shape[1:])
+        return jax.make_array_from_process_local_data(self.batch_sharding(shape), part, shape)
+
     def context(self) -> contextlib.AbstractContextManager[Any]:
         """Makes the mesh the current one, so that sharding annotations of modules have their axes."""
         return jax.set_mesh(self.mesh)

@@ -91,7 +91,7 @@ def commit(root: Path, draft: Draft) -> Path:
     try:
         work.mkdir()
         _write(work, manifest, draft)
-        return _publish(root, work, step)
+        return publish(root, work, step)
     except BaseException:
         with contextlib.suppress(OSError):
             remove_tree(work)
@@ -136,13 +136,19 @@ def _write(work: Path, manifest: Manifest, draft: Draft) -> None:
         for item, named in draft.arrays.items()
     }
     orbax_io.write_arrays(work / layout.ARRAYS_DIR, stored)
-    for name, value in draft.files.items():
+    seal(work, manifest, draft.files)
+
+
+def seal(work: Path, manifest: Manifest, files: Mapping[str, Any]) -> None:
+    """Writes what stands beside the arrays, the manifest last."""
+    for name, value in files.items():
         write_durably(work / name, dump_json(value))
     write_manifest(work, replace(manifest, files=describe_files(work)))
     sync_directory(work)
 
 
-def _publish(root: Path, work: Path, step: int) -> Path:
+def publish(root: Path, work: Path, step: int) -> Path:
+    """Gives a sealed directory the name of a checkpoint."""
     target = root / str(step)
     aside = root / f"{layout.REPLACED}{step}"
     if target.exists():  # a resumed run saves the step it starts from again

@@ -15,8 +15,11 @@ _WHOLE = 1 << 20
 def describe_files(directory: Path) -> dict[str, FileEntry]:
     """Size and checksum of every file below a directory, by relative path."""
     paths = sorted(path for path in directory.rglob("*") if path.is_file() and path.name != MANIFEST_FILE)
-    arrays = directory / ARRAYS_DIR
-    return {p.relative_to(directory).as_posix(): _describe(p, holds_arrays=arrays in p.parents) for p in paths}
+    names = [path.relative_to(directory) for path in paths]
+    return {
+        name.as_posix(): _describe(path, holds_arrays=name.parts[0].startswith(ARRAYS_DIR))
+        for name, path in zip(names, paths, strict=True)
+    }
 
 
 def check_files(directory: Path, manifest: Manifest) -> None:

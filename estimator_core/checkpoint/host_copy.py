@@ -72,10 +72,10 @@ class HostBuffers:
         if not _is_jax_array(value):
             stored = self._own(item, path, _as_numpy(item, path, value))
             return HostArray(stored=stored, shape=stored.shape, dtype=stored.dtype.name)
-        if not value.is_fully_addressable:
+        if not (value.is_fully_addressable or value.is_fully_replicated):
             raise CheckpointError(
-                f"{item} {path!r} is spread over the devices of several processes ({value.sharding}); "
-                "this version saves arrays only whose every part is on the devices of the saving process."
+                f"{item} {path!r} is spread over the devices of several processes ({value.sharding}). A store that "
+                "all of them save to together holds such arrays: CheckpointStore(..., peers=...)."
             )
         if _is_key(value):
             import jax

@@ -14,6 +14,8 @@ from estimator_core.errors import CheckpointCorruptError, CheckpointError, Check
 
 CHECKPOINTS_DIR = "checkpoints"
 ARRAYS_DIR = "arrays"
+#: With several processes: where process N > 0 writes its arrays.
+PROCESS_ARRAYS_DIR = "arrays-{}"
 INPUT_FILE = "input.json"
 HOOKS_FILE = "hooks.json"
 #: Prefixes of what is not a checkpoint: being written, on its way out, put aside while its replacement takes the name.
@@ -25,6 +27,11 @@ DAMAGED = "damaged-"
 def checkpoints_dir(model_dir: str | os.PathLike[str]) -> Path:
     """The directory that holds the checkpoints of a model_dir."""
     return Path(model_dir) / CHECKPOINTS_DIR
+
+
+def arrays_dir(checkpoint: Path, process: int) -> Path:
+    """Where a process writes its arrays."""
+    return checkpoint / (ARRAYS_DIR if process == 0 else PROCESS_ARRAYS_DIR.format(process))
 
 
 def checkpoint_path(model_dir: str | os.PathLike[str], step: int) -> str:

@@ -16,11 +16,27 @@ from typing import Any
 from estimator_core.checkpoint.files import write_durably
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 
-#: Version of the layout this code writes; it reads this one and all before it.
-FORMAT = 1
+#: Versions of the layout: 2 holds arrays in pieces, which several processes wrote; 1 all others. Both are read.
+FORMAT, WHOLE_ARRAYS_FORMAT = 2, 1
 MANIFEST_FILE = "manifest.json"
 #: What to do about a damaged checkpoint.
 USE_ANOTHER = "Use an older checkpoint; delete this one or restore it from a copy."
+
+
+@dataclass(frozen=True, kw_only=True)
+class PieceEntry:
+    """A piece of an array, in the directory of the process that wrote it.
+
+    Args:
+        process: which one.
+        place: `(start, stop)` along each axis.
+        bytes, crc32: as in `ArrayEntry`.
+    """
+
+    process: int
+    place: tuple[tuple[int, int], ...]
+    bytes: int
+    crc32: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +49,7 @@ class ArrayEntry:
         bytes: size of the stored array.
         crc32: of the stored array's bytes in C order.
         key_impl: random number generator of a typed key, else None.
+        pieces: where the array is, if several processes wrote it; `crc32` is empty then.
     """
 
     shape: tuple[int, ...]
@@ -40,11 +57,21 @@ class ArrayEntry:
     bytes: int
     crc32: str
     key_impl: str | None = None
+    pieces: tuple[PieceEntry, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form; None is left out."""
-        entry = {"shape": list(self.shape), "dtype": self.dtype, "bytes": self.bytes, "crc32": self.crc32}
-        return entry if self.key_impl is None else {**entry, "key_impl": self.key_impl}
+        """JSON form; what is not there is left out."""
+        entry: dict[str, Any] = {
+            "shape": list(self.shape),
+            "dtype": self.dtype,
+            "bytes": self.bytes,
+            "crc32": self.crc32,
+        }
+        if self.key_impl is not None:
+            entry["key_impl"] = self.key_impl
+        if self.pieces:
+            entry["pieces"] = [[p.process, p.place, p.bytes, p.crc32] for p in self.pieces]
+        return entry
 
     @staticmethod
     def from_json(entry: Mapping[str, Any]) -> ArrayEntry:
@@ -55,6 +82,10 @@ class ArrayEntry:
             bytes=entry["bytes"],
             crc32=entry["crc32"],
             key_impl=entry.get("key_impl"),
+            pieces=tuple(
+                PieceEntry(process=process, place=tuple((start, stop) for start, stop in place), bytes=size, crc32=crc)
+                for process, place, size, crc in entry.get("pieces", ())
+            ),
         )
 
 
@@ -95,7 +126,7 @@ class Manifest:
     files: Mapping[str, FileEntry]
     timers: Mapping[str, Any]
     extras: Mapping[str, Any]
-    format: int = FORMAT
+    format: int = WHOLE_ARRAYS_FORMAT
 
     def entries(self, *items: str) -> dict[str, ArrayEntry]:
         """The arrays of the items, in one dictionary by path."""

@@ -22,6 +22,9 @@ def write_arrays(directory: Path, items: Mapping[str, Mapping[str, np.ndarray]])
 
     Orbax refuses arrays without elements: leave them out. Items without arrays are left out here.
     """
+    if is_one_of_several():
+        _write_by_itself(directory, items)
+        return
     from orbax.checkpoint import v1 as ocp
 
     context = ocp.Context()
@@ -42,6 +45,8 @@ def read_arrays(directory: Path, wanted: Mapping[str, Mapping[str, np.dtype[Any]
         directory: what `write_arrays` wrote.
         wanted: item -> path -> stored dtype (orbax would cast to any other without a word); no arrays without elements.
     """
+    if is_one_of_several():
+        return _read_by_itself(directory, wanted)
     from orbax.checkpoint import v1 as ocp
 
     # Of an abstract numpy array orbax takes the type and dtype; the shape comes from the disk.
@@ -54,6 +59,66 @@ def read_arrays(directory: Path, wanted: Mapping[str, Mapping[str, np.dtype[Any]
     context.pytree.loading.partial_load = True
     with context, _errors_told_once():
         return ocp.load_checkpointables(str(directory.absolute()), {_NAME: abstract})[_NAME]
+
+
+def is_one_of_several() -> bool:
+    """Whether orbax would take this process for one of several that save together."""
+    import jax
+
+    return jax.distributed.is_initialized()
+
+
+def _write_by_itself(directory: Path, items: Mapping[str, Mapping[str, np.ndarray]]) -> None:
+    """The same files without a word to the other processes: in process 0, the only one that orbax lets write.
+
+    The v1 interface compares the paths of all processes on their devices, while these are busy with steps.
+    """
+    import orbax.checkpoint as ocp
+
+    alone = _alone(ocp)
+    handler = _handler(ocp, alone)
+    composite = ocp.CompositeCheckpointHandler(
+        **{_NAME: handler}, composite_options=ocp.CompositeOptions(multiprocessing_options=alone)
+    )
+    tree = {item: dict(named) for item, named in items.items() if named}
+    with _errors_told_once(), ocp.Checkpointer(composite, multiprocessing_options=alone) as checkpointer:
+        checkpointer.save(directory.absolute(), args=ocp.args.Composite(**{_NAME: ocp.args.PyTreeSave(tree)}))
+
+
+def _read_by_itself(
+    directory: Path, wanted: Mapping[str, Mapping[str, np.dtype[Any]]]
+) -> dict[str, dict[str, np.ndarray]]:
+    import orbax.checkpoint as ocp
+
+    tree = {
+        item: {path: np.empty((), dtype) for path, dtype in named.items()} for item, named in wanted.items() if named
+    }
+    if not tree:
+        return {}
+    types = {
+        item: {path: ocp.RestoreArgs(restore_type=np.ndarray, dtype=dtype) for path, dtype in named.items()}
+        for item, named in wanted.items()
+        if named
+    }
+    alone = _alone(ocp)
+    with _errors_told_once(), ocp.Checkpointer(_handler(ocp, alone), multiprocessing_options=alone) as checkpointer:
+        return checkpointer.restore(
+            directory.absolute() / _NAME,
+            args=ocp.args.PyTreeRestore(item=tree, restore_args=types, partial_restore=True),
+        )
+
+
+def _handler(ocp: Any, alone: Any) -> Any:
+    return ocp.PyTreeCheckpointHandler(use_ocdbt=True, use_zarr3=True, multiprocessing_options=alone)
+
+
+def _alone(ocp: Any) -> Any:
+    import jax
+
+    own = jax.process_index()
+    return ocp.options.MultiprocessingOptions(
+        primary_host=own, active_processes={own}, barrier_sync_key_prefix=f"process-{own}"
+    )
 
 
 @contextmanager

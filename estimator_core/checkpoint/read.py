@@ -16,7 +16,9 @@ from estimator_core.checkpoint.file_checks import check_files, reading_failed
 from estimator_core.checkpoint.hook_state import join_hook_states
 from estimator_core.checkpoint.items import ITEM_NAMES, CheckpointItems
 from estimator_core.checkpoint.manifest import USE_ANOTHER, ArrayEntry, read_manifest
+from estimator_core.checkpoint.pieces import assembled, covered, piece_name
 from estimator_core.checkpoint.pins import reading
+from estimator_core.checkpoint.tensorstore_io import read_pieces
 from estimator_core.errors import ArgumentError, CheckpointCorruptError
 
 
@@ -105,16 +107,24 @@ def read_entries(directory: Path, wanted: Mapping[str, Mapping[str, ArrayEntry]]
     Raises:
         CheckpointCorruptError: an array is absent, torn or altered.
     """
-    stored = {
-        item: {path: stored_dtype(entry) for path, entry in named.items() if entry.bytes}
-        for item, named in wanted.items()
-    }
+    stored: dict[int, dict[str, dict[str, np.dtype[Any]]]] = {}
+    for item, named in wanted.items():
+        for path, entry in named.items():
+            dtype = stored_dtype(entry)
+            if not entry.pieces and entry.bytes:
+                stored.setdefault(0, {}).setdefault(item, {})[path] = dtype
+            for piece in entry.pieces:
+                stored.setdefault(piece.process, {}).setdefault(item, {})[piece_name(path, piece.place)] = dtype
+    found: dict[str, dict[str, np.ndarray]] = {item: {} for item in wanted}
     try:
-        found = orbax_io.read_arrays(directory / layout.ARRAYS_DIR, stored)
+        for process, arrays in stored.items():
+            read = orbax_io.read_arrays if process == 0 else read_pieces
+            for item, named in read(layout.arrays_dir(directory, process), arrays).items():
+                found[item].update(named)
     except Exception as error:
         raise reading_failed(directory, error) from error
     return {
-        item: {p: _verified(directory, item, p, entry, found.get(item, {}).get(p)) for p, entry in named.items()}
+        item: {path: _verified(directory, item, path, entry, found[item]) for path, entry in named.items()}
         for item, named in wanted.items()
     }
 
@@ -131,7 +141,10 @@ def stored_dtype(entry: ArrayEntry) -> np.dtype[Any]:
         return np.dtype(getattr(ml_dtypes, entry.dtype))
 
 
-def _verified(directory: Path, item: str, path: str, entry: ArrayEntry, array: np.ndarray | None) -> Any:
+def _verified(directory: Path, item: str, path: str, entry: ArrayEntry, found: Mapping[str, np.ndarray]) -> Any:
+    if entry.pieces:
+        return _assembled(directory, item, path, entry, found)
+    array = found.get(path)
     if array is None and not entry.bytes:
         array = np.empty(entry.shape, stored_dtype(entry))
     if array is None or array.nbytes != entry.bytes or array_checksum(array) != entry.crc32:
@@ -148,6 +161,21 @@ def _verified(directory: Path, item: str, path: str, entry: ArrayEntry, array: n
             f"{USE_ANOTHER}"
         )
     return array
+
+
+def _assembled(directory: Path, item: str, path: str, entry: ArrayEntry, found: Mapping[str, np.ndarray]) -> np.ndarray:
+    for piece in entry.pieces:
+        array = found.get(piece_name(path, piece.place))
+        if array is None or array.nbytes != piece.bytes or array_checksum(array) != piece.crc32:
+            raise CheckpointCorruptError(
+                f"The checkpoint {directory} is damaged: {item} {path!r} at {piece.place} is not what process "
+                f"{piece.process} saved. {USE_ANOTHER}"
+            )
+    if not covered(entry):
+        raise CheckpointCorruptError(
+            f"The checkpoint {directory} is damaged: the pieces of {item} {path!r} do not cover it. {USE_ANOTHER}"
+        )
+    return assembled(entry, stored_dtype(entry), found, path)
 
 
 def _read_file(directory: Path, name: str) -> Any:

@@ -20,14 +20,17 @@ import numpy as np
 from estimator_core import __version__
 from estimator_core.checkpoint import layout
 from estimator_core.checkpoint.commit import Draft, clean_up, commit_or_explain, remove_tree
+from estimator_core.checkpoint.commit_together import commit_together
 from estimator_core.checkpoint.hook_state import split_hook_states
 from estimator_core.checkpoint.host_copy import HostBuffers
 from estimator_core.checkpoint.items import CheckpointItems
 from estimator_core.checkpoint.manifest import Manifest, read_manifest
+from estimator_core.checkpoint.pieces import Pieces, split_off
 from estimator_core.checkpoint.pins import rename_unless_read
 from estimator_core.checkpoint.retention import KeepBest, Retention
 from estimator_core.checkpoint.saved import PendingCheckpoint
 from estimator_core.checkpoint.write_errors import explained
+from estimator_core.cluster.connect import ALONE, Peers
 from estimator_core.errors import CheckpointError
 
 _log = logging.getLogger("estimator_core.checkpoint")
@@ -42,6 +45,7 @@ class CheckpointStore:
     Args:
         model_dir: checkpoints go to `<model_dir>/checkpoints/<step>`; created with the first save.
         keep_max, keep_every_n_hours, keep_best: see `Retention`.
+        peers: the processes that save together: each calls `save` at the same steps, and the chief commits.
 
     Example:
         >>> import tempfile
@@ -59,6 +63,7 @@ class CheckpointStore:
         keep_max: int | None = 5,
         keep_every_n_hours: float | None = None,
         keep_best: KeepBest | None = None,
+        peers: Peers = ALONE,
     ) -> None:
         self._model_dir = Path(model_dir).absolute()  # commits in the background go on wherever the program changes to
         self._root = layout.checkpoints_dir(self._model_dir)
@@ -67,8 +72,10 @@ class CheckpointStore:
         self._pending: PendingCheckpoint | None = None
         self._created: dict[int, float] = {}
         self._run_created: float | None = None
-        with explained(self._root, 0):
-            clean_up(self._root)
+        self._peers = peers
+        if peers.is_chief:
+            with explained(self._root, 0):
+                clean_up(self._root)
 
     def save(self, step: int, items: CheckpointItems) -> PendingCheckpoint:
         """Copies the state to the host and commits it in the background.
@@ -86,8 +93,8 @@ class CheckpointStore:
         """
         if self._pending is not None:
             self._pending.settle()
-        draft = self._draft(step, items)
-        self._pending = PendingCheckpoint(step, lambda: self._commit(draft))
+        draft, pieces = self._draft(step, items)
+        self._pending = PendingCheckpoint(step, lambda: self._commit(draft, pieces))
         return self._pending
 
     def latest(self) -> str | None:
@@ -123,18 +130,20 @@ class CheckpointStore:
                 raise
             _log.error("The last checkpoint was not written either: %s", failed)
 
-    def _draft(self, step: int, items: CheckpointItems) -> Draft:
+    def _draft(self, step: int, items: CheckpointItems) -> tuple[Draft, Mapping[str, Mapping[str, Pieces]]]:
         hook_tree, hook_arrays = split_hook_states(items.hooks)
-        arrays = self._buffers.copy(
-            {
-                "clock": {"clock": items.clock},
-                "variables": items.variables,
-                "model_state": items.model_state,
-                "opt_state": items.opt_state,
-                "hooks": hook_arrays,
-            }
-        )
-        _check_clock(step, arrays["clock"]["clock"].stored)
+        named: Mapping[str, Mapping[str, Any]] = {
+            "clock": {"clock": items.clock},
+            "variables": items.variables,
+            "model_state": items.model_state,
+            "opt_state": items.opt_state,
+            "hooks": hook_arrays,
+        }
+        pieces: Mapping[str, Mapping[str, Pieces]] = {}
+        if self._peers.count > 1:
+            named, pieces = split_off(named, chief=self._peers.is_chief)
+        arrays = self._buffers.copy(named)
+        _check_clock(step, np.asarray(items.clock))
         now = time.time()
         manifest = Manifest(
             step=step,
@@ -147,14 +156,19 @@ class CheckpointStore:
             extras=_json_copy("manifest", items.manifest),
         )
         files = {layout.INPUT_FILE: _json_copy("input", items.input), layout.HOOKS_FILE: hook_tree}
-        return Draft(manifest=manifest, arrays=arrays, files=files)
+        return Draft(manifest=manifest, arrays=arrays, files=files), pieces
 
-    def _commit(self, draft: Draft) -> str:
+    def _commit(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]]) -> str:
+        if not self._peers.is_chief:
+            return str(commit_together(self._root, draft, pieces, self._peers))
         self._read_history()
         if self._run_created is None:
             self._run_created = draft.manifest.created
         draft = draft.of_run(self._run_created, _package_versions())
-        path = commit_or_explain(self._root, draft)
+        if self._peers.count > 1:
+            path = commit_together(self._root, draft, pieces, self._peers)
+        else:
+            path = commit_or_explain(self._root, draft)
         self._created[draft.manifest.step] = draft.manifest.created
         self._prune(just_written=draft.manifest.step)
         return str(path)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from estimator_core.backends import Backend, Placement, place, select_backend
 from estimator_core.backends.compile_cache import use_compile_cache
+from estimator_core.cluster.connect import ALONE, Peers, connect, join_initialized
 from estimator_core.config import RunConfig
+from estimator_core.inputs import InputContext
 from estimator_core.loop.live import LiveState
 from estimator_core.loop.time_spent import TimeSpent
 from estimator_core.model.initialize import initialize
@@ -48,9 +52,11 @@ class Engine:
         model_fn: the bound model_fn.
         config: the RunConfig.
         component: looks a plugin component up: `(kind, name) -> object`; `component_names(kind)` lists them.
+        plugin_versions: the plugins in use, as manifests record them.
         specs: every variable declared so far, in any mode.
         live: the newest state.
         training: whether a training call is under way; `time_spent` its account.
+        by_itself: whether this process works without the others at the moment.
         event_files: of evaluations inside that call, which share one file each.
         traces: traces of model_fn by mode, and "discovery".
     """
@@ -59,11 +65,13 @@ class Engine:
     config: RunConfig
     component: Callable[[str, str], Any]
     component_names: Callable[[str], Any]
+    plugin_versions: Callable[[], list[dict[str, str]]] = list
     specs: dict[str, VariableSpec] = field(default_factory=dict)
     live: LiveState = field(default_factory=LiveState)
     traces: Counter[str] = field(default_factory=Counter)
     training: bool = False
     saving_step: int | None = None
+    by_itself: bool = False
     time_spent: TimeSpent | None = None
     event_files: list[Any] = field(default_factory=list[Any])
     _cached: tuple[str, TrainState] | None = None
@@ -74,17 +82,56 @@ class Engine:
     @cached_property
     def backend(self) -> Backend:
         """The backend the config asks for, initialised."""
+        _ = self.peers  # before jax looks at a device
         backend = select_backend(
             self.config.backend, lambda name: self.component("backend", name), self.component_names("backend")
         )
         backend.initialize()
         use_compile_cache(self.config.compile_cache)
+        if self.peers is ALONE and self.config.processes == "auto" and jax.distributed.is_initialized():
+            self.__dict__["peers"] = join_initialized()
+            # A pod is known only now.
+            object.__setattr__(self.config, "_process_group", self.peers.group)
         return backend
 
     @cached_property
+    def peers(self) -> Peers:
+        """The processes of the run, connected."""
+        group = self.config.process_group
+        return ALONE if group is None else connect(group)
+
+    @property
     def placement(self) -> Placement:
         """Where arrays live."""
+        return self._own_placement if self.by_itself else self._shared_placement
+
+    @cached_property
+    def _shared_placement(self) -> Placement:
         return place(self.backend.devices(), self.config.mesh, self.config.partition_rules)
+
+    @cached_property
+    def _own_placement(self) -> Placement:
+        own = [device for device in self.backend.devices() if device.process_index == self.peers.index]
+        return place(own, None, ())
+
+    @contextlib.contextmanager
+    def alone(self) -> Generator[None]:
+        """Within, this process works without the others, on its own device and from checkpoints."""
+        before, self.by_itself = self.by_itself, self.peers.count > 1
+        try:
+            yield
+        finally:
+            self.by_itself = before
+
+    @cached_property
+    def input_context(self) -> InputContext:
+        """Which part of the input this process reads."""
+        if not self.placement.spans_processes:
+            return InputContext(num_replicas_in_sync=self.placement.batch_parts)
+        part, parts = self.placement.input_part(self.peers.index)
+        return InputContext(
+            num_input_pipelines=parts, input_pipeline_id=part, num_replicas_in_sync=self.placement.batch_parts
+        )
 
     @cached_property
     def seed(self) -> int:

@@ -52,14 +52,11 @@ class EvaluateCall:
     def execute(self) -> dict[str, Any]:
         """Evaluates and writes the results."""
         engine, config = self.engine, self.engine.config
-        with contextlib.ExitStack() as cleanup:
+        with engine.peers.guard(), contextlib.ExitStack() as cleanup:
+            writes = engine.peers.is_chief and (config.is_chief or config.task_type == "evaluator")
             if engine.time_spent is not None:
                 cleanup.enter_context(engine.time_spent.on(EVALUATION))
-            summaries = (
-                open_summary_writer(self.eval_dir)
-                if config.is_chief or config.task_type == "evaluator"
-                else NO_SUMMARIES
-            )
+            summaries = open_summary_writer(self.eval_dir) if writes else NO_SUMMARIES
             engine.event_files.append(summaries)
             if not engine.training:
                 cleanup.callback(engine.close_event_files)
@@ -76,9 +73,13 @@ class EvaluateCall:
             )
             runner = HookRunner([*self.plugins.run_hooks(run), *self.hooks], run)
             source = open_input(
-                run.transformed(self.input_fn), mode=ModeKeys.EVAL, params=engine.model_fn.params, config=config
+                run.transformed(self.input_fn),
+                mode=ModeKeys.EVAL,
+                params=engine.model_fn.params,
+                config=config,
+                input_context=engine.input_context,
             )
-            batches = feed(source, engine.placement, config.prefetch)
+            batches = feed(source, engine.placement, config.prefetch, engine.peers)
             cleanup.callback(batches.close)
             error: BaseException | None = None
             self.plugins.run_start(run)
@@ -94,7 +95,11 @@ class EvaluateCall:
                 finally:
                     if error is not None:
                         self.plugins.run_end(run, error)
-            self._write(run, metrics)
+            self._report(run, metrics)
+            if writes:
+                self._write(run, metrics)
+            self.history.add_evaluation(self.name, metrics)
+            self.plugins.evaluation_finished(run, metrics)
             self.plugins.run_end(run, None)
         return metrics
 
@@ -114,7 +119,7 @@ class EvaluateCall:
             metrics = evaluate_loop(run, runner, _with_first(first, batches), engine.eval_step, steps=self.steps)
         return dict(sorted({**metrics, "global_step": step}.items()))
 
-    def _write(self, run: LoopRun, metrics: dict[str, Any]) -> None:
+    def _report(self, run: LoopRun, metrics: dict[str, Any]) -> None:
         step = metrics["global_step"]
         _log.info(
             "Saving dict for global step %d%s: %s",
@@ -122,6 +127,9 @@ class EvaluateCall:
             "" if self.name is None else f" ({self.name})",
             ", ".join(f"{name} = {value}" for name, value in metrics.items()),
         )
+
+    def _write(self, run: LoopRun, metrics: dict[str, Any]) -> None:
+        step = metrics["global_step"]
         values = {name: value for name, value in metrics.items() if name != "global_step"}
         if self.engine.training and any(recorded >= step for recorded in read_eval_metrics(self.eval_dir)):
             # A killed run had got further than the checkpoint this one goes on from.
@@ -141,8 +149,6 @@ class EvaluateCall:
             run.summaries.text("checkpoint_path", path, step)
         run.summaries.flush()
         append_eval_metrics(self.eval_dir, step, values, path)
-        self.history.add_evaluation(self.name, metrics)
-        self.plugins.evaluation_finished(run, metrics)
 
     def _checkpoint_of(self, step: int) -> str | None:
         """The checkpoint that holds the state evaluated; an evaluation inside training may come before its commit."""

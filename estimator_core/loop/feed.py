@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import statistics
 import time
@@ -9,12 +10,16 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from estimator_core.backends import Placement
+from estimator_core.cluster.connect import Peers
 from estimator_core.inputs import prefetch
+from estimator_core.loop.shared_feed import SharedFeed
 
 _log = logging.getLogger("estimator_core")
 _MEASURED = 8
 _SLOW_SECONDS = 0.001
 _DEPTH = 4
+#: Feeds by number: every process opens the same ones in the same order.
+_NUMBERS = itertools.count()
 
 
 class Feed(Iterator[Any]):
@@ -64,8 +69,10 @@ class Feed(Iterator[Any]):
         self._place = None
 
 
-def feed(source: Any, placement: Placement, depth: int | Literal["auto"]) -> Feed:
+def feed(source: Any, placement: Placement, depth: int | Literal["auto"], peers: Peers) -> Feed | SharedFeed:
     """The batches of an input, placed on the devices."""
+    if placement.spans_processes:
+        return SharedFeed(Feed(source, None, depth), placement, peers, f"feed-{next(_NUMBERS)}")
     return Feed(source, None if placement.single else placement.batch, depth)
 
 

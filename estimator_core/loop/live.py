@@ -13,6 +13,15 @@ import numpy as np
 from estimator_core.step.state import FIRST_BAD_STEP, TrainState
 
 
+def whole_on_host(value: Any) -> np.ndarray:
+    """A copy of an array in host memory; of one that is spread over processes, if all of them ask at once."""
+    if value.is_fully_addressable or value.is_fully_replicated:
+        return np.array(value)
+    from jax.experimental import multihost_utils
+
+    return np.asarray(multihost_utils.process_allgather(value, tiled=True))
+
+
 @dataclass
 class LiveState:
     """The newest state of a run, owned by one Estimator.

@@ -44,8 +44,14 @@ def predict_call(
         summaries=NO_SUMMARIES,
         live=LiveState(),
     )
-    source = open_input(run.transformed(input_fn), mode=ModeKeys.PREDICT, params=engine.model_fn.params, config=config)
-    batches = feed(source, engine.placement, config.prefetch)
+    source = open_input(
+        run.transformed(input_fn),
+        mode=ModeKeys.PREDICT,
+        params=engine.model_fn.params,
+        config=config,
+        input_context=engine.input_context,
+    )
+    batches = feed(source, engine.placement, config.prefetch, engine.peers)
     runner = HookRunner([*plugins.run_hooks(run), *hooks], run)
     plugins.run_start(run)
     try:

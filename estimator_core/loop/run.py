@@ -15,7 +15,7 @@ from estimator_core.hooks import SummaryWriter
 from estimator_core.inputs.calling import InputFn
 from estimator_core.inputs.normalise import split_element
 from estimator_core.inputs.wrapped import WrappedInput
-from estimator_core.loop.live import LiveState
+from estimator_core.loop.live import LiveState, whole_on_host
 from estimator_core.loop.time_spent import STEP, TimeSpent
 from estimator_core.modes import ModeKeys
 
@@ -127,8 +127,8 @@ class LoopRun:
         return self.count_flops()
 
     def variables(self) -> dict[str, np.ndarray]:
-        """A host copy of the trainable variables, by path."""
-        return {name: np.array(value) for name, value in self.live.ready.variables.items()}
+        """A host copy of the trainable variables, by path. With several processes, all of them must ask."""
+        return {name: whole_on_host(value) for name, value in self.live.ready.variables.items()}
 
 
 def _unknown() -> float | None:

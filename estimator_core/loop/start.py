@@ -11,12 +11,15 @@ from typing import Any
 from estimator_core.checkpoint import (
     checkpoint_step,
     latest_checkpoint,
+    read_checkpoint,
     read_latest,
     read_manifest,
 )
+from estimator_core.checkpoint.layout import checkpoints_dir
 from estimator_core.checkpoint.restore import check_fits
 from estimator_core.inputs import InputPosition
 from estimator_core.loop.engine import Engine, Overrides
+from estimator_core.loop.positions import position_of
 from estimator_core.step import Discovery
 from estimator_core.step.state import flatten_opt_state
 
@@ -54,23 +57,33 @@ def start_step(engine: Engine, model_dir: str) -> int:
 
 def find_start(engine: Engine, model_dir: str) -> Start:
     """Decides where to start; a checkpoint that is newer than the state in memory wins."""
-    live = engine.live
+    live, peers = engine.live, engine.peers
     newest = latest_checkpoint(model_dir)
+    if peers.count > 1:
+        newest = _in(model_dir, peers.chief_says("newest", None if newest is None else checkpoint_step(newest)))
     if live.state is not None and (newest is None or checkpoint_step(newest) == live.checkpoint_step):
         return Start(step=live.step, checkpoint=newest, position=live.position, hook_states=live.hook_states)
-    found = read_latest(model_dir, set_aside=True)
-    if found is None:
+    found = read_latest(model_dir, set_aside=True) if peers.is_chief else None
+    path = None if found is None else found.path
+    if peers.count > 1:
+        path = _in(model_dir, peers.chief_says("start", None if found is None else found.step))
+    if path is None:
         return Start(hook_states={})
-    items = found.items
+    items = read_checkpoint(path) if found is None else found.items
     saver: Mapping[str, Any] = items.hooks.get("CheckpointSaverHook", {})
     return Start(
         step=int(items.clock[0]),
-        checkpoint=found.path,
+        checkpoint=path,
         items=items,
-        position=None if items.input is None else InputPosition.from_json(items.input),
+        position=None if items.input is None else position_of(items.input, engine.input_context),
         hook_states=items.hooks,
         unfinished=not saver.get("finished", False),
     )
+
+
+def _in(model_dir: str, step: int | None) -> str | None:
+    """A checkpoint of the chief's, as this process calls it."""
+    return None if step is None else str(checkpoints_dir(model_dir) / str(step))
 
 
 def begin_from(engine: Engine, start: Start, discovery: Discovery, overrides: Overrides, *, allow_cast: bool) -> None:

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from estimator_core.cluster.connect import ALONE, Peers
 from estimator_core.loop.dispatch import Dispatcher, Program, same_shapes, single, stack
 
 _log = logging.getLogger("estimator_core")
@@ -25,6 +26,7 @@ def choose(
     dispatcher: Dispatcher,
     program: Callable[[int], Program],
     state: Any,
+    peers: Peers = ALONE,
 ) -> int:
     """The number of steps per dispatch.
 
@@ -38,6 +40,7 @@ def choose(
         dispatcher: gives the first batches, and takes them back.
         program: the compiled function for a number of steps.
         state: of the run; not touched.
+        peers: the processes; the first one's measurements decide.
     """
     if asked != "auto":
         return asked
@@ -46,14 +49,14 @@ def choose(
         return remembered
     batches = dispatcher.take(_CANDIDATE)
     try:
-        return _measure(batches, program, state, dispatcher.stack_trees)
+        return _measure(batches, program, state, dispatcher.stack_trees, peers)
     finally:
         for batch in reversed(batches):
             dispatcher.push_back(batch)
 
 
 def _measure(
-    batches: list[Any], program: Callable[[int], Program], state: Any, stack_trees: Callable[[Any], Any]
+    batches: list[Any], program: Callable[[int], Program], state: Any, stack_trees: Callable[[Any], Any], peers: Peers
 ) -> int:
     if len(batches) < _CANDIDATE or any(not same_shapes(batches[0], batch) for batch in batches[1:]):
         _log.info(
@@ -61,7 +64,7 @@ def _measure(
         )
         return 1
     one, many = program(1), program(_CANDIDATE)
-    _, seconds = _timed(lambda: _run_single(one, jax.tree.map(jnp.copy, state), batches))
+    _, seconds = _timed(lambda: _run_single(one, jax.tree.map(jnp.copy, state), batches), peers)
     if seconds / _CANDIDATE > _SLOW_STEP_SECONDS:
         _log.info(
             "steps_per_dispatch: 1, because a step takes %.1f ms and dispatching it costs little beside that.",
@@ -69,9 +72,10 @@ def _measure(
         )
         return 1
     stacked = stack(batches, stack_trees)
-    after_single, seconds = _timed(lambda: _run_single(one, jax.tree.map(jnp.copy, state), batches))
+    after_single, seconds = _timed(lambda: _run_single(one, jax.tree.map(jnp.copy, state), batches), peers)
     after_scan, scan_seconds = _timed(
-        lambda: many(jax.tree.map(jnp.copy, state), stacked.features, stacked.labels, stacked.weights)[0]
+        lambda: many(jax.tree.map(jnp.copy, state), stacked.features, stacked.labels, stacked.weights)[0],
+        peers,
     )
     figures = (
         f"{seconds / _CANDIDATE * 1e6:.0f} microseconds a step by itself, {scan_seconds / _CANDIDATE * 1e6:.0f} in a "
@@ -80,7 +84,7 @@ def _measure(
     if seconds < _WORTH_IT * scan_seconds:
         _log.info("steps_per_dispatch: 1 (%s).", figures)
         return 1
-    if not _same_bits(after_single, after_scan):
+    if not all(peers.gather("same-bits", _same_bits(after_single, after_scan))):
         _log.info(
             "steps_per_dispatch: 1, because %d steps in a dispatch change the last bits of the state (%s). Set it to a "
             "number to take them all the same.",
@@ -99,16 +103,17 @@ def _run_single(program: Program, state: Any, batches: list[Any]) -> Any:
     return state
 
 
-def _timed(run: Callable[[], Any]) -> tuple[Any, float]:
+def _timed(run: Callable[[], Any], peers: Peers) -> tuple[Any, float]:
     """The result, and the seconds of the second of two runs: the first may compile."""
     jax.block_until_ready(run())
     began = time.perf_counter()
     result = jax.block_until_ready(run())
-    return result, time.perf_counter() - began
+    return result, peers.chief_says("seconds", time.perf_counter() - began)
 
 
 def _same_bits(one: Any, other: Any) -> bool:
     return all(
-        np.asarray(a).tobytes() == np.asarray(b).tobytes()
-        for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+        np.asarray(a.data).tobytes() == np.asarray(b.data).tobytes()
+        for left, right in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+        for a, b in zip(left.addressable_shards, right.addressable_shards, strict=True)
     )

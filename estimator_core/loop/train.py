@@ -16,12 +16,20 @@ from estimator_core.loop.run import LoopRun
 from estimator_core.loop.time_spent import HOOKS, INPUT, STEP
 
 
-class Interruption(Protocol):
-    """Says whether the platform wants the process to stop."""
+class Decisions(Protocol):
+    """What does not follow from the steps alone: signals, clocks, hooks that ask for a stop."""
 
     @property
     def requested(self) -> bool:
-        """Whether it does."""
+        """Whether the platform wants a stop."""
+        ...
+
+    def look_at_clock(self) -> None:
+        """Makes the hooks due whose time has come."""
+        ...
+
+    def settle(self, run: LoopRun) -> None:
+        """Called where hooks had control: one process's request to stop is one of all."""
         ...
 
 
@@ -31,7 +39,7 @@ def train_loop(
     dispatcher: Dispatcher,
     program: Callable[[int], Program],
     live: LiveState,
-    interruption: Interruption,
+    decisions: Decisions,
 ) -> str:
     """Runs steps until a stop is asked for, `run.last_step` is reached, the input ends, or the platform interrupts.
 
@@ -44,7 +52,7 @@ def train_loop(
         dispatcher: gives the batches.
         program: gives the compiled function for a number of steps per dispatch.
         live: holds the state.
-        interruption: asked before each dispatch.
+        decisions: asked before each dispatch, and told where hooks had control.
 
     Returns:
         Why it stopped.
@@ -56,15 +64,16 @@ def train_loop(
     spent = run.time_spent
     waiting = functools.partial(spent.on, STEP)
     extras = {"first_bad_step": live.first_bad_step}
+    decisions.settle(run)
     while True:
         if run.stop_reason is not None:
             return run.stop_reason
         if run.step >= last_step:
             return f"reached step {run.step}"
-        if interruption.requested:
+        if decisions.requested:
             return INTERRUPTED
         if watches_clock:
-            runner.look_at_clock()
+            decisions.look_at_clock()
         spent.change(INPUT)
         dispatch = dispatcher.draw(min(runner.wake, last_step) - run.step)
         spent.change(STEP)
@@ -95,6 +104,7 @@ def train_loop(
             if due:
                 with spent.on(HOOKS):
                     runner.after(outputs)
+                    decisions.settle(run)
 
 
 INTERRUPTED = "interrupted by the platform"

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core.checkpoint import CheckpointItems, CheckpointStore
-from estimator_core.checkpoint.lock import ModelDirLock
 from estimator_core.checkpoint.preemption import Preemption
 from estimator_core.errors import PreemptedError
+from estimator_core.hooks import Hook
 from estimator_core.inputs import open_input
 from estimator_core.loop import debug
+from estimator_core.loop.agreement import OwnDecisions, SharedDecisions
 from estimator_core.loop.builtin_hooks.checkpoint_saver import CheckpointSaverHook
 from estimator_core.loop.builtin_hooks.history_recorder import HistoryRecorderHook
 from estimator_core.loop.builtin_hooks.logging_tensor import LoggingTensorHook
@@ -28,8 +29,11 @@ from estimator_core.loop.history import History
 from estimator_core.loop.hook_runner import HookRunner
 from estimator_core.loop.initial_values import read_values
 from estimator_core.loop.outputs import check_fetches
+from estimator_core.loop.owning import own_together
+from estimator_core.loop.positions import positions_json
 from estimator_core.loop.run import LoopRun
 from estimator_core.loop.run_record import write_run_record
+from estimator_core.loop.shared_feed import AHEAD, SharedFeed
 from estimator_core.loop.start import Start, begin_from, find_start
 from estimator_core.loop.steps_per_dispatch import choose
 from estimator_core.loop.time_spent import CHECKPOINT, INPUT
@@ -77,9 +81,10 @@ class TrainCall:
         Raises:
             PreemptedError: when the platform asked for a stop; the state is saved.
         """
-        config = self.engine.config
+        config, peers = self.engine.config, self.engine.peers
         with (
-            ModelDirLock(self.model_dir),
+            peers.guard(),
+            own_together(self.model_dir, peers),
             Preemption(grace_secs=config.grace_secs) as preemption,
             contextlib.ExitStack() as cleanup,
         ):
@@ -88,6 +93,7 @@ class TrainCall:
                     self.model_dir,
                     keep_max=config.keep_checkpoint_max,
                     keep_every_n_hours=config.keep_checkpoint_every_n_hours,
+                    peers=peers,
                 )
             )
             _log.info("%s", self.plugins.opening_line())
@@ -180,10 +186,12 @@ class _Execution:
             mode=ModeKeys.TRAIN,
             params=engine.model_fn.params,
             config=engine.config,
+            input_context=engine.input_context,
             position=start.position,
         )
         runner.begin()
-        batches = feed(source, engine.placement, engine.config.prefetch)
+        batches = feed(source, engine.placement, engine.config.prefetch, engine.peers)
+        decisions = self._decisions(batches)
         self._cleanup.callback(batches.close)
         with run.time_spent.on(INPUT):
             first = next(batches, None)
@@ -212,10 +220,10 @@ class _Execution:
                 None if start.items is None or not start.unfinished else start.items.timers.get("steps_per_dispatch")
             )
             dispatcher.k = self._k = choose(
-                engine.config.steps_per_dispatch, remembered, dispatcher, program, engine.live.state
+                engine.config.steps_per_dispatch, remembered, dispatcher, program, engine.live.state, engine.peers
             )
             runner.steps_per_dispatch = self._k
-            reason = train_loop(run, runner, dispatcher, program, engine.live, self._preemption)
+            reason = train_loop(run, runner, dispatcher, program, engine.live, decisions)
             if self._saver is None and reason != INTERRUPTED:
                 self._before_last_save()
             return reason
@@ -225,6 +233,13 @@ class _Execution:
         before = self._engine.live.state
         self._runner.before_last_save()
         return self._engine.live.state is not before
+
+    def _decisions(self, batches: Any) -> OwnDecisions | SharedDecisions:
+        if not isinstance(batches, SharedFeed):
+            return OwnDecisions(self._preemption, self._runner)
+        decisions = SharedDecisions(self._preemption, self._runner, self._engine.peers, lag=AHEAD)
+        batches.flags, batches.learn = decisions.flags, decisions.learn
+        return decisions
 
     def _create_hooks(self, discovery: Discovery, first: Any) -> None:
         """Hooks of the spec begin; all are restored and created."""
@@ -250,13 +265,14 @@ class _Execution:
                 before_last_save=self._before_last_save,
             )
         runner.restore(self._start.hook_states)
-        write_run_record(
-            self._call.model_dir,
-            config=run.config,
-            params=run.params,
-            call={"first_step": run.first_step, "last_step": run.last_step},
-            plugins=self._call.plugins.versions(),
-        )
+        if self._engine.peers.is_chief:
+            write_run_record(
+                self._call.model_dir,
+                config=run.config,
+                params=run.params,
+                call={"first_step": run.first_step, "last_step": run.last_step},
+                plugins=self._call.plugins.versions(),
+            )
         runner.after_create()
 
     def _fetches(self, discovery: Discovery) -> frozenset[str]:
@@ -281,6 +297,8 @@ class _Execution:
 
     def _ordered(self, chief_hooks: Sequence[Any], spec_hooks: Sequence[Any]) -> list[Any]:
         """All hooks in the order of tf.estimator."""
+        if not self._engine.peers.is_chief:
+            chief_hooks = [Hook() for _ in chief_hooks]  # every process has the same places
         if not hasattr(self, "_core_hooks"):
             config = self._engine.config
             every = config.log_step_count_steps
@@ -335,7 +353,7 @@ class _Execution:
             variables=state.variables,
             model_state=state.model_state,
             opt_state=flatten_opt_state(state.opt_state),
-            input=None if position is None else position.to_json(),
+            input=positions_json(position, engine.peers, engine.placement.pipelines),
             hooks=self._runner.states(),
             timers={"steps_per_dispatch": self._k},
             manifest={"plugins": self._call.plugins.versions(), "components": self._call.plugins.used()},

@@ -32,6 +32,7 @@ def classifier(features: Any, labels: Any, mode: str, params: Any) -> ec.Estimat
     mean = ec.get_variable("mean", (width,), trainable=False)
     if mode == ec.ModeKeys.TRAIN:
         ec.set_variable("mean", 0.9 * mean + 0.1 * hidden.mean(axis=0))
+    if mode == ec.ModeKeys.TRAIN and params.get("dropout"):
         keep = jax.random.bernoulli(ec.next_rng_key(), 0.9, hidden.shape)
         hidden = jnp.where(keep, hidden / 0.9, 0).astype(hidden.dtype)
     logits = (hidden @ ec.get_variable("logits/kernel", (width, CLASSES))).astype(jnp.float32)

@@ -12,7 +12,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from estimator_core.checkpoint.preemption import Preemption
 from estimator_core.config import RunConfig
+from estimator_core.loop.agreement import OwnDecisions
 from estimator_core.loop.dispatch import Dispatcher
 from estimator_core.loop.hook_runner import HookRunner
 from estimator_core.loop.live import LiveState
@@ -94,7 +96,7 @@ def drive(
         runner.begin()
         runner.restore(json.loads(json.dumps(resume or {})))
         runner.after_create()
-        stopped = train_loop(run, runner, dispatcher, program, live, SimpleNamespace(requested=False))
+        stopped = train_loop(run, runner, dispatcher, program, live, OwnDecisions(Preemption(), runner))
     except BaseException as raised:
         error = raised
         raise

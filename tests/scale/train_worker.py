@@ -1,0 +1,97 @@
+"""One process of a run: `train_worker.py SETTINGS_JSON`; writes what it saw to `<out>.<process>.json` and `.npz`.
+
+Settings: model_dir, out, global_batch, steps, mesh, rules ("full", "tensor" or null), evaluate (batch of the last
+evaluation), and `config`, further fields of RunConfig.
+"""
+
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import models
+import numpy as np
+
+import estimator_core as ec
+from estimator_core.loop.live import whole_on_host
+
+TENSOR = [(".*layer_0/kernel", (None, "model")), (".*layer_0/bias", ("model",)), (".*layer_1/kernel", ("model", None))]
+RULES = {
+    None: [],
+    "full": [(".*", ec.FullySharded())],
+    "tensor": TENSOR,
+    "mixed": [
+        (".*layer_0/kernel", ec.FullySharded(base=(None, "model"))),
+        (".*layer_1/kernel", ec.FullySharded(base=("model",))),
+        (".*", ec.FullySharded()),
+    ],
+}
+
+
+class Losses(ec.Hook):
+    """Notes the loss of every step, and what `at_step` does."""
+
+    def __init__(self, at_step: Any = None) -> None:
+        self.losses: list[float] = []
+        self._at_step = at_step
+
+    def next_step(self, step: int) -> int:
+        return step + 1
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        self.losses.extend(np.atleast_1d(out.all("loss")).tolist())
+        if self._at_step is not None:
+            self._at_step(run, step)
+
+
+def make_estimator(settings: dict[str, Any]) -> ec.Estimator:
+    config = ec.RunConfig(
+        model_dir=settings["model_dir"],
+        tf_random_seed=1,
+        mesh=settings.get("mesh"),
+        partition_rules=RULES[settings.get("rules")],
+        **{"save_checkpoints_steps": 5, "log_step_count_steps": None, "save_summary_steps": None}
+        | settings.get("config", {}),
+    )
+    return ec.Estimator(
+        models.classifier, config=config, params={"width": 32, "dropout": settings.get("dropout", False)}
+    )
+
+
+def run(settings: dict[str, Any], at_step: Any = None) -> dict[str, Any]:
+    """Trains and evaluates; what it saw."""
+    estimator = make_estimator(settings)
+    engine = estimator._engine
+    parts = engine.input_context.num_input_pipelines
+    hook = Losses(at_step)
+    estimator.train(
+        models.train_input(settings.get("global_batch", 32) // parts), hooks=[hook], max_steps=settings["steps"]
+    )
+    state = engine.live.ready
+    metrics = estimator.evaluate(models.eval_input(settings.get("evaluate", 48) // parts))
+    devices = dict.fromkeys(engine.placement.mesh.local_devices, 0)
+    for leaf in jax.tree.leaves(state):
+        for shard in leaf.addressable_shards:
+            devices[shard.device] += shard.data.nbytes
+    result = {
+        "losses": hook.losses,
+        "metrics": metrics,
+        "bytes": list(devices.values()),
+        "whole": sum(leaf.nbytes for leaf in jax.tree.leaves(state)),
+        "process": engine.peers.index,
+        "step": engine.live.step,
+    }
+    values = {**state.variables, **state.model_state}
+    out = settings.get("out")
+    if out:
+        Path(f"{out}.{engine.peers.index}.json").write_text(json.dumps(result))
+        np.savez(f"{out}.{engine.peers.index}.npz", **{n: whole_on_host(value) for n, value in sorted(values.items())})
+    return result
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(message)s")
+    logging.getLogger("estimator_core").setLevel(logging.INFO)
+    run(json.loads(sys.argv[1]))
