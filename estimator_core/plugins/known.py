@@ -18,6 +18,7 @@ _GIVES: tuple[tuple[str, str, str], ...] = (
     ("estimator-backends-gpu", "backend", "gpu"),
     ("estimator-backends-tpu", "backend", "tpu"),
     ("estimator-canned-bert", "model", "bert_classifier"),
+    ("estimator-canned-bert", "transform", "bert_tokens"),
 )
 
 
