@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from time import perf_counter
+from typing import Protocol
 
 from estimator_core.loop.dispatch import Dispatcher, Program
 from estimator_core.loop.hook_runner import HookRunner
@@ -65,46 +66,54 @@ def train_loop(
     waiting = functools.partial(spent.on, STEP)
     extras = {"first_bad_step": live.first_bad_step}
     decisions.settle(run)
-    while True:
-        if run.stop_reason is not None:
-            return run.stop_reason
-        if run.step >= last_step:
-            return f"reached step {run.step}"
-        if decisions.requested:
-            return INTERRUPTED
-        if watches_clock:
-            decisions.look_at_clock()
-        spent.change(INPUT)
-        dispatch = dispatcher.draw(min(runner.wake, last_step) - run.step)
-        spent.change(STEP)
-        if dispatch is None:
-            live.position = None if live.position is None else live.position._replace(exhausted=True)
-            return "the input ended"
-        upto = run.step + dispatch.steps
-        due = runner.wake <= upto
-        if due:
-            run.batch = dispatch.last
-            with spent.on(HOOKS):
-                runner.before(upto)
-        live.state, values = programs[dispatch.steps](live.state, dispatch.features, dispatch.labels, dispatch.weights)
-        live.position = dispatch.last.position
-        run.step = live.step = upto
-        run.batch_size = dispatch.last.size
-        pace.dispatched(values["loss"])
-        if due or listens:
-            outputs = LazyOutputs(
-                values,
-                steps=range(upto - dispatch.steps + 1, upto + 1),
-                stacked=dispatch.steps > 1,
-                extras=extras,
-                waiting=waiting,
-            )
-            if listens:
-                runner.collect(outputs)
+    drawing = 0.0  # seconds of drawing that are not on the account yet
+    try:
+        while True:
+            if run.stop_reason is not None:
+                return run.stop_reason
+            if run.step >= last_step:
+                return f"reached step {run.step}"
+            if decisions.requested:
+                return INTERRUPTED
+            if watches_clock:
+                decisions.look_at_clock()
+            began = perf_counter()
+            dispatch = dispatcher.draw(min(runner.wake, last_step) - run.step)
+            drawing += perf_counter() - began
+            if dispatch is None:
+                live.position = None if live.position is None else live.position._replace(exhausted=True)
+                return "the input ended"
+            upto = run.step + dispatch.steps
+            due = runner.wake <= upto
             if due:
+                spent.charge(INPUT, drawing)
+                drawing = 0.0
+                run.batch = dispatch.last
                 with spent.on(HOOKS):
-                    runner.after(outputs)
-                    decisions.settle(run)
+                    runner.before(upto)
+            live.state, values = programs[dispatch.steps](
+                live.state, dispatch.features, dispatch.labels, dispatch.weights
+            )
+            live.position = dispatch.last.position
+            run.step = live.step = upto
+            run.batch_size = dispatch.last.size
+            pace.dispatched(values["loss"])
+            if due or listens:
+                outputs = LazyOutputs(
+                    values,
+                    steps=range(upto - dispatch.steps + 1, upto + 1),
+                    stacked=dispatch.steps > 1,
+                    extras=extras,
+                    waiting=waiting,
+                )
+                if listens:
+                    runner.collect(outputs)
+                if due:
+                    with spent.on(HOOKS):
+                        runner.after(outputs)
+                        decisions.settle(run)
+    finally:
+        spent.charge(INPUT, drawing)
 
 
 INTERRUPTED = "interrupted by the platform"
