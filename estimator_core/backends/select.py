@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from estimator_core.backends.base import Available, Backend
 from estimator_core.errors import BackendUnavailableError, PluginError
@@ -12,12 +11,12 @@ from estimator_core.errors import BackendUnavailableError, PluginError
 _log = logging.getLogger("estimator_core")
 
 
-def select_backend(name: str, get: Callable[[str], Any], names: Sequence[str]) -> Backend:
+def select_backend(name: str, get: Callable[[str], Callable[[], Backend]], names: Sequence[str]) -> Backend:
     """The backend of that name, or for "auto" the available one of the highest priority.
 
     Args:
         name: as in `RunConfig(backend=...)`.
-        get: gives the backend component of a name (a class or an object).
+        get: gives the backend component of a name: a class, or a function that makes a backend.
         names: the names that exist.
 
     Raises:
@@ -30,7 +29,7 @@ def select_backend(name: str, get: Callable[[str], Any], names: Sequence[str]) -
         'cpu'
     """
     if name != "auto":
-        backend = _instance(get(name))
+        backend = get(name)()
         probed = backend.probe()
         if not isinstance(probed, Available):
             raise BackendUnavailableError(
@@ -41,7 +40,7 @@ def select_backend(name: str, get: Callable[[str], Any], names: Sequence[str]) -
     found: list[tuple[int, Backend]] = []
     for candidate in names:
         try:
-            backend = _instance(get(candidate))
+            backend = get(candidate)()
         except PluginError as error:
             _log.warning("backend %s is left out, because its plugin is broken: %s", candidate, error)
             continue
@@ -58,7 +57,3 @@ def select_backend(name: str, get: Callable[[str], Any], names: Sequence[str]) -
             "RunConfig(backend=...)."
         )
     return winners[0]
-
-
-def _instance(component: Any) -> Backend:
-    return component() if isinstance(component, type) else component

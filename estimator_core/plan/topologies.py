@@ -84,7 +84,7 @@ def find_topology(text: str, get: Callable[[str], Any], names: Sequence[str]) ->
     known: dict[str, TopologyBackend] = {}
     for name in names:
         component = get(name)
-        backend = component() if isinstance(component, type) else component
+        backend = component()
         if isinstance(backend, TopologyBackend):
             known.update(dict.fromkeys(backend.topology_families(), backend))
     if family not in known:
