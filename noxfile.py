@@ -334,6 +334,29 @@ def tritonclient(session: nox.Session) -> None:
 
 
 @nox.session(python=OLDEST, default=False)
+def tpu_aot(session: nox.Session) -> None:
+    """Training steps compiled for TPU slices that are not here, by libtpu."""
+    compile_without_device(session, "backends_tpu", "tpu", "compile_for_slices.py")
+
+
+@nox.session(python=OLDEST, default=False)
+def gpu_aot(session: nox.Session) -> None:
+    """Training steps compiled for GPUs that are not here, by jax's CUDA plugin (4 GB of packages)."""
+    compile_without_device(session, "backends_gpu", "cuda", "compile_for_cards.py")
+
+
+def compile_without_device(session: nox.Session, plugin: str, extra: str, tests: str) -> None:
+    """Runs the tests of a backend that need its compiler, and no device."""
+    packages = [wheel(package, *([extra] if package == f"estimator_{plugin}" else [])) for package in EVERYTHING]
+    session.install("--no-sources", *packages)
+    session.install("--group", "libraries", "--group", "test")
+    session.run("python", CHECK_INSTALLED, *EVERYTHING, env=ISOLATED)
+    folder = f"plugins/{plugin}/tests/separate"
+    with outside(session, folder, "examples") as env:
+        pytest(session, f"{folder}/{tests}", env=env)
+
+
+@nox.session(python=OLDEST, default=False)
 def parity(session: nox.Session) -> None:
     """The recordings made again with the real tf.estimator, in an environment of its own, are as committed."""
     session.install("tensorflow-cpu==2.15.1")
