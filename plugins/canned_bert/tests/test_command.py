@@ -78,6 +78,7 @@ def test_train_evaluate_predict_write(files, pretrained, tmp_path, capsys):
     assert "was reached before" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_from_scratch_it_says_so_and_stops_early(files, tmp_path, capsys):
     arguments = ["--num-train-epochs", "60", "--vocab-size", "60", "--buckets", "2", "--do-train"]
     arguments += ["--early-stop-steps", "20", "--save-checkpoints-steps", "10"]
@@ -97,7 +98,7 @@ def test_from_scratch_it_says_so_and_stops_early(files, tmp_path, capsys):
         ({"train.tsv": b""}, [], "train.tsv holds no examples"),
         ({"test.tsv": b""}, [], "test.tsv holds no examples"),
         ({"train.tsv": b"warm\n"}, [], "train.tsv, line 1: 1 columns"),
-        ({}, ["--task-name", "mrpc"], "train.tsv, line 2: column 3 (text) is missing"),
+        ({}, ["--task-name", "mrpc"], "train.tsv, line 2: column 4 (second text) is missing"),
         ({}, ["--num-train-epochs", "0"], "--num-train-epochs should be positive"),
         ({}, ["--class-weights", "1,x"], "--class-weights should be numbers"),
     ],

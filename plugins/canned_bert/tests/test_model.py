@@ -27,7 +27,8 @@ CONFIG = BertConfig(
     num_attention_heads=2,
     intermediate_size=32,
     max_position_embeddings=12,
-)
+    initializer_range=0.2,
+).without_dropout()
 
 
 def examples(count=32, seed=0):
@@ -36,7 +37,7 @@ def examples(count=32, seed=0):
     lengths = rng.integers(4, 11, size=count)
     mask = (np.arange(10)[None] < lengths[:, None]).astype(np.int32)
     features = {"input_ids": ids * mask, "input_mask": mask, "segment_ids": np.zeros_like(mask)}
-    return features, (ids[:, 1] > 15).astype(np.int32)
+    return features, (ids[:, :4].min(axis=1) < 6).astype(np.int32)
 
 
 def classifier(place, bert=CONFIG, run=None, **options):
@@ -50,10 +51,10 @@ def inputs(count=32, batch_size=8, epochs=None):
 
 
 class TestBertClassifier(ModelSuite):
-    steps = 80
+    steps = 150
 
     def make(self, config):
-        return BertClassifier(CONFIG.without_dropout(), num_labels=2, learning_rate=5e-3, config=config)
+        return BertClassifier(CONFIG, num_labels=2, learning_rate=5e-3, config=config)
 
     def examples(self, rng):
         return examples(40)
@@ -76,7 +77,7 @@ def test_frozen_layers_do_not_move(tmp_path, short):
 
 def test_lora_learns_in_the_place_of_the_encoder(tmp_path, short):
     lora = LoraConfig(rank=2)
-    model = classifier(tmp_path, bert=CONFIG.without_dropout(), lora=lora).train(short, steps=1)
+    model = classifier(tmp_path, lora=lora).train(short, steps=1)
     before = dict(model.variables)
     model.train(short, steps=5)
     after = model.variables
@@ -119,6 +120,26 @@ def test_averaged_weights_are_those_of_the_steps(tmp_path):
     np.testing.assert_allclose(model.predictor()(features)["logits"], logits_of(averaged, features), atol=1e-5)
 
 
+def test_dropout_is_of_training_alone(tmp_path, short):
+    bert = CONFIG.replace(hidden_dropout_prob=0.4, attention_probs_dropout_prob=0.4, num_hidden_layers=1)
+    features, labels = examples(8)
+    model = classifier(tmp_path, bert=bert, learning_rate=1e-9).train(lambda: [(features, labels)] * 3)
+    first, second = (model.predictor()(features)["logits"] for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    plain = classifier(tmp_path, bert=bert.without_dropout())
+    np.testing.assert_allclose(plain.predictor()(features)["logits"], first, atol=1e-6)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+def test_dropout_keeps_its_share_and_the_mean(rate):
+    from estimator_canned_bert.encoder.layers import dropout
+
+    found = np.asarray(dropout(jnp.ones((400, 500)), rate, jax.random.key(1)))
+    assert set(np.unique(found)) == {0.0, np.float32(1 / (1 - rate))}
+    assert abs(np.mean(found == 0) - rate) < 5 * np.sqrt(rate * (1 - rate) / found.size)
+    np.testing.assert_array_equal(dropout(jnp.ones(3), rate, None), np.ones(3))
+
+
 def test_class_weights_are_those_of_cross_entropy():
     logits, labels = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32), np.array([0, 2, 1, 1, 0])
     weights = np.array([1.0, 2.0, 0.5])
@@ -130,7 +151,7 @@ def test_class_weights_are_those_of_cross_entropy():
 
 def test_padded_rows_do_not_count(tmp_path):
     features, labels = examples(11)
-    model = classifier(tmp_path, bert=CONFIG.without_dropout(), run={"eval_loss": "example_mean"})
+    model = classifier(tmp_path, run={"eval_loss": "example_mean"})
     model.train(inputs(), steps=1)
     whole = model.evaluate(ec.inputs.numpy_input_fn(features, labels, batch_size=11, shuffle=False))
     real = np.repeat(np.arange(16) < 11, 1).astype(np.float32)

@@ -195,6 +195,8 @@ def _config(args: argparse.Namespace, data: ClassifierData) -> BertConfig:
             "on your texts alone."
         )
         config = BertConfig.of_size(args.size, vocab_size=size, max_position_embeddings=max(args.max_seq_length, 64))
+        # 0.02 is for wide models: a narrow one would hardly tell one text from another at first.
+        config = config.replace(initializer_range=config.hidden_size**-0.5)
     if size > config.vocab_size:
         raise ArgumentError(
             f"The vocabulary {data.tokenizer.path} has {size} tokens, but the model only {config.vocab_size}: they do "
