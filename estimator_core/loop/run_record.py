@@ -36,9 +36,31 @@ def write_run_record(
         "plugins": plugins,
         "starts": [*earlier[-99:], {"time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "step": call.get("first_step")}],
     }
+    _write(path, record)
+
+
+def _write(path: Path, record: Mapping[str, Any]) -> None:
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
     temporary.write_text(json.dumps(record, indent=1) + "\n")
     temporary.replace(path)
+
+
+def note_end(model_dir: Path, step: int, reason: str) -> None:
+    """Adds to the record that the newest call ended by itself, at which step and why."""
+    path = model_dir / FILE
+    try:
+        record = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return
+    _write(path, {**record, "ended": {"step": step, "reason": reason}})
+
+
+def ended_step(model_dir: Path) -> int | None:
+    """The step at which the newest call ended by itself; None while it runs or when it was cut short."""
+    try:
+        return int(json.loads((model_dir / FILE).read_text())["ended"]["step"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def versions() -> dict[str, str]:

@@ -20,6 +20,7 @@ from estimator_core.checkpoint.restore import check_fits
 from estimator_core.inputs import InputPosition
 from estimator_core.loop.engine import Engine, Overrides
 from estimator_core.loop.positions import position_of
+from estimator_core.loop.run_record import ended_step
 from estimator_core.step import Discovery
 from estimator_core.step.state import flatten_opt_state
 
@@ -77,7 +78,8 @@ def find_start(engine: Engine, model_dir: str) -> Start:
         items=items,
         position=None if items.input is None else position_of(items.input, engine.input_context),
         hook_states=items.hooks,
-        unfinished=not saver.get("finished", False),
+        # A call that ends by itself just where a checkpoint was due does not save that step again to say so.
+        unfinished=not saver.get("finished", False) and ended_step(Path(model_dir)) != int(items.clock[0]),
     )
 
 

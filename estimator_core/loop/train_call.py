@@ -32,7 +32,7 @@ from estimator_core.loop.outputs import check_fetches
 from estimator_core.loop.owning import own_together
 from estimator_core.loop.positions import positions_json
 from estimator_core.loop.run import LoopRun
-from estimator_core.loop.run_record import write_run_record
+from estimator_core.loop.run_record import note_end, write_run_record
 from estimator_core.loop.shared_feed import AHEAD, SharedFeed
 from estimator_core.loop.start import Start, begin_from, find_start
 from estimator_core.loop.steps_per_dispatch import choose
@@ -177,6 +177,8 @@ class _Execution:
             raise PreemptedError(
                 f"Training was interrupted ({self._preemption.reason}) and its state {saved}.", step=run.step
             )
+        if self._engine.peers.is_chief:
+            note_end(call.model_dir, run.step, reason)
         return reason
 
     def _train(self) -> str:

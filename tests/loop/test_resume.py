@@ -100,3 +100,24 @@ def test_an_unseeded_run_keeps_its_seed_over_a_restart(make_estimator: Any, trai
     seed = np.asarray(first._engine.live.state.clock)[2:]
     second = make_estimator(tf_random_seed=None).train(train_input, steps=3)
     assert np.array_equal(np.asarray(second._engine.live.state.clock)[2:], seed)
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_an_input_that_ends_where_a_checkpoint_is_due_ends_the_call(
+    make_estimator: Any, data: Any, train_input: Any, crash: bool
+) -> None:
+    class Resumed(ec.Hook):
+        seen: bool | None = None
+
+        def after_create(self, run: Any) -> None:
+            self.seen = run.resumed
+
+    five = ec.inputs.numpy_input_fn({"x": data.x}, data.y, batch_size=8, num_epochs=1, shuffle=False)
+    if crash:
+        with pytest.raises(OSError, match="power cut"):
+            make_estimator(save_checkpoints_steps=5).train(train_input, hooks=[Crash(6)])
+    else:
+        make_estimator(save_checkpoints_steps=5).train(five)
+    hook = Resumed()
+    make_estimator(save_checkpoints_steps=5).train(train_input, hooks=[hook], steps=1)
+    assert hook.seen is crash
