@@ -15,8 +15,14 @@ CONFIG_FILES = ("config.json", "bert_config.json", "albert_config.json")
 ACTIVATIONS = ("gelu", "gelu_new", "relu", "tanh", "linear")
 
 # hidden size, layers, heads of the sizes published by google-research.
-_SIZES = {"tiny": (128, 2, 2), "mini": (256, 4, 4), "small": (512, 4, 8), "medium": (512, 8, 8)}
-_SIZES |= {"base": (768, 12, 12), "large": (1024, 24, 16)}
+_SIZES = {
+    "tiny": (128, 2, 2),
+    "mini": (256, 4, 4),
+    "small": (512, 4, 8),
+    "medium": (512, 8, 8),
+    "base": (768, 12, 12),
+    "large": (1024, 24, 16),
+}
 # Names of the same thing in other files.
 _ALIASES = {
     "classifier_dropout_prob": "classifier_dropout",
@@ -113,7 +119,7 @@ class BertConfig:
         if size not in _SIZES:
             raise ArgumentError(f"There is no size {size!r} of BERT. Sizes: {', '.join(_SIZES)}.")
         hidden, layers, heads = _SIZES[size]
-        shape = {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads}
+        shape: dict[str, Any] = {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads}
         return cls(**{**shape, "intermediate_size": 4 * hidden, **changes})
 
     @classmethod

@@ -99,7 +99,7 @@ def create_optimizer(
         parts = [
             optax.clip_by_global_norm(chosen.clip_norm) if chosen.clip_norm is not None else optax.identity(),
             adam(b1=chosen.b1, b2=chosen.b2, eps=chosen.epsilon),
-            optax.add_decayed_weights(chosen.weight_decay, mask=lambda tree: {name: decays(name) for name in tree}),
+            optax.add_decayed_weights(chosen.weight_decay, mask=_decayed),
         ]
         if chosen.layer_decay != 1:
             assert config is not None
@@ -121,6 +121,10 @@ def _schedule(learning_rate: Any, num_train_steps: int | None, num_warmup_steps:
         if num_warmup_steps
         else (lambda _: float(learning_rate))
     )
+
+
+def _decayed(tree: Any) -> dict[str, bool]:
+    return {name: decays(name) for name in tree}
 
 
 def _scaled_by_layer(config: BertConfig, decay: float) -> optax.GradientTransformation:

@@ -159,7 +159,7 @@ class ClassifierData:
     @classmethod
     def from_tsv(cls, data_dir: str | os.PathLike[str], **options: Any) -> ClassifierData:
         """The data of train.tsv, dev.tsv and test.tsv; options as for the class."""
-        return cls(data_dir, **{**options, "suffix": ".tsv"})
+        return cls(data_dir, suffix=".tsv", **options)
 
     @functools.cached_property
     def pairs(self) -> bool:

@@ -6,6 +6,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -128,9 +129,9 @@ def _entry(data: bytes) -> _Entry:
     )
 
 
-def _fields(message: bytes) -> dict[int, list]:
+def _fields(message: bytes) -> dict[int, list[Any]]:
     """The fields of a protocol-buffer message: numbers and bytes by field number."""
-    found: dict[int, list] = {}
+    found: dict[int, list[Any]] = {}
     place = 0
     while place < len(message):
         tag, place = varint(message, place)
