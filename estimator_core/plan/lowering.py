@@ -122,7 +122,7 @@ def trace_step(
     engine = Engine(
         model_fn=bind_model_fn(model_fn, None, config),
         config=config,
-        component=lambda kind, name: _Lent(devices),
+        component=lambda kind, name: lambda: _Lent(devices),
         component_names=lambda kind: (_Lent.name,),
     )
     placement = engine.placement

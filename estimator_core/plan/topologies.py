@@ -74,7 +74,7 @@ def find_topology(text: str, get: Callable[[str], Any], names: Sequence[str]) ->
 
     Args:
         text: as users write it.
-        get: gives the backend component of a name (a class or an object).
+        get: gives the component of a backend's name: a class, or a function that makes the backend.
         names: the backends that exist.
 
     Raises:
