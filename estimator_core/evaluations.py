@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from estimator_core.cluster.connect import Peers
+from estimator_core.errors import PreemptedError
 from estimator_core.export import ExportsInBackground, KnowsEvaluation
 from estimator_core.hooks import CheckpointListener, Run, SavedCheckpoint
 from estimator_core.specs import EvalSpec
@@ -45,9 +47,10 @@ class Evaluations(CheckpointListener):
 
     def evaluate(self, run: Run) -> None:
         """Evaluates the live state, unless the last evaluation is younger than `throttle_secs` and the run goes on."""
+        self._pending = []  # of an attempt that was broken off
         ends = run.stop_reason is not None or run.step == run.last_step
         for spec in self._specs:
-            since = self._clock() - self._started.get(spec.name, float("-inf"))
+            since = self._peers.chief_says("throttle", self._clock() - self._started.get(spec.name, -1e9))
             if since < spec.throttle_secs and not ends:
                 _log.info(
                     "Skip the evaluation%s at step %d: the last one began %.0f s ago, throttle_secs is %g.",
@@ -64,7 +67,10 @@ class Evaluations(CheckpointListener):
     def after_save(self, run: Run, step: int, checkpoint: SavedCheckpoint) -> bool | None:
         """Runs the exporters of the evaluations that belong to this save."""
         pending, self._pending = self._pending, []
-        if self._evaluated[0] == step and self._evaluated[1] is not _variables(run):
+        replaced = self._evaluated[0] == step and self._evaluated[1] is not _variables(run)
+        if (replaced or any(spec.exporters for spec in pending)) and cast("LoopRun", run).asked_to_stop():
+            raise PreemptedError(f"The exports of step {step} were left out.")
+        if replaced:
             # A hook has put other weights in place for the last save; `finish` exports them.
             for spec in self._specs:
                 self.evaluate_now(spec)
@@ -85,6 +91,12 @@ class Evaluations(CheckpointListener):
                 self.export(spec, path, final=True)
         self.wait()
 
+    def export_final(self, checkpoint_path: str) -> None:
+        """Exports what was evaluated last as the final one, where that has not been done."""
+        for spec in self._specs:
+            if spec.name in self.metrics and self._final_at.get(spec.name) != self.metrics[spec.name]["global_step"]:
+                self.export(spec, checkpoint_path, final=True)
+
     def wait(self) -> None:
         """Until exports in the background are complete."""
         for spec in self._specs:
@@ -92,19 +104,29 @@ class Evaluations(CheckpointListener):
                 if isinstance(exporter, ExportsInBackground):
                     self.exports[spec.name][index] = exporter.wait() or self.exports[spec.name][index]
 
+    @property
+    def _peers(self) -> Peers:
+        return self._estimator._engine.peers
+
     def evaluate_now(self, spec: EvalSpec, checkpoint_path: str | None = None) -> None:
         """One evaluation."""
         self._started[spec.name] = self._clock()
-        self.metrics[spec.name] = self._estimator.evaluate(
-            spec.input_fn, steps=spec.steps, hooks=spec.hooks, checkpoint_path=checkpoint_path, name=spec.name
-        )
+        engine = self._estimator._engine
+        engine.replaces_results = True  # a killed run may have recorded this one
+        try:
+            self.metrics[spec.name] = self._estimator.evaluate(
+                spec.input_fn, steps=spec.steps, hooks=spec.hooks, checkpoint_path=checkpoint_path, name=spec.name
+            )
+        finally:
+            engine.replaces_results = False
 
     def export(self, spec: EvalSpec, checkpoint_path: str, *, final: bool) -> None:
-        """Runs the exporters of one EvalSpec with its newest metrics."""
+        """Runs the exporters of one EvalSpec with its newest metrics; in several processes the chief's alone."""
         metrics = self.metrics[spec.name]
-        for index, exporter in enumerate(spec.exporters):
+        for index, exporter in enumerate(spec.exporters if self._peers.is_chief else ()):
             export_path = str(Path(self._estimator.model_dir) / "export" / exporter.name)
-            written = exporter.export(self._estimator, export_path, checkpoint_path, metrics, final)
+            with self._estimator._engine.alone():
+                written = exporter.export(self._estimator, export_path, checkpoint_path, metrics, final)
             if written is not None:
                 self.exports[spec.name][index] = written
         if final:

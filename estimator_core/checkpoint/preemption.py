@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+import queue
 import signal
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, TypeAlias
 
 _Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int | None
+_log = logging.getLogger("estimator_core.checkpoint")
 
 #: Exit status of a run that was stopped from outside, has saved its state, and can be resumed (EX_TEMPFAIL).
 RESUMABLE_EXIT_STATUS = 75
@@ -25,6 +30,9 @@ class Preemption:
     Handlers are installed only in the main thread, and the ones before are put back on exit. A second signal stops at
     once, as if this object did not exist: SIGINT raises KeyboardInterrupt, SIGTERM ends the process. What is not a
     signal, such as the notice of a platform, calls `request`, from any thread.
+
+    When the grace time is over and the context has not been left, the log says what the run was waiting for, with the
+    stacks of all threads. The run goes on: a late save is better than none, and the platform ends it anyway.
 
     Args:
         grace_secs: how long the platform lets a process live after the request, in seconds; None: no limit known.
@@ -50,6 +58,10 @@ class Preemption:
         self._grace_secs = grace_secs
         self._signals = signals
         self._previous: dict[signal.Signals, _Handler] = {}
+        self.waiting_for: Callable[[], str] = _not_known
+        # Its `put` is the one way to wake a thread that is allowed in a signal handler.
+        self._news: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._watch: threading.Thread | None = None
 
     @property
     def reason(self) -> str | None:
@@ -69,17 +81,41 @@ class Preemption:
         self._time = time.monotonic()
         self._reason = reason
         self.requested = True
+        self._news.put(True)
 
     def __enter__(self) -> Preemption:
         if threading.current_thread() is threading.main_thread():
             for number in self._signals:
                 self._previous[number] = signal.signal(number, self._handle)
+        if self._grace_secs is not None:
+            self._watch = threading.Thread(target=self._watch_grace, name="grace", daemon=True)
+            self._watch.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._restore()
+        if self._watch is not None:
+            self._news.put(False)
+            self._watch.join()
+            self._watch = None
+
+    def _watch_grace(self) -> None:
+        if not self._news.get():
+            return
+        try:
+            while self._news.get(timeout=self.remaining()):
+                pass
+        except queue.Empty:
+            _log.error(
+                "The grace time of %g s since %s is over (RunConfig.grace_secs) and the run has not ended; it is waiting for "
+                "%s. What every thread is doing:\n%s",
+                self._grace_secs,
+                self._reason,
+                self.waiting_for(),
+                _stacks(),
+            )
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if os.getpid() != self._pid:  # a forked worker: it must stop when its parent says so
@@ -99,3 +135,18 @@ class Preemption:
             # None: the handler was not installed from Python and cannot be put back from it.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         self._previous = {}
+
+
+def _not_known() -> str:
+    return "something unknown"
+
+
+def _stacks() -> str:
+    """The stacks of all threads but this one, the main thread's first."""
+    frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
+    threads = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
+    return "\n".join(
+        f"Thread {thread.name}:\n{''.join(traceback.format_stack(frames[thread.ident]))}"
+        for thread in sorted(threads, key=lambda thread: thread is not threading.main_thread())
+        if thread.ident in frames
+    )

@@ -10,6 +10,18 @@ from estimator_core.cluster.connect import Peers
 from estimator_core.loop.hook_runner import HookRunner
 
 
+class NobodyAsks:
+    """Outside training: nothing is broken off."""
+
+    requested = False
+
+    def follow(self, batches: Any) -> None:
+        """Nothing to tell anybody."""
+
+
+NOBODY_ASKS = NobodyAsks()
+
+
 class OwnDecisions:
     """The decisions of a process that is alone."""
 
@@ -24,6 +36,9 @@ class OwnDecisions:
 
     def settle(self, run: Any) -> None:
         """Hooks had control: nothing to tell anybody."""
+
+    def follow(self, batches: Any) -> None:
+        """Batches of an evaluation inside the training: nothing to tell anybody."""
 
 
 class SharedDecisions:
@@ -48,15 +63,11 @@ class SharedDecisions:
 
     def flags(self) -> dict[str, Any]:
         """What this process tells with its next batch."""
-        stop = f"{self._preemption.reason} in process {self._peers.index}" if self._preemption.requested else None
-        return {"stop": stop, "due": self._runner.overdue() if self._peers.is_chief else []}
+        return {**self._stop_flag(), "due": self._runner.overdue() if self._peers.is_chief else []}
 
     def learn(self, told: Sequence[Mapping[str, Any]]) -> None:
         """Takes in what all processes told with the batch that is next."""
-        stop = next((one["stop"] for one in told if one["stop"] is not None), None)
-        if stop is not None and not self.requested:
-            self.requested = True
-            self._preemption.request(stop)
+        self._learn_stop(told)
         self._just_fired = {hook: left - 1 for hook, left in self._just_fired.items() if left > 1}
         self._due = [hook for hook in told[0]["due"] if hook not in self._just_fired]
 
@@ -73,3 +84,17 @@ class SharedDecisions:
         reason = next((one for one in reasons if one is not None), None)
         if reason is not None:
             run.request_stop(reason)
+
+    def follow(self, batches: Any) -> None:
+        """Lets a signal travel with the batches of an evaluation inside the training too."""
+        batches.flags, batches.learn = self._stop_flag, self._learn_stop
+
+    def _stop_flag(self) -> dict[str, Any]:
+        stop = f"{self._preemption.reason} in process {self._peers.index}" if self._preemption.requested else None
+        return {"stop": stop}
+
+    def _learn_stop(self, told: Sequence[Mapping[str, Any]]) -> None:
+        stop = next((one["stop"] for one in told if one["stop"] is not None), None)
+        if stop is not None and not self.requested:
+            self.requested = True
+            self._preemption.request(stop)

@@ -20,6 +20,7 @@ from estimator_core.backends.compile_cache import use_compile_cache
 from estimator_core.cluster.connect import ALONE, Peers, connect, join_initialized
 from estimator_core.config import RunConfig
 from estimator_core.inputs import InputContext
+from estimator_core.loop.agreement import NOBODY_ASKS, NobodyAsks, OwnDecisions, SharedDecisions
 from estimator_core.loop.live import LiveState
 from estimator_core.loop.time_spent import TimeSpent
 from estimator_core.model.initialize import initialize
@@ -56,6 +57,8 @@ class Engine:
         specs: every variable declared so far, in any mode.
         live: the newest state.
         training: whether a training call is under way; `time_spent` its account.
+        replaces_results: whether an evaluation takes the place of one recorded for its step, as all do inside training.
+        decisions: of a training call, asked by the evaluations that belong to its saves: whether to break off.
         by_itself: whether this process works without the others at the moment.
         event_files: of evaluations inside that call, which share one file each.
         traces: traces of model_fn by mode, and "discovery".
@@ -71,6 +74,8 @@ class Engine:
     traces: Counter[str] = field(default_factory=Counter)
     training: bool = False
     saving_step: int | None = None
+    replaces_results: bool = False
+    decisions: OwnDecisions | SharedDecisions | NobodyAsks = NOBODY_ASKS
     by_itself: bool = False
     time_spent: TimeSpent | None = None
     event_files: list[Any] = field(default_factory=list[Any])

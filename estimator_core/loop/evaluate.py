@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from estimator_core.errors import InputError
+from estimator_core.errors import InputError, PreemptedError
 from estimator_core.loop.hook_runner import HookRunner
 from estimator_core.loop.outputs import LazyOutputs, check_fetches
 from estimator_core.loop.run import LoopRun
@@ -23,6 +23,7 @@ def evaluate_loop(
     eval_steps: Callable[[frozenset[str]], EvalStep],
     *,
     steps: int | None,
+    asked_to_stop: Callable[[], bool],
 ) -> dict[str, Any]:
     """Evaluates up to `steps` batches (None: the whole input) and computes the metrics once, at the end.
 
@@ -34,9 +35,11 @@ def evaluate_loop(
         source: gives the batches.
         eval_steps: gives the program for a set of fetched outputs.
         steps: number of batches.
+        asked_to_stop: looked at before each batch is used.
 
     Raises:
         InputError: when the input is empty.
+        PreemptedError: broken off, because the platform wants a stop.
     """
     accumulated: dict[str, Any] | None = None
     host_metrics: dict[str, Any] = {}
@@ -47,6 +50,8 @@ def evaluate_loop(
         batch = next(source, None)
         if batch is None:
             break
+        if asked_to_stop():
+            raise PreemptedError(f"The evaluation was broken off after {done} batches.")
         run.batch, run.batch_size = batch, batch.size
         if eval_step is None:
             eval_step = _prepared(run, runner, eval_steps, batch)

@@ -13,7 +13,7 @@ import numpy as np
 
 from estimator_core.checkpoint import checkpoint_step, latest_checkpoint
 from estimator_core.checkpoint.layout import checkpoint_path
-from estimator_core.errors import InputError
+from estimator_core.errors import InputError, PreemptedError
 from estimator_core.inputs import BatchSource, open_input
 from estimator_core.loop.engine import Engine
 from estimator_core.loop.evaluate import evaluate_loop
@@ -22,6 +22,7 @@ from estimator_core.loop.history import History
 from estimator_core.loop.hook_runner import HookRunner
 from estimator_core.loop.live import LiveState
 from estimator_core.loop.run import LoopRun
+from estimator_core.loop.shared_feed import SharedFeed
 from estimator_core.loop.time_spent import EVALUATION
 from estimator_core.modes import ModeKeys
 from estimator_core.summaries import NO_SUMMARIES, append_eval_metrics, open_summary_writer, read_eval_metrics
@@ -81,13 +82,15 @@ class EvaluateCall:
             )
             batches = feed(source, engine.placement, config.prefetch, engine.peers)
             cleanup.callback(batches.close)
+            if isinstance(batches, SharedFeed):
+                engine.decisions.follow(batches)
             error: BaseException | None = None
             self.plugins.run_start(run)
             try:
                 runner.begin()
                 metrics = self._evaluate(run, runner, source, batches)
             except BaseException as raised:
-                error, run.failed = raised, True
+                error, run.failed, run.interrupted = raised, True, isinstance(raised, PreemptedError)
                 raise
             finally:
                 try:
@@ -116,7 +119,14 @@ class EvaluateCall:
                 state = self.state(first)
                 run.live = LiveState(state=state, step=int(np.asarray(state.clock)[0]))
             step = run.live.step
-            metrics = evaluate_loop(run, runner, _with_first(first, batches), engine.eval_step, steps=self.steps)
+            metrics = evaluate_loop(
+                run,
+                runner,
+                _with_first(first, batches),
+                engine.eval_step,
+                steps=self.steps,
+                asked_to_stop=lambda: engine.decisions.requested,
+            )
         return dict(sorted({**metrics, "global_step": step}.items()))
 
     def _report(self, run: LoopRun, metrics: dict[str, Any]) -> None:
@@ -131,7 +141,8 @@ class EvaluateCall:
     def _write(self, run: LoopRun, metrics: dict[str, Any]) -> None:
         step = metrics["global_step"]
         values = {name: value for name, value in metrics.items() if name != "global_step"}
-        if self.engine.training and any(recorded >= step for recorded in read_eval_metrics(self.eval_dir)):
+        replaces = self.engine.training or self.engine.replaces_results
+        if replaces and any(recorded >= step for recorded in read_eval_metrics(self.eval_dir)):
             # A killed run had got further than the checkpoint this one goes on from.
             open_summary_writer(self.eval_dir, resume_step=step - 1)
         for name, value in values.items():

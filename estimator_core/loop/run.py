@@ -61,6 +61,7 @@ class LoopRun:
         self.interrupted = False
         self.fetches: set[str] = set()
         self.time_spent = TimeSpent()
+        self.asked_to_stop: Callable[[], bool] = _never
         self.count_flops: Callable[[], float | None] = _unknown
         self._batch_functions: list[Callable[[Any, Any], tuple[Any, Any]]] = []
         self._may_fetch = True
@@ -129,6 +130,10 @@ class LoopRun:
     def variables(self) -> dict[str, np.ndarray]:
         """A host copy of the trainable variables, by path. With several processes, all of them must ask."""
         return {name: whole_on_host(value) for name, value in self.live.ready.variables.items()}
+
+
+def _never() -> bool:
+    return False
 
 
 def _unknown() -> float | None:

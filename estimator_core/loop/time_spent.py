@@ -8,6 +8,19 @@ from collections.abc import Generator
 
 STEP, INPUT, COMPILE, HOOKS, EVALUATION, CHECKPOINT = "step", "input", "compile", "hooks", "evaluation", "checkpoint"
 
+_WORDS = {
+    STEP: "a training step or its compilation",
+    INPUT: "the next batch of the input",
+    HOOKS: "a hook, a listener or an exporter",
+    EVALUATION: "an evaluation",
+    CHECKPOINT: "the checkpoint to be written",
+}
+
+
+def in_words(entry: str) -> str:
+    """What a run does while an entry counts."""
+    return _WORDS.get(entry, entry)
+
 
 class TimeSpent:
     """An account of seconds in which every moment belongs to one entry: nothing is counted twice.
@@ -29,6 +42,11 @@ class TimeSpent:
         self.seconds: dict[str, float] = dict.fromkeys((STEP, INPUT, COMPILE, HOOKS, EVALUATION, CHECKPOINT), 0.0)
         self._entry = STEP
         self._since = time.perf_counter()
+
+    @property
+    def entry(self) -> str:
+        """The entry that counts at the moment."""
+        return self._entry
 
     @contextlib.contextmanager
     def on(self, entry: str) -> Generator[None]:

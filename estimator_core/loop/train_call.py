@@ -11,11 +11,11 @@ from typing import Any
 
 from estimator_core.checkpoint import CheckpointItems, CheckpointStore
 from estimator_core.checkpoint.preemption import Preemption
-from estimator_core.errors import PreemptedError
+from estimator_core.errors import PreemptedError, ProcessLostError
 from estimator_core.hooks import Hook
 from estimator_core.inputs import open_input
 from estimator_core.loop import debug
-from estimator_core.loop.agreement import OwnDecisions, SharedDecisions
+from estimator_core.loop.agreement import NOBODY_ASKS, NobodyAsks, OwnDecisions, SharedDecisions
 from estimator_core.loop.builtin_hooks.checkpoint_saver import CheckpointSaverHook
 from estimator_core.loop.builtin_hooks.history_recorder import HistoryRecorderHook
 from estimator_core.loop.builtin_hooks.logging_tensor import LoggingTensorHook
@@ -36,7 +36,7 @@ from estimator_core.loop.run_record import note_end, write_run_record
 from estimator_core.loop.shared_feed import AHEAD, SharedFeed
 from estimator_core.loop.start import Start, begin_from, find_start
 from estimator_core.loop.steps_per_dispatch import choose
-from estimator_core.loop.time_spent import CHECKPOINT, INPUT
+from estimator_core.loop.time_spent import CHECKPOINT, INPUT, in_words
 from estimator_core.loop.train import INTERRUPTED, train_loop
 from estimator_core.modes import ModeKeys
 from estimator_core.plugins import compare_versions
@@ -141,6 +141,8 @@ class _Execution:
         self._runner = HookRunner(self._ordered((), ()), self._run)
         self._k: int | None = None
         self._uncommitted: Any = None
+        self._decisions: OwnDecisions | SharedDecisions | NobodyAsks = NOBODY_ASKS
+        preemption.waiting_for = lambda: in_words(self._run.time_spent.entry)
 
     def run_to_end(self) -> str:
         """Begin, loop, end; `end` whatever happens."""
@@ -164,11 +166,13 @@ class _Execution:
             finally:
                 self._engine.training, self._engine.time_spent = False, None
                 self._engine.close_event_files()
+                if error is not None and self._engine.peers.is_chief and not isinstance(error, ProcessLostError):
+                    note_end(call.model_dir, run.step, f"{type(error).__name__}: {error}")
                 if error is not None:
                     self._engine.forget()
                 call.plugins.run_end(run, error)
         call.history.stop_reason = reason
-        if run.interrupted:
+        if run.interrupted or (self._saver is not None and self._saver.owed_step == run.step):
             saved = (
                 f"saved at step {run.step}; start it again to go on"
                 if self._saver is not None
@@ -193,7 +197,8 @@ class _Execution:
         )
         runner.begin()
         batches = feed(source, engine.placement, engine.config.prefetch, engine.peers)
-        decisions = self._decisions(batches)
+        self._decisions = decisions = self._decide(batches)
+        run.asked_to_stop = lambda: decisions.requested
         self._cleanup.callback(batches.close)
         with run.time_spent.on(INPUT):
             first = next(batches, None)
@@ -236,7 +241,7 @@ class _Execution:
         self._runner.before_last_save()
         return self._engine.live.state is not before
 
-    def _decisions(self, batches: Any) -> OwnDecisions | SharedDecisions:
+    def _decide(self, batches: Any) -> OwnDecisions | SharedDecisions:
         if not isinstance(batches, SharedFeed):
             return OwnDecisions(self._preemption, self._runner)
         decisions = SharedDecisions(self._preemption, self._runner, self._engine.peers, lag=AHEAD)
@@ -276,6 +281,8 @@ class _Execution:
                 plugins=self._call.plugins.versions(),
             )
         runner.after_create()
+        if self._saver is not None:
+            self._saver.make_up(run)
 
     def _fetches(self, discovery: Discovery) -> frozenset[str]:
         """The declared outputs that cost something: all others are returned anyway."""
@@ -338,11 +345,11 @@ class _Execution:
     def _evaluate(self, run: Any) -> None:
         """The evaluation that precedes a save."""
         assert self._call.evaluate is not None
-        self._engine.saving_step = run.step
+        self._engine.saving_step, self._engine.decisions = run.step, self._decisions
         try:
             self._call.evaluate(run)
         finally:
-            self._engine.saving_step = None
+            self._engine.saving_step, self._engine.decisions = None, NOBODY_ASKS
 
     def _save(self, step: int) -> Any:
         """Hands a checkpoint to the store: the state after `step`, the input's position, the states of all hooks."""
@@ -371,7 +378,8 @@ class _Execution:
         """What a further call in this process goes on from."""
         if not self._run.failed:
             self._engine.live.hook_states = self._runner.states()
-            self._store.wait()
+            with self._run.time_spent.on(CHECKPOINT):
+                self._store.wait()
             self._announce_commit()
 
     def _announce_commit(self) -> None:

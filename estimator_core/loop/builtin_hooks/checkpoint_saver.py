@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, PreemptedError
 from estimator_core.hooks import CheckpointListener, Hook, Run, SavedCheckpoint, StepOutputs
 from estimator_core.specs import check_listeners, check_steps
 
@@ -23,7 +23,8 @@ class CheckpointSaverHook(Hook):
 
     A save is done when every hook has seen its step, so that it holds their states after that step; evaluations that
     belong to it run before the other hooks. The cadence counts from the step at which training started; a save on
-    interruption does not shift it.
+    interruption does not shift it. An evaluation or exports that the platform broke off are owed: the checkpoint of
+    their step says so, and `make_up` makes them when the run goes on.
 
     Raises:
         ArgumentError: when both or none of save_steps and save_secs are given.
@@ -66,6 +67,7 @@ class CheckpointSaverHook(Hook):
         self._saved_step: int | None = None
         self._evaluated_step: int | None = None
         self._finished = False
+        self.owed_step: int | None = None
 
     def add_listeners(self, listeners: Sequence[CheckpointListener]) -> None:
         """Adds listeners behind those that are there."""
@@ -102,6 +104,14 @@ class CheckpointSaverHook(Hook):
         self._finished = False
         if self._saved_step != run.step:
             self._commit(run, may_stop=True)
+
+    def make_up(self, run: Run) -> None:
+        """Makes the evaluation and the exports that belong to the step the run starts from and were broken off."""
+        owed, self.owed_step = self.owed_step == run.step, None
+        if owed and self._evaluate is not None:
+            self._run_evaluation(run)
+            if self.owed_step is None:
+                self._commit(run, may_stop=True)
 
     def next_step(self, step: int) -> int | None:
         """The next step of the cadence."""
@@ -144,12 +154,14 @@ class CheckpointSaverHook(Hook):
                 listener.end(run, run.step)
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence's base, and whether the call had ended."""
-        return {"base_step": self._base_step, "finished": self._finished}
+        """The cadence's base, whether the call had ended, and the step whose evaluation or exports are owed."""
+        owed = {} if self.owed_step is None else {"owed_step": self.owed_step}
+        return {"base_step": self._base_step, "finished": self._finished, **owed}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back the cadence's base."""
+        """Takes back the cadence's base, and what is owed."""
         self._base_step = int(state["base_step"])
+        self.owed_step = state.get("owed_step")
 
     def _run_evaluation(self, run: Run) -> None:
         if self._evaluate is None:
@@ -157,6 +169,8 @@ class CheckpointSaverHook(Hook):
         self._evaluated_step = run.step
         try:
             self._evaluate(run)
+        except PreemptedError as broken_off:
+            self._owe(run, broken_off)
         except Exception:
             if self._saved_step != run.step:  # what was trained is not lost with an evaluation that fails
                 self._commit(run, may_stop=False)
@@ -171,8 +185,18 @@ class CheckpointSaverHook(Hook):
         checkpoint = self._save(step)
         self._saved_step = step
         for listener in self._listeners:
-            if listener.after_save(run, step, checkpoint) and may_stop:
+            try:
+                stops = listener.after_save(run, step, checkpoint)
+            except PreemptedError as broken_off:
+                self._owe(run, broken_off)
+                self._save(step)  # again, now that it is known that something is owed
+                continue
+            if stops and may_stop:
                 run.request_stop(f"{type(listener).__name__}.after_save asked for it at step {step}")
+
+    def _owe(self, run: Run, broken_off: PreemptedError) -> None:
+        _log.info("%s It is made up for when the run goes on from step %d.", broken_off, run.step)
+        self.owed_step, self._evaluated_step = run.step, None
 
 
 def _nothing_replaced() -> bool:
