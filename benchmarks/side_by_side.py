@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -32,9 +32,22 @@ class Comparison:
 
 
 def compare(
-    contestants: Mapping[str, Callable[[], None]], *, reference: str, rounds: int = 15, warm_up: int = 1
+    contestants: Mapping[str, Callable[[], None]],
+    *,
+    reference: str,
+    rounds: int = 15,
+    warm_up: int = 1,
+    pairs: Sequence[tuple[str, str]] = (),
 ) -> list[Comparison]:
-    """Runs every contestant once a round, in changing order, and compares the times round by round."""
+    """Runs every contestant once a round, in changing order, and compares the times round by round.
+
+    Args:
+        contestants: what to run.
+        reference: the contestant that all others are compared with.
+        rounds: rounds that count.
+        warm_up: rounds before them.
+        pairs: further `(contestant, reference)` to compare.
+    """
     names = list(contestants)
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for index in range(warm_up + rounds):
@@ -43,26 +56,24 @@ def compare(
             contestants[name]()
             if index >= warm_up:
                 seconds[name].append(time.perf_counter() - began)
-    base = np.array(seconds[reference])
-    results: list[Comparison] = []
-    for name in names:
-        if name == reference:
-            continue
-        ratios = base / np.array(seconds[name])
-        low, high = bootstrap_interval(ratios)
-        results.append(
-            Comparison(
-                name=name,
-                reference=reference,
-                ratio=float(np.median(ratios)),
-                low=low,
-                high=high,
-                median_seconds=float(np.median(seconds[name])),
-                reference_seconds=float(np.median(base)),
-                rounds=rounds,
-            )
-        )
-    return results
+    asked = [(name, reference) for name in names if name != reference]
+    return [compared(seconds, name, other) for name, other in [*asked, *pairs] if {name, other} <= set(names)]
+
+
+def compared(seconds: Mapping[str, Sequence[float]], name: str, reference: str) -> Comparison:
+    """One contestant's seconds against the reference's of the same rounds."""
+    own, base = np.array(seconds[name]), np.array(seconds[reference])
+    low, high = bootstrap_interval(base / own)
+    return Comparison(
+        name=name,
+        reference=reference,
+        ratio=float(np.median(base / own)),
+        low=low,
+        high=high,
+        median_seconds=float(np.median(own)),
+        reference_seconds=float(np.median(base)),
+        rounds=len(own),
+    )
 
 
 def bootstrap_interval(ratios: np.ndarray, draws: int = 10_000) -> tuple[float, float]:

@@ -1,0 +1,54 @@
+"""The peers: tf.estimator in a process of its own, and a Keras 3 model on JAX in this one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("KERAS_BACKEND", "jax")
+_CHILD = Path(__file__).with_name("_tf_estimator.py")
+
+
+def tf_estimator(python: str | None, workload: str, **numbers: int) -> dict[str, Callable[[], None]]:
+    """`{"tf.estimator": run}`, whose `run()` lets the other process do the workload once; empty where it is absent.
+
+    Args:
+        python: an interpreter with tensorflow 2.15; None leaves the contestant out.
+        workload: a function of `_tf_estimator.py`.
+        numbers: its arguments.
+    """
+    if python is None or not Path(python).exists():
+        print("tf.estimator is left out: give the interpreter of its environment as --tf-python")
+        return {}
+    child = subprocess.Popen(
+        [python, str(_CHILD), workload, *(f"{name}={value}" for name, value in numbers.items())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
+        text=True,
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    to_child, from_child = child.stdin, child.stdout
+
+    def run() -> None:
+        to_child.write("go\n")
+        to_child.flush()
+        if from_child.readline().strip() != "done":
+            raise RuntimeError(f"tf.estimator ended during {workload!r} with exit status {child.wait()}")
+
+    return {"tf.estimator": run}
+
+
+def keras_mlp(widths: tuple[int, ...]) -> Any:
+    """The network of `mlp.py` as a compiled Keras model."""
+    import keras
+
+    hidden = [keras.layers.Dense(width, activation="relu") for width in widths[1:-1]]
+    model = keras.Sequential([keras.Input((widths[0],)), *hidden, keras.layers.Dense(widths[-1])])
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=True)
+    return model

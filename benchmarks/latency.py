@@ -1,0 +1,51 @@
+"""Latency of one row: `Estimator.predictor()` against the jitted function with `device_get`, MLP 64-128-128-10.
+
+uv run python benchmarks/latency.py [--rounds 15] [--calls 3000] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from _mlp_model import arrays, trained
+from _peers import keras_mlp
+from mlp import WIDTHS, initial_variables, logits_of
+from side_by_side import compare, report
+
+
+def calls(function: Callable[[Any], Any], count: int) -> Callable[[], None]:
+    """One row after the other, each answer on the host before the next call."""
+    rows = [{"x": arrays(count)[0]["x"][index : index + 1]} for index in range(min(count, 100))]
+
+    def run() -> None:
+        for index in range(count):
+            function(rows[index % len(rows)])
+
+    return run
+
+
+def main() -> None:
+    """Runs the comparison."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--calls", type=int, default=3000)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    jitted = jax.jit(lambda variables, features: {"logits": logits_of(variables, features["x"])})
+    variables, keras = initial_variables(), keras_mlp(WIDTHS)
+    contestants = {
+        "jitted function": calls(lambda row: jax.device_get(jitted(variables, row)), args.calls),
+        "predictor()": calls(trained().predictor(), args.calls),
+        "Keras, predict_on_batch": calls(lambda row: np.asarray(keras.predict_on_batch(row["x"])), args.calls),
+    }
+    results = compare(contestants, reference="jitted function", rounds=args.rounds)
+    report("One row", results, steps=args.calls, output=args.json)
+
+
+if __name__ == "__main__":
+    main()

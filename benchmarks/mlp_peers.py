@@ -1,0 +1,43 @@
+"""Training of the MLP 64-128-128-10, batch 32, with tf.estimator and Keras 3 on JAX, each with its own array input.
+
+uv run python benchmarks/mlp_peers.py [--rounds 15] [--epochs 10] [--tf-python PYTHON] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from _peers import keras_mlp, tf_estimator
+from mlp import BATCH, ROWS, WIDTHS, bare_loop, estimator_loop
+from side_by_side import compare, report
+
+
+def main() -> None:
+    """Runs the comparison."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--epochs", type=int, default=10, help=f"of {ROWS // BATCH} steps")
+    parser.add_argument("--tf-python")
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    steps = args.epochs * ROWS // BATCH
+    generator, keras = np.random.default_rng(0), keras_mlp(WIDTHS)
+    x = generator.normal(size=(ROWS, WIDTHS[0])).astype(np.float32)
+    y = generator.integers(0, WIDTHS[-1], size=ROWS).astype(np.int32)
+    ours = "estimator, default hooks"
+    contestants = {
+        "bare loop": bare_loop(steps),
+        ours: estimator_loop(steps),
+        "estimator, auto": estimator_loop(steps, steps_per_dispatch="auto"),
+        "Keras": lambda: keras.fit(x, y, batch_size=BATCH, epochs=args.epochs, verbose=0),
+        **tf_estimator(args.tf_python, "train", steps=steps),
+    }
+    pairs = [(ours, "Keras"), (ours, "tf.estimator")]
+    results = compare(contestants, reference="bare loop", rounds=args.rounds, pairs=pairs)
+    report("MLP 64-128-128-10, batch 32, Adam, and the peers", results, steps=steps, output=args.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""3,000 training steps with ten evaluations of ten batches: MLP 64-128-128-10, batch 32, five metrics.
+
+    uv run python benchmarks/train_and_evaluate.py [--rounds 15] [--steps 3000] [--tf-python PYTHON] [--json FILE]
+
+Each round goes on from the one before by so many steps. The Estimator also writes ten checkpoints and two event files a
+round, in its default configuration; the hand-written loops write nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from _mlp_model import arrays, loss_of, model_fn, values_of
+from _peers import tf_estimator
+from mlp import BATCH, FreshBatches, initial_variables, logits_of
+from mlp import batches as fresh_batches
+from side_by_side import compare, report
+
+import estimator_core as ec
+
+EVALUATIONS, EVAL_BATCHES = 10, 10
+
+
+class NamedBatches(FreshBatches):
+    """The batches of `mlp.py` as a dict of features."""
+
+    def __next__(self) -> Any:
+        x, y = super().__next__()
+        return {"x": x}, y
+
+
+def hand_written(steps: int) -> Callable[[], None]:
+    """Donated state, nothing read while training; an evaluation is read when it ends."""
+    optimizer = optax.adam(1e-3)
+
+    def step(variables: Any, slots: Any, x: Any, y: Any) -> Any:
+        loss, gradients = jax.value_and_grad(lambda values: loss_of(logits_of(values, x), y))(variables)
+        updates, slots = optimizer.update(gradients, slots, variables)
+        return optax.apply_updates(variables, updates), slots, loss
+
+    @jax.jit
+    def add(sums: Any, variables: Any, x: Any, y: Any) -> Any:
+        logits = logits_of(variables, x)
+        new = {name: value.sum() for name, value in values_of(y, logits).items()}
+        return jax.tree.map(jnp.add, sums, {**new, "loss": loss_of(logits, y)})
+
+    compiled = jax.jit(step, donate_argnums=(0, 1))
+    variables = initial_variables()
+    live = {"variables": variables, "slots": jax.jit(optimizer.init)(variables)}
+    held_out, labels = arrays(EVAL_BATCHES * BATCH)
+    names = ["accuracy", "top_3", "brier", "confidence", "entropy", "loss"]
+
+    def run() -> None:
+        variables, slots = live["variables"], live["slots"]
+        source = fresh_batches(1)
+        for _ in range(EVALUATIONS):
+            for _ in range(steps // EVALUATIONS):
+                variables, slots, _ = compiled(variables, slots, *next(source))
+            sums: Any = dict.fromkeys(names, np.float32(0))
+            for start in range(0, EVAL_BATCHES * BATCH, BATCH):
+                rows = slice(start, start + BATCH)
+                sums = add(sums, variables, held_out["x"][rows], labels[rows])
+            jax.device_get(sums)
+        live.update(variables=variables, slots=slots)
+
+    return run
+
+
+def estimator_run(steps: int, **config: Any) -> Callable[[], None]:
+    """`train_and_evaluate` of one Estimator."""
+    estimator = ec.Estimator(
+        model_fn,
+        config=ec.RunConfig(
+            model_dir=tempfile.mkdtemp(prefix="bench-tae-"),
+            tf_random_seed=1,
+            save_checkpoints_steps=steps // EVALUATIONS,
+            **config,
+        ),
+    )
+    x, y = arrays(EVAL_BATCHES * BATCH)
+    held_out = ec.inputs.numpy_input_fn(x, y, batch_size=BATCH, shuffle=False)
+    done = itertools.count(steps, steps)
+
+    def run() -> None:
+        train = ec.TrainSpec(NamedBatches, max_steps=next(done))
+        ec.train_and_evaluate(estimator, train, ec.EvalSpec(held_out, steps=EVAL_BATCHES))
+
+    return run
+
+
+def main() -> None:
+    """Runs the comparison."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--tf-rounds", type=int, default=5, help="of the comparison with tf.estimator")
+    parser.add_argument("--tf-python")
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    ours = {"estimator": estimator_run(args.steps)}
+    contestants = {
+        "hand-written loops": hand_written(args.steps),
+        **ours,
+        "estimator, 20 steps a dispatch": estimator_run(args.steps, steps_per_dispatch=20),
+    }
+    results = compare(contestants, reference="hand-written loops", rounds=args.rounds)
+    report("train_and_evaluate, ten evaluations of ten batches", results, steps=args.steps, output=args.json)
+    numbers = {"steps": args.steps, "evaluations": EVALUATIONS, "batches": EVAL_BATCHES}
+    peers = tf_estimator(args.tf_python, "train_and_evaluate", **numbers)
+    if peers:
+        results = compare(ours | peers, reference="tf.estimator", rounds=args.tf_rounds)
+        output = args.json and args.json.with_stem(args.json.stem + "_tf")
+        report("train_and_evaluate, ten evaluations of ten batches", results, steps=args.steps, output=output)
+
+
+if __name__ == "__main__":
+    main()
