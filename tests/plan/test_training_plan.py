@@ -23,8 +23,8 @@ def test_one_device():
     assert memory.donated == memory.state + 16  # the clock, too
     assert memory.needed >= memory.state + memory.batch
     assert (memory.fits, memory.shortfall, plan.advice) == (True, 0, ())
-    # Forward, and two products backward, but for the gradient of the features.
-    assert plan.flops == {"float32": 3 * FORWARD - FORWARD // LAYERS} or plan.flops == {"float32": 3 * FORWARD}
+    # Forward, and two products backward; in a scan, the gradient of the features is computed with the others.
+    assert plan.flops == {"float32": 3 * FORWARD}
     assert plan.collectives == ()
 
 
@@ -35,9 +35,9 @@ def test_the_compiler_counts_a_loop_once_and_the_plan_does_not():
 
 
 def test_a_step_that_does_not_fit_is_told_so_with_the_shortfall_and_what_to_change():
-    plan = planned("cpux1", memory_bytes=2**20)
+    plan = planned("cpux1", memory_bytes=2**18)
     assert plan.memory.fits is False
-    assert plan.memory.shortfall == plan.memory.needed - 2**20
+    assert plan.memory.shortfall == plan.memory.needed - 2**18
     text = report(plan)
     assert "DOES NOT FIT" in text
     assert any("at least 3 devices" in line for line in plan.advice)
@@ -46,7 +46,7 @@ def test_a_step_that_does_not_fit_is_told_so_with_the_shortfall_and_what_to_chan
 
 
 def test_what_has_been_done_already_is_not_advised():
-    plan = planned("cpux1", memory_bytes=2**20, config={"precision": "bfloat16", "remat": "full"})
+    plan = planned("cpux1", memory_bytes=2**18, config={"precision": "bfloat16", "remat": "full"})
     assert [line for line in plan.advice if "remat=" in line or "precision=" in line] == []
     assert set(plan.flops) == {"bfloat16"}
 
@@ -55,9 +55,10 @@ def test_rematerialisation_costs_operations():
     assert planned("cpux1", config={"remat": "full"}).flops["float32"] > planned("cpux1").flops["float32"]
 
 
-def test_micro_batches_cost_the_same_operations():
+def test_micro_batches_cost_the_same_operations_and_the_average_of_their_gradients():
     whole, parts = planned("cpux1"), planned("cpux1", config={"accumulate_steps": 4})
-    assert parts.flops == pytest.approx(whole.flops, rel=0.02)
+    average = 2 * 4 * (PARAMETERS // 4 + 1)  # of the loss, too
+    assert parts.flops["float32"] == whole.flops["float32"] + average
 
 
 def test_the_batch_size_is_that_of_all_devices_together():
@@ -74,7 +75,7 @@ def test_without_a_compiler_the_plan_says_what_it_can():
     assert (plan.collectives, plan.traffic, plan.compile_seconds) == (None, None, None)
     assert any("the compiler is not installed" in note for note in plan.notes)
     assert "needed at least" in report(plan)
-    assert planned("lostx64", memory_bytes=2**20).memory.fits is False
+    assert planned("lostx64", memory_bytes=2**18).memory.fits is False
 
 
 def test_without_a_compiler_the_state_is_split_all_the_same():
