@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 
+from estimator_core.errors import InputError
 from estimator_core.inputs import open_input, with_transforms
 from estimator_core.loop.engine import Engine
 from estimator_core.modes import ModeKeys
@@ -24,6 +26,9 @@ class Predictor:
         self._make_state = state
         self._transforms = host_transforms
         self._state: Any = None
+        self._lock = threading.Lock()
+        self._given = _Given()
+        self._source: Any = None
 
     def __call__(self, features: Any) -> Any:
         """Predictions of one batch.
@@ -31,7 +36,7 @@ class Predictor:
         Args:
             features: arrays with a leading batch axis, as input_fn gives them.
         """
-        batch = next(open_input(self._input_fn(features), mode=ModeKeys.PREDICT))
+        batch = self._batch(features)
         step = self._engine.predict_step
         with self._engine.placement.context():
             if self._state is None:
@@ -41,11 +46,40 @@ class Predictor:
             predictions = transform.apply(predictions)
         return predictions
 
-    def _input_fn(self, features: Any) -> Callable[..., Any]:
-        return (
-            with_transforms(lambda: [features], features=self._transforms) if self._transforms else lambda: [features]
-        )
+    def _batch(self, features: Any) -> Any:
+        """The features, checked. The input stays open: opening one takes as long as a small model."""
+        with self._lock:
+            if self._source is not None:
+                try:
+                    return self._drawn(self._source, features)
+                except InputError:
+                    self._source = None  # features of another structure than before are no error here
+            source = open_input(self._input_fn, mode=ModeKeys.PREDICT)
+            batch = self._drawn(source, features)
+            self._source = source
+            return batch
+
+    def _drawn(self, source: Any, features: Any) -> Any:
+        self._given.features = features
+        try:
+            return next(source)
+        finally:
+            self._given.features = None
+
+    def _input_fn(self) -> Any:
+        if not self._transforms:
+            return self._given
+        return with_transforms(lambda: self._given, features=self._transforms)()
 
     def refresh(self) -> None:
         """Takes the newest state at the next call."""
         self._state = None
+
+
+class _Given(Iterator[Any]):
+    """An input without end that yields what it was given last."""
+
+    features: Any = None
+
+    def __next__(self) -> Any:
+        return self.features

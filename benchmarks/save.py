@@ -1,0 +1,134 @@
+"""An asynchronous save of a 400 MB state: how long the call blocks, and what the loop beside it loses.
+
+    uv run python benchmarks/save.py [--rounds 15] [--megabytes 400] [--json FILE]
+
+Per round: a save in which one waits for the commit; a save whose call alone is timed, after which a jitted loop runs
+until the commit is done; the same with orbax's own asynchronous checkpointer; and the loop alone. A state of four equal
+arrays; the host buffers are warm, as in every save of a run but the first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import orbax.checkpoint as ocp
+from side_by_side import compared, report
+
+from estimator_core.checkpoint import CheckpointItems
+from estimator_core.checkpoint.store import CheckpointStore
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to save: starts a save of the state under a number, and gives the function that waits for it."""
+
+    start: Callable[[int], Callable[[], Any]]
+    is_done: Callable[[], bool]
+
+
+class Loop:
+    """Training-like work: matrix products of about three milliseconds, one after the other."""
+
+    def __init__(self) -> None:
+        self._step = jax.jit(lambda x: jnp.tanh(x @ x) * 0.1)
+        self._x = jnp.full((512, 512), 0.01)
+        self.for_seconds(0.5)
+
+    def while_(self, goes_on: Callable[[], bool]) -> float:
+        """Steps a second."""
+        began, steps = time.perf_counter(), 0
+        while goes_on():
+            self._x = self._step(self._x)
+            jax.block_until_ready(self._x)
+            steps += 1
+        return max(steps, 1) / (time.perf_counter() - began)
+
+    def for_seconds(self, seconds: float) -> float:
+        """Steps a second of the loop alone."""
+        end = time.perf_counter() + seconds
+        return self.while_(lambda: time.perf_counter() < end)
+
+
+def ours(directory: str, state: dict[str, Any]) -> Way:
+    """The store of a training run."""
+    store = CheckpointStore(directory, keep_max=1)
+    pending: list[Any] = []
+
+    def start(step: int) -> Callable[[], Any]:
+        clock = np.array([step, 0, 0, 0], np.uint32)
+        pending[:] = [store.save(step, CheckpointItems(clock=clock, variables=state))]
+        return store.wait
+
+    return Way(start, lambda: (Path(directory) / "checkpoints" / str(pending[0].step)).exists())
+
+
+def plain_orbax(directory: str, state: dict[str, Any]) -> Way:
+    """`AsyncCheckpointer` as it comes."""
+    checkpointer = ocp.AsyncCheckpointer(ocp.StandardCheckpointHandler())
+    last: list[Path] = []
+
+    def start(step: int) -> Callable[[], Any]:
+        for old in last:
+            shutil.rmtree(old)
+        last[:] = [Path(directory) / str(step)]
+        checkpointer.save(last[0], args=ocp.args.StandardSave(state))
+        return checkpointer.wait_until_finished
+
+    return Way(start, lambda: last[0].exists())
+
+
+def main() -> None:
+    """Runs the comparison."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--megabytes", type=int, default=400)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    rows = args.megabytes * 1_000_000 // 4 // 4 // 1000
+    state = {f"part_{index}": jax.random.normal(jax.random.key(index), (rows, 1000)) for index in range(4)}
+    seconds: dict[str, list[float]] = defaultdict(list)
+    with tempfile.TemporaryDirectory(prefix="bench-save-") as directory:
+        ways = {name: way(f"{directory}/{name}", state) for name, way in {"ours": ours, "orbax": plain_orbax}.items()}
+        loop, step = Loop(), 0
+        for index in range(args.rounds + 1):
+            found = {"loop alone": 1 / loop.for_seconds(1.0)}
+            for name, way in ways.items():
+                began = time.perf_counter()
+                way.start(step + 1)()
+                found[f"{name}, whole save"] = time.perf_counter() - began
+                began = time.perf_counter()
+                wait = way.start(step + 2)
+                found[f"{name}, the call"] = time.perf_counter() - began
+                done = way.is_done
+                found[f"loop beside {name}"] = 1 / loop.while_(lambda done=done: not done())
+                wait()
+                step += 2
+            if index:
+                for name, value in found.items():
+                    seconds[name].append(value)
+    whole = [
+        compared(seconds, "ours, the call", "ours, whole save"),
+        compared(seconds, "orbax, the call", "orbax, whole save"),
+        compared(seconds, "ours, whole save", "orbax, whole save"),
+    ]
+    loops = [compared(seconds, f"loop beside {name}", "loop alone") for name in ways]
+    for title, results in (("whole save / call", whole), ("rate of the loop beside a save", loops)):
+        output = args.json and args.json.with_stem(f"{args.json.stem}_{title.split()[0]}")
+        report(f"State of {args.megabytes} MB: {title}", results, steps=1, output=output)
+    blocks = [1 / value for value in (whole[0].ratio, whole[0].high, whole[0].low)]
+    print("the call blocks for {:.1%} [{:.1%}, {:.1%}] of a whole save".format(*blocks))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Start of a process: `import estimator_core`, and the first training step of a second process with a filled cache.
+
+    uv run python benchmarks/start_up.py [--rounds 15] [--json FILE]
+
+Each sample is a process of its own, timed from outside. The bare script imports jax and optax, uses the same directory
+of compiled programs, and trains the MLP of `mlp.py` for one step; so does the Estimator, with its default hooks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from side_by_side import compare, report
+
+WIDTHS, BATCH = (64, 128, 128, 10), 32
+
+
+def network(variables: dict[str, Any], x: Any) -> Any:
+    """The network of `mlp.py`."""
+    import jax
+
+    for index in range(len(WIDTHS) - 1):
+        x = x @ variables[f"kernel_{index}"] + variables[f"bias_{index}"]
+        x = jax.nn.relu(x) if index < len(WIDTHS) - 2 else x
+    return x
+
+
+def batch() -> tuple[np.ndarray, np.ndarray]:
+    """One batch."""
+    generator = np.random.default_rng(0)
+    return generator.normal(size=(BATCH, WIDTHS[0])).astype(np.float32), generator.integers(0, 10, BATCH).astype("i4")
+
+
+def shapes() -> dict[str, tuple[int, ...]]:
+    """Shapes of the variables."""
+    layers = list(itertools.pairwise(WIDTHS))
+    found: dict[str, tuple[int, ...]] = {f"kernel_{index}": shape for index, shape in enumerate(layers)}
+    return found | {f"bias_{index}": (columns,) for index, (_, columns) in enumerate(layers)}
+
+
+def bare(cache: str) -> None:
+    """The script without a framework."""
+    import jax
+    import optax
+
+    jax.config.update("jax_compilation_cache_dir", cache)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    optimizer = optax.adam(1e-3)
+
+    @jax.jit
+    def init() -> Any:
+        make = jax.nn.initializers.glorot_uniform()
+        return {
+            name: make(jax.random.key(index), shape) if len(shape) == 2 else jax.numpy.zeros(shape)
+            for index, (name, shape) in enumerate(shapes().items())
+        }
+
+    def step(variables: Any, slots: Any, x: Any, y: Any) -> Any:
+        def loss_of(values: Any) -> Any:
+            return optax.softmax_cross_entropy_with_integer_labels(network(values, x), y).mean()
+
+        loss, gradients = jax.value_and_grad(loss_of)(variables)
+        updates, slots = optimizer.update(gradients, slots, variables)
+        return optax.apply_updates(variables, updates), slots, loss
+
+    variables = init()
+    slots = jax.jit(optimizer.init)(variables)
+    jax.block_until_ready(jax.jit(step, donate_argnums=(0, 1))(variables, slots, *batch()))
+
+
+def ours(cache: str, **config: Any) -> None:
+    """The Estimator."""
+    import jax
+    import optax
+
+    import estimator_core as ec
+
+    def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        logits = network({name: ec.get_variable(name, shape) for name, shape in shapes().items()}, features)
+        loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.adam(1e-3), predictions=logits)
+
+    settings: dict[str, Any] = {"save_checkpoints_steps": None, "save_checkpoints_secs": None, **config}
+    with tempfile.TemporaryDirectory() as model_dir:
+        run_config = ec.RunConfig(model_dir=model_dir, tf_random_seed=1, compile_cache=cache, **settings)
+        estimator = ec.Estimator(model_fn, config=run_config)
+        estimator.train(lambda: [batch()], steps=1)
+        jax.block_until_ready(estimator._engine.live.state)  # pyright: ignore[reportPrivateUsage]
+
+
+def ours_without_hooks(cache: str) -> None:
+    """The Estimator without hooks and event files."""
+    ours(cache, default_hooks=False, log_step_count_steps=None, save_summary_steps=None)
+
+
+def process(*arguments: str) -> Callable[[], None]:
+    """A process with these arguments, from start to end."""
+    return lambda: void(subprocess.run([sys.executable, *arguments], check=True, stderr=subprocess.DEVNULL))
+
+
+def void(_: Any) -> None:
+    """Nothing."""
+
+
+def main() -> None:
+    """Runs the comparison."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--child", choices=["bare", "ours", "ours_without_hooks"], help=argparse.SUPPRESS)
+    parser.add_argument("--cache", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.child:
+        globals()[args.child](args.cache)
+        return
+    imports = {
+        "interpreter": process("-c", "pass"),
+        "import estimator_core": process("-c", "import estimator_core"),
+        "import jax": process("-c", "import jax"),
+    }
+    results = compare(imports, reference="interpreter", rounds=args.rounds)
+    with tempfile.TemporaryDirectory(prefix="bench-cache-") as cache:
+        starts = {
+            name: process(__file__, "--child", child, "--cache", cache)
+            for name, child in {
+                "bare script": "bare",
+                "estimator": "ours",
+                "estimator, no hooks": "ours_without_hooks",
+            }.items()
+        }
+        starts_compared = compare(starts, reference="bare script", rounds=args.rounds)
+    output = args.json and args.json.with_stem(args.json.stem + "_import")
+    report("Import", results, steps=1, output=output)
+    report("First step of a second process, cache filled", starts_compared, steps=1, output=args.json)
+    beyond = (results[0].median_seconds - results[0].reference_seconds) * 1e3
+    print(f"import estimator_core: {beyond:.1f} ms beyond the interpreter")
+
+
+if __name__ == "__main__":
+    main()
