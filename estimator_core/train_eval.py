@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from estimator_core.cluster import TaskType
+from estimator_core.config import RunConfig
 from estimator_core.continuous_eval import evaluate_continuously
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 from estimator_core.estimator import Estimator
@@ -43,9 +45,23 @@ def train_and_evaluate(
     if estimator.config.task_type == "evaluator":
         return _as_asked(evaluate_continuously(estimator, specs, max_steps=train_spec.max_steps), eval_spec)
     evaluations = Evaluations(estimator, specs)
+    if _evaluated_elsewhere(estimator.config):
+        estimator.train(
+            train_spec.input_fn,
+            hooks=train_spec.hooks,
+            max_steps=train_spec.max_steps,
+            saving_listeners=train_spec.saving_listeners,
+        )
+        return _as_asked(evaluations, eval_spec)
     train(estimator, train_spec, evaluations)
     evaluations.finish()
     return _as_asked(evaluations, eval_spec)
+
+
+def _evaluated_elsewhere(config: RunConfig) -> bool:
+    """Whether TF_CONFIG tells of a cluster, whose evaluator is a process of its own."""
+    cluster = config.cluster
+    return bool(cluster.cluster) and (cluster.num_worker_replicas > 1 or TaskType.EVALUATOR in cluster.cluster)
 
 
 def train(estimator: Estimator, spec: TrainSpec, evaluations: Evaluations) -> None:

@@ -26,6 +26,11 @@ COMMANDS = (
         summary="Run the experiment a file describes: train, evaluate, export, predict a few.",
     ),
     Command(
+        name="launch",
+        target="estimator_core.cli.launch",
+        summary="Run a command as several processes that train together.",
+    ),
+    Command(
         name="checkpoints",
         target="estimator_core.cli.checkpoints",
         summary="List checkpoints, look into one, compare two.",

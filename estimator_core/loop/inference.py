@@ -59,6 +59,8 @@ def state_for_inference(
         path = str(resolve_checkpoint(checkpoint_path))
         return engine.checkpoint_state(path, lambda: _read(engine, path))
     live, newest = engine.live, latest_checkpoint(model_dir)
+    if engine.by_itself and newest is not None:  # the live state is spread over processes that are not asked
+        return engine.checkpoint_state(newest, lambda: _read_newest(engine, model_dir))
     if live.state is not None and (
         engine.training or newest is None or checkpoint_step(newest) == live.checkpoint_step
     ):

@@ -1,0 +1,33 @@
+"""One process of a run in which something happens: `fault_worker.py SETTINGS_JSON`, as `train_worker.py`.
+
+`fault` names it: "kill" or "term" act at step `at` in process `who`; "raise" raises there; "freeze" stops it.
+"""
+
+import json
+import logging
+import os
+import signal
+import sys
+from typing import Any
+
+from train_worker import run
+
+_SIGNALS = {"kill": signal.SIGKILL, "term": signal.SIGTERM, "freeze": signal.SIGSTOP}
+
+
+def main(settings: dict[str, Any]) -> None:
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(message)s")
+    fault, who, at = settings.get("fault"), settings.get("who"), settings.get("at", 0)
+
+    def act(hooked: Any, step: int) -> None:
+        if step != at or int(os.environ.get("JAX_PROCESS_ID", "0")) != who:
+            return
+        if fault == "raise":
+            raise RuntimeError("the input of this process broke")
+        os.kill(os.getpid(), _SIGNALS[fault])
+
+    run(settings, act if fault else None)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
