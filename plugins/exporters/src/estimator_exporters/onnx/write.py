@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from jax import export as jax_export
 
 from estimator_core.errors import ExportError
-from estimator_core.export import ExportRequest, Feature, SignatureSpec
+from estimator_core.export import ExportRequest, SignatureSpec
 
 _DTYPES = (
     "float32",
@@ -69,16 +70,22 @@ def _check(signature: SignatureSpec, request: ExportRequest) -> None:
 def _convert(signature: SignatureSpec, variables: Mapping[str, Any], path: Path) -> None:
     import jax2onnx  # pyright: ignore[reportMissingImports]
 
+    from estimator_exporters.onnx.primitives import evaluated
+
     names, outputs = list(signature.inputs), list(signature.outputs)
 
     def positional(*arrays: Any) -> tuple[Any, ...]:
         found = signature.function(variables, dict(zip(names, arrays, strict=True)))
         return tuple(found[name] for name in outputs)
 
+    inputs = _abstract(signature)
     try:
+        # Traced here and not in the converter: while it traces, it replaces functions of jax and Flax by its own, which
+        # know the arguments of some versions of those libraries only.
+        traced = jax.make_jaxpr(positional)(*inputs)
         jax2onnx.to_onnx(
-            positional,
-            [_spec(feature) for feature in signature.inputs.values()],
+            lambda *arrays: tuple(evaluated(traced, arrays)),
+            inputs,
             model_name=signature.name,
             input_names=names,
             output_names=outputs,
@@ -92,6 +99,9 @@ def _convert(signature: SignatureSpec, variables: Mapping[str, Any], path: Path)
         ) from error
 
 
-def _spec(feature: Feature) -> Any:
-    shape: tuple[Any, ...] = tuple("B" if size is None else size for size in feature.shape)
-    return jax.ShapeDtypeStruct(shape, feature.dtype)
+def _abstract(signature: SignatureSpec) -> list[jax.ShapeDtypeStruct]:
+    (batch,) = jax_export.symbolic_shape("B", scope=jax_export.SymbolicScope(["B >= 1"]))
+    return [
+        jax.ShapeDtypeStruct(tuple(batch if size is None else size for size in feature.shape), feature.dtype)
+        for feature in signature.inputs.values()
+    ]

@@ -85,6 +85,9 @@ def read_program(path: Path, written_with: str) -> Any:
     """
     try:
         exported = jax_export.deserialize(bytearray(path.read_bytes()))
+        known, convention = jax_export.maximum_supported_calling_convention_version, exported.calling_convention_version
+        if convention > known:  # jax itself would call it in the way it knows
+            raise ValueError(f"calling convention {convention}, where {known} is the newest that is known")
         module = exported.mlir_module()
     except Exception as error:
         raise ExportError(

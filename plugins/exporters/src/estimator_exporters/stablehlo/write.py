@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from estimator_core.errors import ExportError
 from estimator_core.export import ExportRequest
@@ -34,7 +34,7 @@ def write(request: ExportRequest, directory: Path) -> None:
             programs[name].append({"batch": size, "path": files[id(program)]})
     variables = {name: np.array(value, order="C") for name, value in request.variables.items()}
     try:
-        save_file(variables, directory / WEIGHTS)
+        (directory / WEIGHTS).write_bytes(save(variables))  # save_file makes files that nobody else may read
     except Exception as error:
         dtypes = sorted({str(value.dtype) for value in variables.values()})
         raise ExportError(

@@ -1,0 +1,62 @@
+"""A traced program in the form that the converter to ONNX and onnxruntime take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+from jax.extend import core
+
+_CALLS = ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call")
+_MOST_POOLED = 3  # dimensions that onnxruntime pools over
+
+
+def evaluated(program: core.ClosedJaxpr, arrays: Sequence[Any]) -> list[Any]:
+    """The outputs of a program, with calls written out and poolings of images over three dimensions at most."""
+    values: dict[Any, Any] = dict(zip(program.jaxpr.constvars, program.consts, strict=True))
+    values |= dict(zip(program.jaxpr.invars, arrays, strict=True))
+
+    def read(variable: Any) -> Any:
+        return variable.val if isinstance(variable, core.Literal) else values[variable]
+
+    for equation in program.jaxpr.eqns:
+        taken, name = [read(variable) for variable in equation.invars], equation.primitive.name
+        called = equation.params.get("jaxpr", equation.params.get("call_jaxpr")) if name in _CALLS else None
+        if called is not None:
+            given = evaluated(called, taken)
+        elif name in _POOLINGS and _is_image(equation.params):
+            given = [_pooled(_POOLINGS[name], taken[0], equation.params)]
+        else:
+            functions, parameters = equation.primitive.get_bind_params(equation.params)
+            found = equation.primitive.bind(*functions, *taken, **parameters)
+            given = list(found) if equation.primitive.multiple_results else [found]
+        values |= dict(zip(equation.outvars, given, strict=True))
+    return [read(variable) for variable in program.jaxpr.outvars]
+
+
+def _maximum(x: Any, **window: Any) -> Any:
+    return lax.reduce_window(x, -jnp.inf, lax.max, **window)
+
+
+def _sum(x: Any, **window: Any) -> Any:
+    return lax.reduce_window(x, 0.0, lax.add, **window)
+
+
+_POOLINGS: dict[str, Callable[..., Any]] = {"reduce_window_max": _maximum, "reduce_window_sum": _sum}
+_WINDOW = ("window_dimensions", "window_strides", "padding", "base_dilation", "window_dilation")
+
+
+def _is_image(parameters: dict[str, Any]) -> bool:
+    """Whether it pools over more dimensions than onnxruntime does, the first and the last of them of size one."""
+    unit = all(parameters[name][end] in (1, (0, 0)) for name in _WINDOW for end in (0, -1))
+    return len(parameters["window_dimensions"]) == _MOST_POOLED + 1 and unit
+
+
+def _pooled(pool: Callable[..., Any], x: Any, parameters: dict[str, Any]) -> Any:
+    """Pools (batch, height, width, channel) as (batch * channel, height, width)."""
+    window = {name: (parameters[name][0], *parameters[name][1:-1]) for name in _WINDOW}
+    images = jnp.moveaxis(x, -1, 1)
+    found = pool(images.reshape(-1, *images.shape[2:]), **window)
+    return jnp.moveaxis(found.reshape(*images.shape[:2], *found.shape[1:]), 1, -1)
