@@ -24,7 +24,7 @@ def accuracy_of_tfidf(parts):
 def test_bert_tiny_from_scratch_by_one_command(tmp_path, capsys):
     parts = write_files(tmp_path)
     model = tmp_path / "model"
-    arguments = ["--data", tmp_path, "--model-dir", model, "--max-seq-length", 64, "--num-train-epochs", 16]
+    arguments = ["--data", tmp_path, "--model-dir", model, "--max-seq-length", 40, "--num-train-epochs", 24]
     arguments += ["--learning-rate", 1e-3, "--vocab-size", 3000, "--early-stop-steps", 120]
     arguments += ["--save-checkpoints-steps", 24, "--text", parts["test"][0][1]]
     assert main(["bert-classifier", *map(str, arguments)]) == 0
@@ -46,7 +46,7 @@ def test_sixty_four_examples_are_learnt_by_heart(tmp_path):
     rows = examples(seed=1)[:64]
     (tmp_path / "train.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in rows))
     (tmp_path / "dev.tsv").write_text((tmp_path / "train.tsv").read_text())
-    arguments = ["--data", tmp_path, "--model-dir", tmp_path / "model", "--max-seq-length", 64, "--vocab-size", 2000]
+    arguments = ["--data", tmp_path, "--model-dir", tmp_path / "model", "--max-seq-length", 40, "--vocab-size", 2000]
     arguments += [
         "--num-train-epochs",
         60,

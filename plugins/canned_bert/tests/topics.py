@@ -1,4 +1,4 @@
-"""Real text without a download: paragraphs of the help topics of Python; the class is what the topic is about."""
+"""Real text without a download: pieces of the help topics of Python; the class is what the topic is about."""
 
 from __future__ import annotations
 
@@ -7,25 +7,33 @@ import re
 from pathlib import Path
 from pydoc_data.topics import topics
 
-#: The longest topics of the language reference: each is a class.
-CLASSES = ("specialnames", "compound", "types", "debugger", "formatstrings", "string-methods", "typesseq", "import")
+#: Topics of the language reference by class.
+CLASSES = {
+    "debugger": ("debugger",),
+    "statements": ("compound",),
+    "strings": ("string-methods", "formatstrings"),
+}
+WORDS, SHORTEST = 24, 8
 
 
 def examples(seed: int = 0) -> list[tuple[str, str]]:
-    """Pairs of class and paragraph, in an order of this seed."""
-    found = []
-    for name in CLASSES:
-        paragraphs = re.split(r"\n\s*\n", topics[name])
-        texts = [" ".join(paragraph.split()) for paragraph in paragraphs]
-        found += [(name, text) for text in dict.fromkeys(texts) if len(text.split()) >= 6]
+    """Pairs of class and text of 8 to 24 words, each once, in an order of this seed."""
+    found: list[tuple[str, str]] = []
+    for label, names in CLASSES.items():
+        for paragraph in (part for name in names for part in re.split(r"\n\s*\n", topics[name])):
+            words = paragraph.split()
+            pieces = [words[start : start + WORDS] for start in range(0, len(words), WORDS)]
+            found += [(label, " ".join(piece)) for piece in pieces if len(piece) >= SHORTEST]
+    found = list(dict.fromkeys(found))
     random.Random(seed).shuffle(found)
     return found
 
 
-def write_files(folder: Path, *, test: int = 150, dev: int = 150) -> dict[str, list[tuple[str, str]]]:
-    """Writes train.tsv, dev.tsv and test.tsv; gives what is in them."""
+def write_files(folder: Path) -> dict[str, list[tuple[str, str]]]:
+    """Writes train.tsv, dev.tsv and test.tsv (three, one and one fifth); gives what is in them."""
     found = examples()
-    parts = {"test": found[:test], "dev": found[test : test + dev], "train": found[test + dev :]}
+    fifth = len(found) // 5
+    parts = {"test": found[:fifth], "dev": found[fifth : 2 * fifth], "train": found[2 * fifth :]}
     for name, rows in parts.items():
         lines = [text if name == "test" else f"{label}\t{text}" for label, text in rows]
         (folder / f"{name}.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
