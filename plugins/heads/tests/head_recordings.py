@@ -1,5 +1,6 @@
 """Reads what tf.estimator's own heads gave (see recorded/README.md) and refuses what another recorder text made."""
 
+import functools
 import hashlib
 import json
 import pathlib
@@ -18,6 +19,7 @@ def names():
     return sorted(path.stem for path in RECORDED.glob("*.json"))
 
 
+@functools.cache
 def load(name):
     """Returns the cases of a recording, ``{case name: case}``, after checking its header.
 

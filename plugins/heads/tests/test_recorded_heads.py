@@ -142,20 +142,31 @@ def test_case_of_the_reference(name):
 
 
 def with_the_rare_first(cases):
-    """All cases; those that no option needs to be met ten times in a head are left to the slow tests."""
+    """All cases; those that no option needs to be met five times in a head are left to the slow tests."""
     met, found = collections.Counter(), []
     for name, case in cases.items():
         options = [(case["head"]["class"], option) for option in [None, *case["options"]]]
-        needed = any(met[option] < 10 for option in options)
+        needed = any(met[option] < 5 for option in options)
         met.update(options if needed else ())
         found.append(pytest.param(name, marks=() if needed else pytest.mark.slow))
     return found
 
 
+last_head: list[str] = []
+
+
+def free_programs_of_the_head_before(case):
+    """Programs compiled for another head need not stay in memory, whichever cases this process runs."""
+    kind = case["head"]["class"]
+    if last_head and last_head != [kind]:
+        jax.clear_caches()
+    last_head[:] = [kind]
+
+
 @pytest.mark.parametrize("name", with_the_rare_first(head_recordings.load("random_heads")))
 def test_random_case(name, monkeypatch):
-    if name.endswith("_000"):
-        jax.clear_caches()  # the next head: the programs of the one before need not stay in memory
+    case = head_recordings.load("random_heads")[name]
+    free_programs_of_the_head_before(case)
     monkeypatch.setattr(sys.modules[__name__], "ATOL", CANCELLATION.get(name, ATOL))
     # Padded to one number of rows, so that single operations are compiled for few shapes, and padding is tested, too.
-    check_case(head_recordings.load("random_heads")[name], rows=6)
+    check_case(case, rows=6)
