@@ -29,11 +29,15 @@ def evaluated(program: core.ClosedJaxpr, arrays: Sequence[Any]) -> list[Any]:
         elif name in _POOLINGS and _is_image(equation.params):
             given = [_pooled(_POOLINGS[name], taken[0], equation.params)]
         else:
-            functions, parameters = equation.primitive.get_bind_params(equation.params)
-            found = equation.primitive.bind(*functions, *taken, **parameters)
-            given = list(found) if equation.primitive.multiple_results else [found]
+            given = _as_it_is(equation, taken)
         values |= dict(zip(equation.outvars, given, strict=True))
     return [read(variable) for variable in program.jaxpr.outvars]
+
+
+def _as_it_is(equation: Any, taken: Sequence[Any]) -> Sequence[Any]:
+    named = {v: x for v, x in zip(equation.invars, taken, strict=True) if not isinstance(v, core.Literal)}
+    alone = core.Jaxpr((), list(named), equation.outvars, [equation])
+    return core.jaxpr_as_fun(core.ClosedJaxpr(alone, []))(*named.values())
 
 
 def _maximum(x: Any, **window: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -79,6 +80,9 @@ def _convert(signature: SignatureSpec, variables: Mapping[str, Any], path: Path)
         return tuple(found[name] for name in outputs)
 
     inputs = _abstract(signature)
+    noisy = logging.getLogger("onnx_ir.serde")  # one line for each value whose type the converter leaves out
+    level = noisy.level
+    noisy.setLevel(logging.ERROR)
     try:
         # Traced here and not in the converter: while it traces, it replaces functions of jax and Flax by its own, which
         # know the arguments of some versions of those libraries only.
@@ -97,6 +101,8 @@ def _convert(signature: SignatureSpec, variables: Mapping[str, Any], path: Path)
             f"Signature {signature.name!r} cannot be converted to ONNX: {error!r}. The format 'stablehlo' takes "
             "every jax program."
         ) from error
+    finally:
+        noisy.setLevel(level)
 
 
 def _abstract(signature: SignatureSpec) -> list[jax.ShapeDtypeStruct]:
