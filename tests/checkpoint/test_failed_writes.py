@@ -4,6 +4,8 @@ import errno
 import os
 import shutil
 import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -75,6 +77,53 @@ def test_a_full_disk_is_named_and_costs_one_checkpoint(
         assert_same(read_checkpoint(saved), small_items(2))
         store.save(4, small_items(4))  # space is back
     assert_same(read_checkpoint(saved), small_items(4))
+
+
+class FullDisk:
+    """From the n-th change that Python code makes below a directory on, each one that needs space fails."""
+
+    def __init__(self) -> None:
+        self.root: str | None = None
+        self.first = self.count = 0
+        sys.addaudithook(self._audit)  # for the life of the process; idle while there is no root
+
+    def _audit(self, event, args):
+        if self.root is None or event not in ("open", "os.mkdir", "os.rename"):
+            return
+        if event == "open" and not (isinstance(args[1], str) and set(args[1]) & set("wax+")):
+            return
+        if str(args[0]).startswith(self.root):
+            self.count += 1
+            if self.count > self.first:
+                raise FULL
+
+
+def test_a_disk_that_is_full_from_any_change_on(tmp_path, small_items, assert_same, no_pause):
+    disk = FullDisk()
+
+    def save_with_room_for(changes):
+        run = tmp_path / str(changes)
+        with CheckpointStore(run) as store:
+            store.save(1, small_items(1)).wait()
+            disk.first, disk.count, disk.root = changes, 0, str(run / "checkpoints")
+            pending = store.save(2, small_items(2))
+            while not pending.done():
+                time.sleep(0.001)
+            disk.root = None  # space is back
+            if pending.error is None:
+                return True
+            with pytest.raises(CheckpointError, match="No space left on device"):
+                pending.wait()
+            assert latest_checkpoint(run) == str(run / "checkpoints" / "1")
+            assert_same(read_checkpoint(run), small_items(1))
+            store.save(3, small_items(3)).wait()
+        assert_same(read_checkpoint(run), small_items(3))
+        return False
+
+    failed = 0
+    while not save_with_room_for(failed):
+        failed += 1
+    assert failed >= 5
 
 
 def test_a_failure_that_passes_costs_nothing(saved, small_items, assert_same, monkeypatch, no_pause, caplog):
