@@ -90,7 +90,8 @@ class RunConfig:
         eval_loss: what `evaluate` calls "loss": "batch_mean" (mean over batches, as tf.estimator) or "example_mean".
         allow_untrained: evaluate, predict and export freshly initialised variables instead of refusing.
         allow_cast: restore a checkpoint whose dtypes differ from the model's.
-        grace_secs: seconds that may pass between SIGTERM and the end of the final save.
+        grace_secs: seconds that may pass between SIGTERM and the end of the final save; after them the log says what is
+            waited for.
         compile_cache: directory that keeps compiled programs, so that the next process starts without compiling;
             "auto" is one in the user's cache directory, unless jax has been given one; None keeps none.
         debug: run without jit, with finiteness checks of every output.

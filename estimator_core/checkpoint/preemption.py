@@ -109,7 +109,7 @@ class Preemption:
                 pass
         except queue.Empty:
             _log.error(
-                "The grace time of %g s since %s is over (RunConfig.grace_secs) and the run has not ended; it is waiting for "
+                "The grace time of %g s since %s is over (RunConfig.grace_secs) and the run still waits for "
                 "%s. What every thread is doing:\n%s",
                 self._grace_secs,
                 self._reason,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
+import threading
 from typing import Any
 
 import pytest
@@ -57,3 +59,120 @@ def test_interrupted_and_resumed_gives_the_same_bits(make_estimator: Any, train_
         make_estimator(prefetch=3).train(train_input, hooks=[Terminate(13)], max_steps=20)
     resumed = make_estimator(prefetch=3).train(train_input, max_steps=20)
     assert all((resumed.variables[name] == value).all() for name, value in whole.variables.items())
+
+
+class TerminateEvaluation(ec.Hook):
+    """Sends SIGTERM at the second batch of the evaluation with this number (from 1)."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.begun, self.batches = number, 0, []
+
+    def begin(self, run: Any) -> None:
+        self.begun += 1
+        self.batches.append(0)
+
+    def next_step(self, step: int) -> int:
+        return step + 1
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        self.batches[-1] = step
+        if self.begun == self.number and step == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def points(eval_dir: str) -> list[tuple[int, float]]:
+    """The losses that TensorBoard's own reader sees."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    return [(event.step, event.value) for event in EventAccumulator(eval_dir).Reload().Scalars("loss")]
+
+
+class Exported(ec.export.Exporter):
+    """An exporter that notes the step and whether it is the final one."""
+
+    name = "noting"
+
+    def __init__(self, log: list[tuple[int, bool]]) -> None:
+        self.log = log
+
+    def export(self, estimator: Any, path: str, checkpoint: str, result: Any, final: bool) -> None:
+        self.log.append((result["global_step"], final))
+
+
+@pytest.mark.parametrize(("number", "saved"), [(1, 10), (3, 30)], ids=["under way", "the last one"])
+def test_an_evaluation_is_broken_off_and_made_up(
+    make_estimator: Any, train_input: Any, eval_input: Any, tmp_path: Any, number: int, saved: int
+) -> None:
+    def run(at: Any, hooks: Any = ()) -> ec.Estimator:
+        estimator = make_estimator(model_dir=tmp_path / at)
+        eval_spec = ec.EvalSpec(eval_input, hooks=hooks, exporters=[Exported(exported[at])])
+        ec.train_and_evaluate(estimator, ec.TrainSpec(train_input, max_steps=30), eval_spec)
+        return estimator
+
+    exported: dict[str, list[tuple[int, bool]]] = {"whole": [], "resumed": []}
+    whole = run("whole")
+    terminate = TerminateEvaluation(number)
+    with pytest.raises(PreemptedError, match=f"saved at step {saved}"):
+        run("resumed", [terminate])
+    assert [done for done in terminate.batches if done] == [*[3] * (number - 1), 2]
+    assert saved not in ec.read_eval_metrics(tmp_path / "resumed" / "eval")
+    resumed = run("resumed")
+    assert evaluated(resumed) == [10, 20, 30]
+    assert points(resumed.eval_dir()) == points(whole.eval_dir())
+    assert ec.read_eval_metrics(resumed.eval_dir()) == ec.read_eval_metrics(whole.eval_dir())
+    assert exported["resumed"] == exported["whole"] == [(10, False), (20, False), (30, True)]
+    assert all((resumed.variables[name] == value).all() for name, value in whole.variables.items())
+
+
+def test_exports_are_left_out_and_made_up(
+    make_estimator: Any, train_input: Any, eval_input: Any, tmp_path: Any
+) -> None:
+    class TerminateSave(ec.CheckpointListener):
+        def before_save(self, run: Any, step: int) -> None:
+            if step == 20 and not exported_twice:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    def run() -> ec.Estimator:
+        estimator = make_estimator()
+        spec = ec.TrainSpec(train_input, max_steps=30, saving_listeners=[TerminateSave()])
+        ec.train_and_evaluate(estimator, spec, ec.EvalSpec(eval_input, exporters=[Exported(exported)]))
+        return estimator
+
+    exported: list[tuple[int, bool]] = []
+    exported_twice: list[bool] = []
+    with pytest.raises(PreemptedError, match="saved at step 20"):
+        run()
+    assert exported == [(10, False)]
+    exported_twice.append(True)
+    assert [step for step, _ in points(run().eval_dir())] == [10, 20, 30]
+    assert exported == [(10, False), (20, False), (30, True)]
+
+
+def test_when_the_grace_time_is_over_the_log_says_what_is_waited_for(
+    make_estimator: Any, train_input: Any, caplog: Any
+) -> None:
+    class SlowListener(ec.CheckpointListener):
+        def before_save(self, run: Any, step: int) -> None:
+            if step:
+                said.wait(20)
+
+    class Said(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if "grace time" in record.getMessage():
+                said.set()
+
+    said = threading.Event()
+    handler = Said()
+    logging.getLogger("estimator_core").addHandler(handler)
+    try:
+        with pytest.raises(PreemptedError, match="saved at step 7"):
+            make_estimator(grace_secs=0.05).train(
+                train_input, hooks=[Terminate(7)], max_steps=20, saving_listeners=[SlowListener()]
+            )
+    finally:
+        logging.getLogger("estimator_core").removeHandler(handler)
+    (record,) = [record for record in caplog.records if "grace time" in record.getMessage()]
+    text = record.getMessage()
+    assert "The grace time of 0.05 s since SIGTERM is over (RunConfig.grace_secs) and the run still waits for " in text
+    assert "in before_save" in text
+    assert "Thread MainThread" in text

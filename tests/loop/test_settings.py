@@ -23,6 +23,7 @@ from estimator_core.testing import run_with_devices
 #: Fields whose effect has tests of its own.
 ELSEWHERE = {
     "compile_cache": "tests/loop/test_compile_cache.py",
+    "grace_secs": ("tests/loop/test_interruption.py::test_when_the_grace_time_is_over_the_log_says_what_is_waited_for"),
     "mesh": "tests/loop/test_settings.py::test_mesh_and_partition_rules_place_the_variables",
     "partition_rules": "tests/loop/test_settings.py::test_mesh_and_partition_rules_place_the_variables",
     "model_dir": "tests/loop/test_calls.py::test_the_run_is_recorded",
@@ -30,8 +31,6 @@ ELSEWHERE = {
     "keep_checkpoint_every_n_hours": "tests/loop/test_settings.py::test_one_checkpoint_an_hour_is_kept",
     "backend": "tests/plugins/test_hostile_runs.py::test_a_backend_asked_for_by_name",
 }
-#: Fields that are read and change nothing yet.
-WITHOUT_EFFECT = {"grace_secs"}
 
 Setting = tuple[Any, Any, Callable[..., Any]]
 
@@ -202,7 +201,7 @@ def test_two_values_give_two_results(name: str, tmp_path: Path, request: pytest.
 
 def test_every_field_has_its_test(request: pytest.FixtureRequest) -> None:
     names = {field.name for field in fields(ec.RunConfig)}
-    assert names <= {*SETTINGS, *ELSEWHERE, *WITHOUT_EFFECT}
+    assert names <= {*SETTINGS, *ELSEWHERE}
     root = Path(__file__).parents[2]
     for place in ELSEWHERE.values():
         file, _, test = place.partition("::")
