@@ -3,14 +3,17 @@
     uv run python benchmarks/train_and_evaluate.py [--rounds 15] [--steps 3000] [--tf-python PYTHON] [--json FILE]
 
 Each round goes on from the one before by so many steps. The Estimator also writes ten checkpoints and two event files a
-round, in its default configuration; the hand-written loops write nothing.
+round, in its default configuration; the hand-written loops write nothing, and in a second form ten checkpoints.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import shutil
 import tempfile
+import uuid
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,8 +41,8 @@ class NamedBatches(FreshBatches):
         return {"x": x}, y
 
 
-def hand_written(steps: int) -> Callable[[], None]:
-    """Donated state, nothing read while training; an evaluation is read when it ends."""
+def hand_written(steps: int, save: Callable[[Any], None] = lambda state: None) -> Callable[[], None]:
+    """Donated state, nothing read while training; an evaluation is read when it ends, and `save` is called then."""
     optimizer = optax.adam(1e-3)
 
     def step(variables: Any, slots: Any, x: Any, y: Any) -> Any:
@@ -70,9 +73,28 @@ def hand_written(steps: int) -> Callable[[], None]:
                 rows = slice(start, start + BATCH)
                 sums = add(sums, variables, held_out["x"][rows], labels[rows])
             jax.device_get(sums)
+            save({"variables": variables, "slots": slots})
         live.update(variables=variables, slots=slots)
 
     return run
+
+
+def orbax_save() -> Callable[[Any], None]:
+    """Asynchronous checkpoints by orbax's own checkpointer; the newest five stay."""
+    import orbax.checkpoint as ocp
+
+    checkpointer = ocp.AsyncCheckpointer(ocp.StandardCheckpointHandler())
+    directory = Path(tempfile.mkdtemp(prefix="bench-tae-orbax-"))
+    kept: deque[Path] = deque()
+
+    def save(state: Any) -> None:
+        path = directory / uuid.uuid4().hex
+        checkpointer.save(path, args=ocp.args.StandardSave(state))
+        kept.append(path)
+        if len(kept) > 5:
+            shutil.rmtree(kept.popleft())
+
+    return save
 
 
 def estimator_run(steps: int, **config: Any) -> Callable[[], None]:
@@ -109,10 +131,12 @@ def main() -> None:
     ours = {"estimator": estimator_run(args.steps)}
     contestants = {
         "hand-written loops": hand_written(args.steps),
+        "hand-written loops, orbax saves": hand_written(args.steps, orbax_save()),
         **ours,
         "estimator, 20 steps a dispatch": estimator_run(args.steps, steps_per_dispatch=20),
     }
-    results = compare(contestants, reference="hand-written loops", rounds=args.rounds)
+    pairs = [("estimator", "hand-written loops, orbax saves")]
+    results = compare(contestants, reference="hand-written loops", rounds=args.rounds, pairs=pairs)
     report("train_and_evaluate, ten evaluations of ten batches", results, steps=args.steps, output=args.json)
     numbers = {"steps": args.steps, "evaluations": EVALUATIONS, "batches": EVAL_BATCHES}
     peers = tf_estimator(args.tf_python, "train_and_evaluate", **numbers)

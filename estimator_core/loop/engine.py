@@ -61,6 +61,7 @@ class Engine:
         decisions: of a training call, asked by the evaluations that belong to its saves: whether to break off.
         by_itself: whether this process works without the others at the moment.
         event_files: of evaluations inside that call, which share one file each.
+        measured_dispatches: steps per dispatch that "auto" chose, by program and shapes of a batch.
         traces: traces of model_fn by mode, and "discovery".
     """
 
@@ -79,6 +80,7 @@ class Engine:
     by_itself: bool = False
     time_spent: TimeSpent | None = None
     event_files: list[Any] = field(default_factory=list[Any])
+    measured_dispatches: dict[TrainStep, dict[Any, int]] = field(default_factory=dict)
     _cached: tuple[str, TrainState] | None = None
     _discoveries: dict[str, Discovery] = field(default_factory=dict)
     _train_steps: dict[Any, TrainStep] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Any, Literal
 
 import jax
@@ -27,12 +27,14 @@ def choose(
     program: Callable[[int], Program],
     state: Any,
     peers: Peers = ALONE,
+    measured: MutableMapping[Any, int] | None = None,
 ) -> int:
     """The number of steps per dispatch.
 
     "auto" tries 20 steps a dispatch on copies of the state and the first batches, which are put back. It takes them
     only where they are at least a
-    tenth faster and give bitwise the same state as single steps. A resumed run uses what its checkpoint remembers.
+    tenth faster and give bitwise the same state as single steps. A resumed run uses what its checkpoint remembers, a
+    further call with batches of the same shapes what was measured before.
 
     Args:
         asked: as in `RunConfig(steps_per_dispatch=...)`.
@@ -41,6 +43,7 @@ def choose(
         program: the compiled function for a number of steps.
         state: of the run; not touched.
         peers: the processes; the first one's measurements decide.
+        measured: what this program was measured to do best, by the shapes of its batches; read and added to.
     """
     if asked != "auto":
         return asked
@@ -49,7 +52,18 @@ def choose(
         return remembered
     batches = dispatcher.take(_CANDIDATE)
     try:
-        return _measure(batches, program, state, dispatcher.stack_trees, peers)
+        if len(batches) < _CANDIDATE or any(not same_shapes(batches[0], batch) for batch in batches[1:]):
+            _log.info(
+                "steps_per_dispatch: 1, because the first %d batches are not all there, or differ in shape.", _CANDIDATE
+            )
+            return 1
+        known: MutableMapping[Any, int] = {} if measured is None else measured
+        shapes = tuple(leaf.shape for leaf in jax.tree.leaves((batches[0].features, batches[0].labels)))
+        if shapes in known:
+            _log.info("steps_per_dispatch: %d, as measured before.", known[shapes])
+        else:
+            known[shapes] = _measure(batches, program, state, dispatcher.stack_trees, peers)
+        return known[shapes]
     finally:
         for batch in reversed(batches):
             dispatcher.push_back(batch)
@@ -58,11 +72,6 @@ def choose(
 def _measure(
     batches: list[Any], program: Callable[[int], Program], state: Any, stack_trees: Callable[[Any], Any], peers: Peers
 ) -> int:
-    if len(batches) < _CANDIDATE or any(not same_shapes(batches[0], batch) for batch in batches[1:]):
-        _log.info(
-            "steps_per_dispatch: 1, because the first %d batches are not all there, or differ in shape.", _CANDIDATE
-        )
-        return 1
     one, many = program(1), program(_CANDIDATE)
     _, seconds = _timed(lambda: _run_single(one, jax.tree.map(jnp.copy, state), batches), peers)
     if seconds / _CANDIDATE > _SLOW_STEP_SECONDS:

@@ -227,7 +227,13 @@ class _Execution:
                 None if start.items is None or not start.unfinished else start.items.timers.get("steps_per_dispatch")
             )
             dispatcher.k = self._k = choose(
-                engine.config.steps_per_dispatch, remembered, dispatcher, program, engine.live.state, engine.peers
+                engine.config.steps_per_dispatch,
+                remembered,
+                dispatcher,
+                program,
+                engine.live.state,
+                engine.peers,
+                engine.measured_dispatches.setdefault(step, {}),
             )
             runner.steps_per_dispatch = self._k
             reason = train_loop(run, runner, dispatcher, program, engine.live, decisions)
