@@ -30,8 +30,8 @@ class PartitionRules:
     Example:
         >>> import numpy as np
         >>> kernel = VariableSpec("dense/kernel", (6, 8), np.dtype("float32"), np.zeros((6, 8)), True)
-        >>> PartitionRules(sizes={"data": 4}, rules=[(".*", FullySharded())]).spec_of(kernel)
-        PartitionSpec(None, 'data')
+        >>> tuple(PartitionRules(sizes={"data": 4}, rules=[(".*", FullySharded())]).spec_of(kernel))
+        (None, 'data')
     """
 
     sizes: Mapping[str, int]

@@ -32,7 +32,7 @@ def detect_processes(environ: _Environ, cluster: ClusterInfo) -> Processes | Non
     Example:
         >>> slurm = {"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1", "SLURM_STEP_NODELIST": "n[3-4]"}
         >>> detect_processes({**slurm, "SLURM_JOB_ID": "70001"}, ClusterInfo())
-        Processes(coordinator='n3:12289', count=2, index=1, source='SLURM')
+        Processes(coordinator='n3:11217', count=2, index=1, source='SLURM')
     """
     if cluster.task_type in (TaskType.EVALUATOR, TaskType.PS):
         return None
