@@ -16,7 +16,10 @@ from estimator_hooks import LoggingTensorHook, stop_if_no_decrease_hook
 
 def run(data_dir, pretrained, model_dir, *, batch_size=32, epochs=3.0):
     data = ClassifierData.from_tsv(data_dir, vocab=pretrained, max_seq_length=128, do_lower_case=True)
-    train_steps = int(len(data.train) / batch_size * epochs)
+    train, dev, test = data.train, data.dev, data.test
+    if train is None or dev is None or test is None:
+        sys.exit(f"{data_dir} must hold train, dev and test files.")
+    train_steps = int(len(train) / batch_size * epochs)
     estimator = ec.Estimator(
         bert_model_fn_builder(
             BertConfig.from_pretrained(pretrained),
@@ -33,15 +36,15 @@ def run(data_dir, pretrained, model_dir, *, batch_size=32, epochs=3.0):
     ec.train_and_evaluate(
         estimator,
         ec.TrainSpec(
-            data.train.input_fn(batch_size, shuffle=True),
+            train.input_fn(batch_size, shuffle=True),
             max_steps=train_steps,
             hooks=[stop, LoggingTensorHook(["loss", "learning_rate"], every_n_iter=10)],
         ),
         ec.EvalSpec(
-            data.dev.input_fn(batch_size), steps=None, exporters=BestExporter("best", data.serving_input_receiver_fn())
+            dev.input_fn(batch_size), steps=None, exporters=BestExporter("best", data.serving_input_receiver_fn())
         ),
     )
-    for example, prediction in zip(data.test, estimator.predict(data.test.input_fn(batch_size)), strict=False):
+    for example, prediction in zip(test, estimator.predict(test.input_fn(batch_size)), strict=False):
         print(example.text_a, data.labels[prediction["predictions"]], prediction["probabilities"])
 
 
