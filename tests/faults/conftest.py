@@ -1,0 +1,153 @@
+"""Runs of the digits example in processes of their own, stopped at chosen moments, and what they leave."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimator_core as ec
+
+HERE = Path(__file__).parent
+EXAMPLE = HERE.parents[1] / "examples" / "digits_convnet.py"
+STEPS = 60
+#: Tags whose values are times.
+TIMES = ("global_step/sec", "examples/sec", "seconds/")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """What a run leaves, in a form that can be compared.
+
+    Attributes:
+        weights: bytes by name.
+        metrics: of evaluations, by step.
+        points: of TensorBoard, by directory and tag: (step, value), without values that are times.
+        outputs: of the newest export, for fixed images.
+    """
+
+    weights: dict[str, bytes]
+    metrics: dict[int, dict[str, Any]]
+    points: dict[str, list[tuple[int, Any]]]
+    outputs: dict[str, bytes]
+
+
+class Digits:
+    """Starts runs; one server process serves all of them."""
+
+    def __init__(self) -> None:
+        self._server = subprocess.Popen(
+            [sys.executable, str(HERE / "digits_server.py"), str(EXAMPLE)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "JAX_PLATFORMS": "cpu"},
+        )
+        assert self._server.stdout is not None
+        assert self._server.stdout.readline() == "ready\n"
+
+    def run(self, directory: Path, moment: dict[str, Any] | None = None, steps_per_dispatch: Any = 1) -> int:
+        """One run; its exit status."""
+        directory.mkdir(exist_ok=True)
+        asked = {
+            "model_dir": str(directory / "run"),
+            "steps": STEPS,
+            "steps_per_dispatch": steps_per_dispatch,
+            "trace": str(directory / "trace"),
+            "moment": moment,
+        }
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write(json.dumps(asked) + "\n")
+        self._server.stdin.flush()
+        return int(self._server.stdout.readline())
+
+    def close(self) -> None:
+        """Ends the server."""
+        self._server.communicate()
+
+
+@pytest.fixture(scope="module")
+def digits() -> Iterator[Digits]:
+    """The server."""
+    server = Digits()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def whole(digits: Digits, tmp_path_factory: pytest.TempPathFactory) -> tuple[Left, list[dict[str, Any]]]:
+    """What the uninterrupted run leaves, and its phases."""
+    directory = tmp_path_factory.mktemp("whole")
+    assert digits.run(directory) == 0, (directory / "trace.log").read_text()
+    return what_is_left(directory), read_trace(directory)
+
+
+@pytest.fixture(scope="session")
+def left() -> Callable[[Path], Left]:
+    """Reads what a run left."""
+    return what_is_left
+
+
+@pytest.fixture(scope="session")
+def trace() -> Callable[[Path], list[dict[str, Any]]]:
+    """Reads the phases of a run."""
+    return read_trace
+
+
+@pytest.fixture(scope="session")
+def draw() -> Callable[..., dict[str, Any]]:
+    """Draws a moment of a phase."""
+    return draw_moment
+
+
+def read_trace(directory: Path) -> list[dict[str, Any]]:
+    """The phases of a run, as they began and ended."""
+    return [json.loads(line) for line in (directory / "trace").read_text().splitlines()]
+
+
+def draw_moment(moments: random.Random, whole: list[dict[str, Any]], phase: str, number: int) -> dict[str, Any]:
+    """A moment of a phase: its beginning, its end, or in between, by how long it took in the uninterrupted run."""
+    begins = [line["time"] for line in whole if line["what"] == "begin" and line["phase"] == phase]
+    ends = [line["time"] for line in whole if line["what"] == "end" and line["phase"] == phase]
+    occurrence = moments.randrange(len(begins))
+    took = ends[occurrence] - begins[occurrence] if occurrence < len(ends) else 0.1
+    at = moments.choice(["begin", moments.uniform(0, took), "end" if ends else "begin"])
+    return {"phase": phase, "occurrence": occurrence, "at": at, "signal": number}
+
+
+def what_is_left(directory: Path) -> Left:
+    """Reads what a finished run left."""
+    run = directory / "run"
+    newest = ec.latest_checkpoint(str(run))
+    assert newest is not None
+    assert newest.endswith(f"/{STEPS}")
+    export = ec.export.load(str(run / "export" / "final"))
+    images = np.linspace(0, 1, 3 * 64, dtype=np.float32).reshape(3, 8, 8, 1)
+    outputs = export.signatures["serving_default"](image=images)
+    return Left(
+        weights={name: value.tobytes() for name, value in ec.load_variables(str(run)).items()},
+        metrics=ec.read_eval_metrics(str(run / "eval")),
+        points={f"{place}:{tag}": seen for place in (".", "eval") for tag, seen in points(run / place).items()},
+        outputs={name: np.asarray(value).tobytes() for name, value in outputs.items()},
+    )
+
+
+def points(directory: Path) -> dict[str, list[tuple[int, Any]]]:
+    """What TensorBoard's own reader sees of scalars."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(directory), size_guidance={"scalars": 0}).Reload()
+    return {
+        tag: [(event.step, None if tag.startswith(TIMES) else event.value) for event in events.Scalars(tag)]
+        for tag in events.Tags()["scalars"]
+    }

@@ -1,0 +1,97 @@
+"""Trains the digits example again and again, each time in a process of its own: `python digits_server.py EXAMPLE`.
+
+What they all import is imported once; a process is forked before jax has met a device. A line of standard input asks
+for a run, `{"model_dir", "steps", "steps_per_dispatch", "trace", "moment"}`; a line of standard output gives its
+status.
+"""
+
+import importlib
+import importlib.util
+import json
+import os
+import sys
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+from phases import Phases, Steps
+
+import estimator_core as ec
+from estimator_core.errors import PreemptedError
+
+SAVED_AND_RESUMABLE = 75
+#: What a run imports by and by.
+IMPORTS = (
+    "estimator_core.checkpoint.orbax_io",
+    "estimator_core.loop.export_call",
+    "estimator_exporters.stablehlo",
+    "flax.nnx",
+    "orbax.checkpoint",
+    "sklearn.datasets",
+    "tensorboardX",
+)
+
+
+def train(example: Any, asked: dict[str, Any]) -> None:
+    """One run."""
+    phases = Phases(Path(asked["trace"]), asked["moment"])
+    phases.install()
+    hparams = ec.HParams(
+        **{**example.HPARAMS.values(), "train_steps": asked["steps"], "min_eval_frequency": asked["steps"] // 3}
+    )
+    config = ec.RunConfig(
+        model_dir=asked["model_dir"],
+        tf_random_seed=1,
+        steps_per_dispatch=asked["steps_per_dispatch"],
+        save_summary_steps=5,
+        log_step_count_steps=10,
+    )
+
+    def experiment_fn(run_config: Any, params: Any) -> Any:
+        experiment = example.experiment_fn(run_config, params)
+        experiment.extend_train_hooks([Steps(phases, every=5)])
+        return experiment
+
+    ec.learn_runner.run(experiment_fn, run_config=config, hparams=hparams)
+    phases.begin("shutdown")
+
+
+def fork(example: Any, asked: dict[str, Any]) -> int:
+    """Runs it in a child; its exit status, negative for a signal."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # jax warns of forks after its threads have begun; none has
+        child = os.fork()
+    if child == 0:
+        log = os.open(f"{asked['trace']}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        status = 0
+        try:
+            train(example, asked)
+        except PreemptedError:
+            traceback.print_exc()
+            status = SAVED_AND_RESUMABLE
+        except BaseException:
+            traceback.print_exc()
+            status = 1
+        sys.exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def main(path: str) -> None:
+    """Reads and answers until standard input ends."""
+    for name in IMPORTS:
+        importlib.import_module(name)
+    spec = importlib.util.spec_from_file_location("digits_convnet", path)
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    print("ready", flush=True)
+    while line := sys.stdin.readline():
+        print(fork(example, json.loads(line)), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

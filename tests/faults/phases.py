@@ -1,0 +1,112 @@
+"""The phases of a run, noted in a file as they begin and end, and one moment of one of them at which a signal comes."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from estimator_core.checkpoint import commit, store
+from estimator_core.export import pending
+from estimator_core.hooks import Hook
+from estimator_core.loop import evaluate_call, train_call
+
+#: Phase -> where the function is whose call is that phase.
+FUNCTIONS: dict[str, tuple[Any, str]] = {
+    "start": (train_call, "find_start"),
+    "evaluation": (evaluate_call, "evaluate_loop"),
+    "arrays": (commit.orbax_io, "write_arrays"),
+    "manifest": (commit, "seal"),
+    "rename": (commit, "publish"),
+    "retention": (store.CheckpointStore, "_prune"),
+    "export": (pending.PendingExport, "_run"),
+}
+
+
+class Phases:
+    """Notes phases, and sends a signal to this process at a moment of one of them.
+
+    Args:
+        trace: the file; each line is written at once, so that it says where a killed process was.
+        moment: `{"phase", "occurrence", "at", "signal"}`: which call of the phase's function (from 0); "begin", "end"
+            or seconds after its beginning; the number of the signal. None: no signal.
+    """
+
+    def __init__(self, trace: Path, moment: dict[str, Any] | None) -> None:
+        self._file = os.open(trace, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._moment = moment
+        self._calls: Counter[str] = Counter()
+
+    def install(self) -> None:
+        """Wraps the functions."""
+        for phase, (owner, name) in FUNCTIONS.items():
+            setattr(owner, name, self.noting(phase, getattr(owner, name)))
+
+    def noting(self, phase: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, noted."""
+
+        @functools.wraps(function)
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            number = self.begin(phase)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.end(phase, number)
+
+        return noted
+
+    def begin(self, phase: str) -> int:
+        """Notes the beginning; returns which one of this phase it is."""
+        number = self._calls[phase]
+        self._calls[phase] += 1
+        self._note("begin", phase, number)
+        at = self._at(phase, number)
+        if at == "begin":
+            self._send()
+        elif isinstance(at, float):
+            threading.Timer(at, self._send).start()
+        return number
+
+    def end(self, phase: str, number: int) -> None:
+        """Notes the end."""
+        if self._at(phase, number) == "end":
+            self._send()
+        self._note("end", phase, number)
+
+    def _at(self, phase: str, number: int) -> Any:
+        moment = self._moment
+        return moment["at"] if moment and (moment["phase"], moment["occurrence"]) == (phase, number) else None
+
+    def _send(self) -> None:
+        assert self._moment is not None
+        self._note("signal", self._moment["phase"], self._moment["occurrence"])
+        os.kill(os.getpid(), signal.Signals(self._moment["signal"]))
+
+    def _note(self, what: str, phase: str, number: int) -> None:
+        line = json.dumps({"what": what, "phase": phase, "number": number, "time": time.monotonic()})
+        os.write(self._file, line.encode() + b"\n")
+
+
+class Steps(Hook):
+    """Notes the compilation with the first steps, and then every few steps, as phases of their own."""
+
+    def __init__(self, phases: Phases, every: int) -> None:
+        self._phases, self._every = phases, every
+        self._under_way = ("compile", 0)
+
+    def after_create(self, run: Any) -> None:
+        self._under_way = ("compile", self._phases.begin("compile"))
+
+    def next_step(self, step: int) -> int:
+        return (step // self._every + 1) * self._every
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        self._phases.end(*self._under_way)
+        self._under_way = ("step", self._phases.begin("step"))

@@ -1,0 +1,98 @@
+"""Runs stopped at random moments of every phase and started again end as the uninterrupted one, bit by bit."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import estimator_core as ec
+
+pytestmark = [pytest.mark.plugins, pytest.mark.libraries]
+
+PHASES = (
+    "start",
+    "compile",
+    "step",
+    "evaluation",
+    "arrays",
+    "manifest",
+    "rename",
+    "retention",
+    "export",
+    "shutdown",
+)
+#: Moments of the long form.
+MOMENTS = int(os.environ.get("FAULT_MOMENTS", "200"))
+RESUMABLE = 75
+
+
+@pytest.fixture
+def stop_and_resume(
+    tmp_path: Path, digits: Any, whole: Any, left: Any, trace: Any, draw: Any
+) -> Callable[[random.Random, str, int], str]:
+    """Stops a run at a moment of a phase, resumes it, compares; returns the phases it was in, or "none"."""
+
+    def run(moments: random.Random, phase: str, number: int) -> str:
+        directory = tmp_path / str(len(list(tmp_path.iterdir())))
+        moment = draw(moments, whole[1], phase, number)
+        status = digits.run(directory, moment, moments.choice([1, "auto"]))
+        under_way = [f"{line['phase']}" for line in still_open(trace(directory))]
+        log = (directory / "trace.log").read_text()
+        if number == signal.SIGKILL:
+            assert status == -signal.SIGKILL or (status == 0 and phase in ("export", "shutdown")), (moment, log)
+        elif status == RESUMABLE:
+            saved = int(log.rpartition("saved at step ")[2].split(";")[0])
+            assert ec.latest_checkpoint(str(directory / "run")).endswith(f"/{saved}"), (moment, log)
+        else:  # outside training SIGTERM ends the process; or it had ended before
+            assert status in (0, -signal.SIGTERM), (moment, log)
+        assert digits.run(directory) == 0, (moment, (directory / "trace.log").read_text())
+        assert left(directory) == whole[0], moment
+        where = "+".join(under_way) or "none"
+        print(f"{phase} {moment['occurrence']} {moment['at']}: status {status}, in {where}")
+        return where
+
+    return run
+
+
+def still_open(trace: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The phases that had begun and not ended when the signal came, of the run's first process."""
+    under_way: dict[tuple[str, int], dict[str, Any]] = {}
+    for line in trace:
+        if line["what"] == "signal":
+            break
+        key = (line["phase"], line["number"])
+        if line["what"] == "begin":
+            under_way[key] = line
+        else:
+            under_way.pop(key, None)
+    return list(under_way.values())
+
+
+def test_killed_once_in_every_phase(stop_and_resume: Any) -> None:
+    moments = random.Random(os.urandom(2))
+    for phase in PHASES:
+        stop_and_resume(moments, phase, signal.SIGKILL)
+
+
+def test_terminated(stop_and_resume: Any) -> None:
+    moments = random.Random(os.urandom(2))
+    for phase in ("step", "evaluation"):
+        stop_and_resume(moments, phase, signal.SIGTERM)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_stopped_often(stop_and_resume: Any, number: signal.Signals) -> None:
+    count = MOMENTS if number == signal.SIGKILL else MOMENTS // 4
+    moments = random.Random(os.urandom(2))
+    found = Counter(stop_and_resume(moments, PHASES[index % len(PHASES)], number) for index in range(count))
+    print(f"{count} moments of {number.name}, by phases under way: {dict(found.most_common())}")
+    assert sum(found.values()) == count
