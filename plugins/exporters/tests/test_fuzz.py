@@ -77,8 +77,10 @@ def fuzz(count, seed):
 def check(statuses, count):
     assert sum(statuses.values()) == count
     assert set(statuses) <= {200, 400, 408, 413, 415, "closed"}, statuses
+    assert statuses[408] >= count // 50, f"slow clients were not told so: {statuses}"
+    assert statuses[413] + statuses["closed"] >= count // 50, f"giant bodies were taken: {statuses}"
     assert statuses["closed"] <= statuses[413] + count // 40, f"connections were closed without an answer: {statuses}"
-    assert min(statuses[200], statuses[400], statuses[408], statuses[413], statuses[415]) > 0, statuses
+    assert min(statuses[200], statuses[400], statuses[413], statuses[415]) > 0, statuses
 
 
 def test_damaged_requests():
@@ -86,6 +88,9 @@ def test_damaged_requests():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(7200)
-def test_a_hundred_thousand_damaged_requests():
-    check(fuzz(100_000, seed=2), 100_000)
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", [2, 3, 4, 5])
+def test_a_hundred_thousand_damaged_requests(seed):
+    statuses = fuzz(25_000, seed)
+    print(dict(statuses))
+    check(statuses, 25_000)

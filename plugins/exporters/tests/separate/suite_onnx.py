@@ -1,5 +1,13 @@
 """The `onnx` format, in an environment with jax2onnx and onnxruntime."""
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from estimator_core.errors import ExportError
+from estimator_core.export import ExportRequest, Feature, SignatureSpec
 from estimator_core.testing import ExportFormatSuite
 from estimator_exporters.onnx import OnnxFormat
 
@@ -7,3 +15,47 @@ from estimator_exporters.onnx import OnnxFormat
 class TestOnnx(ExportFormatSuite):
     def make(self):
         return OnnxFormat()
+
+
+def request(function, shape, dtype="float32", out=(None,), **more):
+    signature = SignatureSpec(
+        name="serving_default",
+        method="predict",
+        inputs={"x": Feature(shape, dtype)},
+        outputs={"y": Feature(out)},
+        function=lambda variables, inputs: {"y": function(inputs["x"])},
+    )
+    return ExportRequest(signatures={"serving_default": signature}, variables={}, **more)
+
+
+def pooled(operation, start, padding):
+    return lambda x: lax.reduce_window(x, start, operation, (1, 2, 3, 1), (1, 2, 1, 1), padding)
+
+
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+@pytest.mark.parametrize(("operation", "start"), [(lax.max, -jnp.inf), (lax.add, 0.0)])
+def test_poolings_of_images(tmp_path, operation, start, padding):
+    """onnxruntime pools over three dimensions; the converter would ask for four."""
+    function = pooled(operation, start, padding)
+    out = jax.eval_shape(function, jax.ShapeDtypeStruct((1, 6, 7, 3), "float32")).shape
+    OnnxFormat().write(request(function, (None, 6, 7, 3), out=(None, *out[1:])), tmp_path)
+    x = np.random.default_rng(0).normal(size=(5, 6, 7, 3)).astype(np.float32)
+    found = OnnxFormat().load(tmp_path).signatures["serving_default"](x=x)["y"]
+    np.testing.assert_allclose(found, function(x), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: request(lambda x: x.sum(axis=1).astype("float32"), (None, 2), "bfloat16"), "'x' is bfloat16"),
+        (lambda: request(lambda x: x[:, 0], (None, 2), fixed_batch_sizes=(1, 2)), "one program for all batch sizes"),
+        (
+            lambda: request(lambda x: jax.random.normal(jax.random.key(0), (1,)) + x[:, 0], (None, 2)),
+            r"uses .*random.* jax2onnx does not convert",
+        ),
+    ],
+)
+def test_what_cannot_be_converted_is_said_before_anything_is_written(tmp_path, made, message):
+    with pytest.raises(ExportError, match=message):
+        OnnxFormat().write(made(), tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -23,20 +23,36 @@ def evaluated(program: core.ClosedJaxpr, arrays: Sequence[Any]) -> list[Any]:
 
     for equation in program.jaxpr.eqns:
         taken, name = [read(variable) for variable in equation.invars], equation.primitive.name
-        called = equation.params.get("jaxpr", equation.params.get("call_jaxpr")) if name in _CALLS else None
+        called = _called(equation)
         if called is not None:
             given = evaluated(called, taken)
         elif name in _POOLINGS and _is_image(equation.params):
             given = [_pooled(_POOLINGS[name], taken[0], equation.params)]
         else:
-            given = _as_it_is(equation, taken)
+            given = _as_it_is(program.jaxpr, equation, taken)
         values |= dict(zip(equation.outvars, given, strict=True))
     return [read(variable) for variable in program.jaxpr.outvars]
 
 
-def _as_it_is(equation: Any, taken: Sequence[Any]) -> Sequence[Any]:
+def operations(program: Any) -> set[str]:
+    """The names of the primitives of a program that `evaluated` leaves."""
+    found: set[str] = set()
+    for equation in program.eqns:
+        called = _called(equation)
+        found |= {equation.primitive.name} if called is None else operations(called.jaxpr)
+    return found
+
+
+def _called(equation: Any) -> Any:
+    """The program that an equation calls, if it is but a call."""
+    if equation.primitive.name not in _CALLS:
+        return None
+    return equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
+
+
+def _as_it_is(program: Any, equation: Any, taken: Sequence[Any]) -> Sequence[Any]:
     named = {v: x for v, x in zip(equation.invars, taken, strict=True) if not isinstance(v, core.Literal)}
-    alone = core.Jaxpr((), list(named), equation.outvars, [equation])
+    alone = program.replace(constvars=[], invars=list(named), outvars=equation.outvars, eqns=[equation])
     return core.jaxpr_as_fun(core.ClosedJaxpr(alone, []))(*named.values())
 
 

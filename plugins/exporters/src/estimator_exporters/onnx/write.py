@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
 import jax
 from jax import export as jax_export
+from jax.extend import core
 
 from estimator_core.errors import ExportError
 from estimator_core.export import ExportRequest, SignatureSpec
+from estimator_exporters.onnx.primitives import evaluated, operations
 
 _DTYPES = (
     "float32",
@@ -41,15 +44,18 @@ def write(request: ExportRequest, directory: Path) -> None:
 
     for signature in request.signatures.values():
         _check(signature, request)
+    programs = {name: _traced(signature, request.variables) for name, signature in request.signatures.items()}
+    for name, program in programs.items():
+        _check_operations(name, program)
     (directory / "graphs").mkdir()
     written: dict[Any, str] = {}
-    programs: dict[str, str] = {}
+    files: dict[str, str] = {}
     for name, signature in request.signatures.items():
         if signature.function not in written:
             written[signature.function] = f"graphs/{len(written)}.onnx"
-            _convert(signature, request.variables, directory / written[signature.function])
-        programs[name] = written[signature.function]
-    finish(request, directory, "onnx", programs)
+            _convert(signature, programs[name], directory / written[signature.function])
+        files[name] = written[signature.function]
+    finish(request, directory, "onnx", files)
 
 
 def _check(signature: SignatureSpec, request: ExportRequest) -> None:
@@ -68,41 +74,70 @@ def _check(signature: SignatureSpec, request: ExportRequest) -> None:
                 )
 
 
-def _convert(signature: SignatureSpec, variables: Mapping[str, Any], path: Path) -> None:
-    import jax2onnx  # pyright: ignore[reportMissingImports]
+def _traced(signature: SignatureSpec, variables: Mapping[str, Any]) -> core.ClosedJaxpr:
+    """The program of a signature for any batch size.
 
-    from estimator_exporters.onnx.primitives import evaluated
-
-    names, outputs = list(signature.inputs), list(signature.outputs)
+    It is traced here and not by the converter, which replaces functions of jax and Flax by its own while it traces, and
+    knows the arguments of some versions of those libraries only.
+    """
+    outputs = list(signature.outputs)
 
     def positional(*arrays: Any) -> tuple[Any, ...]:
-        found = signature.function(variables, dict(zip(names, arrays, strict=True)))
+        found = signature.function(variables, dict(zip(signature.inputs, arrays, strict=True)))
         return tuple(found[name] for name in outputs)
 
-    inputs = _abstract(signature)
-    noisy = logging.getLogger("onnx_ir.serde")  # one line for each value whose type the converter leaves out
-    level = noisy.level
-    noisy.setLevel(logging.ERROR)
-    try:
-        # Traced here and not in the converter: while it traces, it replaces functions of jax and Flax by its own, which
-        # know the arguments of some versions of those libraries only.
-        traced = jax.make_jaxpr(positional)(*inputs)
-        jax2onnx.to_onnx(
-            lambda *arrays: tuple(evaluated(traced, arrays)),
-            inputs,
-            model_name=signature.name,
-            input_names=names,
-            output_names=outputs,
-            return_mode="file",
-            output_path=os.fspath(path),
+    return jax.make_jaxpr(positional)(*_abstract(signature))
+
+
+def _check_operations(name: str, program: core.ClosedJaxpr) -> None:
+    from jax2onnx.plugins.plugin_system import (  # pyright: ignore[reportMissingImports]
+        PLUGIN_REGISTRY,
+        import_all_plugins,
+    )
+
+    with _quiet():
+        import_all_plugins()
+    unknown = sorted(operations(program.jaxpr) - PLUGIN_REGISTRY.keys())
+    if unknown:
+        raise ExportError(
+            f"Signature {name!r} uses {', '.join(unknown)}, which jax2onnx does not convert. Write the model without, "
+            "or use the format 'stablehlo'."
         )
+
+
+def _convert(signature: SignatureSpec, program: core.ClosedJaxpr, path: Path) -> None:
+    import jax2onnx  # pyright: ignore[reportMissingImports]
+
+    try:
+        with _quiet():
+            jax2onnx.to_onnx(
+                lambda *arrays: tuple(evaluated(program, arrays)),
+                _abstract(signature),
+                model_name=signature.name,
+                input_names=list(signature.inputs),
+                output_names=list(signature.outputs),
+                return_mode="file",
+                output_path=os.fspath(path),
+            )
     except Exception as error:
         raise ExportError(
             f"Signature {signature.name!r} cannot be converted to ONNX: {error!r}. The format 'stablehlo' takes "
             "every jax program."
         ) from error
+
+
+@contextlib.contextmanager
+def _quiet() -> Generator[None]:
+    """Leaves out what the converter logs about plugins and values that it passes over; its errors are raised."""
+    loggers = [logging.getLogger(name) for name in ("jax2onnx", "onnx_ir")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        yield
     finally:
-        noisy.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _abstract(signature: SignatureSpec) -> list[jax.ShapeDtypeStruct]:

@@ -26,6 +26,8 @@ def write(request: ExportRequest, directory: Path) -> None:
             "A SavedModel has one program for all batch sizes, and this model has none. Build the receiver with "
             "default_batch_size=N, or use the format 'stablehlo'."
         )
+    for signature in request.signatures.values():
+        _check(signature)
     module: Any = tf.Module()
     # A list: TensorFlow tracks no dict whose keys it cannot turn into attribute names.
     module.exported = [
@@ -51,8 +53,7 @@ def _concrete(signature: SignatureSpec, variables: dict[str, Any]) -> Any:
             return {name: tf.identity(value, name=None) for name, value in converted(variables, inputs).items()}
 
         specs = {
-            name: tf.TensorSpec(feature.shape, feature.dtype, name=_plain(name))
-            for name, feature in signature.inputs.items()
+            name: tf.TensorSpec(feature.shape, feature.dtype, name=name) for name, feature in signature.inputs.items()
         }
         return tf.function(call, autograph=False).get_concrete_function(**specs)
     except Exception as error:
@@ -65,9 +66,20 @@ def _polymorphic(feature: Feature) -> str | None:
     return f"({', '.join('b' if size is None else str(size) for size in feature.shape)})"
 
 
-def _plain(name: str) -> str:
-    if not name.isidentifier():
-        raise ExportError(
-            f"The input {name!r} cannot be an argument of a TensorFlow signature: its name must be an identifier."
-        )
-    return name
+def _check(signature: SignatureSpec) -> None:
+    """Refuses what TensorFlow does not take, before anything is converted."""
+    for name in signature.inputs:
+        if not name.isidentifier():
+            raise ExportError(
+                f"Signature {signature.name!r}: the input {name!r} cannot be an argument of a TensorFlow signature, "
+                "since its name is no identifier. Rename it, or use the format 'stablehlo'."
+            )
+    for kind, named in (("input", signature.inputs), ("output", signature.outputs)):
+        for name, feature in named.items():
+            try:
+                tf.as_dtype(feature.dtype)
+            except TypeError as error:
+                raise ExportError(
+                    f"Signature {signature.name!r}: {kind} {name!r} is {feature.dtype}, which TensorFlow does not "
+                    "know. Cast it to float32, or use the format 'stablehlo'."
+                ) from error
