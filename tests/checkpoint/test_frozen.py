@@ -1,6 +1,6 @@
 """Checkpoints written by earlier versions keep loading. A new format adds a directory here; none is ever rewritten.
 
-`frozen/format_1` was written on Python 3.11 with jax 0.10.2 and orbax-checkpoint 0.12.8.
+Both were written on Python 3.11 with jax 0.10.2 and orbax-checkpoint 0.12.8; `frozen/format_2` by two processes.
 """
 
 from pathlib import Path

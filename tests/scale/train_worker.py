@@ -56,7 +56,9 @@ def make_estimator(settings: dict[str, Any]) -> ec.Estimator:
         | settings.get("config", {}),
     )
     return ec.Estimator(
-        models.classifier, config=config, params={"width": 32, "dropout": settings.get("dropout", False)}
+        models.classifier,
+        config=config,
+        params={"width": settings.get("width", 32), "dropout": settings.get("dropout", False)},
     )
 
 

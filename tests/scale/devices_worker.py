@@ -1,0 +1,51 @@
+"""Every placement in one process with 8 devices: `devices_worker.py FOLDER`; prints what each of them saw."""
+
+import functools
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import numpy as np
+from train_worker import make_estimator, run
+
+from estimator_core.model.initialize import _first_values
+
+CASES: dict[str, dict[str, Any]] = {
+    "one": {},
+    "data_2": {"mesh": {"data": 2}},
+    "full_8": {"mesh": {"data": 8}, "rules": "full"},
+    "tensor_4": {"mesh": {"model": 4}, "rules": "tensor"},
+    "mixed": {"mesh": {"data": 2, "fsdp": 2, "model": 2}, "rules": "mixed"},
+    "float16_full_4": {"mesh": {"data": 4}, "rules": "full", "config": {"precision": "float16"}},
+    "float16": {"config": {"precision": "float16"}},
+    "accumulated": {"config": {"accumulate_steps": 2}},
+    "accumulated_4": {"mesh": {"data": 4}, "config": {"accumulate_steps": 2}},
+    "four_a_dispatch": {"mesh": {"data": 2}, "config": {"steps_per_dispatch": 4}},
+}
+
+
+def initial_memory(folder: Path, devices: int) -> dict[str, int]:
+    """Bytes a device holds of the first values of a wide model, and needs besides to make them."""
+    settings = {"model_dir": str(folder / "wide"), "mesh": {"data": devices}, "rules": "full", "width": 512}
+    engine = make_estimator(settings)._engine
+    features, labels = {"x": jax.ShapeDtypeStruct((32, 16), np.float32)}, jax.ShapeDtypeStruct((32,), np.int32)
+    specs = engine.discovery("train", SimpleNamespace(features=features, labels=labels, weights=None)).specs
+    compute = jax.jit(functools.partial(_first_values, specs), out_shardings=engine.placement.variables(specs))
+    used = compute.lower(jax.ShapeDtypeStruct((2,), np.uint32)).compile().memory_analysis()
+    whole = sum(spec.size * spec.dtype.itemsize for spec in specs.values())
+    return {"held": used.output_size_in_bytes, "besides": used.temp_size_in_bytes, "whole": whole}
+
+
+def main(folder: Path) -> None:
+    results = {}
+    for name, settings in CASES.items():
+        out = str(folder / name)
+        results[name] = run({"model_dir": str(folder / f"{name}_dir"), "out": out, "steps": 12, **settings})
+    print(json.dumps({"cases": results, "initial": [initial_memory(folder, devices) for devices in (1, 8)]}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

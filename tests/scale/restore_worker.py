@@ -1,0 +1,44 @@
+"""Takes a checkpoint up without training: `restore_worker.py MODEL_DIR DEVICES OUT`, in one process or several.
+
+Saves it again under the same step, so that the directory then holds what these devices wrote.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import models
+import numpy as np
+from train_worker import make_estimator
+
+import estimator_core as ec
+from estimator_core.loop.live import whole_on_host
+
+
+class Look(ec.Hook):
+    """Sees the state before the first step, and stops there."""
+
+    def after_create(self, run: ec.Run) -> None:
+        state = run.live.ready  # type: ignore[attr-defined]
+        self.step = run.step
+        self.values = {n: whole_on_host(v) for n, v in sorted({**state.variables, **state.model_state}.items())}
+        run.request_stop("seen")
+
+
+def main(model_dir: str, devices: int, out: str) -> None:
+    estimator = make_estimator({"model_dir": model_dir, "mesh": {"data": devices}, "rules": "full"})
+    peers = estimator._engine.peers
+    look = Look()
+    newest = Path(model_dir) / "checkpoints" / "12" / "manifest.json"
+    if peers.count == 1:
+        estimator.train(models.train_input(32), hooks=[look], steps=1)
+    else:
+        estimator.train(models.train_input(32 // peers.count), hooks=[look], steps=1)
+    assert newest.exists()
+    if peers.is_chief:
+        np.savez(f"{out}.npz", **look.values)
+        print(json.dumps({"step": look.step, "devices": devices}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])

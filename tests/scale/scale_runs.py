@@ -1,0 +1,71 @@
+"""Runs of the workers in processes of their own: devices and processes cannot be changed once jax has started."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).parent
+#: How far two orders of summation may lead apart. A sum of 32 float32 terms in another order differs by at most
+#: 31 * 2**-24 = 1.8e-6 of its terms; Adam turns that into at most about twice the part of a step of 1e-2, and twelve
+#: steps add up to 5e-7. Four times that leaves room for products inside the layers.
+TOLERANCE = 2e-6
+
+
+def environment(devices: int = 1, **more: str) -> dict[str, str]:
+    """That of this process, without what would tell of other processes."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("TF_CONFIG", "XLA_FLAGS")}
+    kept["PYTHONPATH"] = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {
+        **kept,
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+        **more,
+    }
+
+
+def launch(
+    worker: str, count: int, settings: Any, *, devices: int = 1, arguments: Sequence[str] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """`estimator launch` of a worker, with its settings as JSON, or with arguments."""
+    command = [sys.executable, "-m", "estimator_core.cli.main", "launch", "--processes", str(count), "--"]
+    given = [json.dumps(settings)] if arguments is None else arguments
+    return subprocess.run(
+        [*command, sys.executable, str(HERE / worker), *given],
+        env=environment(devices),
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+
+
+def run_worker(worker: str, *arguments: str, devices: int = 1) -> Any:
+    """What a worker prints as its last line."""
+    done = subprocess.run(
+        [sys.executable, str(HERE / worker), *arguments],
+        env=environment(devices),
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def seen(out: Path, process: int = 0) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What `train_worker.run` wrote in a process."""
+    with np.load(f"{out}.{process}.npz") as values:
+        return json.loads(Path(f"{out}.{process}.json").read_text()), dict(values)
+
+
+def assert_same(losses: Sequence[float], expected: Sequence[float]) -> None:
+    """Loss curves that differ by the order of sums only."""
+    assert len(losses) == len(expected)
+    np.testing.assert_allclose(losses, expected, rtol=0, atol=TOLERANCE)

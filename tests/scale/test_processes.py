@@ -1,0 +1,123 @@
+"""Several processes over gloo: the same numbers as one, and checkpoints that any number of devices takes up."""
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scale_runs import TOLERANCE, assert_same, launch, run_worker, seen
+
+import estimator_core as ec
+from estimator_core.checkpoint import read_manifest
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What one process sees of 12 steps."""
+    out = tmp_path_factory.mktemp("one") / "one"
+    done = launch("train_worker.py", 1, {"model_dir": str(out) + "_dir", "out": str(out), "steps": 12})
+    assert done.returncode == 0, done.stdout
+    return out
+
+
+@pytest.mark.parametrize(
+    ("count", "rules", "mesh"),
+    [
+        (2, "full", None),
+        pytest.param(4, "full", None, marks=pytest.mark.slow),
+        pytest.param(4, None, None, marks=pytest.mark.slow),
+        pytest.param(2, "tensor", {"model": 2}, marks=pytest.mark.slow),
+        pytest.param(4, "mixed", {"data": 2, "model": 2}, marks=pytest.mark.slow),
+    ],
+)
+def test_the_same_as_one_process(tmp_path: Path, one: Path, count: int, rules: str | None, mesh: dict[str, int] | None):
+    out = tmp_path / "out"
+    settings = {"model_dir": str(tmp_path / "run"), "out": str(out), "steps": 12, "rules": rules, "mesh": mesh}
+    # 192 examples in batches of 52: the last one is short
+    done = launch("train_worker.py", count, {**settings, "evaluate": 52})
+    assert done.returncode == 0, done.stdout
+    expected, weights = seen(one)
+    for process in range(count):
+        result, values = seen(out, process)
+        assert_same(result["losses"], expected["losses"])
+        assert result["metrics"]["accuracy"] == expected["metrics"]["accuracy"]
+        assert abs(result["metrics"]["per_example"] - expected["metrics"]["per_example"]) < TOLERANCE
+        for name, value in values.items():
+            np.testing.assert_allclose(value, weights[name], rtol=0, atol=TOLERANCE)
+        if rules == "full":
+            assert max(result["bytes"]) <= 1.1 / count * result["whole"]
+    checkpoints = sorted(int(path.name) for path in (tmp_path / "run" / "checkpoints").iterdir())
+    assert checkpoints == [0, 5, 10, 12]
+    written_once(tmp_path / "run", count, in_pieces=rules is not None)
+    _, values = seen(out)
+    restored = ec.load_variables(str(tmp_path / "run"))
+    assert restored.keys() == values.keys()
+    assert all(restored[name].tobytes() == values[name].tobytes() for name in values)
+    if count == 4 and rules == "full":
+        back_and_forth(tmp_path, values)
+
+
+def written_once(model_dir: Path, count: int, *, in_pieces: bool) -> None:
+    """One event file, and every element of every array in one piece."""
+    assert len(list(model_dir.glob("events.*"))) == 1
+    manifest = read_manifest(model_dir / "checkpoints" / "12")
+    assert manifest.format == (2 if in_pieces else 1)
+    for entry in manifest.entries("variables", "opt_state").values():
+        places = [piece.place for piece in entry.pieces]
+        assert len(set(places)) == len(places)
+        sizes = [np.prod([stop - start for start, stop in place], dtype=int) for place in places]
+        assert not places or sum(sizes) == np.prod(entry.shape, dtype=int)
+        assert {piece.process for piece in entry.pieces} <= set(range(count))
+
+
+def back_and_forth(tmp_path: Path, values: dict[str, np.ndarray]) -> None:
+    """The checkpoint of four processes on 1, 2 and 8 devices, and what these save in four processes again."""
+    for devices in (1, 2, 8):
+        there, out = tmp_path / f"on_{devices}", tmp_path / f"out_{devices}"
+        shutil.copytree(tmp_path / "run", there)
+        restored = run_worker("restore_worker.py", str(there), str(devices), str(out), devices=devices)
+        assert restored == {"step": 12, "devices": devices}
+        with np.load(f"{out}.npz") as found:
+            assert all(found[name].tobytes() == value.tobytes() for name, value in values.items())
+        done = launch("restore_worker.py", 4, None, arguments=[str(there), "4", f"{out}_back"])
+        assert done.returncode == 0, done.stdout
+        with np.load(f"{out}_back.npz") as found:
+            assert all(found[name].tobytes() == value.tobytes() for name, value in values.items())
+
+
+@pytest.mark.slow
+def test_a_killed_process_is_named_and_the_relaunch_goes_on(tmp_path: Path):
+    settings = {"model_dir": str(tmp_path / "run"), "steps": 30, "rules": "full", "out": str(tmp_path / "out")}
+    done = launch("fault_worker.py", 4, {**settings, "fault": "kill", "who": 2, "at": 12})
+    assert done.returncode == 75, done.stdout
+    for survivor in (0, 1, 3):
+        assert re.search(rf"\[{survivor}\] .*Process 2 of 4 .* is lost: its connection broke", done.stdout)
+    assert "did not end; it is killed" not in done.stderr  # launch gives them sixty seconds
+    again = launch("fault_worker.py", 4, settings)
+    assert again.returncode == 0, again.stdout
+    result, _ = seen(tmp_path / "out")
+    assert result["step"] == 30
+    assert len(result["losses"]) in (20, 25)  # from step 5 or 10, not from the start
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["raise", "freeze"])
+def test_what_else_can_happen_to_a_process_ends_all(tmp_path: Path, fault: str):
+    settings = {"model_dir": str(tmp_path / "run"), "steps": 500, "rules": "full"}
+    done = launch("fault_worker.py", 2, {**settings, "fault": fault, "who": 1, "at": 12})
+    reason = "it failed: RuntimeError: the input of this process broke" if fault == "raise" else "nothing was heard"
+    assert re.search(rf"\[0\] .*Process 1 of 2 .* is lost: {reason}", done.stdout), done.stdout
+    assert done.returncode != 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("who", [0, 3])
+def test_a_signal_to_one_process_saves_in_all_at_one_step(tmp_path: Path, who: int):
+    settings = {"model_dir": str(tmp_path / "run"), "steps": 500, "rules": "full", "fault": "term", "who": who, "at": 7}
+    done = launch("fault_worker.py", 4, settings)
+    steps = re.findall(r"PreemptedError: .* its state saved at step (\d+)", done.stdout)
+    assert len(steps) == 4, done.stdout
+    assert len(set(steps)) == 1
+    newest = max(int(path.name) for path in (tmp_path / "run" / "checkpoints").iterdir())
+    assert newest == int(steps[0])
