@@ -49,6 +49,6 @@ def keras_mlp(widths: tuple[int, ...]) -> Any:
     import keras
 
     hidden = [keras.layers.Dense(width, activation="relu") for width in widths[1:-1]]
-    model = keras.Sequential([keras.Input((widths[0],)), *hidden, keras.layers.Dense(widths[-1])])
+    model: Any = keras.Sequential([keras.Input((widths[0],)), *hidden, keras.layers.Dense(widths[-1])])
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=True)
     return model

@@ -6,6 +6,7 @@ uv run python benchmarks/convnet.py [--rounds 15] [--steps 400] [--json FILE]
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +16,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from _peers import keras_mlp  # noqa: F401  (chooses the backend of Keras)
 from side_by_side import compare, report
 
 import estimator_core as ec
@@ -109,10 +109,11 @@ def estimator_loop(steps: int, **config: Any) -> Callable[[], None]:
 
 def keras_fit(steps: int) -> Callable[[], None]:
     """`Model.fit` over the arrays; as many steps."""
+    os.environ.setdefault("KERAS_BACKEND", "jax")
     import keras
 
     layers = keras.layers
-    model = keras.Sequential(
+    model: Any = keras.Sequential(
         [
             keras.Input((8, 8, 1)),
             layers.Conv2D(16, 3, padding="same", activation="relu"),
