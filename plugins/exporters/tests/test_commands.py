@@ -68,10 +68,11 @@ def test_predict_scores_files(export, tmp_path, suffix):
     ("name", "content", "message"),
     [
         ("rows.txt", "x", "must end in"),
-        ("rows.jsonl", "{", "cannot be read"),
+        ("rows.jsonl", '{"x": [1, 2, 3]}\n{', "line 2: no JSON"),
         ("rows.jsonl", '{"y": 1}\n', r"row 1: it must have \['x'\]"),
         ("rows.jsonl", '{"x": ["a", "b", "c"]}\n', "cannot be read as float32"),
-        ("rows.jsonl", "", r"lacks \['x'\]"),
+        ("rows.jsonl", "", "has no rows"),
+        ("rows.csv", "x\n", "has no rows"),
         ("missing.csv", None, "cannot be read"),
     ],
 )
@@ -82,6 +83,14 @@ def test_predict_refuses_bad_files(export, tmp_path, capsys, name, content, mess
     assert main(arguments) == 1
     assert re.search(message, capsys.readouterr().err)
     assert not (tmp_path / "out.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("output", "message"), [("scores.txt", "must end in"), ("absent/scores.csv", "cannot be written")]
+)
+def test_predict_refuses_an_output_before_it_looks_at_the_input(export, tmp_path, capsys, output, message):
+    assert main(["predict", export, "--input", "no such file", "--output", str(tmp_path / output)]) == 1
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -30,10 +30,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Reads, scores, writes."""
     import estimator_core as ec
-    from estimator_exporters.cli.row_files import read_rows, write_rows
+    from estimator_exporters.cli.row_files import check_output, read_rows, write_rows
 
     if args.batch_size < 1:
         raise ArgumentError(f"--batch-size must be positive, given: {args.batch_size}.")
+    check_output(args.output)
     signatures = ec.export.load(args.export).raw_signatures
     if args.signature not in signatures:
         raise ArgumentError(f"There is no signature {args.signature!r}. Signatures: {sorted(signatures)}.")

@@ -23,18 +23,18 @@ def read_rows(path: Path, inputs: Mapping[str, Feature]) -> dict[str, np.ndarray
     Raises:
         ArgumentError: no such file, another suffix, or rows that do not fit; names the row.
     """
-    if path.suffix not in SUFFIXES:
-        raise ArgumentError(f"{path} must end in {', '.join(SUFFIXES)}.")
+    _check_suffix(path)
     try:
         if path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as file:
                 columns: dict[str, Any] = {name: file[name] for name in inputs if name in file}
         elif path.suffix == ".jsonl":
-            lines = path.read_text(encoding="utf-8").splitlines()
-            columns = _columns(path, [json.loads(line) for line in lines if line.strip()], inputs)
+            columns = _columns(path, _json_lines(path), inputs)
         else:
             with path.open(newline="", encoding="utf-8") as file:
                 columns = _columns(path, list(csv.DictReader(file)), inputs)
+    except ArgumentError:
+        raise
     except (OSError, ValueError) as error:
         raise ArgumentError(f"{path} cannot be read: {error}.") from error
     missing = sorted(inputs.keys() - columns.keys())
@@ -48,13 +48,7 @@ def read_rows(path: Path, inputs: Mapping[str, Feature]) -> dict[str, np.ndarray
 
 
 def write_rows(path: Path, batches: Sequence[Mapping[str, np.ndarray]], count: int) -> None:
-    """Writes outputs, those with a row for each input row.
-
-    Raises:
-        ArgumentError: another suffix.
-    """
-    if path.suffix not in SUFFIXES:
-        raise ArgumentError(f"{path} must end in {', '.join(SUFFIXES)}.")
+    """Writes outputs, those with a row for each input row."""
     columns = {name: np.concatenate([np.atleast_1d(batch[name]) for batch in batches]) for name in batches[0]}
     columns = {name: column for name, column in columns.items() if len(column) == count}
     if path.suffix == ".npz":
@@ -71,11 +65,40 @@ def write_rows(path: Path, batches: Sequence[Mapping[str, np.ndarray]], count: i
         writer.writerows({name: json.dumps(v) if isinstance(v, list) else v for name, v in row.items()} for row in rows)
 
 
+def check_output(path: Path) -> None:
+    """Refuses a file that could not be written, before there is anything to write.
+
+    Raises:
+        ArgumentError: another suffix, or no such directory.
+    """
+    _check_suffix(path)
+    if not path.parent.is_dir() or path.is_dir():
+        raise ArgumentError(f"{path} cannot be written: {path.parent} must be a directory, and {path.name} a file.")
+
+
+def _check_suffix(path: Path) -> None:
+    if path.suffix not in SUFFIXES:
+        raise ArgumentError(f"{path} must end in {', '.join(SUFFIXES)}.")
+
+
+def _json_lines(path: Path) -> list[Any]:
+    rows: list[Any] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if line.strip():
+            try:
+                rows.append(json.loads(line))
+            except ValueError as error:
+                raise ArgumentError(f"{path}, line {number}: no JSON: {error}.") from error
+    return rows
+
+
 def _columns(path: Path, rows: Sequence[Any], inputs: Mapping[str, Feature]) -> dict[str, list[Any]]:
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict) or any(row.get(name) is None for name in inputs):
             raise ArgumentError(f"{path}, row {number}: it must have {sorted(inputs)}, given: {str(row)[:200]}.")
-    return {name: [row[name] for row in rows] for name in inputs} if rows else {}
+    if not rows:
+        raise ArgumentError(f"{path} has no rows.")
+    return {name: [row[name] for row in rows] for name in inputs}
 
 
 def _array(path: Path, name: str, column: Any, feature: Feature) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,10 @@ def write(request: ExportRequest, directory: Path) -> None:
 
     for signature in request.signatures.values():
         _check(signature, request)
-    programs = {name: _traced(signature, request.variables) for name, signature in request.signatures.items()}
+    inputs = {name: _abstract(signature) for name, signature in request.signatures.items()}
+    programs = {
+        name: _traced(signature, request.variables, inputs[name]) for name, signature in request.signatures.items()
+    }
     for name, program in programs.items():
         _check_operations(name, program)
     (directory / "graphs").mkdir()
@@ -53,7 +56,7 @@ def write(request: ExportRequest, directory: Path) -> None:
     for name, signature in request.signatures.items():
         if signature.function not in written:
             written[signature.function] = f"graphs/{len(written)}.onnx"
-            _convert(signature, programs[name], directory / written[signature.function])
+            _convert(signature, programs[name], inputs[name], directory / written[signature.function])
         files[name] = written[signature.function]
     finish(request, directory, "onnx", files)
 
@@ -74,7 +77,9 @@ def _check(signature: SignatureSpec, request: ExportRequest) -> None:
                 )
 
 
-def _traced(signature: SignatureSpec, variables: Mapping[str, Any]) -> core.ClosedJaxpr:
+def _traced(
+    signature: SignatureSpec, variables: Mapping[str, Any], inputs: Sequence[jax.ShapeDtypeStruct]
+) -> core.ClosedJaxpr:
     """The program of a signature for any batch size.
 
     It is traced here and not by the converter, which replaces functions of jax and Flax by its own while it traces, and
@@ -86,7 +91,7 @@ def _traced(signature: SignatureSpec, variables: Mapping[str, Any]) -> core.Clos
         found = signature.function(variables, dict(zip(signature.inputs, arrays, strict=True)))
         return tuple(found[name] for name in outputs)
 
-    return jax.make_jaxpr(positional)(*_abstract(signature))
+    return jax.make_jaxpr(positional)(*inputs)
 
 
 def _check_operations(name: str, program: core.ClosedJaxpr) -> None:
@@ -105,14 +110,16 @@ def _check_operations(name: str, program: core.ClosedJaxpr) -> None:
         )
 
 
-def _convert(signature: SignatureSpec, program: core.ClosedJaxpr, path: Path) -> None:
+def _convert(
+    signature: SignatureSpec, program: core.ClosedJaxpr, inputs: Sequence[jax.ShapeDtypeStruct], path: Path
+) -> None:
     import jax2onnx  # pyright: ignore[reportMissingImports]
 
     try:
         with _quiet():
             jax2onnx.to_onnx(
                 lambda *arrays: tuple(evaluated(program, arrays)),
-                _abstract(signature),
+                list(inputs),
                 model_name=signature.name,
                 input_names=list(signature.inputs),
                 output_names=list(signature.outputs),
