@@ -98,16 +98,17 @@ class Normaliser:
             InputError: it differs from the first one, or holds what no batch may hold.
         """
         plain = self._plain
-        if plain is not None and type(element) is tuple and len(element) == 2:
+        pair = None if plain is None else self._pair(element)
+        if plain is not None and pair is not None:
             # The batch of every step of most runs: this is their host cost, so it is one comparison a leaf.
-            leaves, treedef = _flatten(element)
+            leaves, treedef = _flatten(pair)
             if treedef == self._treedef:
                 for leaf, (kind, dtype, shape) in zip(leaves, plain):  # noqa: B905 - same structure, same length
                     if leaf.__class__ is not kind or leaf.dtype is not dtype or leaf.shape != shape:
                         break
                 else:
                     assert self._recipe is not None
-                    return _new(Parts, (element[0], element[1], _NO_HOST, self._recipe.rows))
+                    return _new(Parts, (pair[0], pair[1], _NO_HOST, self._recipe.rows))
         features, labels = split_element(element)
         if not self._with_labels:
             labels = None
@@ -123,7 +124,7 @@ class Normaliser:
             changed = True
         if recipe is None or signature != recipe.signature:
             recipe = self._recipe = self._examine(leaves, signature)
-            self._plain = recipe.signature if recipe.is_plain and self._with_labels and not changed else None
+            self._plain = recipe.signature if recipe.is_plain and not changed else None
         if recipe.converters is not None:
             leaves = [
                 leaf if convert is None else convert(leaf)
@@ -137,6 +138,13 @@ class Normaliser:
         host = {self._keys[index]: leaves[index] for index in recipe.host}
         features, labels = without_host(features), without_host(labels)
         return Parts({} if features is None else features, labels, host, recipe.rows)
+
+    def _pair(self, element: Any) -> tuple[Any, Any] | None:
+        """Features and labels of the common kinds of element, as `split_element` gives them; None for others."""
+        kind = type(element)
+        if kind is tuple and len(element) == 2:
+            return element if self._with_labels else (element[0], None)
+        return (element, None) if kind is dict or kind is np.ndarray else None
 
     def _check_structure(self, features: Any, labels: Any, leaves: list[Any], treedef: Any) -> tuple[list[Any], Any]:
         if not self._names and any(isinstance(leaf, (str, bytes)) for leaf in leaves):
