@@ -31,7 +31,8 @@ def write(request: ExportRequest, directory: Path) -> None:
     module: Any = tf.Module()
     # A list: TensorFlow tracks no dict whose keys it cannot turn into attribute names.
     module.exported = [
-        tf.Variable(value, trainable=False, name=f"v{i}") for i, value in enumerate(request.variables.values())
+        tf.Variable(value, trainable=False, name=f"v{i}")
+        for i, value in enumerate(request.variables.values())  # pyright: ignore[reportArgumentType]
     ]
     variables: Any = dict(zip(request.variables, module.exported, strict=True))
     functions = {name: _concrete(signature, variables) for name, signature in request.signatures.items()}
