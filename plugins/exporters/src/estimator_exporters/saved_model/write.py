@@ -30,10 +30,8 @@ def write(request: ExportRequest, directory: Path) -> None:
         _check(signature)
     module: Any = tf.Module()
     # A list: TensorFlow tracks no dict whose keys it cannot turn into attribute names.
-    module.exported = [
-        tf.Variable(value, trainable=False, name=f"v{i}")
-        for i, value in enumerate(request.variables.values())  # pyright: ignore[reportArgumentType]
-    ]
+    values: Any = request.variables.values()
+    module.exported = [tf.Variable(value, trainable=False, name=f"v{i}") for i, value in enumerate(values)]
     variables: Any = dict(zip(request.variables, module.exported, strict=True))
     functions = {name: _concrete(signature, variables) for name, signature in request.signatures.items()}
     tf.saved_model.save(module, str(directory), signatures=functions)
