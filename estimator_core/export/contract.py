@@ -68,7 +68,8 @@ class SignatureSpec:
         inputs: what it takes, by name.
         outputs: what it gives, by name.
         function: `(variables, inputs) -> outputs`, pure and traceable; variables and both dicts by name.
-        class_names: the names of the class ids in the output "classes"; a raw signature gives them in place of the ids.
+        class_names: the names of the class ids in the outputs "classes" and "all_classes"; a raw signature gives them
+            in place of the ids.
     """
 
     name: str

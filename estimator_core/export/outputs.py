@@ -17,6 +17,8 @@ class PredictOutput:
 
     Args:
         outputs: arrays by name, or one array, which is then named "output".
+        class_names: the names of the classes by id: what a raw signature gives in place of the ids in the outputs
+            "classes" and "all_classes".
 
     Raises:
         ArgumentError: no output, a name that is not a string, or a value that is not an array.
@@ -30,6 +32,7 @@ class PredictOutput:
     """
 
     outputs: Any
+    class_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         outputs = self.outputs if isinstance(self.outputs, Mapping) else {SINGLE_OUTPUT: self.outputs}

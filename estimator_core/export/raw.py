@@ -14,7 +14,7 @@ from estimator_core.export.contract import LoadedSignature
 from estimator_core.export.features import Feature
 from estimator_core.inputs.transforms import HostTransform, apply_transforms
 
-_CLASSES = "classes"
+_CLASSES = ("classes", "all_classes")  # outputs that hold class ids
 
 
 class Rename:
@@ -111,7 +111,7 @@ class RawSignature:
         inputs: what a client sends.
         before: transforms from that to the inputs of `signature`.
         after: transforms from the outputs of `signature` to what a client sees.
-        class_names: names of the ids in the output "classes".
+        class_names: names of the ids in the outputs "classes" and "all_classes".
     """
 
     signature: LoadedSignature
@@ -124,8 +124,9 @@ class RawSignature:
     def outputs(self) -> Mapping[str, Feature]:
         """What the array signature gives; transforms may add to it, and class names are strings."""
         outputs = dict(self.signature.outputs)
-        if self.class_names and _CLASSES in outputs:
-            outputs[_CLASSES] = Feature(outputs[_CLASSES].shape, "string")
+        for name in _CLASSES:
+            if self.class_names and name in outputs:
+                outputs[name] = Feature(outputs[name].shape, "string")
         return outputs
 
     def __call__(self, **arrays: Any) -> dict[str, np.ndarray]:
@@ -152,6 +153,7 @@ class RawSignature:
     def show(self, outputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """What a client sees, from what the array signature gives."""
         shown = apply_transforms(self.after, {name: np.asarray(value) for name, value in outputs.items()})
-        if self.class_names and _CLASSES in shown and np.issubdtype(shown[_CLASSES].dtype, np.integer):
-            shown[_CLASSES] = np.asarray(self.class_names, object)[shown[_CLASSES]]
+        for name in _CLASSES:
+            if self.class_names and name in shown and np.issubdtype(shown[name].dtype, np.integer):
+                shown[name] = np.asarray(self.class_names, object)[shown[name]]
         return shown

@@ -45,13 +45,13 @@ def signature_methods(spec: EstimatorSpec) -> dict[str, str]:
 
 
 def signature_class_names(spec: EstimatorSpec) -> dict[str, tuple[str, ...]]:
-    """The class names of every classification that has some."""
+    """The class names of every signature that has some."""
     if spec.mode != ModeKeys.PREDICT:
         return {}
     classified = {
         name: value.class_names
         for name, value in _serving_outputs(spec).items()
-        if isinstance(value, ClassificationOutput)
+        if isinstance(value, (ClassificationOutput, PredictOutput))
     }
     return {name: tuple(names) for name, names in classified.items() if names}
 

@@ -62,19 +62,24 @@ def with_names(features, labels, mode):
         return spec
     ids = spec.predictions["class_ids"][:, None]
     output = ec.export.ClassificationOutput(spec.predictions["logits"], ids, ("cat", "dog"))
-    return spec._replace(export_outputs={"animals": output})
+    everything = ec.export.PredictOutput({"classes": ids[:, 0], "all_classes": ids}, class_names=("cat", "dog"))
+    return spec._replace(export_outputs={"serving_default": output, "animals": output, "animals/predict": everything})
 
 
 def test_class_names_take_the_place_of_ids(tmp_path):
     loaded = ec.export.load(
         trained(tmp_path / "model", with_names).export_saved_model(str(tmp_path / "e"), receiver_fn)
     )
-    assert set(loaded.signatures) == {"animals", "serving_default"}
+    assert set(loaded.signatures) == {"animals", "animals/predict", "serving_default"}
     features, _ = rows(6)
     ids = loaded.signatures["animals"](**features)["classes"]
     names = loaded.raw_signatures["animals"](**features)["classes"]
     assert names.tolist() == np.array(["cat", "dog"])[ids].tolist()
     assert loaded.raw_signatures["animals"].outputs["classes"].dtype == "string"
+    everything = loaded.raw_signatures["animals/predict"](**features)
+    assert everything["classes"].tolist() == names[:, 0].tolist()
+    assert everything["all_classes"].tolist() == names.tolist()
+    assert loaded.raw_signatures["animals/predict"].outputs["all_classes"].dtype == "string"
 
 
 def test_a_string_without_a_transform_is_refused(estimator, tmp_path):

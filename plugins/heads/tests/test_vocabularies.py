@@ -147,3 +147,12 @@ def test_strings_of_a_multi_head_through_an_estimator(tmp_path):
     row = next(iter(estimator.predict(once)))
     assert row[("who", "classes")][0] in NAMES
     assert row[("bends", "all_classes")].tolist() == ["no", "yes"]
+
+
+def test_exports_of_a_multi_head_know_the_names_of_every_head():
+    head = eh.MultiHead([eh.MultiClassHead(3, label_vocabulary=NAMES, name="who"), eh.RegressionHead(name="how_much")])
+    logits = {"who": np.zeros((2, 3), np.float32), "how_much": np.zeros((2, 1), np.float32)}
+    outputs = head.create_estimator_spec({}, ec.ModeKeys.PREDICT, logits).export_outputs
+    assert outputs["who/predict"].class_names == tuple(NAMES)
+    assert outputs["who"].class_names == tuple(NAMES)
+    assert outputs["how_much/predict"].class_names is None

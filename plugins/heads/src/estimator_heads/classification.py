@@ -62,5 +62,5 @@ def classification_outputs(
         DEFAULT_SERVING_KEY: classes,
         CLASSIFY_SERVING_KEY: classes,
         **more,
-        PREDICT_SERVING_KEY: PredictOutput(dict(predictions)),
+        PREDICT_SERVING_KEY: PredictOutput(dict(predictions), class_names=names),
     }
