@@ -45,20 +45,26 @@ def _write(path: Path, record: Mapping[str, Any]) -> None:
     temporary.replace(path)
 
 
-def note_end(model_dir: Path, step: int, reason: str) -> None:
+def note_end(model_dir: Path, step: int, reason: str, *, failed: bool = False) -> None:
     """Adds to the record that the newest call ended by itself, at which step and why."""
     path = model_dir / FILE
     try:
         record = json.loads(path.read_text())
     except (OSError, ValueError):
         return
-    _write(path, {**record, "ended": {"step": step, "reason": reason}})
+    _write(path, {**record, "ended": {"step": step, "reason": reason, "failed": failed}})
 
 
-def ended_step(model_dir: Path) -> int | None:
-    """The step at which the newest call ended by itself; None while it runs or when it was cut short."""
+def ended_step(model_dir: Path, *, well: bool = False) -> int | None:
+    """The step at which the newest call ended by itself; None while it runs or when it was cut short.
+
+    Args:
+        model_dir: of the run.
+        well: only an end without an error counts.
+    """
     try:
-        return int(json.loads((model_dir / FILE).read_text())["ended"]["step"])
+        ended = json.loads((model_dir / FILE).read_text())["ended"]
+        return None if well and ended["failed"] else int(ended["step"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

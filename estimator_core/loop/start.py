@@ -79,7 +79,7 @@ def find_start(engine: Engine, model_dir: str) -> Start:
         position=None if items.input is None else position_of(items.input, engine.input_context),
         hook_states=items.hooks,
         # A call that ends by itself just where a checkpoint was due does not save that step again to say so.
-        unfinished=not saver.get("finished", False) and ended_step(Path(model_dir)) != int(items.clock[0]),
+        unfinished=not saver.get("finished", False) and ended_step(Path(model_dir), well=True) != int(items.clock[0]),
     )
 
 

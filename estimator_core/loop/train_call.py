@@ -141,6 +141,7 @@ class _Execution:
         self._runner = HookRunner(self._ordered((), ()), self._run)
         self._k: int | None = None
         self._uncommitted: Any = None
+        self._recorded = False  # whether run.json speaks of this call
         self._decisions: OwnDecisions | SharedDecisions | NobodyAsks = NOBODY_ASKS
         preemption.waiting_for = lambda: in_words(self._run.time_spent.entry)
 
@@ -166,8 +167,8 @@ class _Execution:
             finally:
                 self._engine.training, self._engine.time_spent = False, None
                 self._engine.close_event_files()
-                if error is not None and self._engine.peers.is_chief and not isinstance(error, ProcessLostError):
-                    note_end(call.model_dir, run.step, f"{type(error).__name__}: {error}")
+                if error is not None and self._recorded and not isinstance(error, ProcessLostError):
+                    note_end(call.model_dir, run.step, f"{type(error).__name__}: {error}", failed=True)
                 if error is not None:
                     self._engine.forget()
                 call.plugins.run_end(run, error)
@@ -181,7 +182,7 @@ class _Execution:
             raise PreemptedError(
                 f"Training was interrupted ({self._preemption.reason}) and its state {saved}.", step=run.step
             )
-        if self._engine.peers.is_chief:
+        if self._recorded:
             note_end(call.model_dir, run.step, reason)
         return reason
 
@@ -286,6 +287,7 @@ class _Execution:
                 call={"first_step": run.first_step, "last_step": run.last_step},
                 plugins=self._call.plugins.versions(),
             )
+            self._recorded = True
         runner.after_create()
         if self._saver is not None:
             self._saver.make_up(run)

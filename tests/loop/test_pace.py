@@ -67,6 +67,9 @@ class Nobody:
     watches_clock = listens = requested = False
     wake = float("inf")
 
+    def settle(self, run: Any) -> None:
+        """Nothing to agree on."""
+
 
 @pytest.mark.parametrize(("seconds", "most"), [(0.05, 3), (0.0005, 5), (1e-7, 17)])
 def test_the_host_is_ahead_by_two_dispatches_or_two_milliseconds(

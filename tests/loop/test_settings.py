@@ -27,6 +27,7 @@ ELSEWHERE = {
     "mesh": "tests/loop/test_settings.py::test_mesh_and_partition_rules_place_the_variables",
     "partition_rules": "tests/loop/test_settings.py::test_mesh_and_partition_rules_place_the_variables",
     "model_dir": "tests/loop/test_calls.py::test_the_run_is_recorded",
+    "processes": "tests/scale/test_detect.py::test_run_config_takes_them",
     "default_hooks": "tests/plugins/test_run_level.py::test_run_config_switches_them_off",
     "keep_checkpoint_every_n_hours": "tests/loop/test_settings.py::test_one_checkpoint_an_hour_is_kept",
     "backend": "tests/plugins/test_hostile_runs.py::test_a_backend_asked_for_by_name",

@@ -59,8 +59,8 @@ def test_the_same_as_one_process(tmp_path: Path, one: Path, count: int, rules: s
 
 
 def written_once(model_dir: Path, count: int, *, in_pieces: bool) -> None:
-    """One event file, and every element of every array in one piece."""
-    assert len(list(model_dir.glob("events.*"))) == 1
+    """One event file of the evaluation, and every element of every array in one piece."""
+    assert len(list(model_dir.glob("eval/events.*"))) == 1
     manifest = read_manifest(model_dir / "checkpoints" / "12")
     assert manifest.format == (2 if in_pieces else 1)
     for entry in manifest.entries("variables", "opt_state").values():
