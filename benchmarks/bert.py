@@ -192,7 +192,7 @@ def main() -> None:
 
 
 def compare(args: argparse.Namespace) -> None:
-    from side_by_side import bootstrap_interval
+    from _side_by_side import bootstrap_interval
 
     with tempfile.TemporaryDirectory() as place:
         directory = pretrained(args.size, place)

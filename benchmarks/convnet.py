@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from side_by_side import compare, report
+from _side_by_side import compare, report
 
 import estimator_core as ec
 

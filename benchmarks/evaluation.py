@@ -18,8 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 from _mlp_model import arrays, loss_of, trained, values_of
 from _peers import tf_estimator
+from _side_by_side import compare, report
 from mlp import BATCH, initial_variables, logits_of
-from side_by_side import compare, report
 
 import estimator_core as ec
 

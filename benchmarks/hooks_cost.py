@@ -18,8 +18,8 @@ from typing import Any
 import jax
 import numpy as np
 import optax
+from _side_by_side import bootstrap_interval, compare, report
 from mlp import FreshBatches, initial_variables, logits_of
-from side_by_side import bootstrap_interval, compare, report
 
 import estimator_core as ec
 from estimator_hooks import ProgressBarHook

@@ -14,8 +14,8 @@ import jax
 import numpy as np
 from _mlp_model import arrays, trained
 from _peers import keras_mlp
+from _side_by_side import compare, report
 from mlp import WIDTHS, initial_variables, logits_of
-from side_by_side import compare, report
 
 
 def calls(function: Callable[[Any], Any], count: int) -> Callable[[], None]:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 from _peers import keras_mlp, tf_estimator
+from _side_by_side import compare, report
 from mlp import BATCH, ROWS, WIDTHS, bare_loop, estimator_loop
-from side_by_side import compare, report
 
 
 def main() -> None:

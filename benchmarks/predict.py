@@ -18,8 +18,8 @@ import jax
 import numpy as np
 from _mlp_model import arrays, trained
 from _peers import keras_mlp, tf_estimator
+from _side_by_side import compare, report
 from mlp import BATCH, WIDTHS, initial_variables, logits_of
-from side_by_side import compare, report
 
 import estimator_core as ec
 

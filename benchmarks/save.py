@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
-from side_by_side import compared, report
+from _side_by_side import compared, report
 
 from estimator_core.checkpoint import CheckpointItems
 from estimator_core.checkpoint.store import CheckpointStore

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from side_by_side import compare, report
+from _side_by_side import compare, report
 
 WIDTHS, BATCH = (64, 128, 128, 10), 32
 

@@ -24,9 +24,9 @@ import numpy as np
 import optax
 from _mlp_model import arrays, loss_of, model_fn, values_of
 from _peers import tf_estimator
+from _side_by_side import compare, report
 from mlp import BATCH, FreshBatches, initial_variables, logits_of
 from mlp import batches as fresh_batches
-from side_by_side import compare, report
 
 import estimator_core as ec
 
