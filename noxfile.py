@@ -70,8 +70,8 @@ nox.options.sessions = [
 
 # Rules about the sources and snippets of the documents: sessions `lint`, `imports` and `docs`.
 NEED_THE_CHECKOUT = ("--ignore=tests/repo", "--ignore=tests/docs")
-# What a newer Python and its newer jax could break first: tracing and the adapters.
-ON_NEWER_PYTHON = ("tests/model", "tests/facade")
+# What a newer Python and its newer jax could break first: tracing, the adapters, random numbers.
+ON_NEWER_PYTHON = ("tests/model", "tests/facade", "tests/determinism")
 # What lower versions of the dependencies could break, in the time that the whole suite has.
 ON_LOWEST_VERSIONS = ("tests/loop/test_calls.py", "tests/loop/test_resume.py", "tests/checkpoint", "tests/summaries")
 # What tf.estimator did, for the tests of the core and of the plugins.

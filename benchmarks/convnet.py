@@ -1,6 +1,8 @@
-"""A convolutional network of the size of the digits: 8x8x1, two convolutions of 16 and 32 channels, batch 32, Adam.
+"""Convolutional networks: the digits' (8x8x1, batch 32) and MNIST's size (28x28x1, batch 128), Adam.
 
-uv run python benchmarks/convnet.py [--rounds 15] [--steps 400] [--json FILE]
+    uv run python benchmarks/convnet.py [--network digits|mnist] [--rounds 15] [--steps 448] [--json FILE]
+
+Two convolutions (the second with a stride of 2), a dense layer and the logits.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import argparse
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +23,53 @@ from _side_by_side import compare, report
 
 import estimator_core as ec
 
-BATCH, ROWS = 32, 1792
-SHAPES = {"conv_0": (3, 3, 1, 16), "conv_1": (3, 3, 16, 32), "dense_0": (512, 64), "dense_1": (64, 10)}
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """A network and its data.
+
+    Attributes:
+        title: for the table.
+        side: pixels of an image's side.
+        channels: of the two convolutions.
+        hidden: units of the dense layer.
+        batch: examples a step.
+        rows: examples in all.
+    """
+
+    title: str
+    side: int
+    channels: tuple[int, int]
+    hidden: int
+    batch: int
+    rows: int
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the kernels."""
+        one, two = self.channels
+        flat = (self.side // 2) ** 2 * two
+        return {
+            "conv_0": (3, 3, 1, one),
+            "conv_1": (3, 3, one, two),
+            "dense_0": (flat, self.hidden),
+            "dense_1": (self.hidden, 10),
+        }
+
+
+NETWORKS = {
+    "digits": Network(
+        title="Convolutional network of the size of the digits",
+        side=8,
+        channels=(16, 32),
+        hidden=64,
+        batch=32,
+        rows=1792,
+    ),
+    "mnist": Network(
+        title="Convolutional network of MNIST's size", side=28, channels=(16, 32), hidden=64, batch=128, rows=7168
+    ),
+}
 
 
 def logits_of(variables: dict[str, Any], x: Any) -> Any:
@@ -37,21 +85,22 @@ def logits_of(variables: dict[str, Any], x: Any) -> Any:
     return x @ variables["dense_1/kernel"] + variables["dense_1/bias"]
 
 
-def data() -> tuple[np.ndarray, np.ndarray]:
+def data(network: Network) -> tuple[np.ndarray, np.ndarray]:
     """Images and labels."""
     generator = np.random.default_rng(0)
-    images = generator.normal(size=(ROWS, 8, 8, 1)).astype(np.float32)
-    return images, generator.integers(0, 10, size=ROWS).astype(np.int32)
+    images = generator.normal(size=(network.rows, network.side, network.side, 1)).astype(np.float32)
+    return images, generator.integers(0, 10, size=network.rows).astype(np.int32)
 
 
-def batches() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def batches(network: Network) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Fresh batches: one permutation an epoch."""
-    x, y = data()
+    x, y = data(network)
     shuffler = np.random.default_rng(1)
     while True:
-        order = shuffler.permutation(ROWS)
-        for start in range(0, ROWS, BATCH):
-            yield x[order[start : start + BATCH]], y[order[start : start + BATCH]]
+        order = shuffler.permutation(network.rows)
+        for start in range(0, network.rows, network.batch):
+            rows = order[start : start + network.batch]
+            yield x[rows], y[rows]
 
 
 def loss_of(logits: Any, labels: Any) -> Any:
@@ -59,7 +108,7 @@ def loss_of(logits: Any, labels: Any) -> Any:
     return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
 
 
-def hand_written(steps: int) -> Callable[[], None]:
+def hand_written(network: Network, steps: int) -> Callable[[], None]:
     """Donated state, nothing read inside."""
     optimizer = optax.adam(1e-3)
 
@@ -72,10 +121,10 @@ def hand_written(steps: int) -> Callable[[], None]:
 
     def run() -> None:
         init = jax.nn.initializers.glorot_uniform()
-        variables = {f"{name}/kernel": init(jax.random.key(0), shape) for name, shape in SHAPES.items()}
-        variables |= {f"{name}/bias": jnp.zeros(shape[-1]) for name, shape in SHAPES.items()}
+        variables = {f"{name}/kernel": init(jax.random.key(0), shape) for name, shape in network.shapes.items()}
+        variables |= {f"{name}/bias": jnp.zeros(shape[-1]) for name, shape in network.shapes.items()}
         slots = optimizer.init(variables)
-        source = batches()
+        source = batches(network)
         for _ in range(steps):
             variables, slots, _ = compiled(variables, slots, *next(source))
         jax.block_until_ready(variables)
@@ -83,22 +132,27 @@ def hand_written(steps: int) -> Callable[[], None]:
     return run
 
 
-def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+def model_of(network: Network) -> Callable[..., ec.EstimatorSpec]:
     """The same network as a model_fn."""
-    variables = {f"{name}/kernel": ec.get_variable(f"{name}/kernel", shape) for name, shape in SHAPES.items()}
-    variables |= {f"{name}/bias": ec.get_variable(f"{name}/bias", (shape[-1],)) for name, shape in SHAPES.items()}
-    logits = logits_of(variables, features)
-    return ec.EstimatorSpec(mode, loss=loss_of(logits, labels), train_op=optax.adam(1e-3), predictions=logits)
+
+    def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        shapes = network.shapes
+        variables = {f"{name}/kernel": ec.get_variable(f"{name}/kernel", shape) for name, shape in shapes.items()}
+        variables |= {f"{name}/bias": ec.get_variable(f"{name}/bias", (shape[-1],)) for name, shape in shapes.items()}
+        logits = logits_of(variables, features)
+        return ec.EstimatorSpec(mode, loss=loss_of(logits, labels), train_op=optax.adam(1e-3), predictions=logits)
+
+    return model_fn
 
 
-def estimator_loop(steps: int, **config: Any) -> Callable[[], None]:
+def estimator_loop(network: Network, steps: int, **config: Any) -> Callable[[], None]:
     """The Estimator, warm: one object, one `train` call a round."""
     settings: dict[str, Any] = {"save_checkpoints_steps": None, "save_checkpoints_secs": None, **config}
     estimator = ec.Estimator(
-        model_fn,
+        model_of(network),
         config=ec.RunConfig(model_dir=tempfile.mkdtemp(prefix="bench-conv-"), tf_random_seed=1, **settings),
     )
-    source = ec.inputs.from_iterable(batches, fresh_arrays=True, replay=False)
+    source = ec.inputs.from_iterable(lambda: batches(network), fresh_arrays=True, replay=False)
 
     def run() -> None:
         estimator.train(source, steps=steps)
@@ -107,7 +161,7 @@ def estimator_loop(steps: int, **config: Any) -> Callable[[], None]:
     return run
 
 
-def keras_fit(steps: int) -> Callable[[], None]:
+def keras_fit(network: Network, steps: int) -> Callable[[], None]:
     """`Model.fit` over the arrays; as many steps."""
     os.environ.setdefault("KERAS_BACKEND", "jax")
     import keras
@@ -115,38 +169,41 @@ def keras_fit(steps: int) -> Callable[[], None]:
     layers = keras.layers
     model: Any = keras.Sequential(
         [
-            keras.Input((8, 8, 1)),
-            layers.Conv2D(16, 3, padding="same", activation="relu"),
-            layers.Conv2D(32, 3, strides=2, padding="same", activation="relu"),
+            keras.Input((network.side, network.side, 1)),
+            layers.Conv2D(network.channels[0], 3, padding="same", activation="relu"),
+            layers.Conv2D(network.channels[1], 3, strides=2, padding="same", activation="relu"),
             layers.Flatten(),
-            layers.Dense(64, activation="relu"),
+            layers.Dense(network.hidden, activation="relu"),
             layers.Dense(10),
         ]
     )
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    epochs, rest = divmod(steps, ROWS // BATCH)
-    assert rest == 0, f"--steps must be a multiple of {ROWS // BATCH}, the batches of an epoch"
-    x, y = data()
+    epoch = network.rows // network.batch
+    epochs, rest = divmod(steps, epoch)
+    assert rest == 0, f"--steps must be a multiple of {epoch}, the batches of an epoch"
+    x, y = data(network)
 
-    return lambda: model.fit(x, y, batch_size=BATCH, epochs=epochs, verbose=0)
+    return lambda: model.fit(x, y, batch_size=network.batch, epochs=epochs, verbose=0)
 
 
 def main() -> None:
     """Runs the comparison."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("--network", choices=list(NETWORKS), default="digits")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--steps", type=int, default=448)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
+    network = NETWORKS[args.network]
     contestants = {
-        "bare loop": hand_written(args.steps),
-        "estimator, default hooks": estimator_loop(args.steps),
-        "estimator, auto": estimator_loop(args.steps, steps_per_dispatch="auto"),
-        "Keras": keras_fit(args.steps),
+        "bare loop": hand_written(network, args.steps),
+        "estimator, default hooks": estimator_loop(network, args.steps),
+        "estimator, auto": estimator_loop(network, args.steps, steps_per_dispatch="auto"),
+        "Keras": keras_fit(network, args.steps),
     }
     pairs = [("estimator, auto", "estimator, default hooks"), ("estimator, default hooks", "Keras")]
     results = compare(contestants, reference="bare loop", rounds=args.rounds, pairs=pairs)
-    report("Convolutional network of the size of the digits", results, steps=args.steps, output=args.json)
+    report(network.title, results, steps=args.steps, output=args.json)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""Runs of the digits example in processes of their own, stopped at chosen moments, and what they leave."""
+"""Runs of the examples in processes of their own, stopped at chosen moments, and what they leave."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import subprocess
@@ -18,10 +19,41 @@ import pytest
 import estimator_core as ec
 
 HERE = Path(__file__).parent
-EXAMPLE = HERE.parents[1] / "examples" / "digits_convnet.py"
 STEPS = 60
 #: Tags whose values are times.
 TIMES = ("global_step/sec", "examples/sec", "seconds/")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """An example and how the tests run it.
+
+    Attributes:
+        name: of its file.
+        hparams: those that make it short: three checkpoints with an evaluation each.
+        inputs: of the exported model's default signature: shapes without the batch.
+    """
+
+    name: str
+    hparams: dict[str, Any]
+    inputs: dict[str, tuple[int, ...]]
+
+
+EXAMPLES = {
+    example.name: example
+    for example in (
+        Example(
+            name="digits_convnet",
+            hparams={"train_steps": STEPS, "min_eval_frequency": STEPS // 3},
+            inputs={"image": (8, 8, 1)},
+        ),
+        Example(
+            name="two_tower",
+            hparams={"train_steps": STEPS, "evaluate_every": STEPS // 3},
+            inputs={"user": (16,), "item": (16,)},
+        ),
+    )
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +73,17 @@ class Left:
     outputs: dict[str, bytes]
 
 
-class Digits:
-    """Starts runs; one server process serves all of them."""
+class Runs:
+    """Starts runs of one example; one server process serves all of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, example: Example) -> None:
+        self.example = example
         self._server = subprocess.Popen(
-            [sys.executable, str(HERE / "digits_server.py"), str(EXAMPLE)],
+            [
+                sys.executable,
+                str(HERE / "example_server.py"),
+                str(HERE.parents[1] / "examples" / f"{example.name}.py"),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -60,7 +97,7 @@ class Digits:
         directory.mkdir(exist_ok=True)
         asked = {
             "model_dir": str(directory / "run"),
-            "steps": STEPS,
+            "hparams": self.example.hparams,
             "steps_per_dispatch": steps_per_dispatch,
             "trace": str(directory / "trace"),
             "moment": moment,
@@ -76,26 +113,26 @@ class Digits:
         self._server.communicate()
 
 
-@pytest.fixture(scope="module")
-def digits() -> Iterator[Digits]:
-    """The server."""
-    server = Digits()
+@pytest.fixture(scope="module", params=["digits_convnet"])
+def runs(request: pytest.FixtureRequest) -> Iterator[Runs]:
+    """The server; a test may name other examples (indirect parameters)."""
+    server = Runs(EXAMPLES[request.param])
     yield server
     server.close()
 
 
 @pytest.fixture(scope="module")
-def whole(digits: Digits, tmp_path_factory: pytest.TempPathFactory) -> tuple[Left, list[dict[str, Any]]]:
+def whole(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> tuple[Left, list[dict[str, Any]]]:
     """What the uninterrupted run leaves, and its phases."""
     directory = tmp_path_factory.mktemp("whole")
-    assert digits.run(directory) == 0, (directory / "trace.log").read_text()
-    return what_is_left(directory), read_trace(directory)
+    assert runs.run(directory) == 0, (directory / "trace.log").read_text()
+    return what_is_left(directory, runs.example), read_trace(directory)
 
 
-@pytest.fixture(scope="session")
-def left() -> Callable[[Path], Left]:
+@pytest.fixture(scope="module")
+def left(runs: Runs) -> Callable[[Path], Left]:
     """Reads what a run left."""
-    return what_is_left
+    return lambda directory: what_is_left(directory, runs.example)
 
 
 @pytest.fixture(scope="session")
@@ -125,15 +162,18 @@ def draw_moment(moments: random.Random, whole: list[dict[str, Any]], phase: str,
     return {"phase": phase, "occurrence": occurrence, "at": at, "signal": number}
 
 
-def what_is_left(directory: Path) -> Left:
+def what_is_left(directory: Path, example: Example) -> Left:
     """Reads what a finished run left."""
     run = directory / "run"
     newest = ec.latest_checkpoint(str(run))
     assert newest is not None
     assert newest.endswith(f"/{STEPS}")
     export = ec.export.load(str(run / "export" / "final"))
-    images = np.linspace(0, 1, 3 * 64, dtype=np.float32).reshape(3, 8, 8, 1)
-    outputs = export.signatures["serving_default"](image=images)
+    rows = {
+        name: np.linspace(0, 1, 3 * math.prod(shape), dtype=np.float32).reshape(3, *shape)
+        for name, shape in example.inputs.items()
+    }
+    outputs = export.signatures["serving_default"](**rows)
     return Left(
         weights={name: value.tobytes() for name, value in ec.load_variables(str(run)).items()},
         metrics=ec.read_eval_metrics(str(run / "eval")),

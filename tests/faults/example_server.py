@@ -1,7 +1,7 @@
-"""Trains the digits example again and again, each time in a process of its own: `python digits_server.py EXAMPLE`.
+"""Trains an example again and again, each time in a process of its own: `python example_server.py EXAMPLE`.
 
 What they all import is imported once; a process is forked before jax has met a device. A line of standard input asks
-for a run, `{"model_dir", "steps", "steps_per_dispatch", "trace", "moment"}`; a line of standard output gives its
+for a run, `{"model_dir", "hparams", "steps_per_dispatch", "trace", "moment"}`; a line of standard output gives its
 status.
 """
 
@@ -37,9 +37,7 @@ def train(example: Any, asked: dict[str, Any]) -> None:
     """One run."""
     phases = Phases(Path(asked["trace"]), asked["moment"])
     phases.install()
-    hparams = ec.HParams(
-        **{**example.HPARAMS.values(), "train_steps": asked["steps"], "min_eval_frequency": asked["steps"] // 3}
-    )
+    hparams = ec.HParams(**{**example.HPARAMS.values(), **asked["hparams"]})
     config = ec.RunConfig(
         model_dir=asked["model_dir"],
         tf_random_seed=1,
@@ -83,7 +81,7 @@ def main(path: str) -> None:
     """Reads and answers until standard input ends."""
     for name in IMPORTS:
         importlib.import_module(name)
-    spec = importlib.util.spec_from_file_location("digits_convnet", path)
+    spec = importlib.util.spec_from_file_location("example", path)
     assert spec is not None
     assert spec.loader is not None
     example = importlib.util.module_from_spec(spec)
