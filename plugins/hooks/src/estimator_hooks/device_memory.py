@@ -26,8 +26,6 @@ class DeviceMemoryHook(Hook):
         1
     """
 
-    observes = True
-
     def __init__(self, every_n_steps: int = 100) -> None:
         self._timer = SecondOrStepTimer(every_steps=every_n_steps)
 

@@ -22,8 +22,6 @@ class ScalarWriterHook(Hook):
         every_n_steps: steps between two points.
     """
 
-    observes = True
-
     def __init__(self, every_n_steps: int = 100) -> None:
         self._timer = SecondOrStepTimer(every_steps=every_n_steps)
         self._names: list[str] = []

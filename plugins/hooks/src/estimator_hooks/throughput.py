@@ -36,8 +36,6 @@ class ThroughputHook(Hook):
     Source: MFU as in Chowdhery et al., PaLM (2022), appendix B.
     """
 
-    observes = True
-
     def __init__(
         self, every_n_steps: int = 100, *, flops_per_step: float | None = None, peak_flops: float | None = None
     ) -> None:

@@ -31,8 +31,6 @@ class ProgressBarHook(Hook):
         True
     """
 
-    observes = True
-
     def __init__(self, output: TextIO | None = None) -> None:
         self._output = output
         self._display: Display | None = None
