@@ -228,11 +228,6 @@ class Hook:
     # numbered in list order.
     name: ClassVar[str | None] = None
 
-    # : Whether `after_step` does nothing but look at `out`. Where steps are short it is then called some dispatches
-    # late, so that the device need not wait for it; `run.step` and `out` are those of its step, `run.batch` and the
-    # variables are not. A request to stop takes effect as late.
-    observes: ClassVar[bool] = False
-
     def begin(self, run: Run) -> None:
         """Called once before the first batch is drawn."""
 

@@ -25,8 +25,7 @@ _CLOCK_SECS = 0.01
 class HookRunner:
     """The hooks of one run.
 
-    Between the steps they ask for, hooks cost nothing: the loop compares its step with `wake`, or, while those that
-    only observe have still to be called, with `wake_of_others`.
+    Between the steps they ask for, hooks cost nothing: the loop compares its step with `wake`.
 
     Args:
         hooks: in call order.
@@ -44,9 +43,7 @@ class HookRunner:
         self._clocked: list[int] = []
         self._warned: list[Any] = []
         self._look_again = -math.inf
-        self._observes: list[bool] = []
         self.wake: float = math.inf
-        self.wake_of_others: float = math.inf
         self.steps_per_dispatch = 1
         self._ungrouped: float = 0
 
@@ -81,9 +78,6 @@ class HookRunner:
             if names:
                 self._listening.append((hook, names))
         self._wanted = {name for _, names in self._listening for name in names}
-        self._observes = [
-            bool(getattr(hook, "observes", False)) and not _overrides(hook, "before_step") for hook in self.hooks
-        ]
         self._due = [self._ask(hook, self._run.step) for hook in self.hooks]
         self._clocked = [index for index, hook in enumerate(self.hooks) if _overrides(hook, "next_time")]
         self._set_wake()
@@ -126,10 +120,6 @@ class HookRunner:
     def listens(self) -> bool:
         """Whether any hook wants values of every step."""
         return bool(self._listening)
-
-    def only_observers_until(self, step: int) -> bool:
-        """Whether all that is due up to this step may come late."""
-        return not self._listening and self.wake_of_others > step
 
     def collect(self, outputs: LazyOutputs) -> None:
         """Keeps the outputs of a dispatch for the hooks that want values of every step."""
@@ -226,8 +216,6 @@ class HookRunner:
 
     def _set_wake(self) -> None:
         self.wake = min(self._due, default=math.inf)
-        others = (due for due, observes in zip(self._due, self._observes, strict=True) if not observes)
-        self.wake_of_others = min(others, default=math.inf)
 
     def _named(self) -> list[tuple[str, Any]]:
         counts: dict[str, int] = {}

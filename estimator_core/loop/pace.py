@@ -8,16 +8,13 @@ from typing import Any
 
 #: Dispatches in flight: two keep the device busy; more only where they are short, since each wait costs the host a
 #: sleep and a wake-up.
-LEAST, MOST = 2, 32
+LEAST, MOST = 2, 16
 #: The host is ahead by no more than this many seconds, or by two dispatches.
-AHEAD_SECS = 0.004
+AHEAD_SECS = 0.002
 
 
 class Pace:
     """Waits for earlier dispatches, so that clocks on the host say something about the device.
-
-    Attributes:
-        limit: dispatches that may be in flight; more, the shorter they are.
 
     Example:
         >>> import jax.numpy as jnp
@@ -30,7 +27,7 @@ class Pace:
 
     def __init__(self) -> None:
         self._losses: deque[Any] = deque()
-        self.limit = LEAST
+        self._limit = LEAST
         self._waited_at: float | None = None
 
     @property
@@ -42,14 +39,14 @@ class Pace:
         """Notes a dispatch by one of its outputs; waits until few enough are under way."""
         losses = self._losses
         losses.append(loss)
-        if len(losses) <= self.limit:
+        if len(losses) <= self._limit:
             return
-        count = max(1, self.limit // 2)
+        count = max(1, self._limit // 2)
         for _ in range(count - 1):
             losses.popleft()
         losses.popleft().block_until_ready()
         now = time.perf_counter()
         if self._waited_at is not None:
             seconds = (now - self._waited_at) / count
-            self.limit = max(LEAST, min(MOST, int(AHEAD_SECS / max(seconds, 1e-9))))
+            self._limit = max(LEAST, min(MOST, int(AHEAD_SECS / max(seconds, 1e-9))))
         self._waited_at = now

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Protocol
 
-from estimator_core.loop.backlog import Backlog
 from estimator_core.loop.dispatch import Dispatcher, Program
 from estimator_core.loop.hook_runner import HookRunner
 from estimator_core.loop.live import LiveState
@@ -42,8 +41,6 @@ def train_loop(
     program: Callable[[int], Program],
     live: LiveState,
     decisions: Decisions,
-    *,
-    late: bool = False,
 ) -> str:
     """Runs steps until a stop is asked for, `run.last_step` is reached, the input ends, or the platform interrupts.
 
@@ -57,32 +54,10 @@ def train_loop(
         program: gives the compiled function for a number of steps per dispatch.
         live: holds the state.
         decisions: asked before each dispatch, and told where hooks had control.
-        late: hooks that only observe may be called some dispatches late, where dispatches are short.
 
     Returns:
         Why it stopped.
     """
-    backlog = Backlog(run, runner)
-    try:
-        reason = _steps(run, runner, dispatcher, program, live, decisions, backlog, late=late)
-    except BaseException as error:
-        backlog.give_up(error)
-        raise
-    backlog.serve()
-    return reason
-
-
-def _steps(
-    run: LoopRun,
-    runner: HookRunner,
-    dispatcher: Dispatcher,
-    program: Callable[[int], Program],
-    live: LiveState,
-    decisions: Decisions,
-    backlog: Backlog,
-    *,
-    late: bool,
-) -> str:
     pace = Pace()
     last_step = math.inf if run.last_step is None else run.last_step
     watches_clock, listens = runner.watches_clock, runner.listens
@@ -103,19 +78,16 @@ def _steps(
             if watches_clock:
                 decisions.look_at_clock()
             began = perf_counter()
-            wake = runner.wake_of_others if backlog else runner.wake
-            dispatch = dispatcher.draw(min(wake, last_step) - run.step)
+            dispatch = dispatcher.draw(min(runner.wake, last_step) - run.step)
             drawing += perf_counter() - began
             if dispatch is None:
                 live.position = None if live.position is None else live.position._replace(exhausted=True)
                 return "the input ended"
             upto = run.step + dispatch.steps
-            due = wake <= upto
+            due = runner.wake <= upto
             if due:
                 spent.charge(INPUT, drawing)
                 drawing = 0.0
-                if backlog:
-                    backlog.serve()
                 run.batch = dispatch.last
                 with spent.on(HOOKS):
                     runner.before(upto)
@@ -126,24 +98,17 @@ def _steps(
             run.step = live.step = upto
             run.batch_size = dispatch.last.size
             pace.dispatched(values["loss"])
-            if due or listens or backlog:
-                patience = pace.limit // _IN_FLIGHT_FOR_ONE if late else 0
-                waits = bool(backlog) or (due and patience > 0 and runner.only_observers_until(upto))
+            if due or listens:
                 outputs = LazyOutputs(
                     values,
                     steps=range(upto - dispatch.steps + 1, upto + 1),
                     stacked=dispatch.steps > 1,
-                    extras={"first_bad_step": live.first_bad_step_of_now()} if waits and not backlog else extras,
+                    extras=extras,
                     waiting=waiting,
                 )
                 if listens:
                     runner.collect(outputs)
-                if waits:
-                    backlog.add(outputs)
-                    if len(backlog) > patience:
-                        backlog.serve()
-                        decisions.settle(run)
-                elif due:
+                if due:
                     with spent.on(HOOKS):
                         runner.after(outputs)
                         decisions.settle(run)
@@ -152,5 +117,3 @@ def _steps(
 
 
 INTERRUPTED = "interrupted by the platform"
-#: Dispatches that must be under way for each one that hooks may be late.
-_IN_FLIGHT_FOR_ONE = 4

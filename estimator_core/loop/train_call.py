@@ -237,9 +237,7 @@ class _Execution:
                 engine.measured_dispatches.setdefault(step, {}),
             )
             runner.steps_per_dispatch = self._k
-            # Several processes must call their hooks at the same steps, whatever their clocks say.
-            late = engine.peers.count == 1 and self._k == 1
-            reason = train_loop(run, runner, dispatcher, program, engine.live, decisions, late=late)
+            reason = train_loop(run, runner, dispatcher, program, engine.live, decisions)
             if self._saver is None and reason != INTERRUPTED:
                 self._before_last_save()
             return reason

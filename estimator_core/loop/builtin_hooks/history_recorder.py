@@ -21,8 +21,6 @@ class HistoryRecorderHook(Hook):
         every_n_steps: steps between rows.
     """
 
-    observes = True
-
     def __init__(self, history: History, every_n_steps: int) -> None:
         self._history = history
         self._timer = SecondOrStepTimer(every_steps=every_n_steps)

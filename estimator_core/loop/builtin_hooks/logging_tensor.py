@@ -40,8 +40,6 @@ class LoggingTensorHook(Hook):
     Source: `tf.compat.v1.train.LoggingTensorHook`.
     """
 
-    observes = True
-
     def __init__(
         self,
         tensors: Mapping[str, str] | Sequence[str],

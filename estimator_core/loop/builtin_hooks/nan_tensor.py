@@ -36,8 +36,6 @@ class NanTensorHook(Hook):
     Source: `tf.compat.v1.train.NanTensorHook`, which looks for NaN only.
     """
 
-    observes = True
-
     def __init__(self, loss_tensor: str = "loss", fail_on_nan_loss: bool = True) -> None:
         (self._name,) = checked_types("NanTensorHook", [loss_tensor])
         self._fail = fail_on_nan_loss

@@ -52,11 +52,8 @@ def drive(
     model_dir: Path = Path("unused"),
     resume: Mapping[str, Any] | None = None,
     estimator: Any = None,
-    late: bool = False,
 ) -> Driven:
-    """Runs `steps` steps from the global step `start`; `resume`: the hooks' states of the interrupted call; `late`:
-    hooks that only observe may be called late.
-    """
+    """Runs `steps` steps from the global step `start`; `resume`: the hooks' states of the interrupted call."""
     compute: dict[str, Callable[[int], Any]] = {"loss": loss_of, **(outputs or {})}
     live = LiveState(state=SimpleNamespace(clock=np.zeros(4, np.uint32)), step=start)  # type: ignore[arg-type]
     run = LoopRun(
@@ -99,7 +96,7 @@ def drive(
         runner.begin()
         runner.restore(json.loads(json.dumps(resume or {})))
         runner.after_create()
-        stopped = train_loop(run, runner, dispatcher, program, live, OwnDecisions(Preemption(), runner), late=late)
+        stopped = train_loop(run, runner, dispatcher, program, live, OwnDecisions(Preemption(), runner))
     except BaseException as raised:
         error = raised
         raise
