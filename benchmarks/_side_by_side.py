@@ -39,7 +39,7 @@ def compare(
     warm_up: int = 1,
     pairs: Sequence[tuple[str, str]] = (),
 ) -> list[Comparison]:
-    """Runs every contestant once a round, in changing order, and compares the times round by round.
+    """Runs every contestant once a round, in random order, and compares the times round by round.
 
     Args:
         contestants: what to run.
@@ -50,8 +50,9 @@ def compare(
     """
     names = list(contestants)
     seconds: dict[str, list[float]] = {name: [] for name in names}
+    order = np.random.default_rng(0)
     for index in range(warm_up + rounds):
-        for name in names[index % len(names) :] + names[: index % len(names)]:
+        for name in order.permutation(names):  # nobody always comes after the same one
             began = time.perf_counter()
             contestants[name]()
             if index >= warm_up:

@@ -8,9 +8,9 @@ from typing import Any
 
 #: Dispatches in flight: two keep the device busy; more only where they are short, since each wait costs the host a
 #: sleep and a wake-up.
-LEAST, MOST = 2, 16
+LEAST, MOST = 2, 32
 #: The host is ahead by no more than this many seconds, or by two dispatches.
-AHEAD_SECS = 0.002
+AHEAD_SECS = 0.004
 
 
 class Pace:
