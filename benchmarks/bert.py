@@ -52,6 +52,7 @@ class Ours:
                 model_dir=tempfile.mkdtemp(),
                 tf_random_seed=0,
                 save_checkpoints_steps=None,
+                save_checkpoints_secs=None,
                 save_summary_steps=0,
                 log_step_count_steps=None,
                 default_hooks=False,
@@ -84,7 +85,7 @@ class Theirs:
         model = transformers.BertForSequenceClassification.from_pretrained(directory, num_labels=2)
         made = batches(args.length, args.batch, args.steps, model.config.vocab_size)
         rows = [
-            {name: torch.from_numpy(array[row]).long() for name, array in one.items()}
+            {name: torch.as_tensor(array[row]).long() for name, array in one.items()}
             for one in made
             for row in range(args.batch)
         ]
