@@ -310,12 +310,15 @@ def formats(session: nox.Session, extra: str) -> None:
         if FORMATS[extra].extras:
             doctests = ("--doctest-modules", "--pyargs", f"estimator_exporters.{extra}")
             pytest(session, f"{folder}/suite_{extra}.py", *doctests, env=env)
-        session.run("python", f"{folder}/write_exports.py", extra, "exports", env=env)
+        # The scripts beside each other import each other.
+        beside = str(Path(folder).absolute())
+        session.run("python", f"{folder}/write_exports.py", extra, "exports", env={**env, "PYTHONPATH": beside})
         session.run(UV, "venv", "--quiet", "--python", OLDEST, "reader", external=True)
         session.run(UV, "pip", "install", "--quiet", "--python", "reader", *FORMATS[extra].readers, external=True)
         document = ("docs/export.md",) if extra == "stablehlo" else ()
         reader = str(Path("reader", "bin", "python").absolute())
-        session.run(reader, f"{folder}/check_{extra}.py", "exports", *document, env=ISOLATED, external=True)
+        command = (reader, f"{folder}/check_{extra}.py", "exports", *document)
+        session.run(*command, env={**ISOLATED, "PYTHONPATH": beside}, external=True)
 
 
 @nox.session(python=OLDEST, default=False)

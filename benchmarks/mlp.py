@@ -23,6 +23,7 @@ from _side_by_side import compare, report
 import estimator_core as ec
 
 WIDTHS, BATCH, ROWS = (64, 128, 128, 10), 32, 4096
+NO_HOOKS: dict[str, Any] = {"default_hooks": False, "log_step_count_steps": None, "save_summary_steps": None}
 
 
 def batches(seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -172,13 +173,16 @@ def main() -> None:
     contestants = {
         "bare loop": bare_loop(args.steps),
         "estimator, default hooks": estimator_loop(args.steps),
-        "estimator, no hooks": estimator_loop(
-            args.steps, default_hooks=False, log_step_count_steps=None, save_summary_steps=None
-        ),
+        "estimator, no hooks": estimator_loop(args.steps, **NO_HOOKS),
+        "estimator, no hooks, mesh of one": estimator_loop(args.steps, mesh={"data": 1}, **NO_HOOKS),
         "estimator, 20 steps a dispatch": estimator_loop(args.steps, steps_per_dispatch=20),
         "hand-written scan of 20": scan_loop(args.steps, 20),
     }
-    results = compare(contestants, reference="bare loop", rounds=args.rounds)
+    pairs = [
+        ("estimator, no hooks, mesh of one", "estimator, no hooks"),
+        ("estimator, 20 steps a dispatch", "hand-written scan of 20"),
+    ]
+    results = compare(contestants, reference="bare loop", rounds=args.rounds, pairs=pairs)
     report("MLP 64-128-128-10, batch 32, Adam", results, steps=args.steps, output=args.json)
 
 

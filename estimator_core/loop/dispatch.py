@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import jax
+from jax.tree_util import tree_flatten
 
 _log = logging.getLogger("estimator_core")
 
@@ -33,12 +34,20 @@ class Dispatcher:
         source: iterator of Batch.
         stack_trees: stacks the trees of several batches along a new leading axis, on the devices.
         k: steps per dispatch; groups are of exactly `k` or 1, so that only two executables exist per batch shape.
+        prepares: whether `prepare` may draw earlier than the batches are needed.
     """
 
-    def __init__(self, source: Iterator[Any], k: int, stack_trees: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, source: Iterator[Any], k: int, stack_trees: Callable[[Any], Any], *, prepares: bool = True
+    ) -> None:
         self._source = source
+        self._prepares = prepares
+        self._ended = False
         self.stack_trees = stack_trees
         self._pending: deque[Any] = deque()
+        self._prepared: Dispatch | None = None
+        self._prepared_from: list[Any] = []
+        self._error: Exception | None = None
         self.k = k
 
     def take(self, count: int) -> list[Any]:
@@ -52,10 +61,29 @@ class Dispatcher:
         """Returns a batch that was drawn but not used."""
         self._pending.appendleft(batch)
 
+    def prepare(self) -> None:
+        """Draws and stacks the next group already, while the device is busy: called before the host waits for it.
+
+        What the input raises is raised by the next `draw`.
+        """
+        if self.k == 1 or self._prepared is not None or not self._prepares:
+            return
+        try:
+            self._prepared = self._group()
+        except Exception as error:
+            self._error = error
+
     def draw(self, room: float) -> Dispatch | None:
         """The next group, of `k` batches if `room` steps or more are free before somebody wants control; None at the
         end of the input.
         """
+        if self._error is not None:
+            raise self._error
+        prepared, self._prepared = self._prepared, None
+        if prepared is not None:
+            if prepared.steps <= room:
+                return prepared
+            self._pending.extendleft(reversed(self._prepared_from))
         if self.k == 1 or room < self.k:
             batch = self._next()
             return None if batch is None else single(batch)
@@ -63,21 +91,30 @@ class Dispatcher:
 
     def _group(self) -> Dispatch | None:
         while len(self._pending) < self.k:
-            batch = next(self._source, None)
+            batch = self._drawn()
             if batch is None:
                 break
             self._pending.append(batch)
         if not self._pending:
             return None
-        first = self._pending[0]
-        if len(self._pending) < self.k or any(
-            not same_shapes(first, self._pending[index]) for index in range(1, self.k)
-        ):
-            return single(self._pending.popleft())
-        return stack([self._pending.popleft() for _ in range(self.k)], self.stack_trees)
+        count = self.k if len(self._pending) >= self.k and self._of_one_shape() else 1
+        self._prepared_from = batches = [self._pending.popleft() for _ in range(count)]
+        return single(batches[0]) if count == 1 else stack(batches, self.stack_trees)
+
+    def _of_one_shape(self) -> bool:
+        batches = itertools.islice(self._pending, self.k)
+        first = shapes_of(next(batches))
+        return all(shapes_of(batch) == first for batch in batches)
 
     def _next(self) -> Any:
-        return self._pending.popleft() if self._pending else next(self._source, None)
+        return self._pending.popleft() if self._pending else self._drawn()
+
+    def _drawn(self) -> Any:
+        if self._ended:  # an input that has ended is not asked again
+            return None
+        batch = next(self._source, None)
+        self._ended = batch is None
+        return batch
 
 
 def single(batch: Any) -> Dispatch:
@@ -92,10 +129,7 @@ def stack(batches: list[Any], stack_trees: Callable[[Any], Any]) -> Dispatch:
     return Dispatch(features, labels, weights, len(batches), batches[-1])
 
 
-def same_shapes(one: Any, other: Any) -> bool:
-    """Whether two batches can be stacked."""
-    left, left_tree = jax.tree.flatten((one.features, one.labels, one.weights))
-    right, right_tree = jax.tree.flatten((other.features, other.labels, other.weights))
-    return left_tree == right_tree and all(
-        a.shape == b.shape and a.dtype == b.dtype for a, b in zip(left, right, strict=True)
-    )
+def shapes_of(batch: Any) -> Any:
+    """What batches must have in common to be stacked."""
+    leaves, structure = tree_flatten((batch.features, batch.labels, batch.weights))
+    return structure, [(leaf.shape, leaf.dtype) for leaf in leaves]

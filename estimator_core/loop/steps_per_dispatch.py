@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimator_core.cluster.connect import ALONE, Peers
-from estimator_core.loop.dispatch import Dispatcher, Program, same_shapes, single, stack
+from estimator_core.loop.dispatch import Dispatcher, Program, shapes_of, single, stack
 
 _log = logging.getLogger("estimator_core")
 _CANDIDATE = 20
@@ -52,7 +52,7 @@ def choose(
         return remembered
     batches = dispatcher.take(_CANDIDATE)
     try:
-        if len(batches) < _CANDIDATE or any(not same_shapes(batches[0], batch) for batch in batches[1:]):
+        if len(batches) < _CANDIDATE or any(shapes_of(batches[0]) != shapes_of(batch) for batch in batches[1:]):
             _log.info(
                 "steps_per_dispatch: 1, because the first %d batches are not all there, or differ in shape.", _CANDIDATE
             )

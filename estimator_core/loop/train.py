@@ -109,6 +109,9 @@ def train_loop(
                 if listens:
                     runner.collect(outputs)
                 if due:
+                    began = perf_counter()
+                    dispatcher.prepare()
+                    drawing += perf_counter() - began
                     with spent.on(HOOKS):
                         runner.after(outputs)
                         decisions.settle(run)

@@ -87,10 +87,20 @@ def topology_devices(wanted: Topology) -> Sequence[Any]:
 
     with _compile_only():
         try:
-            found = topologies.get_topology_desc(platform="tpu", topology_name=wanted.name)
+            found = topologies.get_topology_desc(
+                platform="tpu", topology_name=wanted.name, **_less_than_a_host(wanted.name)
+            )
         except Exception as error:
             raise BackendUnavailableError(f"libtpu refuses {wanted.name}: {error}") from error
         return list(found.devices)
+
+
+def _less_than_a_host(name: str) -> dict[str, Any]:
+    """libtpu takes a host to hold 2 by 2 chips; of smaller slices it wants to be told."""
+    sides = [int(side) for side in name.partition(":")[2].split("x")]
+    if math.prod(sides) >= _CHIPS_OF_A_HOST:
+        return {}
+    return {"chips_per_host_bounds": [*sides, 1][:3]}
 
 
 @contextlib.contextmanager
