@@ -1,0 +1,90 @@
+"""Groups that are drawn before they are needed: every batch comes once, in order, whatever the room is then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimator_core.loop.dispatch import Dispatcher
+
+
+class Source(Iterator[Any]):
+    """Numbered batches; those of `odd` have another shape; asked once more after its end, it fails."""
+
+    def __init__(self, count: int, odd: frozenset[int] = frozenset(), error_at: int | None = None) -> None:
+        self.count, self.odd, self.error_at = count, odd, error_at
+        self.drawn, self._ended = 0, False
+
+    def __next__(self) -> Any:
+        assert not self._ended, "asked after its end"
+        if self.drawn == self.error_at:
+            raise ValueError("a broken record")
+        if self.drawn == self.count:
+            self._ended = True
+            raise StopIteration
+        self.drawn += 1
+        rows = 1 if self.drawn in self.odd else 2
+        return SimpleNamespace(features=np.full(rows, self.drawn), labels=None, weights=None, size=rows)
+
+
+def stacked(trees: list[Any]) -> Any:
+    return np.stack([features for features, _, _ in trees]), None, None
+
+
+def numbers(dispatch: Any) -> list[int]:
+    features = dispatch.features if dispatch.steps > 1 else [dispatch.features]
+    return [int(one[0]) for one in features]
+
+
+@given(
+    count=st.integers(0, 30),
+    odd=st.frozensets(st.integers(1, 30), max_size=3),
+    k=st.integers(1, 5),
+    calls=st.lists(st.booleans() | st.integers(1, 8), min_size=1, max_size=60),
+)
+def test_every_batch_comes_once_and_in_order(count: int, odd: frozenset[int], k: int, calls: list[Any]) -> None:
+    dispatcher = Dispatcher(Source(count, odd), k, stacked)
+    seen: list[int] = []
+    for call in calls:
+        if isinstance(call, bool):
+            dispatcher.prepare()
+            continue
+        dispatch = dispatcher.draw(call)
+        if dispatch is None:
+            assert seen == list(range(1, count + 1))
+            continue
+        assert dispatch.steps in (1, k)
+        assert dispatch.steps <= call
+        assert len({bool(number in odd) for number in numbers(dispatch)}) == 1
+        seen += numbers(dispatch)
+    assert seen == list(range(1, len(seen) + 1))
+
+
+def test_a_group_is_drawn_before_it_is_asked_for() -> None:
+    source = Source(20)
+    dispatcher = Dispatcher(source, 4, stacked)
+    dispatcher.prepare()
+    dispatcher.prepare()
+    assert source.drawn == 4
+    assert numbers(dispatcher.draw(10)) == [1, 2, 3, 4]
+
+
+def test_where_it_must_not_be_it_is_not() -> None:
+    source = Source(20)
+    Dispatcher(source, 4, stacked, prepares=False).prepare()
+    assert source.drawn == 0
+
+
+def test_an_error_of_the_input_waits_for_the_draw() -> None:
+    dispatcher = Dispatcher(Source(20, error_at=6), 4, stacked)
+    dispatcher.prepare()
+    dispatcher.draw(4)
+    dispatcher.prepare()
+    with pytest.raises(ValueError, match="a broken record"):
+        dispatcher.draw(4)
