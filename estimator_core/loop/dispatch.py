@@ -61,12 +61,13 @@ class Dispatcher:
         """Returns a batch that was drawn but not used."""
         self._pending.appendleft(batch)
 
-    def prepare(self) -> None:
+    def prepare(self, room: float) -> None:
         """Draws and stacks the next group already, while the device is busy: called before the host waits for it.
 
-        What the input raises is raised by the next `draw`.
+        Nothing where fewer than `k` steps are left: an iterator may be handed in again and must not lose batches. What
+        the input raises is raised by the next `draw`.
         """
-        if self.k == 1 or self._prepared is not None or not self._prepares:
+        if self.k == 1 or room < self.k or self._prepared is not None or not self._prepares:
             return
         try:
             self._prepared = self._group()

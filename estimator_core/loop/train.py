@@ -110,7 +110,7 @@ def train_loop(
                     runner.collect(outputs)
                 if due:
                     began = perf_counter()
-                    dispatcher.prepare()
+                    dispatcher.prepare(last_step - upto)
                     drawing += perf_counter() - began
                     with spent.on(HOOKS):
                         runner.after(outputs)

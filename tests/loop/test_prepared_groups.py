@@ -53,7 +53,7 @@ def test_every_batch_comes_once_and_in_order(count: int, odd: frozenset[int], k:
     seen: list[int] = []
     for call in calls:
         if isinstance(call, bool):
-            dispatcher.prepare()
+            dispatcher.prepare(8 if call else 1)
             continue
         dispatch = dispatcher.draw(call)
         if dispatch is None:
@@ -69,22 +69,23 @@ def test_every_batch_comes_once_and_in_order(count: int, odd: frozenset[int], k:
 def test_a_group_is_drawn_before_it_is_asked_for() -> None:
     source = Source(20)
     dispatcher = Dispatcher(source, 4, stacked)
-    dispatcher.prepare()
-    dispatcher.prepare()
+    dispatcher.prepare(8)
+    dispatcher.prepare(8)
     assert source.drawn == 4
     assert numbers(dispatcher.draw(10)) == [1, 2, 3, 4]
 
 
 def test_where_it_must_not_be_it_is_not() -> None:
     source = Source(20)
-    Dispatcher(source, 4, stacked, prepares=False).prepare()
+    Dispatcher(source, 4, stacked, prepares=False).prepare(8)
+    Dispatcher(source, 4, stacked).prepare(3)
     assert source.drawn == 0
 
 
 def test_an_error_of_the_input_waits_for_the_draw() -> None:
     dispatcher = Dispatcher(Source(20, error_at=6), 4, stacked)
-    dispatcher.prepare()
+    dispatcher.prepare(8)
     dispatcher.draw(4)
-    dispatcher.prepare()
+    dispatcher.prepare(8)
     with pytest.raises(ValueError, match="a broken record"):
         dispatcher.draw(4)

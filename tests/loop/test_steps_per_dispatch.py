@@ -61,3 +61,18 @@ def test_measuring_leaves_the_run_as_it_was(make_estimator: Any, data: Any, tmp_
         ends[asked] = estimator.variables
     for name, value in ends[1].items():
         np.testing.assert_array_equal(ends["auto"][name], value)
+
+
+def test_an_iterator_that_is_handed_in_again_loses_no_batch(make_estimator: Any) -> None:
+    drawn: list[int] = []
+
+    def numbered() -> Any:
+        for number in range(100):
+            drawn.append(number)
+            yield {"x": np.full((2, 3), number, np.float32)}, np.zeros(2, np.float32)
+
+    iterator = numbered()
+    estimator = make_estimator(steps_per_dispatch=4, log_step_count_steps=2)
+    for _ in range(3):
+        estimator.train(lambda: iterator, steps=8)
+    assert drawn == list(range(24))
