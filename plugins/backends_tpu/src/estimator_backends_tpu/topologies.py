@@ -96,7 +96,7 @@ def topology_devices(wanted: Topology) -> Sequence[Any]:
 
 
 def _less_than_a_host(name: str) -> dict[str, Any]:
-    """libtpu takes a host to hold 2 by 2 chips; of smaller slices it wants to be told."""
+    """Libtpu takes a host to hold 2 by 2 chips; of smaller slices it wants to be told."""
     sides = [int(side) for side in name.partition(":")[2].split("x")]
     if math.prod(sides) >= _CHIPS_OF_A_HOST:
         return {}
