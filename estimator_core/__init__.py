@@ -15,7 +15,7 @@ _HOME = {
     "modes": ("ModeKeys",),
     "specs": ("EstimatorSpec", "EvalSpec", "Scaffold", "TrainSpec"),
     "cluster": ("Processes",),
-    "config": ("FullySharded", "RunConfig"),
+    "config": ("FullySharded", "KeepBest", "RunConfig"),
     "hparams": ("HParams",),
     "hooks": ("CheckpointListener", "Hook", "Run", "StepOutputs"),
     "heads": ("Head",),

@@ -11,6 +11,7 @@ from estimator_core.checkpoint import latest_checkpoint as latest_checkpoint
 from estimator_core.checkpoint import load_variables as load_variables
 from estimator_core.cluster import Processes as Processes
 from estimator_core.config import FullySharded as FullySharded
+from estimator_core.config import KeepBest as KeepBest
 from estimator_core.config import RunConfig as RunConfig
 from estimator_core.errors import EstimatorError as EstimatorError
 from estimator_core.errors import NanLossDuringTrainingError as NanLossDuringTrainingError

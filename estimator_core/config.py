@@ -60,6 +60,36 @@ class FullySharded:
 
 
 @dataclass(frozen=True, kw_only=True)
+class KeepBest:
+    """Keeps the checkpoints with the best value of a metric, besides those that other rules keep.
+
+    Args:
+        metric: its name in the evaluation results.
+        mode: whether a smaller ("min") or a larger ("max") value is better.
+        n: how many to keep.
+        evaluation: the name of the evaluation; None: the one without a name.
+
+    Raises:
+        ArgumentError: another mode, or `n` below 1.
+
+    Example:
+        >>> RunConfig(keep_checkpoint_best=KeepBest(metric="accuracy", mode="max")).keep_checkpoint_best.n
+        1
+    """
+
+    metric: str
+    mode: Literal["min", "max"]
+    n: int = 1
+    evaluation: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("min", "max"):
+            raise ArgumentError(f'`mode` must be "min" or "max", not {self.mode!r}.')
+        if self.n < 1:
+            raise ArgumentError(f"`n` must be at least 1, not {self.n}.")
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunConfig:
     """How a run is done: where it writes, how often, on which devices.
 
@@ -72,6 +102,7 @@ class RunConfig:
             checkpoints.
         keep_checkpoint_max: newest checkpoints kept; None or 0 keeps all.
         keep_checkpoint_every_n_hours: besides, one checkpoint is kept for every n hours of training.
+        keep_checkpoint_best: besides, the best by a metric of the evaluations, an `ec.KeepBest`.
         log_step_count_steps: steps between log lines of loss and steps per second; None switches them off.
         backend: a device backend by name ("cpu", "gpu", "tpu", ...) or "auto".
         mesh: axis sizes by name, -1 for "the rest"; `{"data": -1}` shards batches over all devices of the backend.
@@ -117,6 +148,7 @@ class RunConfig:
     save_checkpoints_secs: float | None = _UNSET  # type: ignore[assignment]
     keep_checkpoint_max: int | None = 5
     keep_checkpoint_every_n_hours: float = 10000
+    keep_checkpoint_best: KeepBest | None = None
     log_step_count_steps: int | None = 100
     backend: str = "auto"
     mesh: Mapping[str, int] | None = None
@@ -275,6 +307,11 @@ def _check(config: RunConfig) -> None:
     if config.compile_cache is not None and not (isinstance(config.compile_cache, str) and config.compile_cache):
         raise ArgumentTypeError(
             f'compile_cache should be a directory, "auto" or None, given: {config.compile_cache!r}.'
+        )
+    if config.keep_checkpoint_best is not None and not isinstance(config.keep_checkpoint_best, KeepBest):
+        raise ArgumentTypeError(
+            f'keep_checkpoint_best should be None or ec.KeepBest(metric=..., mode="max"), given: '
+            f"{config.keep_checkpoint_best!r}."
         )
     for name in ("allow_untrained", "allow_cast", "debug"):
         if not isinstance(getattr(config, name), bool):

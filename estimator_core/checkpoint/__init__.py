@@ -9,7 +9,7 @@ from estimator_core.checkpoint.newest import Restored, read_latest
 from estimator_core.checkpoint.preemption import RESUMABLE_EXIT_STATUS, Preemption
 from estimator_core.checkpoint.read import list_variables, load_variables, read_checkpoint
 from estimator_core.checkpoint.restore import check_fits, restore
-from estimator_core.checkpoint.retention import KeepBest, Retention
+from estimator_core.checkpoint.retention import Retention
 from estimator_core.checkpoint.saved import PendingCheckpoint
 from estimator_core.checkpoint.store import CheckpointStore
 
@@ -19,7 +19,6 @@ __all__ = [
     "ArrayEntry",
     "CheckpointItems",
     "CheckpointStore",
-    "KeepBest",
     "Manifest",
     "ModelDirLock",
     "PendingCheckpoint",

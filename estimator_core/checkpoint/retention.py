@@ -5,50 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
+from estimator_core.config import KeepBest
 from estimator_core.errors import ArgumentError
 
 #: Metrics of evaluations by global step, as `ec.read_eval_metrics` gives them.
-EvalResults = Mapping[int, Mapping[str, float]]
+EvalResults = Mapping[int, Mapping[str, Any]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class KeepBest:
-    """Keeps the checkpoints with the best value of a metric.
+def no_results() -> EvalResults:
+    """Nothing has been evaluated."""
+    return {}
 
-    Args:
-        metric: its name in the evaluation results.
-        mode: whether a smaller ("min") or a larger ("max") value is better.
-        n: how many to keep.
-        results: gives the results recorded so far; called after each save.
+
+def best_steps(rule: KeepBest, steps: Sequence[int], results: EvalResults) -> set[int]:
+    """The best of these steps; those without a result, or with NaN, are none. Of equal ones the older is better.
 
     Example:
-        >>> results = {10: {"accuracy": 0.7}, 20: {"accuracy": 0.6}}
-        >>> best = KeepBest(metric="accuracy", mode="max", n=1, results=lambda: results)
-        >>> best.steps([10, 20])
+        >>> best_steps(
+        ...     KeepBest(metric="accuracy", mode="max"), [10, 20], {10: {"accuracy": 0.7}, 20: {"accuracy": 0.6}}
+        ... )
         {10}
     """
-
-    metric: str
-    mode: Literal["min", "max"]
-    n: int
-    results: Callable[[], EvalResults]
-
-    def __post_init__(self) -> None:
-        if self.mode not in ("min", "max"):
-            raise ArgumentError(f'`mode` must be "min" or "max", not {self.mode!r}.')
-        if self.n < 1:
-            raise ArgumentError(f"`n` must be at least 1, not {self.n}.")
-
-    def steps(self, steps: Sequence[int]) -> set[int]:
-        """The best of these steps; those without a result, or with NaN, are none. Of equal ones the older is better."""
-        results = self.results()
-        values = {step: float(results[step][self.metric]) for step in steps if self.metric in results.get(step, {})}
-        ranked = sorted(
-            (value if self.mode == "min" else -value, step) for step, value in values.items() if not math.isnan(value)
-        )
-        return {step for _, step in ranked[: self.n]}
+    values = {step: float(results[step][rule.metric]) for step in steps if rule.metric in results.get(step, {})}
+    ranked = sorted(
+        (value if rule.mode == "min" else -value, step) for step, value in values.items() if not math.isnan(value)
+    )
+    return {step for _, step in ranked[: rule.n]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +44,13 @@ class Retention:
         keep_every_n_hours: besides, the first checkpoint of each period of n hours, the very first period left out; the
             periods are counted from the run's first save. None: none.
         keep_best: besides, the best by a metric.
+        results: gives the results recorded so far, for `keep_best`; called after each save.
     """
 
     keep_max: int | None = 5
     keep_every_n_hours: float | None = None
     keep_best: KeepBest | None = None
+    results: Callable[[], EvalResults] = no_results
 
     def __post_init__(self) -> None:
         if self.keep_max is not None and self.keep_max < 0:
@@ -89,7 +75,7 @@ class Retention:
         steps = sorted(hours)
         kept = set(steps[-self.keep_max :]) | self._hourly(hours)
         if self.keep_best is not None:
-            kept |= self.keep_best.steps(steps)
+            kept |= best_steps(self.keep_best, steps, self.results())
         return [step for step in steps if step not in kept]
 
     def _hourly(self, hours: Mapping[int, float]) -> set[int]:

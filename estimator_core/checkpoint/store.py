@@ -9,7 +9,7 @@ import logging
 import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
@@ -27,10 +27,11 @@ from estimator_core.checkpoint.items import CheckpointItems
 from estimator_core.checkpoint.manifest import Manifest, read_manifest
 from estimator_core.checkpoint.pieces import Pieces, split_off
 from estimator_core.checkpoint.pins import rename_unless_read
-from estimator_core.checkpoint.retention import KeepBest, Retention
+from estimator_core.checkpoint.retention import EvalResults, Retention, no_results
 from estimator_core.checkpoint.saved import PendingCheckpoint
 from estimator_core.checkpoint.write_errors import explained
 from estimator_core.cluster.connect import ALONE, Peers
+from estimator_core.config import KeepBest
 from estimator_core.errors import CheckpointError
 
 _log = logging.getLogger("estimator_core.checkpoint")
@@ -44,7 +45,7 @@ class CheckpointStore:
 
     Args:
         model_dir: checkpoints go to `<model_dir>/checkpoints/<step>`; created with the first save.
-        keep_max, keep_every_n_hours, keep_best: see `Retention`.
+        keep_max, keep_every_n_hours, keep_best, results: see `Retention`.
         peers: the processes that save together: each calls `save` at the same steps, and the chief commits.
 
     Example:
@@ -63,11 +64,14 @@ class CheckpointStore:
         keep_max: int | None = 5,
         keep_every_n_hours: float | None = None,
         keep_best: KeepBest | None = None,
+        results: Callable[[], EvalResults] = no_results,
         peers: Peers = ALONE,
     ) -> None:
         self._model_dir = Path(model_dir).absolute()  # commits in the background go on wherever the program changes to
         self._root = layout.checkpoints_dir(self._model_dir)
-        self._retention = Retention(keep_max=keep_max, keep_every_n_hours=keep_every_n_hours, keep_best=keep_best)
+        self._retention = Retention(
+            keep_max=keep_max, keep_every_n_hours=keep_every_n_hours, keep_best=keep_best, results=results
+        )
         self._buffers = HostBuffers()
         self._pending: PendingCheckpoint | None = None
         self._created: dict[int, float] = {}

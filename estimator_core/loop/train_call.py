@@ -43,7 +43,7 @@ from estimator_core.plugins import compare_versions
 from estimator_core.step import Discovery
 from estimator_core.step.state import flatten_opt_state
 from estimator_core.step.train_step import GRADIENT_NORM
-from estimator_core.summaries import NO_SUMMARIES, open_summary_writer
+from estimator_core.summaries import NO_SUMMARIES, open_summary_writer, read_eval_metrics
 
 _log = logging.getLogger("estimator_core")
 
@@ -88,11 +88,14 @@ class TrainCall:
             Preemption(grace_secs=config.grace_secs) as preemption,
             contextlib.ExitStack() as cleanup,
         ):
+            best = config.keep_checkpoint_best
             store = cleanup.enter_context(
                 CheckpointStore(
                     self.model_dir,
                     keep_max=config.keep_checkpoint_max,
                     keep_every_n_hours=config.keep_checkpoint_every_n_hours,
+                    keep_best=best,
+                    results=lambda: read_eval_metrics(self.estimator.eval_dir(best and best.evaluation)),
                     peers=peers,
                 )
             )

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_core.checkpoint import CheckpointStore, KeepBest, Retention, all_checkpoints, pins, read_checkpoint
+from estimator_core.checkpoint import CheckpointStore, Retention, all_checkpoints, pins, read_checkpoint
+from estimator_core.config import KeepBest
 from estimator_core.errors import ArgumentError
 
 
@@ -51,8 +52,8 @@ def test_one_an_hour_stays_over_restarts(tmp_path, small_items, monkeypatch):
 
 def test_the_best_stay(tmp_path, small_items):
     results = {1: {"loss": 0.9}, 2: {"loss": 0.1}, 3: {"loss": math.nan}, 4: {"other": 0.0}, 5: {"loss": 0.4}}
-    best = KeepBest(metric="loss", mode="min", n=2, results=lambda: results)
-    save(tmp_path, small_items, *range(1, 8), keep_max=1, keep_best=best)
+    best = KeepBest(metric="loss", mode="min", n=2)
+    save(tmp_path, small_items, *range(1, 8), keep_max=1, keep_best=best, results=lambda: results)
     assert steps(tmp_path) == [2, 5, 7]
 
 
@@ -116,12 +117,13 @@ def _refuse(path, target):
 def test_rules_only_add(times, keep_max, every, best):
     hours = dict(enumerate(times))
     results = {step: {"loss": float(step % 5)} for step in hours}
-    rule = None if best is None else KeepBest(metric="loss", mode="max", n=best, results=lambda: results)
-    gone = set(Retention(keep_max=keep_max, keep_every_n_hours=every, keep_best=rule).superfluous(hours))
+    rule = None if best is None else KeepBest(metric="loss", mode="max", n=best)
+    rules = {"keep_max": keep_max, "keep_every_n_hours": every, "keep_best": rule, "results": lambda: results}
+    gone = set(Retention(**rules).superfluous(hours))
     assert gone <= set(Retention(keep_max=keep_max).superfluous(hours))
     assert gone.isdisjoint(sorted(hours)[-keep_max:])
     rest = {step: hour for step, hour in hours.items() if step not in gone}
-    again = Retention(keep_max=keep_max, keep_every_n_hours=every, keep_best=rule).superfluous(rest)
+    again = Retention(**rules).superfluous(rest)
     assert again == []  # what was kept once does not go without a new save
 
 
@@ -131,8 +133,8 @@ def test_rules_only_add(times, keep_max, every, best):
         (lambda: Retention(keep_max=-1), "`keep_max` must not be negative, got -1"),
         (lambda: Retention(keep_every_n_hours=0), "`keep_every_n_hours` must be positive, got 0"),
         (lambda: Retention(keep_every_n_hours=math.nan), "`keep_every_n_hours` must be positive"),
-        (lambda: KeepBest(metric="m", mode="best", n=1, results=dict), '`mode` must be "min" or "max", not \'best\''),
-        (lambda: KeepBest(metric="m", mode="max", n=0, results=dict), "`n` must be at least 1, not 0"),
+        (lambda: KeepBest(metric="m", mode="best", n=1), '`mode` must be "min" or "max", not \'best\''),
+        (lambda: KeepBest(metric="m", mode="max", n=0), "`n` must be at least 1, not 0"),
     ],
 )
 def test_rules_that_make_no_sense_are_refused(make, words):

@@ -112,6 +112,10 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
     "zero checkpoint steps": (lambda at: ec.RunConfig(save_checkpoints_steps=0), "save_checkpoints_steps should be"),
     "zero checkpoint seconds": (lambda at: ec.RunConfig(save_checkpoints_secs=0), "save_checkpoints_secs should be"),
     "negative keep_checkpoint_max": (lambda at: ec.RunConfig(keep_checkpoint_max=-1), "keep_checkpoint_max should be"),
+    "a metric alone to keep by": (
+        lambda at: ec.RunConfig(keep_checkpoint_best="auc"),
+        'keep_checkpoint_best should be None or ec.KeepBest\\(metric=..., mode="max"\\)',
+    ),
     "zero hours": (lambda at: ec.RunConfig(keep_checkpoint_every_n_hours=0), "keep_checkpoint_every_n_hours should be"),
     "zero log steps": (lambda at: ec.RunConfig(log_step_count_steps=0), "log_step_count_steps should be"),
     "backend no name": (lambda at: ec.RunConfig(backend=3), "backend should be a name"),  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -186,3 +187,14 @@ def test_add_metrics(make_estimator: Any, train_input: Any, eval_input: Any) -> 
     assert "label_mean" not in estimator.evaluate(eval_input)
     with pytest.raises(ec.EstimatorError, match="not expected args: \\['foo'\\]"):
         ec.add_metrics(estimator, lambda foo: {})
+
+
+def test_the_best_checkpoints_by_a_metric_stay(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
+    best = ec.KeepBest(metric="loss", mode="max", n=1)  # the loss falls: the first one is the best of these
+    estimator = make_estimator(save_checkpoints_steps=10, keep_checkpoint_max=2, keep_checkpoint_best=best)
+    ec.train_and_evaluate(estimator, ec.TrainSpec(train_input, max_steps=60), ec.EvalSpec(eval_input))
+    results = ec.read_eval_metrics(estimator.eval_dir())
+    highest = max(results, key=lambda step: results[step]["loss"])
+    kept = sorted(int(path.name) for path in Path(estimator.model_dir, "checkpoints").iterdir() if path.name.isdigit())
+    assert kept == sorted({highest, 50, 60})
+    assert highest < 50
