@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,27 +15,6 @@ from estimator_core.export.receivers import ServingInputReceiver, check_batch_si
 
 RECEIVER = "examples"
 _KIND_OF = {"string": "bytes_list", "f": "float_list", "i": "int64_list", "u": "int64_list", "b": "int64_list"}
-
-
-@dataclass(frozen=True)
-class FixedLenFeature:
-    """A feature of a tf.Example with the same number of values in every record.
-
-    Args:
-        shape: of one example.
-        dtype: "int64", "float32", "string", or a narrower number its values fit into.
-        default_value: for records that lack it; None: they are refused.
-
-    Example:
-        >>> FixedLenFeature((2,), "float32").shape
-        (2,)
-
-    Source: `tf.io.FixedLenFeature`.
-    """
-
-    shape: tuple[int, ...]
-    dtype: str = "float32"
-    default_value: Any = None
 
 
 class ParseExample:
@@ -153,6 +131,7 @@ def build_parsing_serving_input_receiver_fn(
         ArgumentError, ArgumentTypeError: for what is no specification of features of fixed length.
 
     Example:
+        >>> from estimator_core.export import FixedLenFeature
         >>> receiver = build_parsing_serving_input_receiver_fn({"x": FixedLenFeature((2,), "float32")})()
         >>> receiver.receiver_tensors
         {'examples': Feature(shape=(None,), dtype='string')}
@@ -176,7 +155,8 @@ def build_parsing_serving_input_receiver_fn(
 
 
 def _spec(name: str, spec: Any) -> dict[str, Any]:
-    if not all(hasattr(spec, field) for field in ("shape", "dtype", "default_value")):
+    fixed = all(hasattr(spec, field) for field in ("shape", "dtype", "default_value"))
+    if not fixed or hasattr(spec, "allow_missing"):
         raise ArgumentTypeError(
             f"feature_spec[{name!r}] must be an ec.export.FixedLenFeature, given: {spec!r}. Features of any length "
             "have no fixed shape: "

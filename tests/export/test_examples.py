@@ -91,6 +91,8 @@ def test_bad_records_are_named(content, message):
         ({}, ArgumentTypeError, "must be a dict"),
         ({"x": "float32"}, ArgumentTypeError, "must be an ec.export.FixedLenFeature"),
         ({"x": ec.export.FixedLenFeature((None,))}, ArgumentError, "must be fixed"),
+        ({"x": ec.export.VarLenFeature("int64")}, ArgumentTypeError, "Features of any length"),
+        ({"x": ec.export.FixedLenSequenceFeature((2,), "int64")}, ArgumentTypeError, "Features of any length"),
     ],
 )
 def test_bad_specifications_are_refused(spec, error, message):
