@@ -159,5 +159,5 @@ def _rows(batches: list[Batch]) -> collections.Counter[bytes]:
         leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(_arrays(batch))]
         for row in range(leaves[0].shape[0]):
             if batch.weights is None or batch.weights[row]:
-                counts[repr([leaf[row].tolist() for leaf in leaves]).encode()] += 1
+                counts[repr([np.asarray(leaf[row]).tolist() for leaf in leaves]).encode()] += 1
     return counts

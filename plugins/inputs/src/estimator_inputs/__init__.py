@@ -1,0 +1,34 @@
+"""Files as inputs for estimator-core: CSV, JSON lines, Parquet, TFRecord and ArrayRecord.
+
+Importing this package imports none of it: every public name is imported when it is first used. `__init__.pyi` is the
+typed list of them.
+"""
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "array_record": ("array_record_input_fn",),
+    "csv_input": ("csv_input_fn",),
+    "jsonl_input": ("jsonl_input_fn",),
+    "parquet_input": ("parquet_input_fn",),
+    "reading.file_input": ("FileInput",),
+    "reading.options": ("ReadOptions",),
+    "tfrecord.framing": ("write_tfrecord",),
+    "tfrecord_input": ("make_batched_features_dataset", "tfrecord_input_fn"),
+}
+_MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULE_OF])

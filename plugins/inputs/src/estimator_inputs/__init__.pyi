@@ -1,0 +1,13 @@
+"""The public names, typed; `__init__.py` imports each when it is first used."""
+
+from estimator_inputs.array_record import array_record_input_fn as array_record_input_fn
+from estimator_inputs.csv_input import csv_input_fn as csv_input_fn
+from estimator_inputs.jsonl_input import jsonl_input_fn as jsonl_input_fn
+from estimator_inputs.parquet_input import parquet_input_fn as parquet_input_fn
+from estimator_inputs.reading.file_input import FileInput as FileInput
+from estimator_inputs.reading.options import ReadOptions as ReadOptions
+from estimator_inputs.tfrecord.framing import write_tfrecord as write_tfrecord
+from estimator_inputs.tfrecord_input import make_batched_features_dataset as make_batched_features_dataset
+from estimator_inputs.tfrecord_input import tfrecord_input_fn as tfrecord_input_fn
+
+__version__: str

@@ -1,0 +1,199 @@
+"""`csv_input_fn`: batches of the rows of CSV files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError, InputError
+from estimator_inputs.reading.blocks import BadRow, Block, Piece, Place, split_labels
+from estimator_inputs.reading.file_input import FileInput
+from estimator_inputs.reading.files import FilePattern, find_files, opened
+from estimator_inputs.reading.options import ReadOptions, ReadPlan
+from estimator_inputs.reading.ragged import Columns, join
+from estimator_inputs.table.blocks import block_of
+from estimator_inputs.table.schema import TableSchema, chosen_columns
+from estimator_inputs.text.chunks import Chunk, Quoting, read_chunks
+from estimator_inputs.text.csv_header import infer_types, read_header
+from estimator_inputs.text.csv_table import CsvFormat, read_table, read_what_can_be
+
+
+def csv_input_fn(
+    file_pattern: FilePattern,
+    batch_size: int,
+    *,
+    shuffle: bool,
+    label_name: str | None = None,
+    column_names: Sequence[str] | None = None,
+    select_columns: Sequence[str] | None = None,
+    column_types: Mapping[str, Any] | None = None,
+    column_defaults: Mapping[str, Any] | Sequence[Any] | None = None,
+    header: bool = True,
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    na_values: Sequence[str] = ("",),
+    num_rows_for_inference: int = 100,
+    **options: Unpack[ReadOptions],
+) -> FileInput:
+    r"""An input_fn over the rows of CSV files; every call of it gives a fresh iterator.
+
+    Args:
+        file_pattern: a path, a glob pattern, or a list of them.
+        batch_size: rows a batch, in each process.
+        shuffle: True for training, False for evaluation and prediction.
+        label_name: the column that is the label; None: there is none.
+        column_names: of files without a header, or in place of it.
+        select_columns: those to read, the label included; None: all.
+        column_types: numpy dtypes, or "string", by column; types of other columns are inferred. Strings become bytes
+            objects.
+        column_defaults: what empty fields become: by column, or one for each column read, in order; None in it: no
+            default. Without one an empty number is a bad row, and an empty string is empty.
+        header: whether each file begins with the names of its columns. They may stand in another order in each file.
+        field_delim: one character.
+        use_quote_delim: whether fields may be quoted with `"`.
+        na_values: unquoted texts that count as empty.
+        num_rows_for_inference: rows of the first file whose values tell the types.
+        options: see `ReadOptions`.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: no such file or column, a type, default or option that cannot be.
+        InputError: while reading: a missing column, another number of fields, a value that is none of its type, a
+            quote out of place, bytes that are no UTF-8, naming file, line and column.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = pathlib.Path(folder, "people.csv").write_text("name,age\nann,31\nbob,\n")
+        ...     people = csv_input_fn(f"{folder}/*.csv", 2, shuffle=False, column_defaults={"age": 0})
+        ...     [(batch["name"].tolist(), batch["age"].tolist()) for batch in people()]
+        [([b'ann', b'bob'], [31, 0])]
+
+    Source: `tf.data.experimental.make_csv_dataset`.
+    """
+    plan = ReadPlan.of(batch_size, shuffle, options)
+    if len(field_delim.encode()) != 1:
+        raise ArgumentError(f"field_delim must be one ASCII character, given: {field_delim!r}.")
+    form = CsvFormat(
+        delimiter=field_delim.encode(), quote=b'"' if use_quote_delim else None, na_values=tuple(na_values)
+    )
+    if not header and column_names is None:
+        raise ArgumentError("column_names must be given for files without a header (header=False).")
+    files = find_files(file_pattern)
+    kind = CsvKind(files[0], form, header=header, column_names=column_names, plan=plan)
+    kind.schema = chosen_columns(
+        kind.infer(num_rows_for_inference), select_columns, column_types, column_defaults, label_name
+    )
+    return FileInput(files, kind, plan)
+
+
+class CsvKind:
+    """How CSV files are read."""
+
+    name = "csv"
+    varying_shapes = False
+    schema: TableSchema
+
+    def __init__(
+        self, first: Path, form: CsvFormat, *, header: bool, column_names: Sequence[str] | None, plan: ReadPlan
+    ) -> None:
+        self._first = first
+        self._form = form
+        self._header = header
+        self._column_names = None if column_names is None else list(column_names)
+        self._plan = plan
+        self._quoting = None if form.quote is None else Quoting(form.quote, form.delimiter)
+
+    @property
+    def summary(self) -> str:
+        """Columns with types."""
+        return self.schema.summary
+
+    def infer(self, rows: int) -> dict[str, Any]:
+        """All columns of the first file, with types that its first rows suggest."""
+        names, place = self._names(self._first)
+        with opened(self._first, self._plan.compression, place[0]) as stream:
+            return infer_types(stream, names, self._form, rows=rows, where=self._first)
+
+    def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
+        """Blocks of whole records; a place is (byte offset, line)."""
+        names, start = self._names(path)
+        missing = [name for name in self.schema.types if name not in names]
+        if missing:
+            raise InputError(
+                f"{path}, line 1: column {missing[0]!r} is missing. Its columns are: {', '.join(names)}."
+            )
+        offset, line = place or start
+        with opened(path, self._plan.compression, offset) as stream:
+            for chunk in read_chunks(
+                stream, block_bytes=self._plan.block_bytes, quoting=self._quoting, offset=offset, line=line
+            ):
+                yield Piece(path, (names, chunk), list(chunk.after))
+
+    def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
+        """The rows of a block."""
+        import pyarrow as pa
+
+        names: list[str]
+        chunk: Chunk
+        names, chunk = piece.content
+        if chunk.fault is not None:
+            return Block(columns={}, rows=0, bad=[BadRow(f"{piece.path}, line {chunk.line}", chunk.fault)])
+        if not chunk.data.strip(b"\r\n"):
+            return Block(columns={}, rows=0)
+        types = self.schema.types
+        try:
+            table = read_table(chunk.data, names, types, self._form)
+        except pa.ArrowInvalid:
+            table = None
+        if table is not None:
+            found = block_of(table, types, lambda row: self._line(piece, self._begin_of_row(chunk.data, row)))
+            return found
+        tables, faulty = read_what_can_be(chunk.data, names, types, self._form, first_only=not all_bad_rows)
+        blocks = [
+            block_of(one, types, lambda row, begins=begins: self._line(piece, int(begins[row])))
+            for one, begins in tables
+        ]
+        bad = [BadRow(self._line(piece, fault.begin), fault.text) for fault in faulty]
+        bad += [row for block in blocks for row in block.bad]
+        good: list[Columns] = [block.columns for block in blocks if block.rows]
+        rows = sum(block.rows for block in blocks)
+        return Block(columns=join(good) if good else {}, rows=rows, bad=sorted(bad, key=_line_of))
+
+    def batch(self, columns: Columns) -> Any:
+        """Features, and labels where there is a label name."""
+        return split_labels(columns, self.schema.label_name)
+
+    def _names(self, path: Path) -> tuple[list[str], tuple[int, int]]:
+        """Names of the columns of a file, and where its records begin."""
+        if not self._header:
+            assert self._column_names is not None
+            return self._column_names, (0, 1)
+        with opened(path, self._plan.compression) as stream:
+            names, place = read_header(stream, self._form, path)
+        if self._column_names is None:
+            return names, place
+        if len(self._column_names) != len(names):
+            raise InputError(
+                f"{path}, line 1: {len(names)} columns ({', '.join(names)}), and column_names has "
+                f"{len(self._column_names)}."
+            )
+        return self._column_names, place
+
+    def _begin_of_row(self, data: bytes, row: int) -> int:
+        from estimator_inputs.text.quotes import record_ends
+
+        begins = np.append(0, record_ends(data, self._form.quote)).tolist()
+        filled = [b for b, e in zip(begins, [*begins[1:], len(data)], strict=True) if data[b:e].strip(b"\r\n")]
+        return filled[row]
+
+    def _line(self, piece: Piece, begin: int) -> str:
+        chunk: Chunk = piece.content[1]
+        line = chunk.line + chunk.data.count(b"\n", 0, begin)
+        return f"{piece.path}, line {line}"
+
+
+def _line_of(row: BadRow) -> int:
+    return int(row.where.rsplit(" ", 1)[1])

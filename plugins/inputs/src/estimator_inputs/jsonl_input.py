@@ -1,0 +1,153 @@
+"""`jsonl_input_fn`: batches of the rows of files of JSON lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+from estimator_core.errors import InputError
+from estimator_inputs.reading.blocks import BadRow, Block, Piece, Place, split_labels
+from estimator_inputs.reading.file_input import FileInput
+from estimator_inputs.reading.files import FilePattern, find_files, opened
+from estimator_inputs.reading.options import ReadOptions, ReadPlan
+from estimator_inputs.reading.ragged import Columns, join
+from estimator_inputs.table.blocks import block_of
+from estimator_inputs.table.schema import TableSchema, chosen_columns
+from estimator_inputs.table.types import inferred
+from estimator_inputs.text.chunks import Chunk, read_chunks
+from estimator_inputs.text.json_table import json_table, json_what_can_be
+
+_HEAD = 1 << 18
+
+
+def jsonl_input_fn(
+    file_pattern: FilePattern,
+    batch_size: int,
+    *,
+    shuffle: bool,
+    label_name: str | None = None,
+    select_columns: Sequence[str] | None = None,
+    column_types: Mapping[str, Any] | None = None,
+    column_defaults: Mapping[str, Any] | Sequence[Any] | None = None,
+    **options: Unpack[ReadOptions],
+) -> FileInput:
+    r"""An input_fn over files with one JSON object a line; every call of it gives a fresh iterator.
+
+    Lists become [batch, longest], as `tfrecord_input_fn` fills them up.
+
+    Args:
+        file_pattern: a path, a glob pattern, or a list of them.
+        batch_size: rows a batch, in each process.
+        shuffle: True for training, False for evaluation and prediction.
+        label_name: the key that is the label; None: there is none.
+        select_columns: keys to read, the label included; None: all those of the first lines of the first file.
+        column_types: numpy dtypes, or "string", by key; types of others are those of the first lines, with real numbers
+            as float32. Strings become bytes objects.
+        column_defaults: what is taken where a key is missing or null: by key, or one for each. Without one a missing
+            number is a bad row, and a missing string is empty.
+        options: see `ReadOptions`.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: no such file or key, a type, default or option that cannot be.
+        InputError: while reading: a line that is no JSON object, a value that is none of its type, a missing number,
+            naming file, line and key.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = pathlib.Path(folder, "people.jsonl").write_text('{"age": 31}\n{"age": 52}\n')
+        ...     people = jsonl_input_fn(f"{folder}/*.jsonl", 2, shuffle=False)
+        ...     [batch["age"].tolist() for batch in people()]
+        [[31, 52]]
+
+    Source: `pyarrow.json.read_json`.
+    """
+    plan = ReadPlan.of(batch_size, shuffle, options)
+    files = find_files(file_pattern)
+    schema = chosen_columns(_infer(files[0], plan), select_columns, column_types, column_defaults, label_name)
+    return FileInput(files, JsonLinesKind(schema, plan), plan)
+
+
+class JsonLinesKind:
+    """How files of JSON lines are read."""
+
+    name = "jsonl"
+
+    def __init__(self, schema: TableSchema, plan: ReadPlan) -> None:
+        self._schema = schema
+        self._plan = plan
+        self.summary = schema.summary
+        self.varying_shapes = any(kind.listed for kind in schema.types.values())
+
+    def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
+        """Blocks of whole lines; a place is (byte offset, line)."""
+        offset, line = place or (0, 1)
+        with opened(path, self._plan.compression, offset) as stream:
+            size = self._plan.block_bytes
+            for chunk in read_chunks(stream, block_bytes=size, quoting=None, offset=offset, line=line):
+                yield Piece(path, chunk, list(chunk.after))
+
+    def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
+        """The rows of a block."""
+        import pyarrow as pa
+
+        chunk: Chunk = piece.content
+        types = self._schema.types
+        if chunk.fault is not None:
+            return Block(columns={}, rows=0, bad=[BadRow(f"{piece.path}, line {chunk.line}", chunk.fault)])
+        if not chunk.data.strip():
+            return Block(columns={}, rows=0)
+        try:
+            found = [(json_table(chunk.data, types), list[int]())]
+            faulty = list[tuple[int, str]]()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            found, faulty = json_what_can_be(chunk.data, types, first_only=not all_bad_rows)
+        where = _Lines(piece.path, chunk)
+        blocks = [block_of(table, types, where.of_rows(lines)) for table, lines in found]
+        bad = [(line, BadRow(where(line), text)) for line, text in faulty]
+        bad += [(int(row.where.rsplit(" ", 1)[1]) - chunk.line, row) for block in blocks for row in block.bad]
+        good = [block.columns for block in blocks if block.rows]
+        rows = sum(block.rows for block in blocks)
+        ordered = [row for _, row in sorted(bad, key=lambda item: item[0])]
+        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered)
+
+    def batch(self, columns: Columns) -> Any:
+        """Features, and labels where there is a label name."""
+        return split_labels(columns, self._schema.label_name)
+
+
+class _Lines:
+    """Names the lines of a chunk."""
+
+    def __init__(self, path: Path, chunk: Chunk) -> None:
+        self._path = path
+        self._chunk = chunk
+
+    def __call__(self, line: int) -> str:
+        return f"{self._path}, line {self._chunk.line + line}"
+
+    def of_rows(self, lines: list[int]) -> Any:
+        """A function from row to place; without `lines` the rows are the lines that are not empty."""
+
+        def where(row: int) -> str:
+            filled = lines or [n for n, text in enumerate(self._chunk.data.split(b"\n")) if text.strip()]
+            return self(filled[row])
+
+        return where
+
+
+def _infer(path: Path, plan: ReadPlan) -> dict[str, Any]:
+    import pyarrow as pa
+    from pyarrow import json
+
+    with opened(path, plan.compression) as stream:
+        head = stream.read(_HEAD)
+        head = head[: head.rfind(b"\n") + 1] or head + stream.read()
+    if not head.strip():
+        raise InputError(f"{path} has no rows.")
+    try:
+        table = json.read_json(pa.BufferReader(head), json.ReadOptions(use_threads=False, block_size=len(head) + 1))
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{path}: the first lines are no JSON objects of the same types: {error}") from error
+    return {field.name: inferred(field.type) for field in table.schema}

@@ -1,0 +1,142 @@
+"""`parquet_input_fn`: batches of the rows of Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+from estimator_core.errors import ArgumentError, InputError
+from estimator_inputs.reading.blocks import Block, Piece, Place, split_labels
+from estimator_inputs.reading.file_input import FileInput
+from estimator_inputs.reading.files import FilePattern, find_files
+from estimator_inputs.reading.options import ReadOptions, ReadPlan
+from estimator_inputs.reading.ragged import Columns
+from estimator_inputs.table.blocks import block_of
+from estimator_inputs.table.schema import TableSchema, chosen_columns
+from estimator_inputs.table.types import inferred
+
+#: Rows that are decoded at once, where a row group has as many.
+_BLOCK_ROWS = 8192
+#: Bytes of a column that are read ahead: without it a whole row group would be.
+_BUFFER = 1 << 18
+
+
+def parquet_input_fn(
+    file_pattern: FilePattern,
+    batch_size: int,
+    *,
+    shuffle: bool,
+    label_name: str | None = None,
+    select_columns: Sequence[str] | None = None,
+    column_types: Mapping[str, Any] | None = None,
+    column_defaults: Mapping[str, Any] | Sequence[Any] | None = None,
+    **options: Unpack[ReadOptions],
+) -> FileInput:
+    """An input_fn over the rows of Parquet files; every call of it gives a fresh iterator.
+
+    Lists of one size become [batch, size]; other lists [batch, longest], as `tfrecord_input_fn` fills them up.
+
+    Args:
+        file_pattern: a path, a glob pattern, or a list of them.
+        batch_size: rows a batch, in each process.
+        shuffle: True for training, False for evaluation and prediction.
+        label_name: the column that is the label; None: there is none.
+        select_columns: those to read, the label included; None: all. No others are read from the disk.
+        column_types: numpy dtypes, or "string", by column; others are those of the first file, with real numbers as
+            float32. Strings become bytes objects.
+        column_defaults: what nulls become: by column, or one for each column read, in order. Without one a null number
+            is a bad row, and a null string is empty.
+        options: see `ReadOptions`; `block_bytes` and `compression` mean nothing here.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: no such file or column, a type, default or option that cannot be.
+        InputError: while reading: a file that is no Parquet, a missing column, a value that does not fit its type, a
+            null without a default, naming file, row and column.
+
+    Example:
+        >>> import tempfile
+        >>> import pyarrow as pa, pyarrow.parquet
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     pa.parquet.write_table(pa.table({"age": [31, 52], "y": [0, 1]}), f"{folder}/people.parquet")
+        ...     people = parquet_input_fn(f"{folder}/*.parquet", 2, shuffle=False, label_name="y")
+        ...     [(features["age"].tolist(), labels.tolist()) for features, labels in people()]
+        [([31, 52], [0, 1])]
+
+    Source: `pyarrow.parquet.ParquetFile`.
+    """
+    plan = ReadPlan.of(batch_size, shuffle, options)
+    if plan.compression not in ("auto", "none"):
+        raise ArgumentError("compression is part of a Parquet file: leave the argument out.")
+    files = find_files(file_pattern)
+    with _opened(files[0]) as file:
+        found = {field.name: inferred(field.type) for field in file.schema_arrow}
+    schema = chosen_columns(found, select_columns, column_types, column_defaults, label_name)
+    return FileInput(files, ParquetKind(schema), plan)
+
+
+class ParquetKind:
+    """How Parquet files are read."""
+
+    name = "parquet"
+
+    def __init__(self, schema: TableSchema) -> None:
+        self._schema = schema
+        self.summary = schema.summary
+        self.varying_shapes = any(kind.listed for kind in schema.types.values())
+
+    def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
+        """Batches of rows of a row group; a place is (row group, batch in it, row of the file)."""
+        names = list(self._schema.types)
+        group, skipped, row = place or (0, 0, 0)
+        with _opened(path) as file:
+            for name in names:
+                if name not in file.schema_arrow.names:
+                    raise InputError(
+                        f"{path}: column {name!r} is missing. Its columns are: {', '.join(file.schema_arrow.names)}."
+                    )
+            while group < file.num_row_groups:
+                batches = file.iter_batches(_BLOCK_ROWS, row_groups=[group], columns=names, use_threads=False)
+                for number, batch in enumerate(batches):
+                    if number >= skipped:
+                        first, row = row, row + batch.num_rows
+                        yield Piece(path, (first, batch), [group, number + 1, row])
+                group, skipped = group + 1, 0
+
+    def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
+        """The rows of a batch."""
+        import pyarrow as pa
+
+        first, batch = piece.content
+        try:
+            return block_of(batch, self._schema.types, lambda row: f"{piece.path}, row {first + row}")
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise InputError(
+                f"{piece.path}, rows {first} to {first + batch.num_rows - 1}: {self._uncastable(batch, error)}."
+            ) from error
+
+    def batch(self, columns: Columns) -> Any:
+        """Features, and labels where there is a label name."""
+        return split_labels(columns, self._schema.label_name)
+
+    def _uncastable(self, batch: Any, error: Exception) -> str:
+        import pyarrow as pa
+
+        from estimator_inputs.table.arrays import to_column
+
+        for name, kind in self._schema.types.items():
+            try:
+                to_column(batch.column(name), kind)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as own:
+                return f"column {name!r} cannot be read as {kind.name}: {own}"
+        return str(error)
+
+
+def _opened(path: Path) -> Any:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        return parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False, memory_map=False)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{path} cannot be read as Parquet: {error}") from error

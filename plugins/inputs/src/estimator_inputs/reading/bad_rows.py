@@ -1,0 +1,57 @@
+"""What becomes of bad rows: the first one is an error, or all are counted and reported."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from estimator_core.errors import InputError
+from estimator_inputs.reading.blocks import BadRow
+
+_log = logging.getLogger("estimator_inputs")
+#: Bad rows that are shown one by one in each epoch.
+_SHOWN = 5
+
+
+class BadRows:
+    """Counts bad rows and reports them.
+
+    Attributes:
+        count: since the input began.
+    """
+
+    def __init__(self, *, skip: bool) -> None:
+        self._skip = skip
+        self._of_epoch = 0
+        self.count = 0
+
+    def begin(self, before_epoch: int, *, of_epoch: int) -> None:
+        """Goes on from counts that a position holds."""
+        self._of_epoch = of_epoch
+        self.count = before_epoch + of_epoch
+
+    @property
+    def before_epoch(self) -> int:
+        """Bad rows of the epochs before."""
+        return self.count - self._of_epoch
+
+    def add(self, bad: Sequence[BadRow]) -> None:
+        """Takes the bad rows of a block.
+
+        Raises:
+            InputError: for the first one, unless they are skipped.
+        """
+        if not bad:
+            return
+        if not self._skip:
+            raise InputError(f'{bad[0]}. Correct the file, or leave such rows out with on_error="skip".')
+        for row in bad[: max(_SHOWN - self._of_epoch, 0)]:
+            _log.warning("Skipped %s.", row)
+        self._of_epoch += len(bad)
+        self.count += len(bad)
+
+    def end_epoch(self, epoch: int, rows: int) -> None:
+        """Reports the bad rows of an epoch, of which `rows` good ones were read here."""
+        if self._of_epoch:
+            _log.warning("Skipped %d bad rows in epoch %d, beside %d good ones.", self._of_epoch, epoch, rows)
+        self._of_epoch = 0

@@ -1,0 +1,104 @@
+"""The contract of a kind of file: pieces of it, decoded into blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from estimator_inputs.reading.ragged import Columns
+
+#: Where a piece begins: JSON values that the kind of file understands; None is the beginning of the file.
+Place = Any
+
+
+class BadRow(NamedTuple):
+    """A row that cannot be used.
+
+    Attributes:
+        where: file, and line or record.
+        what: column and fault.
+    """
+
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+class Piece(NamedTuple):
+    """A part of a file that can be decoded on its own.
+
+    Attributes:
+        path: the file.
+        content: what the kind of file needs to decode it.
+        after: where the next piece begins.
+    """
+
+    path: Path
+    content: Any
+    after: Place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Decoded rows.
+
+    Attributes:
+        columns: of the good rows.
+        rows: how many.
+        bad: the others, in the order of the file.
+    """
+
+    columns: Columns
+    rows: int
+    bad: Sequence[BadRow] = ()
+
+
+class FileKind(Protocol):
+    """How one kind of file is read. `pieces` runs in the thread that draws, `decode` in others."""
+
+    @property
+    def name(self) -> str:
+        """Such as "csv"."""
+        ...
+
+    @property
+    def summary(self) -> str:
+        """Columns with types and shapes, for the fingerprint of a position."""
+        ...
+
+    @property
+    def varying_shapes(self) -> bool:
+        """Whether sizes other than the batch change from batch to batch."""
+        ...
+
+    def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
+        """The pieces of a file from a place on; what lies between two places is the same every time."""
+        ...
+
+    def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
+        """The rows of a piece.
+
+        Args:
+            piece: the piece.
+            all_bad_rows: False: the first bad row is enough, for it will be raised.
+        """
+        ...
+
+    def batch(self, columns: Columns) -> Any:
+        """Columns of a batch as `(features, labels)` or features."""
+        ...
+
+
+def split_labels(columns: Columns, label_name: str | None) -> Any:
+    """Dense features by name, and labels where there are some."""
+    dense = {name: c if isinstance(c, np.ndarray) else c.dense() for name, c in columns.items()}
+    if label_name is None:
+        return dense
+    labels = dense.pop(label_name)
+    return dense, labels

@@ -1,0 +1,136 @@
+"""Epoch after epoch of windows of rows."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from estimator_core.errors import InputError
+from estimator_inputs.reading.bad_rows import BadRows
+from estimator_inputs.reading.blocks import FileKind
+from estimator_inputs.reading.interleave import InterleavedBlocks, Placed, files_of
+from estimator_inputs.reading.options import ReadPlan
+from estimator_inputs.reading.ragged import Columns, rows_of
+from estimator_inputs.reading.windows import Window, plain_windows, rows_of_shard, shuffled_windows
+
+
+class EpochWindow(NamedTuple):
+    """A window among all epochs.
+
+    Attributes:
+        columns: of the rows, in the order in which they are handed out.
+        rows: how many.
+        place: where it begins: JSON values.
+    """
+
+    columns: Columns
+    rows: int
+    place: dict[str, Any]
+
+
+class EpochReader:
+    """The rows of some files that belong to one process.
+
+    Args:
+        files: all of them.
+        kind: how they are read.
+        plan: in which order.
+        seed: of the order, where rows are shuffled.
+        shard: (this process, number of processes).
+    """
+
+    def __init__(
+        self, files: tuple[Path, ...], kind: FileKind, plan: ReadPlan, seed: int, shard: tuple[int, int]
+    ) -> None:
+        self._files = files
+        self._kind = kind
+        self._plan = plan
+        self._seed = seed if plan.shuffle else None
+        self._shard = shard
+        self._by_files = _by_files(plan.shard_by, len(files), shard[1])
+        self.bad = BadRows(skip=plan.on_error == "skip")
+
+    def fingerprint(self) -> str:
+        """Which rows in which order."""
+        plan = self._plan
+        sizes = ",".join(f"{path.name}:{path.stat().st_size}" for path in self._files)
+        facts = {
+            "files": len(self._files),
+            "names_and_sizes": f"{zlib.crc32(sizes.encode()):08x}",
+            "seed": self._seed,
+            "shuffle": plan.shuffle,
+            "buffer": plan.shuffle_buffer_size if plan.shuffle else None,
+            "in_turn": plan.in_turn,
+            "block_bytes": plan.block_bytes,
+            "on_error": plan.on_error,
+            "shard": f"{self._shard[0]}/{self._shard[1]}{' by files' if self._by_files else ''}",
+            "columns": self._kind.summary.replace("; ", "_"),
+        }
+        return "; ".join([self._kind.name, *(f"{name}={value}" for name, value in facts.items())])
+
+    def windows(self, start: dict[str, Any] | None) -> Iterator[EpochWindow]:
+        """The windows from a place on; None: from the first one of all.
+
+        Threads live as long as the generator.
+        """
+        plan, bad = self._plan, self.bad
+        threads = plan.parser_num_threads
+        epoch = 0 if start is None else int(start["epoch"])
+        bad.begin(0 if start is None else int(start["bad"]), of_epoch=0 if start is None else start["blocks"]["bad"])
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="estimator-inputs") if threads else nullcontext()
+        with pool as executor:
+            while plan.num_epochs is None or epoch < plan.num_epochs:
+                rows, before = 0, bad.before_epoch
+                for window in self._of_epoch(executor, epoch, start):
+                    yield EpochWindow(window.columns, window.rows, {"epoch": epoch, "bad": before, **window.place})
+                    rows += window.rows
+                if not rows and start is None:
+                    raise InputError(
+                        f"No rows for process {self._shard[0]} of {self._shard[1]} in {len(self._files)} files, "
+                        f"beginning with {self._files[0]} ({bad.count} bad rows were skipped)."
+                    )
+                bad.end_epoch(epoch, rows)
+                epoch, start = epoch + 1, None
+
+    def _of_epoch(self, executor: Executor | None, epoch: int, start: dict[str, Any] | None) -> Iterator[Window]:
+        plan = self._plan
+        blocks = InterleavedBlocks(
+            self._kind,
+            files_of(self._files, seed=self._seed, epoch=epoch, shard=self._shard, by_files=self._by_files),
+            in_turn=plan.in_turn,
+            executor=executor,
+            ahead=plan.parser_num_threads,
+            all_bad_rows=plan.on_error == "skip",
+            place=None if start is None else start["blocks"],
+        )
+        if self._seed is None:
+            return plain_windows(blocks, self._mine)
+        return shuffled_windows(
+            blocks,
+            self._mine,
+            size=plan.shuffle_buffer_size,
+            seed=(self._seed, epoch),
+            skip=0 if start is None else int(start["skip"]),
+            window=0 if start is None else int(start["window"]),
+        )
+
+    def _mine(self, placed: Placed) -> Columns | None:
+        """The rows of a block that belong to this process; None where there are none. Bad rows are told on the way."""
+        block = placed.block
+        self.bad.add(block.bad)
+        if not block.rows:
+            return None
+        if self._by_files or self._shard[1] == 1:
+            return block.columns
+        columns = rows_of_shard(block, placed.number, self._shard)
+        return columns if rows_of(columns) else None
+
+
+def _by_files(shard_by: str, files: int, shards: int) -> bool:
+    if shard_by == "auto":
+        return files % shards == 0 or files >= 10 * shards
+    return shard_by == "files"

@@ -1,0 +1,114 @@
+"""An input of files: a re-callable input_fn, and the iterator over its batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from estimator_core.inputs import InputContext, InputOptions
+from estimator_inputs.reading.blocks import FileKind
+from estimator_inputs.reading.epochs import EpochReader, EpochWindow
+from estimator_inputs.reading.options import ReadPlan
+from estimator_inputs.reading.ragged import Columns, cut, join
+
+
+class FileInput:
+    """What the functions of this package return: calling it gives a fresh iterator over batches.
+
+    Attributes:
+        files: that are read.
+        kind: how.
+        plan: in which order and in which batches.
+    """
+
+    def __init__(self, files: tuple[Path, ...], kind: FileKind, plan: ReadPlan) -> None:
+        self.files = files
+        self.kind = kind
+        self.plan = plan
+
+    def __call__(self, *, config: Any = None, input_context: InputContext | None = None) -> FileIterator:
+        """A fresh iterator over this process's share.
+
+        Args:
+            config: the RunConfig: its `tf_random_seed` shuffles where no seed was given.
+            input_context: which share; default: everything.
+        """
+        seed = self.plan.seed
+        if seed is None:
+            seed = getattr(config, "tf_random_seed", None) or 0
+        context = input_context or InputContext()
+        shard = (context.input_pipeline_id, context.num_input_pipelines)
+        return FileIterator(self, int(seed), shard)
+
+
+class FileIterator(Iterator[Any]):
+    """Batches of rows of files, from any row on.
+
+    A position is where the reading of the window that holds the next row began, and how many rows of the window were
+    handed out: the file offsets of the open files, a few numbers each. So the batch size and the number of threads may
+    be others after a restart.
+    """
+
+    def __init__(self, source: FileInput, seed: int, shard: tuple[int, int]) -> None:
+        plan = source.plan
+        self.input_options = InputOptions(
+            fresh_arrays=True, endless=plan.num_epochs is None, varying_shapes=source.kind.varying_shapes
+        )
+        self._batch = source.kind.batch
+        self._batch_size = plan.batch_size
+        self._drop_remainder = plan.drop_remainder
+        self._epochs = EpochReader(source.files, source.kind, plan, seed, shard)
+        self._windows: Iterator[EpochWindow] | None = None
+        self._start: dict[str, Any] | None = None
+        self._held: EpochWindow | None = None
+        self._offset = 0
+
+    @property
+    def bad_rows(self) -> int:
+        """Rows skipped so far."""
+        return self._epochs.bad.count
+
+    @property
+    def fingerprint(self) -> str:
+        """Which files in which order."""
+        return self._epochs.fingerprint()
+
+    def get_state(self) -> dict[str, Any] | None:
+        """Where the next row is; None before the first one."""
+        held = self._held
+        return self._start if held is None else {**held.place, "rows": self._offset}
+
+    def set_state(self, state: dict[str, Any] | None) -> None:
+        """Continues at a place that `get_state` gave."""
+        self._windows = self._held = None
+        self._start, self._offset = state, 0
+
+    def __next__(self) -> Any:
+        wanted = self._batch_size
+        parts: list[Columns] = []
+        while wanted:
+            held = self._held
+            if held is None or self._offset == held.rows:
+                if not self._advance():
+                    break
+                continue
+            taken = min(wanted, held.rows - self._offset)
+            parts.append(cut(held.columns, self._offset, self._offset + taken))
+            self._offset += taken
+            wanted -= taken
+        if not parts or (wanted and self._drop_remainder):
+            raise StopIteration
+        return self._batch(join(parts))
+
+    def _advance(self) -> bool:
+        """Goes on to the next window; the last one stays, as the place of the end."""
+        skip = 0
+        if self._windows is None:
+            self._windows = self._epochs.windows(self._start)
+            skip = 0 if self._start is None else int(self._start["rows"])
+        found = next(self._windows, None)
+        if found is None:
+            return False
+        self._held, self._offset = found, min(skip, found.rows)
+        return True

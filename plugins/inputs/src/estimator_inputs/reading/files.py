@@ -1,0 +1,100 @@
+"""Which files a pattern names, and how they are opened."""
+
+from __future__ import annotations
+
+import bz2
+import glob
+import gzip
+import lzma
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
+
+#: Compression by the last suffix of a name.
+_BY_SUFFIX = {".gz": "gzip", ".gzip": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd", ".lz4": "lz4"}
+COMPRESSIONS = ("auto", "none", *sorted({*_BY_SUFFIX.values()}))
+_PIECE = 1 << 20
+
+FilePattern = str | Path | Sequence[str | Path]
+
+
+def find_files(file_pattern: FilePattern) -> tuple[Path, ...]:
+    """The files of a path, a glob pattern (`**` included) or a list of them; those of one pattern sorted, each once.
+
+    Raises:
+        ArgumentTypeError: what is no path.
+        ArgumentError: a pattern that no file matches, or a directory.
+
+    Example:
+        >>> find_files("no-such-*.csv")
+        Traceback (most recent call last):
+            ...
+        estimator_core.errors.ArgumentError: No file matches 'no-such-*.csv'. Look at the path, or at the pattern.
+    """
+    patterns = [file_pattern] if isinstance(file_pattern, (str, Path)) else file_pattern
+    if not isinstance(patterns, Sequence) or not all(isinstance(item, (str, Path)) for item in patterns):
+        raise ArgumentTypeError(f"file_pattern must be a path, a pattern or a list of them, given: {file_pattern!r}.")
+    if not patterns:
+        raise ArgumentError("file_pattern is an empty list: name at least one file.")
+    found: dict[Path, None] = {}
+    for pattern in patterns:
+        # a file whose name has a bracket in it is that file
+        paths = [Path(pattern)] if Path(pattern).exists() else _matches(str(pattern))
+        if not paths:
+            raise ArgumentError(f"No file matches {str(pattern)!r}. Look at the path, or at the pattern.")
+        for path in paths:
+            if path.is_dir():
+                raise ArgumentError(f"{path} is a directory: name the files in it, such as {str(path / '*')!r}.")
+        found.update(dict.fromkeys(paths))
+    return tuple(found)
+
+
+def compression_of(path: Path, compression: str) -> str:
+    """The compression of a file: as given, or by its suffix for "auto".
+
+    Example:
+        >>> compression_of(Path("rows.csv.gz"), "auto"), compression_of(Path("rows.csv"), "auto")
+        ('gzip', 'none')
+    """
+    return _BY_SUFFIX.get(path.suffix.lower(), "none") if compression == "auto" else compression
+
+
+@contextmanager
+def opened(path: Path, compression: str, offset: int = 0) -> Iterator[BinaryIO]:
+    """The decompressed bytes of a file from `offset` on. A compressed file is read up to there, and not kept.
+
+    Raises:
+        InputError: it cannot be read or decompressed; also from within the block.
+    """
+    kind = compression_of(path, compression)
+    try:
+        with _open(path, kind) as stream:
+            if kind == "none":
+                stream.seek(offset)
+            else:
+                while offset > 0:
+                    offset -= len(stream.read(min(_PIECE, offset))) or offset
+            yield stream
+    except (OSError, EOFError, lzma.LZMAError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        what = "" if kind == "none" else f" as {kind}"
+        raise InputError(f"{path} cannot be read{what}: {error}.") from error
+
+
+def _open(path: Path, kind: str) -> BinaryIO:
+    if kind == "none":
+        return open(path, "rb")
+    if kind in ("zstd", "lz4"):
+        import pyarrow as pa
+
+        return cast(Any, pa).input_stream(str(path), compression=kind)
+    opener = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}[kind]
+    return cast(BinaryIO, opener(path, "rb"))
+
+
+def _matches(pattern: str) -> list[Path]:
+    return sorted(Path(match) for match in glob.glob(pattern, recursive=True))

@@ -1,0 +1,113 @@
+"""What all inputs of files have in common: how rows are ordered, cut into batches, shared out and read ahead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_inputs.reading.files import COMPRESSIONS
+
+OnError = Literal["raise", "skip"]
+ShardBy = Literal["auto", "files", "rows"]
+#: Files read in turn where an input is shuffled and nothing else is said.
+_IN_TURN = 4
+
+
+class ReadOptions(TypedDict, total=False):
+    """Keyword arguments of every input of files.
+
+    Args:
+        num_epochs: passes over the files; 1 by default, None repeats for ever. Batches run over the borders of epochs.
+        shuffle_buffer_size: rows that are mixed with each other where the input is shuffled; default 10,000. So many
+            rows are held in memory.
+        seed: of the order of files and rows; None: `tf_random_seed` of the RunConfig, or 0 where that is not set.
+        reader_num_threads: files that are read in turn, a block of each; default 4 where shuffled, else 1, which keeps
+            the order of the files.
+        parser_num_threads: threads that decode blocks ahead of their use. They do not change what is read. 0 decodes
+            when a block is needed: the default for TFRecord, whose decoding two threads do no faster; 2 for others.
+        block_bytes: bytes of a file that are decoded at once; default 512 KiB.
+        drop_remainder: leaves out a short last batch.
+        compression: "auto" (by suffix: .gz .bz2 .xz .zst .lz4), "none", "gzip", "bz2", "xz", "zstd" or "lz4".
+        on_error: "raise", or "skip" to leave out bad rows, count them and report them in the log.
+        shard_by: how several processes share the rows: "files", "rows" (each reads all files), or "auto": by files
+            where they divide evenly, or there are at least ten for each process.
+    """
+
+    num_epochs: int | None
+    shuffle_buffer_size: int
+    seed: int | None
+    reader_num_threads: int | None
+    parser_num_threads: int
+    block_bytes: int
+    drop_remainder: bool
+    compression: str
+    on_error: OnError
+    shard_by: ShardBy
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadPlan:
+    """The options of one input, checked. See `ReadOptions`."""
+
+    batch_size: int
+    shuffle: bool
+    num_epochs: int | None = 1
+    shuffle_buffer_size: int = 10_000
+    seed: int | None = None
+    reader_num_threads: int | None = None
+    parser_num_threads: int = 2
+    block_bytes: int = 1 << 19
+    drop_remainder: bool = False
+    compression: str = "auto"
+    on_error: OnError = "raise"
+    shard_by: ShardBy = "auto"
+
+    def __post_init__(self) -> None:
+        for name, least in (("batch_size", 1), ("shuffle_buffer_size", 1), ("block_bytes", 64)):
+            _check_integer(name, getattr(self, name), least)
+        _check_integer("parser_num_threads", self.parser_num_threads, 0)
+        for name in ("num_epochs", "reader_num_threads"):
+            if getattr(self, name) is not None:
+                _check_integer(name, getattr(self, name), 1)
+        if self.seed is not None:
+            _check_integer("seed", self.seed, 0)
+        for name, allowed in (
+            ("on_error", ("raise", "skip")),
+            ("shard_by", ("auto", "files", "rows")),
+            ("compression", COMPRESSIONS),
+            ("shuffle", (True, False)),
+            ("drop_remainder", (True, False)),
+        ):
+            if getattr(self, name) not in allowed:
+                raise ArgumentError(f"{name} must be one of {', '.join(map(repr, allowed))}, given: {self._given(name)}.")
+
+    @classmethod
+    def of(cls, batch_size: int, shuffle: bool, options: Any) -> ReadPlan:
+        """Checks the arguments of an input.
+
+        Raises:
+            ArgumentError, ArgumentTypeError: naming the argument.
+        """
+        known = [field.name for field in fields(cls)]
+        for name in options:
+            if name not in known:
+                raise ArgumentTypeError(f"There is no option {name!r}. There are: {', '.join(known)}.")
+        return cls(batch_size=batch_size, shuffle=shuffle, **options)
+
+    @property
+    def in_turn(self) -> int:
+        """Files that are read in turn."""
+        return self.reader_num_threads or (_IN_TURN if self.shuffle else 1)
+
+    def _given(self, name: str) -> str:
+        return repr(getattr(self, name))
+
+
+def _check_integer(name: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise ArgumentTypeError(f"{name} must be an integer, given: {value!r}.")
+    if value < least:
+        raise ArgumentError(f"{name} must be at least {least}, given: {value}.")

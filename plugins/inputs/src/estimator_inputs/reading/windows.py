@@ -1,0 +1,90 @@
+"""Windows of rows: what is shuffled together, and what a position can return to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from estimator_inputs.reading.blocks import Block
+from estimator_inputs.reading.interleave import InterleavedBlocks, Placed
+from estimator_inputs.reading.ragged import Columns, cut, join, rows_of, take
+
+
+class Window(NamedTuple):
+    """Rows in the order in which they are handed out.
+
+    Attributes:
+        columns: of the rows.
+        rows: how many.
+        place: where it begins: JSON values.
+    """
+
+    columns: Columns
+    rows: int
+    place: dict[str, Any]
+
+
+def plain_windows(blocks: InterleavedBlocks, mine: Callable[[Placed], Columns | None]) -> Iterator[Window]:
+    """Every block is a window."""
+    for placed in blocks:
+        columns = mine(placed)
+        if columns is not None:
+            yield Window(columns, rows_of(columns), {"blocks": placed.place, "skip": 0, "window": 0})
+
+
+def shuffled_windows(
+    blocks: InterleavedBlocks,
+    mine: Callable[[Placed], Columns | None],
+    *,
+    size: int,
+    seed: tuple[int, int],
+    skip: int = 0,
+    window: int = 0,
+) -> Iterator[Window]:
+    """Windows of `size` rows, each in an order that depends on (seed, epoch, number of the window) alone.
+
+    A window rather than a buffer that is filled up row by row: to return to a place of it, no more than its own rows
+    have to be read again.
+
+    Args:
+        blocks: where rows come from.
+        mine: the rows of a block that belong to this process.
+        size: rows of a window; the last one of an epoch may have fewer.
+        seed: seed and epoch.
+        skip: rows of the first block that an earlier window holds.
+        window: number of the first window.
+    """
+    pieces: list[Columns] = []
+    gathered = 0
+    place: dict[str, Any] | None = None
+    for placed in blocks:
+        columns = mine(placed)
+        rows = 0 if columns is None else rows_of(columns)
+        at, skip = skip, 0
+        while columns is not None and at < rows:
+            if place is None:
+                place = {"blocks": placed.place, "skip": at, "window": window}
+            taken = min(rows - at, size - gathered)
+            pieces.append(cut(columns, at, at + taken))
+            gathered += taken
+            at += taken
+            if gathered == size:
+                yield _mixed(pieces, gathered, place, seed)
+                pieces, gathered, place, window = [], 0, None, window + 1
+    if gathered:
+        assert place is not None
+        yield _mixed(pieces, gathered, place, seed)
+
+
+def rows_of_shard(block: Block, number: int, shard: tuple[int, int]) -> Columns:
+    """Those rows of a block that belong to one process, dealt out like cards from block to block."""
+    index, count = shard
+    return cut(block.columns, (index - number) % count, block.rows, count)
+
+
+def _mixed(pieces: list[Columns], rows: int, place: dict[str, Any], seed: tuple[int, int]) -> Window:
+    numbers = np.random.SeedSequence((*seed, 1 + place["window"]))
+    order = np.random.Generator(np.random.PCG64(numbers)).permutation(rows)
+    return Window(take(join(pieces), order), rows, place)

@@ -1,0 +1,1 @@
+"""Columns of tables: their types and defaults, and Arrow arrays as numpy arrays."""

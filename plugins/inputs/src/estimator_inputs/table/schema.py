@@ -1,0 +1,55 @@
+"""Which columns of tables are read, and as what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_inputs.table.types import ColumnType, check_names, column_type, summary_of, with_defaults
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSchema:
+    """Columns that are read.
+
+    Attributes:
+        types: by name, the label included.
+        label_name: the column that is the label, or None.
+    """
+
+    types: Mapping[str, ColumnType]
+    label_name: str | None
+
+    @property
+    def summary(self) -> str:
+        """Names and types, for the fingerprint of a position."""
+        return summary_of(self.types)
+
+
+def chosen_columns(
+    found: Mapping[str, ColumnType],
+    select_columns: Sequence[str] | None,
+    column_types: Mapping[str, Any] | None,
+    column_defaults: Mapping[str, Any] | Sequence[Any] | None,
+    label_name: str | None,
+) -> TableSchema:
+    """The columns to read out of those a file has.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: a column that is not there, a type or default that cannot be.
+    """
+    wanted = list(found) if select_columns is None else list(select_columns)
+    check_names("select_columns", wanted, found)
+    if not wanted or len(set(wanted)) != len(wanted):
+        raise ArgumentError(f"select_columns must name columns, each once, given: {wanted}.")
+    if label_name is not None:
+        check_names("label_name", [label_name], wanted)
+    given = {} if column_types is None else dict(column_types)
+    check_names("column_types", given, found)
+    types = {name: found[name] for name in wanted}
+    for name in wanted:
+        if name in given:
+            types[name] = replace(column_type(name, given[name]), listed=found[name].listed)
+    return TableSchema(types=with_defaults(types, column_defaults), label_name=label_name)

@@ -1,0 +1,145 @@
+"""Types of columns: numpy dtypes and strings, and the Arrow types they are read as."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+
+STRING = np.dtype(object)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnType:
+    """What a column of a file becomes.
+
+    Attributes:
+        dtype: of the array; object for strings, which become bytes objects.
+        default: for empty fields; None: numbers must be there, and strings are empty.
+        listed: every row is a list of values.
+    """
+
+    dtype: np.dtype[Any]
+    default: Any = None
+    listed: bool = False
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        item = "string" if self.dtype == STRING else self.dtype.name
+        return f"list of {item}" if self.listed else item
+
+
+def column_type(name: str, given: Any) -> ColumnType:
+    """A type that a user names: a numpy dtype, `str` or "string".
+
+    Raises:
+        ArgumentTypeError: something else.
+
+    Example:
+        >>> column_type("age", "int32").name
+        'int32'
+    """
+    if given in ("string", "str", "bytes", str, bytes, object):
+        return ColumnType(dtype=STRING)
+    try:
+        dtype = np.dtype(given)
+    except TypeError as error:
+        raise ArgumentTypeError(
+            f"column_types[{name!r}]: {given!r} is no dtype. Use a numpy dtype or 'string'."
+        ) from error
+    if dtype.kind in "USO":
+        return ColumnType(dtype=STRING)
+    if dtype.kind not in "iufb":
+        raise ArgumentTypeError(f"column_types[{name!r}]: {dtype} cannot be read. Use a number, bool or 'string'.")
+    return ColumnType(dtype=dtype)
+
+
+def with_defaults(
+    types: Mapping[str, ColumnType], defaults: Mapping[str, Any] | Sequence[Any] | None
+) -> dict[str, ColumnType]:
+    """`types` with the values that empty fields get.
+
+    Args:
+        types: by column, in the order of the file.
+        defaults: by column, or one for each in the order of `types`; None in it: no default.
+
+    Raises:
+        ArgumentError: a column that is not there, another number of defaults, or a value of another type.
+
+    Example:
+        >>> with_defaults({"age": column_type("age", "int64")}, {"age": 7})["age"].default
+        7
+    """
+    if defaults is None:
+        return dict(types)
+    if not isinstance(defaults, Mapping):
+        if len(defaults) != len(types):
+            raise ArgumentError(
+                f"column_defaults has {len(defaults)} values, and there are {len(types)} columns: {', '.join(types)}."
+            )
+        defaults = dict(zip(types, defaults, strict=True))
+    check_names("column_defaults", defaults, types)
+    return {name: _with_default(name, kind, defaults.get(name)) for name, kind in types.items()}
+
+
+def check_names(argument: str, given: Any, known: Any) -> None:
+    """Refuses names of columns that are not there.
+
+    Raises:
+        ArgumentError: naming them.
+    """
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise ArgumentError(f"{argument} names {', '.join(map(repr, unknown))}; the columns are {', '.join(known)}.")
+
+
+def summary_of(types: Mapping[str, ColumnType]) -> str:
+    """Names and types, for the fingerprint of a position."""
+    return " ".join(f"{name}:{kind.name}" for name, kind in types.items())
+
+
+def arrow_type(kind: ColumnType) -> Any:
+    """The Arrow type a column is read as."""
+    import pyarrow as pa
+
+    item = pa.string() if kind.dtype == STRING else pa.from_numpy_dtype(kind.dtype)
+    return pa.list_(item) if kind.listed else item
+
+
+def inferred(arrow: Any) -> ColumnType:
+    """The type of a column whose values look like this Arrow type; what is neither number nor bool is a string."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_list(arrow) or types.is_large_list(arrow) or types.is_fixed_size_list(arrow):
+        return replace(inferred(arrow.value_type), listed=True)
+    if types.is_boolean(arrow):
+        return ColumnType(dtype=np.dtype(bool))
+    if types.is_integer(arrow):
+        return ColumnType(dtype=np.dtype(arrow.to_pandas_dtype()))
+    if types.is_floating(arrow) or types.is_decimal(arrow):
+        return ColumnType(dtype=np.dtype(np.float32))
+    return ColumnType(dtype=STRING)
+
+
+def _with_default(name: str, kind: ColumnType, default: Any) -> ColumnType:
+    if default is None:
+        return kind
+    try:
+        if kind.dtype == STRING:
+            value: Any = default.encode() if isinstance(default, str) else bytes(default)
+        else:
+            value = kind.dtype.type(default)
+            if value != default and not (isinstance(default, float) and np.isnan(default)):
+                raise ValueError(f"it would become {value!r}")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ArgumentError(
+            f"column_defaults[{name!r}] is {default!r}, and the column is of type {kind.name} ({error}). "
+            f"Give another default, or column_types={{{name!r}: ...}}."
+        ) from error
+    return replace(kind, default=value)

@@ -1,0 +1,81 @@
+"""Files of lines, cut into pieces of whole records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from estimator_inputs.text.quotes import last_record_end, quote_fault
+
+#: A record longer than this is taken for a fault: most likely a quote that is never closed.
+LONGEST_RECORD = 64 << 20
+
+
+class Quoting(NamedTuple):
+    """How fields are quoted: one byte each."""
+
+    quote: bytes
+    delimiter: bytes
+
+
+class Chunk(NamedTuple):
+    """Whole records.
+
+    Attributes:
+        data: their bytes.
+        line: the line the first one begins in, from 1.
+        after: byte offset and line behind the last one.
+        fault: what is wrong with `data`, which is one line then.
+    """
+
+    data: bytes
+    line: int
+    after: tuple[int, int]
+    fault: str | None = None
+
+
+def read_chunks(
+    stream: BinaryIO, *, block_bytes: int, quoting: Quoting | None, offset: int = 0, line: int = 1
+) -> Iterator[Chunk]:
+    """Cuts a stream that stands at `offset`, where `line` begins.
+
+    A line with a quote where none may stand is a chunk of its own, with a fault; reading goes on behind it.
+    """
+    rest, ended, size = b"", False, block_bytes
+    while True:
+        if len(rest) < size and not ended:
+            piece = stream.read(size - len(rest))
+            ended = not piece
+            rest += piece
+            continue
+        if not rest:
+            return
+        # What a chunk holds depends on where it begins alone: a position can return to it.
+        found = _first(rest[:size], quoting, ended=ended and len(rest) <= size)
+        if found is None:
+            size *= 2
+            continue
+        data, fault = found
+        offset += len(data)
+        begins, line = line, line + data.count(b"\n")
+        rest, size = rest[len(data) :], block_bytes
+        yield Chunk(data, begins, (offset, line), fault)
+
+
+def _first(data: bytes, quoting: Quoting | None, *, ended: bool) -> tuple[bytes, str | None] | None:
+    """The whole records at the beginning of `data`, up to a line with a fault, or that line; None: read on."""
+    fault = None if quoting is None else quote_fault(data, *quoting, ended=ended)
+    if fault is None:
+        end = len(data) if ended else last_record_end(data, None if quoting is None else quoting.quote)
+        if end:
+            return data[:end], None
+        if len(data) < LONGEST_RECORD:
+            return None
+        text = f"no record ends within {LONGEST_RECORD >> 20} MiB: a quote that is never closed?"
+        return data[: data.find(b"\n") + 1 or len(data)], text
+    if fault.at:
+        return data[: fault.at], None
+    line = data.find(b"\n") + 1
+    if line or ended:
+        return data[: line or len(data)], fault.text
+    return None

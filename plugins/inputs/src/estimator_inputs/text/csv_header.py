@@ -1,0 +1,84 @@
+"""The beginning of a CSV file: the names of its columns, and the types its first rows suggest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from estimator_core.errors import InputError
+from estimator_inputs.table.types import ColumnType, inferred
+from estimator_inputs.text.csv_table import CsvFormat, fields_of
+from estimator_inputs.text.quotes import record_ends
+
+_HEAD = 1 << 16
+_LONGEST_HEAD = 1 << 24
+
+
+def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str], tuple[int, int]]:
+    """Names of the columns, and byte offset and line of the first record.
+
+    Raises:
+        InputError: the file is empty, or a name stands twice.
+    """
+    head, ends = _read(stream, form, records=1)
+    if not head.strip():
+        raise InputError(f"{path} is empty: its first line should name the columns.")
+    end = int(ends[0]) if ends.size else len(head)
+    names = fields_of(head[:end].rstrip(b"\r\n"), form)
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise InputError(f"{path}, line 1: two columns have the name {twice[0]!r}. Rename one, or give column_names.")
+    return names, (end, 1 + head.count(b"\n", 0, end))
+
+
+def infer_types(
+    stream: BinaryIO, names: Sequence[str], form: CsvFormat, *, rows: int, where: Path
+) -> dict[str, ColumnType]:
+    """Types of all columns that the first rows suggest.
+
+    Args:
+        stream: stands at the first record.
+        names: of the columns.
+        form: how fields are written.
+        rows: how many to look at; records with another number of fields are passed over.
+        where: the file, for messages.
+
+    Raises:
+        InputError: there is no row.
+    """
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    head, ends = _read(stream, form, records=rows)
+    head = head[: int(ends[min(rows, len(ends)) - 1])] if ends.size else head
+    if not head.strip():
+        raise InputError(f"{where} has no rows.")
+    columns: dict[str, ColumnType] = {}
+    table = arrow_csv.read_csv(
+        pa.BufferReader(head),
+        arrow_csv.ReadOptions(column_names=list(names), use_threads=False, block_size=len(head) + 1),
+        arrow_csv.ParseOptions(
+            delimiter=form.delimiter.decode(),
+            quote_char=False if form.quote is None else form.quote.decode(),
+            newlines_in_values=True,
+            invalid_row_handler=lambda row: "skip",
+        ),
+        arrow_csv.ConvertOptions(null_values=list(form.na_values), strings_can_be_null=True),
+    )
+    for name in names:
+        columns[name] = inferred(table.column(name).type)
+    return columns
+
+
+def _read(stream: BinaryIO, form: CsvFormat, *, records: int) -> tuple[bytes, np.ndarray]:
+    """Bytes with so many records at least, or all there are; and where they end."""
+    head = b""
+    while True:
+        piece = stream.read(max(_HEAD, len(head)))
+        head += piece
+        ends = record_ends(head, form.quote)
+        if not piece or len(ends) >= records or len(head) > _LONGEST_HEAD:
+            return head, ends

@@ -1,0 +1,150 @@
+"""Records of a CSV file as an Arrow table, and what is wrong with those that make none."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from estimator_inputs.table.types import ColumnType, arrow_type
+from estimator_inputs.text.quotes import record_ends
+
+_COLUMN = re.compile(r"CSV column #(\d+)")
+_SHOWN = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsvFormat:
+    """How fields are written.
+
+    Args:
+        delimiter: between fields, one byte.
+        quote: around fields, one byte; None: quotes mean nothing.
+        na_values: texts that stand for no value; unquoted.
+    """
+
+    delimiter: bytes = b","
+    quote: bytes | None = b'"'
+    na_values: tuple[str, ...] = ("",)
+
+
+class Faulty(NamedTuple):
+    """A record that makes no row.
+
+    Attributes:
+        begin: where it begins in the data.
+        text: column and fault.
+    """
+
+    begin: int
+    text: str
+
+
+def read_table(data: bytes, names: Sequence[str], types: Mapping[str, ColumnType], form: CsvFormat) -> Any:
+    """The columns `types` of records whose columns are `names`; None where a record has another number of fields.
+
+    Raises:
+        pyarrow.ArrowInvalid: a value that is none of its type, bytes that are no UTF-8.
+    """
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    irregular: list[Any] = []
+
+    def on_irregular(row: Any) -> str:
+        irregular.append(row)
+        return "skip"
+
+    table = arrow_csv.read_csv(
+        pa.BufferReader(data),
+        arrow_csv.ReadOptions(column_names=list(names), use_threads=False, block_size=len(data) + 1),
+        arrow_csv.ParseOptions(
+            delimiter=form.delimiter.decode(),
+            quote_char=False if form.quote is None else form.quote.decode(),
+            newlines_in_values=form.quote is not None and form.quote in data,
+            invalid_row_handler=on_irregular,
+        ),
+        arrow_csv.ConvertOptions(
+            include_columns=list(types),
+            column_types={name: arrow_type(kind) for name, kind in types.items()},
+            null_values=list(form.na_values),
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+    return None if irregular else table
+
+
+def read_what_can_be(
+    data: bytes, names: Sequence[str], types: Mapping[str, ColumnType], form: CsvFormat, *, first_only: bool
+) -> tuple[list[tuple[Any, np.ndarray]], list[Faulty]]:
+    """The good records of `data`, and the others.
+
+    Halves of what cannot be read are read again, until single records are left: slow, for pieces with faults only.
+
+    Args:
+        data, names, types, form: see `read_table`.
+        first_only: stop at the first fault.
+
+    Returns:
+        Tables, each with the places where its records begin; and the faulty records.
+    """
+    import pyarrow as pa
+
+    ends = record_ends(data, form.quote)
+    if not ends.size or ends[-1] != len(data):
+        ends = np.append(ends, len(data))
+    begins = np.append(0, ends[:-1])
+    filled = np.array([bool(data[b:e].strip(b"\r\n")) for b, e in zip(begins.tolist(), ends.tolist(), strict=True)])
+    begins, ends = begins[filled], ends[filled]
+    tables: list[tuple[Any, np.ndarray]] = []
+    faulty: list[Faulty] = []
+    waiting = [(0, len(begins))] if len(begins) else []
+    while waiting:
+        first, last = waiting.pop()
+        piece = data[begins[first] : ends[last - 1]]
+        try:
+            table = read_table(piece, names, types, form)
+            error = None
+        except pa.ArrowInvalid as raised:
+            table, error = None, raised
+        if table is not None:
+            tables.append((table, begins[first:last]))
+        elif last - first == 1:
+            faulty.append(Faulty(int(begins[first]), _fault_of(piece, names, types, form, error)))
+            if first_only:
+                break
+        else:
+            middle = (first + last) // 2
+            waiting += [(middle, last), (first, middle)]
+    return tables, faulty
+
+
+def fields_of(record: bytes, form: CsvFormat) -> list[str]:
+    """The fields of one record as text."""
+    text = record.decode("utf-8-sig", errors="backslashreplace")
+    quoting = {"quoting": csv.QUOTE_NONE} if form.quote is None else {"quotechar": form.quote.decode()}
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter.decode(), **quoting)  # pyright: ignore[reportArgumentType]
+    return next(rows, [])
+
+
+def _fault_of(
+    record: bytes, names: Sequence[str], types: Mapping[str, ColumnType], form: CsvFormat, error: Exception | None
+) -> str:
+    fields = fields_of(record, form)
+    if error is None or len(fields) != len(names):
+        more = "more than" if len(fields) > len(names) else "fewer than"
+        return f"{len(fields)} fields, {more} the {len(names)} columns ({', '.join(names)})"
+    found = _COLUMN.search(str(error))
+    if found is None:
+        return str(error)
+    number = int(found.group(1))
+    name, field = names[number], fields[number]
+    if "UTF8" in str(error):
+        return f"column {name!r}: {field[:_SHOWN]!r} is no valid UTF-8"
+    return f"column {name!r}: {field[:_SHOWN]!r} is no {types[name].name}"

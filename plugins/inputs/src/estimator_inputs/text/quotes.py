@@ -1,0 +1,72 @@
+"""Quotes in a piece of a CSV file: where records end, and quotes that stand where none may stand."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+_NEWLINE, _RETURN = ord("\n"), ord("\r")
+
+
+class QuoteFault(NamedTuple):
+    """A quote that breaks the rules.
+
+    Attributes:
+        at: where the record with it begins.
+        text: what is wrong.
+    """
+
+    at: int
+    text: str
+
+
+def last_record_end(data: bytes, quote: bytes | None) -> int:
+    """Behind the last newline that stands outside quotes; 0 where there is none."""
+    end = data.rfind(b"\n") + 1
+    if quote is None or quote not in data:
+        return end
+    ends = record_ends(data, quote)
+    return int(ends[-1]) if ends.size else 0
+
+
+def record_ends(data: bytes, quote: bytes | None) -> np.ndarray:
+    """Behind every newline that stands outside quotes: int64."""
+    octets = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(octets == _NEWLINE)
+    if quote is not None and quote in data:
+        quotes = np.flatnonzero(octets == quote[0])
+        ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+    return ends + 1
+
+
+def quote_fault(data: bytes, quote: bytes, delimiter: bytes, *, ended: bool) -> QuoteFault | None:
+    """The first fault of the quotes in `data`, which begins with a record.
+
+    A field is quoted as a whole, and a quote in it is doubled.
+
+    Args:
+        data: a piece of a file.
+        quote, delimiter: one byte each.
+        ended: the file ends with `data`: a quote that is open there is a fault.
+    """
+    if quote not in data:
+        return None
+    octets = np.frombuffer(data, np.uint8)
+    quotes = np.flatnonzero(octets == quote[0])
+    before = np.where(quotes > 0, octets[quotes - 1], _NEWLINE)
+    after = np.append(octets, _NEWLINE)[quotes + 1]
+    wrong = np.zeros(len(quotes), bool)
+    opening, closing = before[::2], after[1::2]
+    wrong[::2] = ~np.isin(opening, (_NEWLINE, delimiter[0], quote[0]))
+    wrong[1::2] = ~np.isin(closing, (_NEWLINE, _RETURN, delimiter[0], quote[0]))
+    first = np.flatnonzero(wrong)
+    if first.size:
+        number = int(first[0])
+        # a closing quote at a wrong place: the quote that is not closed is the one before
+        at = int(quotes[number - number % 2])
+        text = "a quote inside a field that does not begin with one" if number % 2 == 0 else "a quote is not closed"
+        return QuoteFault(data.rfind(b"\n", 0, at) + 1, text)
+    if ended and len(quotes) % 2:
+        return QuoteFault(data.rfind(b"\n", 0, int(quotes[-1])) + 1, "a quote is not closed before the file ends")
+    return None

@@ -1,0 +1,1 @@
+"""TFRecord files and the tf.Examples in them, without TensorFlow."""

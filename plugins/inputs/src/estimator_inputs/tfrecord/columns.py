@@ -1,0 +1,202 @@
+"""One feature of many tf.Example records: from the bytes of its Feature messages to a column."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from estimator_inputs.reading.ragged import Column, Ragged, spread
+from estimator_inputs.tfrecord.entries import FIRST
+from estimator_inputs.tfrecord.spec import KINDS, FeatureSpec
+from estimator_inputs.tfrecord.wire import Wire, byte_strings, lengths_at, packed_varints, varints_at
+
+_NAME_OF_TAG = {tag: kind for kind, tag in KINDS.items()}
+
+
+class Decoded(NamedTuple):
+    """A column, and the rows that have none.
+
+    Attributes:
+        column: of all rows; of faulty and odd ones anything.
+        odd: numbers of rows laid out in a way that only a general parser reads, or broken.
+        faults: what is wrong with a row.
+    """
+
+    column: Column
+    odd: np.ndarray
+    faults: dict[int, str]
+
+
+class _Lists(NamedTuple):
+    """Where the values of a feature lie: in `rows`, from `begins` to `ends`; numbers without the header of packing."""
+
+    rows: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
+    odd: np.ndarray
+    faults: dict[int, str]
+
+
+def decode_column(wire: Wire, spec: FeatureSpec, begins: np.ndarray, ends: np.ndarray) -> Decoded:
+    """The column of one feature.
+
+    Args:
+        wire: the bytes.
+        spec: what is expected.
+        begins, ends: the Feature message of each row; begins < 0 where a row has none.
+    """
+    lists = _lists(wire, spec, begins, ends)
+    odd, faults = [lists.odd], lists.faults
+    values, counts, broken = _values(wire, spec, lists)
+    odd.append(lists.rows[broken])
+    if broken.any():
+        return Decoded(np.empty(0), np.concatenate(odd), faults)
+    values = _narrowed(spec, values, counts, lists.rows, faults)
+    total = np.zeros(len(begins), np.int64)
+    total[lists.rows] = counts
+    lacking = np.ones(len(begins), bool)
+    lacking[lists.rows] = False
+    lacking[lists.odd] = False
+    if spec.default is None and spec.form != "varlen" and lacking.any():
+        for row in np.flatnonzero(lacking).tolist():
+            faults.setdefault(row, "is missing, and has no default value")
+    if spec.form == "fixed":
+        column = _fixed(spec, values, total, lists.rows, lacking, faults)
+    else:
+        column = _variable(spec, values, total, faults)
+    return Decoded(column, np.concatenate(odd), faults)
+
+
+def _lists(wire: Wire, spec: FeatureSpec, begins: np.ndarray, ends: np.ndarray) -> _Lists:
+    faults: dict[int, str] = {}
+    rows = np.flatnonzero((begins >= 0) & (ends > begins))
+    begin, end = begins[rows], ends[rows]
+    tag = wire.octets[begin]
+    size, width = lengths_at(wire, begin + 1)
+    inner = begin + 1 + width
+    good = (inner + size == end) & ((tag == KINDS["bytes_list"]) | (tag == 0x12) | (tag == 0x1A))
+    other = good & (tag != KINDS[spec.kind])
+    odd = rows[~good]
+    if other.any():
+        for row, found in zip(rows[other].tolist(), tag[other].tolist(), strict=True):
+            faults[row] = f"is a {_NAME_OF_TAG[found]}, and must be a {spec.kind}"
+        good &= ~other
+    if not good.all():
+        rows, inner, end = rows[good], inner[good], end[good]
+    if spec.kind == "bytes_list":
+        return _Lists(rows, inner, end, odd, faults)
+    empty = inner == end
+    size, width = lengths_at(wire, inner + 1)
+    packed = inner + 1 + width
+    whole = empty | ((wire.octets[inner] == FIRST) & (packed + size == end))
+    packed = np.where(empty, end, packed)
+    if not whole.all():
+        odd = np.concatenate([odd, rows[~whole]])
+        rows, packed, end = rows[whole], packed[whole], end[whole]
+    return _Lists(rows, packed, end, odd, faults)
+
+
+def _values(wire: Wire, spec: FeatureSpec, lists: _Lists) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All values of the lists, how many each has, and which of them are broken."""
+    sizes = lists.ends - lists.begins
+    if spec.kind == "float_list":
+        broken = (sizes & 3) != 0
+        if broken.any():
+            return np.empty(0, np.float32), sizes, broken
+        if sizes.size and (sizes == sizes[0]).all() and sizes[0]:
+            return wire.fixed(lists.begins, int(sizes[0])).reshape(-1).view("<f4"), sizes >> 2, broken
+        where = spread(lists.begins >> 0, sizes)
+        return wire.octets[where].view("<f4"), sizes >> 2, broken
+    if spec.kind == "int64_list":
+        return _integers(wire, lists, sizes)
+    return _strings(wire, lists)
+
+
+def _integers(wire: Wire, lists: _Lists, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    values, widths = varints_at(wire, lists.begins)
+    if np.array_equal(widths, sizes):  # one number in every list, the usual case
+        return values, np.ones(len(sizes), np.int64), np.zeros(len(sizes), bool)
+    values, counts, whole = packed_varints(wire, lists.begins, lists.ends)
+    return values, counts, ~whole
+
+
+def _strings(wire: Wire, lists: _Lists) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The items of bytes lists, walked in lockstep."""
+    counts = np.zeros(len(lists.rows), np.int64)
+    broken = np.zeros(len(lists.rows), bool)
+    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    row = np.flatnonzero(lists.ends > lists.begins)
+    at, end = lists.begins[row], lists.ends[row]
+    while row.size:
+        size, width = lengths_at(wire, at + 1)
+        begin = at + 1 + width
+        stop = begin + size
+        good = (wire.octets[at] == FIRST) & (stop <= end)
+        if not good.all():
+            broken[row[~good]] = True
+            row, begin, stop, end = row[good], begin[good], stop[good], end[good]
+        counts[row] += 1
+        found.append((row, begin, stop))
+        more = stop < end
+        row, at, end = row[more], stop[more], end[more]
+    if broken.any() or not found:
+        return np.empty(0, object), counts, broken
+    if len(found) == 1:
+        return byte_strings(wire, *found[0][1:]), counts, broken
+    rows, begins, stops = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    order = np.argsort(rows, kind="stable")
+    return byte_strings(wire, begins[order], stops[order]), counts, broken
+
+
+def _narrowed(
+    spec: FeatureSpec, values: np.ndarray, counts: np.ndarray, rows: np.ndarray, faults: dict[int, str]
+) -> np.ndarray:
+    """The values in the dtype asked for; integers out of its range are faults."""
+    if values.dtype == spec.dtype:
+        return values
+    if spec.kind == "int64_list":
+        low, high = (0, 1) if spec.dtype.kind == "b" else (np.iinfo(spec.dtype).min, np.iinfo(spec.dtype).max)
+        outside = (values < low) | (values > min(high, np.iinfo(np.int64).max))
+        if outside.any():
+            owner = np.repeat(rows, counts)
+            for place in np.flatnonzero(outside).tolist():
+                text = f"has the value {values[place]}, out of the range of {spec.dtype}"
+                faults.setdefault(int(owner[place]), text)
+    return values.astype(spec.dtype)
+
+
+def _fixed(
+    spec: FeatureSpec,
+    values: np.ndarray,
+    counts: np.ndarray,
+    rows: np.ndarray,
+    lacking: np.ndarray,
+    faults: dict[int, str],
+) -> np.ndarray:
+    size, total = spec.size, len(counts)
+    wrong = counts[rows] != size
+    if wrong.any():
+        for row in rows[wrong].tolist():
+            faults.setdefault(row, f"has {counts[row]} values, and must have {size}")
+        values = values[np.repeat(~wrong, counts[rows])]
+        rows = rows[~wrong]
+    if len(rows) == total:
+        return values.reshape(total, *spec.shape)
+    column = np.empty((total, size), spec.dtype)
+    column[rows] = values.reshape(len(rows), size)
+    if spec.default is not None:
+        column[lacking] = spec.default
+    return column.reshape(total, *spec.shape)
+
+
+def _variable(spec: FeatureSpec, values: np.ndarray, counts: np.ndarray, faults: dict[int, str]) -> Ragged:
+    size = max(spec.size, 1)
+    wrong = np.flatnonzero(counts % size)
+    if wrong.size:
+        for row in wrong.tolist():
+            faults.setdefault(row, f"has {counts[row]} values, which is no multiple of {size}")
+        keep = counts % size == 0
+        values = values[np.repeat(keep, counts)]
+        counts = np.where(keep, counts, 0)
+    return Ragged(values=values.reshape(-1, *spec.shape), lengths=counts // size, fill=spec.fill)

@@ -1,0 +1,150 @@
+"""TFRecord files: records between their lengths and checksums, cut into blocks."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from estimator_inputs.tfrecord.checksums import masked_crc32c, wrong_lengths
+
+_LENGTH = struct.Struct("<Q")
+_CHECKSUM = struct.Struct("<I")
+#: Length and its checksum before a record; its own checksum behind.
+HEAD, FOOT = 12, 4
+
+
+class Frames(NamedTuple):
+    """Whole records of a piece of a file.
+
+    Attributes:
+        data: the piece.
+        begins, sizes: int64[n], where each record lies in it.
+        offset: of the piece in the (decompressed) file, in bytes.
+        record: number of its first record, from 0.
+        after: offset behind the last record.
+        fault: why no further record of the file can be read; None: the file goes on, or is at its end.
+    """
+
+    data: bytes
+    begins: np.ndarray
+    sizes: np.ndarray
+    offset: int
+    record: int
+    after: int
+    fault: str | None = None
+
+    def stored_checksums(self) -> np.ndarray:
+        """The masked checksum behind each record: uint32[n]."""
+        return _little_endian(self.data, self.begins + self.sizes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Walk:
+    begins: np.ndarray
+    sizes: np.ndarray
+    end: int
+    fault: str | None
+
+
+def read_frames(stream: BinaryIO, *, block_bytes: int, offset: int = 0, record: int = 0) -> Iterator[Frames]:
+    """Cuts a stream that stands at `offset`, where record number `record` begins.
+
+    The checksums of lengths are verified here, because the next record cannot be found without them; those of records
+    where they are decoded.
+    """
+    rest, wanted = b"", block_bytes
+    while True:
+        piece = stream.read(wanted)
+        data = rest + piece
+        if not data:
+            return
+        walk = _walk(data)
+        if walk.fault is None and not piece:
+            walk = _Walk(begins=walk.begins, sizes=walk.sizes, end=walk.end, fault=_truncated(data, walk.end))
+        if len(walk.begins) or walk.fault:
+            yield Frames(data, walk.begins, walk.sizes, offset, record, offset + walk.end, walk.fault)
+        if walk.fault:
+            return
+        record += len(walk.begins)
+        offset += walk.end
+        rest = data[walk.end :]
+        # What a block holds depends on where it begins alone: a position can return to it.
+        wanted = max(block_bytes - len(rest), _missing(rest), 1)
+
+
+def write_tfrecord(path: str | Path, records: Iterable[bytes]) -> int:
+    """Writes records into a TFRecord file, with checksums.
+
+    Args:
+        path: of the file; it is written over.
+        records: such as serialized tf.Examples.
+
+    Returns:
+        How many there were.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_tfrecord(f"{folder}/two.tfrecord", [b"one", b"two"])
+        2
+
+    Source: `tf.io.TFRecordWriter`.
+    """
+    count = 0
+    with open(path, "wb") as file:
+        for count, record in enumerate(records, start=1):  # noqa: B007
+            length = _LENGTH.pack(len(record))
+            head = length + _CHECKSUM.pack(masked_crc32c(length))
+            file.write(head + record + _CHECKSUM.pack(masked_crc32c(record)))
+    return count
+
+
+def _walk(data: bytes) -> _Walk:
+    begins: list[int] = []
+    length_at, size, at = _LENGTH.unpack_from, len(data), 0
+    last = size - HEAD - FOOT
+    append = begins.append
+    while at <= last:
+        after = at + HEAD + FOOT + length_at(data, at)[0]
+        if after > size:
+            break
+        append(at + HEAD)
+        at = after
+    found = np.array(begins, np.int64)
+    sizes = np.diff(found, append=at + HEAD) - HEAD - FOOT
+    wrong = wrong_lengths(sizes, _little_endian(data, found - FOOT)) if begins else found
+    fault = None
+    if wrong.size:
+        first = int(wrong[0])
+        at, found, sizes = int(found[first]) - HEAD, found[:first], sizes[:first]
+    if wrong.size or (size - at >= HEAD and not _length_holds(data, at)):
+        fault = "the checksum of its length is wrong, so nothing behind it can be found"
+    return _Walk(begins=found, sizes=sizes, end=at, fault=fault)
+
+
+def _length_holds(data: bytes, at: int) -> bool:
+    return masked_crc32c(data[at : at + 8]) == _CHECKSUM.unpack_from(data, at + 8)[0]
+
+
+def _missing(rest: bytes) -> int:
+    """Bytes of an incomplete record that are still to be read; its length has been verified."""
+    return HEAD + FOOT + _LENGTH.unpack_from(rest, 0)[0] - len(rest) if len(rest) >= HEAD else 0
+
+
+def _truncated(data: bytes, end: int) -> str | None:
+    left = len(data) - end
+    if not left:
+        return None
+    if left < HEAD:
+        return f"the file ends after {left} of the {HEAD} bytes before it: it is truncated"
+    size = _LENGTH.unpack_from(data, end)[0]
+    return f"the file ends after {left - HEAD} of its {size + FOOT} bytes: it is truncated"
+
+
+def _little_endian(data: bytes, positions: np.ndarray) -> np.ndarray:
+    return np.ndarray((len(data) - 3,), "<u4", data, 0, (1,))[positions]

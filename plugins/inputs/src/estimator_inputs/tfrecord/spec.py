@@ -1,0 +1,134 @@
+"""Feature specifications, checked and in one form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+
+#: The list a value of this kind of dtype stands in, and its tag in a Feature message.
+KINDS = {"bytes_list": 0x0A, "float_list": 0x12, "int64_list": 0x1A}
+_KIND_OF = {"f": "float_list", "i": "int64_list", "u": "int64_list", "b": "int64_list"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureSpec:
+    """One feature of a record.
+
+    Attributes:
+        form: "fixed", "varlen" or "sequence".
+        shape: of one example ("fixed") or one item ("sequence"); () for "varlen".
+        dtype: of the array; object for strings.
+        kind: of the list in the record.
+        default: object[size] or number[size], for records that lack it; None: they are refused.
+        fill: what shorter rows are filled up with.
+    """
+
+    form: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    kind: str
+    default: np.ndarray | None
+    fill: Any
+
+    @property
+    def size(self) -> int:
+        """Values of one example or item."""
+        return math.prod(self.shape)
+
+
+def feature_specs(features: Mapping[str, Any]) -> dict[str, FeatureSpec]:
+    """What `ec.export.FixedLenFeature`, `VarLenFeature` and `FixedLenSequenceFeature`, or TensorFlow's, say.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: naming the feature.
+
+    Example:
+        >>> from estimator_core import export
+        >>> feature_specs({"age": export.FixedLenFeature((), "int64", -1)})["age"].default.tolist()
+        [-1]
+    """
+    if not isinstance(features, Mapping) or not features:
+        raise ArgumentTypeError(
+            f"features must be a dict of ec.export.FixedLenFeature, VarLenFeature or FixedLenSequenceFeature by name, "
+            f"given: {features!r:.200}."
+        )
+    return {str(name): _spec(str(name), spec) for name, spec in features.items()}
+
+
+def _spec(name: str, spec: Any) -> FeatureSpec:
+    form = _form(name, spec)
+    dtype = _dtype(name, spec.dtype)
+    kind = "bytes_list" if dtype == object else _KIND_OF[dtype.kind]
+    fill: Any = {"bytes_list": b"", "float_list": 0.0, "int64_list": -1 if dtype.kind == "i" else 0}[kind]
+    if form == "varlen":
+        return FeatureSpec(form=form, shape=(), dtype=dtype, kind=kind, default=None, fill=fill)
+    shape = tuple(spec.shape)
+    if any(not isinstance(size, (int, np.integer)) or size < 0 for size in shape):
+        raise ArgumentError(f"features[{name!r}]: all sizes must be fixed, given: {shape}.")
+    given = spec.default_value
+    if form == "sequence":
+        fill = _value(name, given, dtype) if given is not None else (b"" if dtype == object else 0)
+        missing = np.empty(0, dtype) if spec.allow_missing else None
+        return FeatureSpec(form=form, shape=shape, dtype=dtype, kind=kind, default=missing, fill=fill)
+    default = None if given is None else _default(name, given, shape, dtype)
+    return FeatureSpec(form=form, shape=shape, dtype=dtype, kind=kind, default=default, fill=fill)
+
+
+def _form(name: str, spec: Any) -> str:
+    if hasattr(spec, "dtype"):
+        if hasattr(spec, "allow_missing"):
+            return "sequence"
+        if hasattr(spec, "default_value") and hasattr(spec, "shape"):
+            return "fixed"
+        if type(spec).__name__ == "VarLenFeature":
+            return "varlen"
+    raise ArgumentTypeError(
+        f"features[{name!r}] must be an ec.export.FixedLenFeature, VarLenFeature or FixedLenSequenceFeature, "
+        f"given: {spec!r}."
+    )
+
+
+def _dtype(name: str, given: Any) -> np.dtype[Any]:
+    given = getattr(given, "as_numpy_dtype", given)  # of TensorFlow
+    if given in ("string", "bytes", str, bytes, object):
+        return np.dtype(object)
+    try:
+        dtype = np.dtype(given)
+    except TypeError as error:
+        raise ArgumentTypeError(
+            f"features[{name!r}]: {given!r} is no dtype. Use a numpy dtype or 'string'."
+        ) from error
+    if dtype.kind in "USO":
+        return np.dtype(object)
+    if dtype.kind not in _KIND_OF:
+        raise ArgumentTypeError(f"features[{name!r}]: a tf.Example holds int64, float and bytes, not {dtype}.")
+    return dtype
+
+
+def _value(name: str, given: Any, dtype: np.dtype[Any]) -> Any:
+    return _default(name, given, (), dtype)[0]
+
+
+def _default(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    try:
+        if dtype == object:
+            values = np.array(given, dtype=object).reshape(-1)
+            array = np.array([v.encode() if isinstance(v, str) else bytes(v) for v in values] + [None], object)[:-1]
+        else:
+            array = np.asarray(given).astype(dtype)
+        return np.broadcast_to(array.reshape(shape if array.size != 1 else ()), shape).reshape(-1)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"features[{name!r}]: the default value {given!r} is no {dtype} of shape {shape}: {error}."
+        ) from error
+
+
+def summary_of(specs: Mapping[str, FeatureSpec]) -> str:
+    """Names, dtypes and shapes, for the fingerprint of a position."""
+    return " ".join(f"{name}:{spec.form} {spec.dtype}{list(spec.shape)}" for name, spec in sorted(specs.items()))

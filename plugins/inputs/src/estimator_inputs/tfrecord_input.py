@@ -1,0 +1,154 @@
+"""`tfrecord_input_fn`: batches of the tf.Examples in TFRecord files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Unpack
+
+from estimator_core.errors import ArgumentError
+from estimator_inputs.reading.blocks import BadRow, Block, Piece, Place, split_labels
+from estimator_inputs.reading.file_input import FileInput
+from estimator_inputs.reading.files import FilePattern, find_files, opened
+from estimator_inputs.reading.options import ReadOptions, ReadPlan
+from estimator_inputs.reading.ragged import Columns
+from estimator_inputs.tfrecord.spec import FeatureSpec, feature_specs, summary_of
+
+
+def tfrecord_input_fn(
+    file_pattern: FilePattern,
+    batch_size: int,
+    features: Mapping[str, Any],
+    *,
+    shuffle: bool,
+    label_key: str | None = None,
+    **options: Unpack[ReadOptions],
+) -> FileInput:
+    """An input_fn over the tf.Examples of TFRecord files; every call of it gives a fresh iterator.
+
+    Both checksums of every record are verified.
+
+    Args:
+        file_pattern: a path, a glob pattern, or a list of them.
+        batch_size: examples a batch, in each process.
+        features: `ec.export.FixedLenFeature`, `VarLenFeature` or `FixedLenSequenceFeature` (or TensorFlow's) by name.
+            Strings become bytes objects. Features of any length are dense, [batch, longest]: -1, b"" and 0 fill them
+            up, and the longest is rounded up to a power of two.
+        shuffle: True for training, False for evaluation and prediction.
+        label_key: the feature that is the label; None: there is none.
+        options: see `ReadOptions`.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: no such file, a feature that is no specification, an option that cannot be.
+        InputError: while reading: a truncated file, a wrong checksum, a record that lacks a feature, or has another
+            kind or number of values, naming file, record and feature.
+
+    Example:
+        >>> import tempfile
+        >>> from estimator_core import export
+        >>> from estimator_inputs import write_tfrecord
+        >>> record = export.example_class()()
+        >>> record.features.feature["age"].int64_list.value.append(3)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = write_tfrecord(f"{folder}/ages.tfrecord", [record.SerializeToString()] * 3)
+        ...     spec = {"age": export.FixedLenFeature((), "int64")}
+        ...     input_fn = tfrecord_input_fn(f"{folder}/*.tfrecord", 2, spec, shuffle=False)
+        ...     [batch["age"].tolist() for batch in input_fn()]
+        [[3, 3], [3]]
+
+    Source: `tf.data.experimental.make_batched_features_dataset`.
+    """
+    specs = feature_specs(features)
+    if label_key is not None and label_key not in specs:
+        raise ArgumentError(f"label_key {label_key!r} is none of the features: {', '.join(specs)}.")
+    plan = ReadPlan.of(batch_size, shuffle, {"parser_num_threads": 0, **options})
+    return FileInput(find_files(file_pattern), TFRecordKind(specs, label_key, plan), plan)
+
+
+def make_batched_features_dataset(
+    file_pattern: FilePattern,
+    batch_size: int,
+    features: Mapping[str, Any],
+    label_key: str | None = None,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    shuffle_buffer_size: int = 10_000,
+    shuffle_seed: int | None = None,
+    reader_num_threads: int = 1,
+    parser_num_threads: int = 0,
+    drop_final_batch: bool = False,
+) -> FileInput:
+    """`tfrecord_input_fn` with the arguments and defaults of tf.data. Return it from an input_fn, or use it as one.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: see `tfrecord_input_fn`.
+
+    Example:
+        >>> make_batched_features_dataset("no-such.tfrecord", 2, {"x": 3})
+        Traceback (most recent call last):
+            ...
+        estimator_core.errors.ArgumentTypeError: features['x'] must be an ec.export.FixedLenFeature, ...
+
+    Source: `tf.data.experimental.make_batched_features_dataset`.
+    """
+    return tfrecord_input_fn(
+        file_pattern,
+        batch_size,
+        features,
+        shuffle=shuffle,
+        label_key=label_key,
+        num_epochs=num_epochs,
+        shuffle_buffer_size=shuffle_buffer_size,
+        seed=shuffle_seed,
+        reader_num_threads=reader_num_threads,
+        parser_num_threads=parser_num_threads,
+        drop_remainder=drop_final_batch,
+    )
+
+
+class TFRecordKind:
+    """How TFRecord files of tf.Examples are read."""
+
+    name = "tfrecord"
+
+    def __init__(self, specs: Mapping[str, FeatureSpec], label_key: str | None, plan: ReadPlan) -> None:
+        self._specs = specs
+        self._label_key = label_key
+        self._plan = plan
+        self.varying_shapes = any(spec.form != "fixed" for spec in specs.values())
+        self.summary = summary_of(specs)
+
+    def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
+        """Blocks of whole records; a place is (byte offset, record)."""
+        from estimator_inputs.tfrecord.framing import read_frames
+
+        offset, record = place or (0, 0)
+        with opened(path, self._plan.compression, offset) as stream:
+            for frames in read_frames(stream, block_bytes=self._plan.block_bytes, offset=offset, record=record):
+                yield Piece(path, frames, [frames.after, frames.record + len(frames.begins)])
+
+    def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
+        """The examples of a block whose checksums hold."""
+        from estimator_inputs.tfrecord.checksums import wrong_records
+        from estimator_inputs.tfrecord.decode import Fault, decode_examples
+
+        frames = piece.content
+        begins, sizes = frames.begins, frames.sizes
+        wrong = wrong_records(frames.data, begins, sizes, frames.stored_checksums()).tolist()
+        faults: dict[int, Fault] = dict.fromkeys(wrong, (None, "the checksum of the record is wrong"))
+        if wrong:
+            sizes = sizes.copy()
+            sizes[wrong] = 0  # decoded as empty records, and left out as faulty ones
+        columns, more = decode_examples(frames.data, begins, sizes, self._specs, faulty=faults)
+        bad = [self._bad_row(piece.path, frames.record + row, fault) for row, fault in more.items()]
+        if frames.fault is not None:
+            bad.append(self._bad_row(piece.path, frames.record + len(begins), (None, frames.fault)))
+        return Block(columns=columns, rows=len(begins) - len(more), bad=bad)
+
+    def batch(self, columns: Columns) -> Any:
+        """Features, and labels where there is a label key."""
+        return split_labels(columns, self._label_key)
+
+    def _bad_row(self, path: Path, record: int, fault: tuple[str | None, str]) -> BadRow:
+        feature, text = fault
+        return BadRow(f"{path}, record {record}", text if feature is None else f"feature {feature!r} {text}")
