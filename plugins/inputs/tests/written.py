@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -55,7 +56,7 @@ def parts_of(rows: Rows, parts: int) -> list[dict[str, Any]]:
     """Neighbouring rows in so many files."""
     n = len(next(iter(rows.values())))
     borders = np.linspace(0, n, parts + 1).astype(int)
-    return [{k: v[a:b] for k, v in rows.items()} for a, b in zip(borders[:-1], borders[1:], strict=True)]
+    return [{k: v[a:b] for k, v in rows.items()} for a, b in itertools.pairwise(borders)]
 
 
 def write_csv(path: Path, rows: Rows, *, header: bool = True) -> Path:
@@ -77,7 +78,8 @@ def write_jsonl(path: Path, rows: Rows) -> Path:
 
 def write_parquet(path: Path, rows: Rows, **options: Any) -> Path:
     columns = {
-        name: pa.array(v.tolist(), pa.string()) if v.dtype == object else pa.array(v) for name, v in _decoded(rows).items()
+        name: pa.array(v.tolist(), pa.string()) if v.dtype == object else pa.array(v)
+        for name, v in _decoded(rows).items()
     }
     pa.parquet.write_table(pa.table(columns), path, **options)
     return path

@@ -122,9 +122,7 @@ class CsvKind:
         names, start = self._names(path)
         missing = [name for name in self.schema.types if name not in names]
         if missing:
-            raise InputError(
-                f"{path}, line 1: column {missing[0]!r} is missing. Its columns are: {', '.join(names)}."
-            )
+            raise InputError(f"{path}, line 1: column {missing[0]!r} is missing. Its columns are: {', '.join(names)}.")
         offset, line = place or start
         with opened(path, self._plan.compression, offset) as stream:
             for chunk in read_chunks(

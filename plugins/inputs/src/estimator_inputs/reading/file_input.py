@@ -85,6 +85,13 @@ class FileIterator(Iterator[Any]):
         self._start, self._offset = state, 0
 
     def __next__(self) -> Any:
+        columns = self.next_columns()
+        if columns is None:
+            raise StopIteration
+        return self._batch(columns)
+
+    def next_columns(self) -> Columns | None:
+        """The columns of the next batch; None at the end."""
         wanted = self._batch_size
         parts: list[Columns] = []
         while wanted:
@@ -98,8 +105,8 @@ class FileIterator(Iterator[Any]):
             self._offset += taken
             wanted -= taken
         if not parts or (wanted and self._drop_remainder):
-            raise StopIteration
-        return self._batch(join(parts))
+            return None
+        return join(parts)
 
     def _advance(self) -> bool:
         """Goes on to the next window; the last one stays, as the place of the end."""

@@ -6,7 +6,7 @@ import bz2
 import glob
 import gzip
 import lzma
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -63,7 +63,7 @@ def compression_of(path: Path, compression: str) -> str:
 
 
 @contextmanager
-def opened(path: Path, compression: str, offset: int = 0) -> Iterator[BinaryIO]:
+def opened(path: Path, compression: str, offset: int = 0) -> Generator[BinaryIO]:
     """The decompressed bytes of a file from `offset` on. A compressed file is read up to there, and not kept.
 
     Raises:

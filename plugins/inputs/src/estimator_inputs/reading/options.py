@@ -82,7 +82,9 @@ class ReadPlan:
             ("drop_remainder", (True, False)),
         ):
             if getattr(self, name) not in allowed:
-                raise ArgumentError(f"{name} must be one of {', '.join(map(repr, allowed))}, given: {self._given(name)}.")
+                raise ArgumentError(
+                    f"{name} must be one of {', '.join(map(repr, allowed))}, given: {self._given(name)}."
+                )
 
     @classmethod
     def of(cls, batch_size: int, shuffle: bool, options: Any) -> ReadPlan:

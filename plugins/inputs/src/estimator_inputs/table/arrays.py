@@ -32,7 +32,7 @@ def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
         if pa.types.is_fixed_size_list(array.type) and kind.listed and not array.null_count:
             size = array.type.list_size
             values, missing = to_column(array.flatten(), ColumnType(dtype=kind.dtype, default=kind.default))
-            lost = None if missing is None else missing.reshape(-1, size).any(1)
+            lost = None if missing is None else np.asarray(missing.reshape(-1, size).any(1))
             assert isinstance(values, np.ndarray)
             return values.reshape(-1, size), lost
         array = array.cast(wanted)
@@ -47,16 +47,14 @@ def _flat(array: Any, kind: ColumnType) -> tuple[np.ndarray, np.ndarray | None]:
             if kind.dtype == STRING:
                 default = b""
             else:
-                missing = array.is_null().to_numpy(zero_copy_only=False)
+                missing = _nulls(array)
                 default = kind.dtype.type(0)
         array = array.fill_null(_scalar(default, array.type))
     return _numpy(array, kind), missing
 
 
 def _listed(array: Any, kind: ColumnType) -> tuple[Ragged, np.ndarray | None]:
-    import pyarrow.compute as pc
-
-    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    lengths = np.where(_nulls(array), 0, np.diff(array.offsets.to_numpy()).astype(np.int64))
     items, missing = _flat(array.flatten(), ColumnType(dtype=kind.dtype, default=kind.default))
     fill: Any = b"" if kind.dtype == STRING else kind.dtype.type(-1 if kind.dtype.kind == "i" else 0)
     lost = None
@@ -74,6 +72,10 @@ def _numpy(array: Any, kind: ColumnType) -> np.ndarray:
     return array.to_numpy(zero_copy_only=False)
 
 
+def _nulls(array: Any) -> np.ndarray:
+    return array.is_null().to_numpy(zero_copy_only=False)
+
+
 def _is_text(arrow: Any, kind: ColumnType) -> bool:
     import pyarrow as pa
 
@@ -83,4 +85,6 @@ def _is_text(arrow: Any, kind: ColumnType) -> bool:
 def _scalar(value: Any, arrow: Any) -> Any:
     import pyarrow as pa
 
-    return pa.scalar(value if isinstance(value, bytes) else value.item(), pa.binary() if isinstance(value, bytes) else arrow).cast(arrow)
+    return pa.scalar(
+        value if isinstance(value, bytes) else value.item(), pa.binary() if isinstance(value, bytes) else arrow
+    ).cast(arrow)

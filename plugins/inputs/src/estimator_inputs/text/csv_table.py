@@ -88,7 +88,10 @@ def read_what_can_be(
     Halves of what cannot be read are read again, until single records are left: slow, for pieces with faults only.
 
     Args:
-        data, names, types, form: see `read_table`.
+        data: whole records.
+        names: of the columns in the file.
+        types: of those to read.
+        form: how fields are written.
         first_only: stop at the first fault.
 
     Returns:

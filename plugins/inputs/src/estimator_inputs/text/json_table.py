@@ -26,9 +26,7 @@ def json_table(data: bytes, types: Mapping[str, ColumnType]) -> Any:
     return arrow_json.read_json(
         pa.BufferReader(data),
         arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1),
-        arrow_json.ParseOptions(
-            explicit_schema=schema, newlines_in_values=False, unexpected_field_behavior="ignore"
-        ),
+        arrow_json.ParseOptions(explicit_schema=schema, newlines_in_values=False, unexpected_field_behavior="ignore"),
     )
 
 

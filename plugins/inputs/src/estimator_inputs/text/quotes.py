@@ -47,7 +47,8 @@ def quote_fault(data: bytes, quote: bytes, delimiter: bytes, *, ended: bool) -> 
 
     Args:
         data: a piece of a file.
-        quote, delimiter: one byte each.
+        quote: one byte.
+        delimiter: one byte.
         ended: the file ends with `data`: a quote that is open there is a fault.
     """
     if quote not in data:

@@ -44,7 +44,8 @@ def decode_column(wire: Wire, spec: FeatureSpec, begins: np.ndarray, ends: np.nd
     Args:
         wire: the bytes.
         spec: what is expected.
-        begins, ends: the Feature message of each row; begins < 0 where a row has none.
+        begins: where the Feature message of each row begins; below 0 where a row has none.
+        ends: where it ends.
     """
     lists = _lists(wire, spec, begins, ends)
     odd, faults = [lists.odd], lists.faults

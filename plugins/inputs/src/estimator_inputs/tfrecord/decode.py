@@ -29,7 +29,8 @@ def decode_examples(
 
     Args:
         data: bytes with the records somewhere in them.
-        begins, sizes: int64[n], where each record lies.
+        begins: int64[n], where each record lies.
+        sizes: int64[n], how long it is.
         specs: the features wanted; others are passed over.
         faulty: what is known to be wrong with some records; they are left out.
 

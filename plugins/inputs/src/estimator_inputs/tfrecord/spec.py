@@ -11,6 +11,7 @@ import numpy as np
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
+STRING = np.dtype(object)
 #: The list a value of this kind of dtype stands in, and its tag in a Feature message.
 KINDS = {"bytes_list": 0x0A, "float_list": 0x12, "int64_list": 0x1A}
 _KIND_OF = {"f": "float_list", "i": "int64_list", "u": "int64_list", "b": "int64_list"}
@@ -64,7 +65,7 @@ def feature_specs(features: Mapping[str, Any]) -> dict[str, FeatureSpec]:
 def _spec(name: str, spec: Any) -> FeatureSpec:
     form = _form(name, spec)
     dtype = _dtype(name, spec.dtype)
-    kind = "bytes_list" if dtype == object else _KIND_OF[dtype.kind]
+    kind = "bytes_list" if dtype == STRING else _KIND_OF[dtype.kind]
     fill: Any = {"bytes_list": b"", "float_list": 0.0, "int64_list": -1 if dtype.kind == "i" else 0}[kind]
     if form == "varlen":
         return FeatureSpec(form=form, shape=(), dtype=dtype, kind=kind, default=None, fill=fill)
@@ -73,7 +74,7 @@ def _spec(name: str, spec: Any) -> FeatureSpec:
         raise ArgumentError(f"features[{name!r}]: all sizes must be fixed, given: {shape}.")
     given = spec.default_value
     if form == "sequence":
-        fill = _value(name, given, dtype) if given is not None else (b"" if dtype == object else 0)
+        fill = _value(name, given, dtype) if given is not None else (b"" if dtype == STRING else 0)
         missing = np.empty(0, dtype) if spec.allow_missing else None
         return FeatureSpec(form=form, shape=shape, dtype=dtype, kind=kind, default=missing, fill=fill)
     default = None if given is None else _default(name, given, shape, dtype)
@@ -97,15 +98,13 @@ def _form(name: str, spec: Any) -> str:
 def _dtype(name: str, given: Any) -> np.dtype[Any]:
     given = getattr(given, "as_numpy_dtype", given)  # of TensorFlow
     if given in ("string", "bytes", str, bytes, object):
-        return np.dtype(object)
+        return STRING
     try:
         dtype = np.dtype(given)
     except TypeError as error:
-        raise ArgumentTypeError(
-            f"features[{name!r}]: {given!r} is no dtype. Use a numpy dtype or 'string'."
-        ) from error
+        raise ArgumentTypeError(f"features[{name!r}]: {given!r} is no dtype. Use a numpy dtype or 'string'.") from error
     if dtype.kind in "USO":
-        return np.dtype(object)
+        return STRING
     if dtype.kind not in _KIND_OF:
         raise ArgumentTypeError(f"features[{name!r}]: a tf.Example holds int64, float and bytes, not {dtype}.")
     return dtype
@@ -117,7 +116,7 @@ def _value(name: str, given: Any, dtype: np.dtype[Any]) -> Any:
 
 def _default(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     try:
-        if dtype == object:
+        if dtype == STRING:
             values = np.array(given, dtype=object).reshape(-1)
             array = np.array([v.encode() if isinstance(v, str) else bytes(v) for v in values] + [None], object)[:-1]
         else:

@@ -109,9 +109,7 @@ def byte_strings(wire: Wire, begins: np.ndarray, ends: np.ndarray) -> np.ndarray
         found[:] = [data[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
         return found
     # every other item of an array over the whole buffer: the bytes between two ranges are items too
-    items = pa.Array.from_buffers(
-        pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(wire.data)]
-    )
+    items = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(wire.data)])
     return items.take(pa.array(np.arange(0, len(offsets), 2))).to_numpy(zero_copy_only=False)
 
 

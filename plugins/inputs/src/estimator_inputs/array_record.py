@@ -1,0 +1,227 @@
+"""`array_record_input_fn`: batches of the tf.Examples in ArrayRecord files, shuffled as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError, InputError, PluginError
+from estimator_core.inputs import InputContext, InputOptions
+from estimator_inputs.reading.bad_rows import BadRows
+from estimator_inputs.reading.blocks import BadRow, split_labels
+from estimator_inputs.reading.files import FilePattern, find_files
+from estimator_inputs.reading.options import OnError, ReadPlan
+from estimator_inputs.reading.ragged import Columns, rows_of
+from estimator_inputs.tfrecord.decode import decode_examples
+from estimator_inputs.tfrecord.spec import FeatureSpec, feature_specs, summary_of
+
+
+def array_record_input_fn(
+    file_pattern: FilePattern,
+    batch_size: int,
+    features: Mapping[str, Any],
+    *,
+    shuffle: bool,
+    label_key: str | None = None,
+    num_epochs: int | None = 1,
+    seed: int | None = None,
+    drop_remainder: bool = False,
+    on_error: OnError = "raise",
+) -> ArrayRecordInput:
+    """An input_fn over the tf.Examples of ArrayRecord files; every call of it gives a fresh iterator.
+
+    Records are reached by number, so a shuffled epoch is a permutation of all of them, held in no memory, and any place
+    is returned to at once. Needs the extra `array_record`.
+
+    Args:
+        file_pattern: a path, a glob pattern, or a list of them.
+        batch_size: examples a batch, in each process.
+        features: see `tfrecord_input_fn`.
+        shuffle: True for training, False for evaluation and prediction.
+        label_key: the feature that is the label; None: there is none.
+        num_epochs: passes over the data; None repeats for ever.
+        seed: of the order; None: `tf_random_seed` of the RunConfig, or 0 where that is not set.
+        drop_remainder: leaves out a short last batch.
+        on_error: "raise", or "skip" to leave bad records out of their batches, count and report them.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: no such file, a feature that is no specification, an argument that cannot be.
+        PluginError: grain is not installed.
+        InputError: while reading: a record that is not what `features` say, naming file, record and feature.
+
+    Example:
+        >>> import tempfile
+        >>> from array_record.python.array_record_module import ArrayRecordWriter
+        >>> from estimator_core import export
+        >>> record = export.example_class()()
+        >>> record.features.feature["age"].int64_list.value.append(3)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     writer = ArrayRecordWriter(f"{folder}/ages.array_record", "group_size:1")
+        ...     for _ in range(3):
+        ...         writer.write(record.SerializeToString())
+        ...     writer.close()
+        ...     spec = {"age": export.FixedLenFeature((), "int64")}
+        ...     input_fn = array_record_input_fn(f"{folder}/*.array_record", 2, spec, shuffle=True)
+        ...     [batch["age"].tolist() for batch in input_fn()]
+        [[3, 3], [3]]
+
+    Source: `grain.sources.ArrayRecordDataSource`.
+    """
+    specs = feature_specs(features)
+    if label_key is not None and label_key not in specs:
+        raise ArgumentError(f"label_key {label_key!r} is none of the features: {', '.join(specs)}.")
+    options = {"num_epochs": num_epochs, "seed": seed, "drop_remainder": drop_remainder, "on_error": on_error}
+    plan = ReadPlan.of(batch_size, shuffle, options)
+    _grain()
+    return ArrayRecordInput(find_files(file_pattern), specs, label_key, plan)
+
+
+class ArrayRecordInput:
+    """What `array_record_input_fn` returns: calling it gives a fresh iterator."""
+
+    def __init__(
+        self, files: tuple[Path, ...], specs: Mapping[str, FeatureSpec], label_key: str | None, plan: ReadPlan
+    ) -> None:
+        self.files = files
+        self.specs = specs
+        self.label_key = label_key
+        self.plan = plan
+
+    def __call__(self, *, config: Any = None, input_context: InputContext | None = None) -> ArrayRecordIterator:
+        """A fresh iterator over this process's share.
+
+        Args:
+            config: the RunConfig: its `tf_random_seed` shuffles where no seed was given.
+            input_context: which share; default: everything.
+        """
+        seed = self.plan.seed
+        if seed is None:
+            seed = getattr(config, "tf_random_seed", None) or 0
+        context = input_context or InputContext()
+        return ArrayRecordIterator(self, int(seed), (context.input_pipeline_id, context.num_input_pipelines))
+
+
+class ArrayRecordIterator(Iterator[Any]):
+    """Batches of records, from any record on: a position is the number of records read."""
+
+    def __init__(self, source: ArrayRecordInput, seed: int, shard: tuple[int, int]) -> None:
+        plan = source.plan
+        varying = any(spec.form != "fixed" for spec in source.specs.values())
+        self.input_options = InputOptions(fresh_arrays=True, endless=plan.num_epochs is None, varying_shapes=varying)
+        self._source = source
+        self._seed = seed
+        self._shard = shard
+        self._bad = BadRows(skip=plan.on_error == "skip")
+        self._read = 0
+        self._records: Any = None
+        self._order: Any = None
+        self._length = 0
+
+    @property
+    def bad_rows(self) -> int:
+        """Records skipped so far."""
+        return self._bad.count
+
+    @property
+    def fingerprint(self) -> str:
+        """Which records in which order."""
+        self._open()
+        plan = self._source.plan
+        seed = self._seed if plan.shuffle else None
+        return "; ".join(
+            [
+                "array_record",
+                f"n={len(self._records)}",
+                f"seed={seed}",
+                f"shuffle={plan.shuffle}",
+                f"shard={self._shard[0]}/{self._shard[1]}",
+                f"columns={summary_of(self._source.specs)}",
+            ]
+        )
+
+    def get_state(self) -> int:
+        """Records read so far."""
+        return self._read
+
+    def set_state(self, state: int) -> None:
+        """Continues after `state` records."""
+        self._read = int(state)
+
+    def __next__(self) -> Any:
+        columns = self.next_columns()
+        if columns is None:
+            raise StopIteration
+        return split_labels(columns, self._source.label_key)
+
+    def next_columns(self) -> Columns | None:
+        """The columns of the next batch; None at the end."""
+        self._open()
+        plan = self._source.plan
+        while True:
+            stop = self._read + plan.batch_size
+            total = None if plan.num_epochs is None else plan.num_epochs * self._length
+            if total is not None and stop > total:
+                stop = total
+                if self._read >= stop or plan.drop_remainder:
+                    return None
+            # the order of the next epoch lies behind that of this one
+            numbers = [int(self._order[place]) for place in range(self._read, stop)]
+            self._read = stop
+            columns = self._decoded(numbers, self._records.__getitems__(numbers))
+            if rows_of(columns):
+                return columns
+
+    def _decoded(self, numbers: list[int], records: list[bytes]) -> Columns:
+        sizes = np.array([len(record) for record in records], np.int64)
+        columns, faults = decode_examples(b"".join(records), np.cumsum(sizes) - sizes, sizes, self._source.specs)
+        bad: list[BadRow] = []
+        for row, (feature, text) in faults.items():
+            what = text if feature is None else f"feature {feature!r} {text}"
+            bad.append(BadRow(self._where(numbers[row]), what))
+        self._bad.add(bad)
+        return columns
+
+    def _where(self, number: int) -> str:
+        """File and record of a number among all records."""
+        for path in self._source.files:
+            size = len(_grain().sources.ArrayRecordDataSource(str(path)))
+            if number < size:
+                return f"{path}, record {number}"
+            number -= size
+        raise AssertionError(number)
+
+    def _open(self) -> None:
+        if self._records is not None:
+            return
+        grain = _grain()
+        self._records = grain.sources.ArrayRecordDataSource([str(path) for path in self._source.files])
+        order = grain.MapDataset.range(len(self._records))
+        if self._source.plan.shuffle:
+            order = order.shuffle(seed=self._seed % (1 << 32))
+        own = order[self._shard[0] :: self._shard[1]]
+        self._length = len(own)
+        if not self._length:
+            raise InputError(
+                f"No records for process {self._shard[0]} of {self._shard[1]} in {len(self._source.files)} files, "
+                f"beginning with {self._source.files[0]}."
+            )
+        self._order = own.repeat()
+
+
+def _grain() -> Any:
+    try:
+        import grain
+    except ImportError as error:
+        raise PluginError(
+            "ArrayRecord files are read by grain, which is not installed: pip install 'estimator-inputs[array_record]'."
+        ) from error
+    return grain
+
+
+def some_records(path: Path, most: int) -> list[bytes]:
+    """The first records of a file."""
+    source = _grain().sources.ArrayRecordDataSource(str(path))
+    return source.__getitems__(list(range(min(most, len(source)))))

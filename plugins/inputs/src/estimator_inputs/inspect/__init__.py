@@ -1,0 +1,1 @@
+"""What is in a file of examples: columns, statistics, rows."""

@@ -1,0 +1,59 @@
+"""What features tf.Examples have, told from some of them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from estimator_core import export
+from estimator_core.errors import InputError
+
+_DTYPES = {"bytes_list": "string", "float_list": "float32", "int64_list": "int64"}
+
+
+def guessed_features(records: Iterable[bytes], where: str) -> dict[str, Any]:
+    """A feature specification that fits the records.
+
+    A feature with the same number of values in each is one of fixed length; others are of any length.
+
+    Args:
+        records: serialized tf.Examples.
+        where: the file, for messages.
+
+    Raises:
+        InputError: no record, or one that is no tf.Example.
+
+    Example:
+        >>> record = export.example_class()()
+        >>> record.features.feature["age"].int64_list.value.append(3)
+        >>> guessed_features([record.SerializeToString()], "ages")
+        {'age': FixedLenFeature(shape=(), dtype='int64', default_value=None)}
+    """
+    from google.protobuf.message import DecodeError
+
+    kinds: dict[str, Counter[str]] = defaultdict(Counter)
+    sizes: dict[str, Counter[int]] = defaultdict(Counter)
+    total = 0
+    for number, record in enumerate(records):
+        try:
+            features = export.example_class().FromString(record).features.feature
+        except DecodeError as error:
+            raise InputError(f"{where}, record {number}: is no serialized tf.Example: {error}.") from error
+        total += 1
+        for name, feature in features.items():
+            kind = feature.WhichOneof("kind")
+            if kind is not None:
+                kinds[name][kind] += 1
+                sizes[name][len(getattr(feature, kind).value)] += 1
+    if not total:
+        raise InputError(f"{where} has no records.")
+    found: dict[str, Any] = {}
+    for name in sorted(kinds):
+        dtype = _DTYPES[kinds[name].most_common(1)[0][0]]
+        size, times = sizes[name].most_common(1)[0]
+        if times == total:
+            found[name] = export.FixedLenFeature(() if size == 1 else (size,), dtype)
+        else:
+            found[name] = export.VarLenFeature(dtype)
+    return found

@@ -1,0 +1,102 @@
+"""The same rows give the same batches, whatever kind of file they are in."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimator_core import export
+from estimator_inputs import csv_input_fn, parquet_input_fn, tfrecord_input_fn
+from plugins.inputs.tests.written import (
+    WRITERS,
+    input_of,
+    some_rows,
+    write_csv,
+    write_examples,
+    write_files,
+    write_parquet,
+)
+
+KINDS = list(WRITERS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("block_bytes", [64, 700, 1 << 19])
+def test_rows_come_back(tmp_path: Path, kind: str, block_bytes: int) -> None:
+    rows = some_rows(101)
+    source = input_of(kind, write_files(tmp_path, kind, rows, 3), 16, shuffle=False, block_bytes=block_bytes)
+    batches = list(source())
+    assert [len(labels) for _, labels in batches] == [16] * 6 + [5]
+    for name, expected in rows.items():
+        found = [labels if name == "label" else features[name] for features, labels in batches]
+        joined = np.concatenate(found)
+        assert joined.dtype == expected.dtype
+        np.testing.assert_array_equal(joined, expected)
+
+
+def real_data() -> dict[str, Any]:
+    """The diagnoses of breast tumours that scikit-learn ships."""
+    datasets = pytest.importorskip("sklearn.datasets")
+    bunch = datasets.load_breast_cancer()
+    names = [name.replace(" ", "_") for name in bunch.feature_names]
+    columns: dict[str, Any] = {name: bunch.data[:, i].astype(np.float32) for i, name in enumerate(names)}
+    kinds = np.array([b"malignant", b"benign"] + [None], object)[:-1]
+    return {**columns, "diagnosis": kinds[bunch.target], "label": bunch.target.astype(np.int64)}
+
+
+def test_real_data_is_the_same_in_csv_parquet_and_tfrecord(tmp_path: Path) -> None:
+    rows = real_data()
+    write_csv(tmp_path / "a.csv", rows)
+    write_parquet(tmp_path / "a.parquet", rows, row_group_size=100)
+    write_examples(tmp_path / "a.tfrecord", rows)
+    spec = {name: export.FixedLenFeature((), "string" if v.dtype == object else v.dtype) for name, v in rows.items()}
+    inputs = [
+        csv_input_fn(tmp_path / "a.csv", 50, shuffle=False, label_name="label", block_bytes=5000),
+        parquet_input_fn(tmp_path / "a.parquet", 50, shuffle=False, label_name="label"),
+        tfrecord_input_fn(tmp_path / "a.tfrecord", 50, spec, shuffle=False, label_key="label", block_bytes=5000),
+    ]
+    found = [list(source()) for source in inputs]
+    assert [len(batches) for batches in found] == [12, 12, 12]
+    for one, two, three in zip(*found, strict=True):
+        assert sorted(one[0]) == sorted(two[0]) == sorted(three[0])
+        for name, values in one[0].items():
+            np.testing.assert_array_equal(values, two[0][name], name)
+            np.testing.assert_array_equal(values, three[0][name], name)
+        np.testing.assert_array_equal(one[1], two[1])
+        np.testing.assert_array_equal(one[1], three[1])
+
+
+WRITTEN_BY_TENSORFLOW = Path(__file__).parent / "written_by_tensorflow"
+
+
+@pytest.mark.parametrize("name", ["wine.tfrecord", "wine.tfrecord.gz"])
+def test_a_file_written_by_tensorflow(name: str) -> None:
+    """`write.py` beside it wrote the file with tf.io.TFRecordWriter."""
+    wine = pytest.importorskip("sklearn.datasets").load_wine()
+    spec = {
+        "row": export.FixedLenFeature((), "int64"),
+        "measures": export.FixedLenFeature((13,), "float32"),
+        "name": export.FixedLenFeature((), "string"),
+        "notes": export.VarLenFeature("string"),
+        "odd": export.VarLenFeature("int64"),
+        "absent": export.FixedLenFeature((2,), "int64", default_value=[7, -8]),
+    }
+    batches = list(tfrecord_input_fn(WRITTEN_BY_TENSORFLOW / name, 40, spec, shuffle=False)())
+    found = {key: np.concatenate([batch[key] for batch in batches]) for key in ("row", "measures", "name", "absent")}
+    np.testing.assert_array_equal(found["row"], np.arange(178))
+    np.testing.assert_array_equal(found["measures"], wine.data.astype(np.float32))
+    assert found["name"].tolist() == [wine.target_names[k].encode() for k in wine.target]
+    assert found["absent"].tolist() == [[7, -8]] * 178
+    rows = [(b["notes"][i], b["odd"][i]) for b in batches for i in range(len(b["row"]))]
+    for number, (notes, odd) in enumerate(rows):
+        assert [note for note in notes if note] == [b"note %d" % k for k in range(number % 3)]
+        assert [value for value in odd.tolist() if value != -1] == [
+            number * 10**12 * (-1) ** k * 2 for k in range(number % 2)
+        ]
+
+
+def test_the_recorded_file_is_what_tensorflow_wrote() -> None:
+    digest = hashlib.sha256((WRITTEN_BY_TENSORFLOW / "wine.tfrecord").read_bytes()).hexdigest()
+    assert digest == (WRITTEN_BY_TENSORFLOW / "wine.sha256").read_text().strip()
