@@ -42,7 +42,7 @@ def real_data() -> dict[str, Any]:
     bunch = datasets.load_breast_cancer()
     names = [name.replace(" ", "_") for name in bunch.feature_names]
     columns: dict[str, Any] = {name: bunch.data[:, i].astype(np.float32) for i, name in enumerate(names)}
-    kinds = np.array([b"malignant", b"benign"] + [None], object)[:-1]
+    kinds = np.array([b"malignant", b"benign", None], object)
     return {**columns, "diagnosis": kinds[bunch.target], "label": bunch.target.astype(np.int64)}
 
 

@@ -22,6 +22,11 @@ def json_table(data: bytes, types: Mapping[str, ColumnType]) -> Any:
     import pyarrow as pa
     from pyarrow import json as arrow_json
 
+    if not data.isascii():  # Arrow does not look
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            raise pa.ArrowInvalid(f"no valid UTF-8: {error}") from error
     schema = pa.schema([pa.field(name, arrow_type(kind)) for name, kind in types.items()])
     return arrow_json.read_json(
         pa.BufferReader(data),

@@ -67,7 +67,7 @@ def quote_fault(data: bytes, quote: bytes, delimiter: bytes, *, ended: bool) -> 
         # a closing quote at a wrong place: the quote that is not closed is the one before
         at = int(quotes[number - number % 2])
         text = "a quote inside a field that does not begin with one" if number % 2 == 0 else "a quote is not closed"
-        return QuoteFault(data.rfind(b"\n", 0, at) + 1, text)
+        return QuoteFault(last_record_end(data[:at], quote), text)
     if ended and len(quotes) % 2:
-        return QuoteFault(data.rfind(b"\n", 0, int(quotes[-1])) + 1, "a quote is not closed before the file ends")
+        return QuoteFault(last_record_end(data, quote), "a quote is not closed before the file ends")
     return None

@@ -147,4 +147,6 @@ def _truncated(data: bytes, end: int) -> str | None:
 
 
 def _little_endian(data: bytes, positions: np.ndarray) -> np.ndarray:
+    if not positions.size:
+        return np.empty(0, np.uint32)
     return np.ndarray((len(data) - 3,), "<u4", data, 0, (1,))[positions]

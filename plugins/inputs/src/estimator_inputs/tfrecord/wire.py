@@ -42,6 +42,8 @@ class Wire(NamedTuple):
 
     def fixed(self, positions: np.ndarray, size: int) -> np.ndarray:
         """`size` bytes from each position: uint8[n, size]."""
+        if not positions.size:
+            return np.empty((0, size), np.uint8)
         items = np.ndarray((len(self.data) - size + 1,), f"V{size}", self.data, 0, (1,))
         return items[positions].view(np.uint8).reshape(len(positions), size)
 

@@ -1,0 +1,247 @@
+"""Bad rows: the error names file, line or record, and column; skipped ones are counted and reported."""
+
+import gzip
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimator_core import export
+from estimator_core.errors import InputError
+from estimator_inputs import csv_input_fn, jsonl_input_fn, parquet_input_fn, tfrecord_input_fn, write_tfrecord
+from plugins.inputs.tests.written import SPEC, example, row_dicts, some_rows, write_examples, write_parquet
+
+GOOD = 60
+
+
+def lines_with(bad: bytes, at: int, line: Callable[[int], bytes], head: bytes = b"") -> bytes:
+    """Good lines with a bad one among them."""
+    lines = [line(number) for number in range(GOOD)]
+    return head + b"".join([*lines[:at], bad, *lines[at:]])
+
+
+def csv_line(number: int) -> bytes:
+    return b"%d,%d.5,w%d\n" % (number, number, number)
+
+
+TYPES = {"id": "int64", "weight": "float32", "word": "string"}
+BAD_CSV = {
+    "wrong type": (b"x1,2.5,w\n", "column 'id': 'x1' is no int64"),
+    "wrong type in the last number": (b"1,2.5.5,w\n", "column 'weight': '2.5.5' is no float32"),
+    "out of range": (b"99999999999999999999,2.5,w\n", "column 'id': '99999999999999999999' is no int64"),
+    "no value": (b",2.5,w\n", "column 'id': no value, and no default (column_defaults)"),
+    "extra delimiter": (b"1,2.5,w,\n", "4 fields, more than the 3 columns (id, weight, word)"),
+    "too few": (b"1,2.5\n", "2 fields, fewer than the 3 columns (id, weight, word)"),
+    "bad UTF-8": (b"1,2.5,w\xff\n", "column 'word': 'w\\\\xff' is no valid UTF-8"),
+    "quote in a field": (b'1,2.5,5" pipe\n', "a quote inside a field that does not begin with one"),
+    "quote behind a field": (b'1,2.5,"a"b\n', "a quote is not closed"),
+    "quote not closed": (b'1,2.5,"w\n', "a quote is not closed before the file ends"),
+}
+
+
+@pytest.mark.parametrize("case", list(BAD_CSV))
+@pytest.mark.parametrize("at", [0, 31, GOOD])
+@pytest.mark.parametrize("block_bytes", [64, 1 << 19])
+def test_csv(tmp_path: Path, caplog: pytest.LogCaptureFixture, case: str, at: int, block_bytes: int) -> None:
+    bad, text = BAD_CSV[case]
+    path = tmp_path / "rows.csv"
+    path.write_bytes(lines_with(bad, at, csv_line, b"id,weight,word\n"))
+    options: dict[str, Any] = {"shuffle": False, "column_types": TYPES, "block_bytes": block_bytes}
+    with pytest.raises(InputError) as raised:
+        list(csv_input_fn(path, 7, **options)())
+    assert str(raised.value).startswith(f"{path}, line {at + 2}: {text}. ")
+    iterator = csv_input_fn(path, 7, **options, on_error="skip")()
+    with caplog.at_level(logging.WARNING, logger="estimator_inputs"):
+        batches = list(iterator)
+    assert np.concatenate([batch["id"] for batch in batches]).tolist() == list(range(GOOD))
+    assert iterator.bad_rows == 1
+    assert caplog.messages == [
+        f"Skipped {path}, line {at + 2}: {text}.",
+        f"Skipped 1 bad rows in epoch 0, beside {GOOD} good ones.",
+    ]
+
+
+def test_lines_are_counted_through_quoted_newlines_and_empty_lines(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b'id,weight,word\n1,1,"a\nb\n""c"\n\n2,2,d\r\n\n3,x,e\n4,,f\n')
+    iterator = csv_input_fn(path, 9, shuffle=False, column_types=TYPES, on_error="skip")()
+    with pytest.raises(InputError, match=r"line 8: column 'weight': 'x'"):
+        list(csv_input_fn(path, 9, shuffle=False, column_types=TYPES)())
+    (batch,) = iterator
+    assert batch["word"].tolist() == [b'a\nb\n"c', b"d"]
+    assert iterator.bad_rows == 2
+
+
+def test_bad_rows_are_counted_once_when_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"id\n" + b"".join(b"x\n" if number % 7 == 3 else b"%d\n" % number for number in range(200)))
+    options: dict[str, Any] = {"column_types": {"id": "int64"}, "on_error": "skip", "num_epochs": 2, "block_bytes": 64}
+    for shuffle in (False, True):
+        source = csv_input_fn(path, 10, shuffle=shuffle, shuffle_buffer_size=23, **options)
+        whole = source()
+        expected = [batch["id"].tolist() for batch in whole]
+        assert whole.bad_rows == 2 * sum(number % 7 == 3 for number in range(200))
+        for stop in (1, 9, 17, 20, len(expected) - 1):
+            first = source()
+            for _ in range(stop):
+                next(first)
+            second = source()
+            second.set_state(first.get_state())
+            assert [batch["id"].tolist() for batch in second] == expected[stop:]
+            assert second.bad_rows == whole.bad_rows
+
+
+def test_a_missing_column_is_an_error_even_where_rows_are_skipped(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,weight\n1,2\n")
+    (tmp_path / "b.csv").write_text("weight,other\n1,2\n")
+    source = csv_input_fn(f"{tmp_path}/*.csv", 9, shuffle=False, on_error="skip")
+    with pytest.raises(InputError, match=r"b\.csv, line 1: column 'id' is missing. Its columns are: weight, other"):
+        list(source())
+
+
+BAD_JSON = {
+    "wrong type": (b'{"id": "x", "weight": 1}\n', "column 'id': 'x' is no int64"),
+    "no number": (b'{"weight": 1}\n', "column 'id': no value, and no default (column_defaults)"),
+    "no JSON": (b'{"id": 1, "weight"\n', "no JSON: "),
+    "no object": (b"[1, 2]\n", "no JSON object: '[1, 2]'"),
+    "bad UTF-8": (b'{"id": 1, "weight": 1, "word": "\xff"}\n', "no valid UTF-8: "),
+}
+
+
+@pytest.mark.parametrize("case", list(BAD_JSON))
+@pytest.mark.parametrize("at", [0, 31])
+def test_jsonl(tmp_path: Path, case: str, at: int) -> None:
+    bad, text = BAD_JSON[case]
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(lines_with(bad, at, lambda n: b'{"id": %d, "weight": %d.5, "word": "w"}\n' % (n, n)))
+    (tmp_path / "head.jsonl").write_text('{"id": 1, "weight": 1.5, "word": "w"}\n')
+    files = [tmp_path / "head.jsonl", path]
+    with pytest.raises(InputError) as raised:
+        list(jsonl_input_fn(files, 7, shuffle=False)())
+    assert str(raised.value).startswith(f"{path}, line {at + 1}: {text}")
+    iterator = jsonl_input_fn(files, 7, shuffle=False, on_error="skip")()
+    assert np.concatenate([batch["id"] for batch in iterator]).tolist() == [1, *range(GOOD)]
+    assert iterator.bad_rows == 1
+
+
+def test_parquet(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    path = tmp_path / "rows.parquet"
+    pa.parquet.write_table(pa.table({"id": pa.array([1, 2, None, 4]), "word": ["a", None, "c", "d"]}), path)
+    with pytest.raises(InputError, match=r"rows\.parquet, row 2: column 'id': no value, and no default"):
+        list(parquet_input_fn(path, 3, shuffle=False)())
+    iterator = parquet_input_fn(path, 3, shuffle=False, on_error="skip")()
+    (batch,) = iterator
+    assert batch["id"].tolist() == [1, 2, 4]
+    assert batch["word"].tolist() == [b"a", b"", b"d"]
+    assert iterator.bad_rows == 1
+    (batch,) = parquet_input_fn(path, 4, shuffle=False, column_defaults={"id": -5})()
+    assert batch["id"].tolist() == [1, 2, -5, 4]
+    with pytest.raises(InputError, match=r"rows 0 to 3: column 'word' cannot be read as float32"):
+        list(parquet_input_fn(path, 3, shuffle=False, column_types={"word": "float32"})())
+    write_parquet(tmp_path / "other.parquet", {"word": np.array([b"x"], object)})
+    with pytest.raises(InputError, match=r"other\.parquet: column 'id' is missing"):
+        list(parquet_input_fn([path, tmp_path / "other.parquet"], 3, shuffle=False, on_error="skip")())
+    (tmp_path / "none.parquet").write_bytes(b"PAR1 is not enough")
+    with pytest.raises(InputError, match=r"none\.parquet cannot be read as Parquet"):
+        parquet_input_fn(tmp_path / "none.parquet", 3, shuffle=False)
+
+
+BAD_EXAMPLES = {
+    "lacks a feature": ({"count": None}, "feature 'count' is missing, and has no default value"),
+    "another kind": ({"count": 1.5}, "feature 'count' is a float_list, and must be a int64_list"),
+    "another number": ({"count": np.array([1, 2])}, "feature 'count' has 2 values, and must have 1"),
+}
+
+
+@pytest.mark.parametrize("case", list(BAD_EXAMPLES))
+def test_examples(tmp_path: Path, case: str) -> None:
+    change, text = BAD_EXAMPLES[case]
+    rows = row_dicts(some_rows(GOOD))
+    rows.insert(31, {name: value for name, value in {**rows[0], **change}.items() if value is not None})
+    records_raise_or_skip(tmp_path, [example(row) for row in rows], 31, text)
+
+
+def test_a_record_that_is_no_example(tmp_path: Path) -> None:
+    records = [example(row) for row in row_dicts(some_rows(GOOD))]
+    records.insert(5, b"\xffno example")
+    records_raise_or_skip(tmp_path, records, 5, "is no serialized tf.Example")
+
+
+def records_raise_or_skip(folder: Path, records: list[bytes], bad: int, text: str) -> None:
+    path = folder / "rows.tfrecord"
+    write_tfrecord(path, records)
+    with pytest.raises(InputError) as raised:
+        list(tfrecord_input_fn(path, 7, SPEC, shuffle=False, block_bytes=500)())
+    assert str(raised.value).startswith(f"{path}, record {bad}: {text}")
+    iterator = tfrecord_input_fn(path, 7, SPEC, shuffle=False, on_error="skip")()
+    assert np.concatenate([batch["id"] for batch in iterator]).tolist() == list(range(GOOD))
+    assert iterator.bad_rows == 1
+
+
+def read_ids(path: Path, **options: Any) -> tuple[list[int], int]:
+    iterator = tfrecord_input_fn(path, 7, SPEC, shuffle=False, on_error="skip", **options)()
+    return [number for batch in iterator for number in batch["id"].tolist()], iterator.bad_rows
+
+
+def test_a_tfrecord_cut_off_anywhere(tmp_path: Path) -> None:
+    path = tmp_path / "rows.tfrecord"
+    whole = write_examples(path, some_rows(4)).read_bytes()
+    ends = [0]
+    for _ in range(4):
+        ends.append(ends[-1] + 16 + int.from_bytes(whole[ends[-1] : ends[-1] + 8], "little"))
+    assert ends[-1] == len(whole)
+    for size in range(ends[1], len(whole)):
+        path.write_bytes(whole[:size])
+        complete = sum(end <= size for end in ends) - 1
+        source = tfrecord_input_fn(path, 7, SPEC, shuffle=False)
+        if size in ends:
+            assert sum(len(batch["id"]) for batch in source()) == complete
+            continue
+        with pytest.raises(InputError, match=rf"rows\.tfrecord, record {complete}: the file ends .* truncated"):
+            list(source())
+        assert read_ids(path) == (list(range(complete)), 1)
+
+
+def test_every_flipped_bit_of_a_tfrecord_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "rows.tfrecord"
+    whole = write_examples(path, some_rows(3)).read_bytes()
+    first = 16 + int.from_bytes(whole[:8], "little")
+    for place in range(first, 2 * first):  # the second record is about as long as the first
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << (place % 8)
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"record [12]: the checksum of"):
+            list(tfrecord_input_fn(path, 7, SPEC, shuffle=False)())
+        found, bad = read_ids(path)
+        assert bad == 1
+        assert found in ([0], [0, 1], [0, 2])  # a wrong length hides what is behind it
+
+
+@pytest.mark.parametrize("size", [0, 10, 0.5, -1])
+def test_a_damaged_compressed_file_is_named(tmp_path: Path, size: float) -> None:
+    path = tmp_path / "rows.csv.gz"
+    whole = gzip.compress(b"id\n" + b"".join(b"%d\n" % number for number in range(200_000)))
+    cut = int(len(whole) * size) if isinstance(size, float) else size
+    path.write_bytes(whole[:cut] if cut >= 0 else whole[:-1])
+    with pytest.raises(InputError, match=r"rows\.csv\.gz (cannot be read as gzip|is empty)"):
+        list(csv_input_fn(path, 50, shuffle=False)())
+
+
+def test_a_file_without_good_rows_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("id\nx\ny\n")
+    with pytest.raises(InputError, match=r"No rows for process 0 of 1 in 1 files.*2 bad rows were skipped"):
+        list(csv_input_fn(path, 5, shuffle=False, column_types={"id": "int64"}, on_error="skip", num_epochs=None)())
+
+
+def test_narrow_dtypes_refuse_what_does_not_fit(tmp_path: Path) -> None:
+    write_tfrecord(tmp_path / "a.tfrecord", [example({"x": value}) for value in (1, 300, -1)])
+    spec = {"x": export.FixedLenFeature((), "uint8")}
+    with pytest.raises(InputError, match="record 1: feature 'x' has the value 300, out of the range of uint8"):
+        list(tfrecord_input_fn(tmp_path / "a.tfrecord", 3, spec, shuffle=False)())

@@ -1,0 +1,190 @@
+"""Pieces of files of lines, and CSV against the csv module of Python."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
+from estimator_inputs import csv_input_fn, jsonl_input_fn
+from estimator_inputs.text.chunks import Chunk, Quoting, read_chunks
+from estimator_inputs.text.quotes import quote_fault, record_ends
+
+QUOTING = Quoting(b'"', b",")
+cells = st.text(st.sampled_from('ab,"\n\u00e9 '), max_size=6)
+
+
+def written(rows: list[list[str]], *, all_quoted: bool) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if all_quoted else csv.QUOTE_MINIMAL).writerows(rows)
+    return text.getvalue().encode()
+
+
+def chunks_of(data: bytes, block_bytes: int, **place: int) -> list[Chunk]:
+    stream = io.BytesIO(data[place.get("offset", 0) :])
+    return list(read_chunks(stream, block_bytes=block_bytes, quoting=QUOTING, **place))
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(cells, cells), min_size=1, max_size=20), st.integers(1, 40), st.booleans(), st.booleans())
+def test_chunks_are_whole_records(rows: list[tuple[str, str]], block: int, all_quoted: bool, ended: bool) -> None:
+    data = written([list(row) for row in rows], all_quoted=all_quoted)
+    data = data if ended else data.removesuffix(b"\n")
+    chunks = chunks_of(data, block)
+    assert b"".join(chunk.data for chunk in chunks) == data
+    assert [chunk.fault for chunk in chunks] == [None] * len(chunks)
+    read = [tuple(row) for chunk in chunks for row in csv.reader(io.StringIO(chunk.data.decode(), newline=""))]
+    assert read == rows
+    assert len(record_ends(data, b'"')) == len(rows) - (not data.endswith(b"\n"))
+    for number, chunk in enumerate(chunks[:-1]):
+        rest = chunks_of(data, block, offset=chunk.after[0], line=chunk.after[1])
+        assert rest == chunks[number + 1 :]
+
+
+@settings(max_examples=200)
+@given(st.text(st.sampled_from('ab,"\n'), max_size=40), st.integers(1, 30))
+def test_chunks_of_anything(text: str, block: int) -> None:
+    """No byte is lost, whatever the quotes; reading goes on at every place as it did; and good chunks are good."""
+    data = text.encode()
+    chunks = chunks_of(data, block)
+    assert b"".join(chunk.data for chunk in chunks) == data
+    line = 1
+    for number, chunk in enumerate(chunks):
+        assert chunk.line == line
+        line += chunk.data.count(b"\n")
+        assert chunks_of(data, block, offset=chunk.after[0], line=chunk.after[1]) == chunks[number + 1 :]
+        if chunk.fault is None:
+            assert quote_fault(chunk.data, b'"', b",", ended=True) is None
+            strict = csv.reader(io.StringIO(chunk.data.decode(), newline=""), strict=True)
+            assert all(isinstance(row, list) for row in strict)
+        else:
+            assert chunk.data.count(b"\n") <= 1
+
+
+def test_a_record_longer_than_a_block(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    long = "x\n" * 5000
+    path.write_text(f'id,word\n1,"{long}"\n2,b\n')
+    (batch,) = csv_input_fn(path, 5, shuffle=False, block_bytes=64)()
+    assert batch["word"].tolist() == [long.encode(), b"b"]
+
+
+TABLE = "a,b,c,d,e\n1,0.5,true,x,\n2,7,false,,\n"
+
+
+def read_table(tmp_path: Path, text: str = TABLE, **options: Any) -> dict[str, Any]:
+    path = tmp_path / "table.csv"
+    path.write_bytes(text.encode())
+    (batch,) = csv_input_fn(path, 10, shuffle=False, **options)()
+    return batch
+
+
+def test_types_are_inferred(tmp_path: Path) -> None:
+    batch = read_table(tmp_path)
+    assert {name: values.dtype.name for name, values in batch.items()} == {
+        "a": "int64",
+        "b": "float32",
+        "c": "bool",
+        "d": "object",
+        "e": "object",
+    }
+    assert batch["c"].tolist() == [True, False]
+    assert batch["d"].tolist() == [b"x", b""]
+
+
+def test_columns_are_chosen_typed_and_filled(tmp_path: Path) -> None:
+    batch = read_table(
+        tmp_path, select_columns=["e", "a"], column_types={"e": "int32", "a": "float64"}, column_defaults=[-1, None]
+    )
+    assert list(batch) == ["e", "a"]
+    assert (batch["e"].dtype, batch["a"].dtype) == (np.int32, np.float64)
+    assert batch["e"].tolist() == [-1, -1]
+
+
+def test_na_values_and_defaults(tmp_path: Path) -> None:
+    text = 'a,b\n1,NA\nNA,"NA"\n,\n'
+    batch = read_table(
+        tmp_path, text, na_values=["NA", ""], column_types={"a": "int64"}, column_defaults={"a": 5, "b": "none"}
+    )
+    assert batch["a"].tolist() == [1, 5, 5]
+    assert batch["b"].tolist() == [b"none", b"NA", b"none"]
+
+
+def test_headers_delimiters_and_line_ends(tmp_path: Path) -> None:
+    batch = read_table(
+        tmp_path, "1\t'a'\r\n2\t\"b\r\n", header=False, column_names=["n", "w"], field_delim="\t", use_quote_delim=False
+    )
+    assert batch["n"].tolist() == [1, 2]
+    assert batch["w"].tolist() == [b"'a'", b'"b']
+    assert read_table(tmp_path, "\ufeffn,w\n1,a")["n"].tolist() == [1]
+    assert list(read_table(tmp_path, "n,w\n1,a\n", column_names=["x", "y"])) == ["x", "y"]
+
+
+def test_files_may_order_their_columns_otherwise(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("n,w\n1,a\n")
+    (tmp_path / "b.csv").write_text("more,w,n\n7,b,2\n")
+    (batch,) = csv_input_fn(f"{tmp_path}/*.csv", 4, shuffle=False)()
+    assert batch["n"].tolist() == [1, 2]
+    assert batch["w"].tolist() == [b"a", b"b"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"select_columns": ["z"]}, ArgumentError, "select_columns names 'z'; the columns are a, b, c, d, e"),
+        ({"select_columns": []}, ArgumentError, "select_columns must name columns"),
+        ({"label_name": "z"}, ArgumentError, "label_name names 'z'"),
+        ({"column_types": {"z": "int64"}}, ArgumentError, "column_types names 'z'"),
+        ({"column_types": {"a": "nonsense"}}, ArgumentTypeError, "is no dtype"),
+        ({"column_types": {"a": "complex64"}}, ArgumentTypeError, "cannot be read"),
+        ({"column_defaults": [1]}, ArgumentError, "column_defaults has 1 values, and there are 5 columns"),
+        ({"column_defaults": {"a": "x"}}, ArgumentError, "column_defaults\\['a'\\] is 'x'"),
+        ({"column_defaults": {"a": 1.5}}, ArgumentError, "it would become"),
+        ({"header": False}, ArgumentError, "column_names must be given"),
+        ({"column_names": ["a"]}, InputError, "line 1: 5 columns .* column_names has 1"),
+        ({"field_delim": ";;"}, ArgumentError, "field_delim must be one ASCII character"),
+    ],
+)
+def test_arguments_that_cannot_be(tmp_path: Path, options: dict[str, Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        read_table(tmp_path, **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"), [("", "is empty"), ("a,a\n1,2\n", "two columns have the name 'a'"), ("a\n", "no rows")]
+)
+def test_heads_that_cannot_be(tmp_path: Path, text: str, fault: str) -> None:
+    with pytest.raises(InputError, match=fault):
+        read_table(tmp_path, text)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(cells, st.integers(-(2**63), 2**63 - 1)), min_size=1, max_size=30), st.integers(64, 200))
+def test_csv_is_read_as_python_reads_it(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, int]], block: int
+) -> None:
+    path = tmp_path_factory.mktemp("csv") / "rows.csv"
+    path.write_bytes(written([["word", "n"], *[[word, str(n)] for word, n in rows]], all_quoted=False))
+    source = csv_input_fn(path, 7, shuffle=False, column_types={"word": "string", "n": "int64"}, block_bytes=block)
+    batches = list(source())
+    read = [pair for b in batches for pair in zip(b["word"].tolist(), b["n"].tolist(), strict=True)]
+    assert read == [(word.encode(), n) for word, n in rows]
+
+
+def test_lists_in_json(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(
+        '{"w": ["a", "b", "c"], "n": [1, 2], "m": 1}\n{"w": [], "n": null, "k": 3}\n\n{"w": ["d"], "n": [3], "m": 2}\n'
+    )
+    batches = list(jsonl_input_fn(path, 2, shuffle=False, select_columns=["w", "n", "m"], column_defaults={"m": -1})())
+    assert list(itertools.chain.from_iterable(b["n"].tolist() for b in batches)) == [[1, 2], [-1, -1], [3]]
+    assert batches[0]["w"].tolist() == [[b"a", b"b", b"c", b""], [b"", b"", b"", b""]]
+    assert [value for b in batches for value in b["m"].tolist()] == [1, -1, 2]
