@@ -43,8 +43,8 @@ def read_chunks(
     """
     rest, ended, size = b"", False, block_bytes
     while True:
-        if len(rest) < size and not ended:
-            piece = stream.read(size - len(rest))
+        if len(rest) <= size and not ended:  # one byte more, to know whether these are the last ones
+            piece = stream.read(size + 1 - len(rest))
             ended = not piece
             rest += piece
             continue
