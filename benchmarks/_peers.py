@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("KERAS_BACKEND", "jax")
-_CHILD = Path(__file__).with_name("_tf_estimator.py")
 
 
 def tf_estimator(python: str | None, workload: str, **numbers: int) -> dict[str, Callable[[], None]]:
@@ -20,11 +19,24 @@ def tf_estimator(python: str | None, workload: str, **numbers: int) -> dict[str,
         workload: a function of `_tf_estimator.py`.
         numbers: its arguments.
     """
+    runs = peer(python, "_tf_estimator.py", workload, **numbers)
+    return dict(zip(["tf.estimator"], runs.values(), strict=False))
+
+
+def peer(python: str | None, script: str, workload: str, **arguments: object) -> dict[str, Callable[[], None]]:
+    """`{script: run}`, whose `run()` lets a process of another environment do a workload once; empty without one.
+
+    Args:
+        python: its interpreter; None leaves the contestant out.
+        script: a file of this folder that does the workload for each line it reads, and answers "done".
+        workload: its first argument.
+        arguments: the others, as `name=value`.
+    """
     if python is None or not Path(python).exists():
-        print("tf.estimator is left out: give the interpreter of its environment as --tf-python")
+        print(f"{script} is left out: give the interpreter of its environment as --tf-python")
         return {}
     child = subprocess.Popen(
-        [python, str(_CHILD), workload, *(f"{name}={value}" for name, value in numbers.items())],
+        [python, str(Path(__file__).with_name(script)), workload, *(f"{k}={v}" for k, v in arguments.items())],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -39,9 +51,9 @@ def tf_estimator(python: str | None, workload: str, **numbers: int) -> dict[str,
         to_child.write("go\n")
         to_child.flush()
         if from_child.readline().strip() != "done":
-            raise RuntimeError(f"tf.estimator ended during {workload!r} with exit status {child.wait()}")
+            raise RuntimeError(f"{script} ended during {workload!r} with exit status {child.wait()}")
 
-    return {"tf.estimator": run}
+    return {script: run}
 
 
 def keras_mlp(widths: tuple[int, ...]) -> Any:

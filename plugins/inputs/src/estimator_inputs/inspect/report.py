@@ -67,12 +67,13 @@ def inspect_files(file_pattern: FilePattern, *, kind: str | None = None, limit: 
     statistics: dict[str, ColumnStatistics] = {}
     forms: dict[str, tuple[str, list[Any]]] = {}
     first: dict[str, list[Any]] = {}
-    read, ended = 0, False
+    read, ended, whole = 0, False, True
     while read < limit and not ended:
         batch: Columns | None = iterator.next_columns()
         if batch is None:
             ended = True
             continue
+        whole = rows_of(batch) <= limit - read
         batch = cut(batch, 0, limit - read)
         for name, column in batch.items():
             values = column.values if isinstance(column, Ragged) else column
@@ -88,7 +89,7 @@ def inspect_files(file_pattern: FilePattern, *, kind: str | None = None, limit: 
         files=len(files),
         bytes=sum(path.stat().st_size for path in files),
         rows=read,
-        all_rows=ended or iterator.next_columns() is None,
+        all_rows=ended or (whole and iterator.next_columns() is None),
         bad_rows=iterator.bad_rows,
         columns={
             name: {"type": forms[name][0], "shape": forms[name][1], **found.result()}

@@ -1,0 +1,73 @@
+"""ArrayRecord files through grain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimator_core.errors import ArgumentError, InputError, PluginError
+from estimator_core.testing import InputSuite
+from estimator_inputs import array_record_input_fn
+from plugins.inputs.tests.written import SPEC, example, ids, parts_of, row_dicts, some_rows
+
+array_record = pytest.importorskip("array_record.python.array_record_module")
+pytest.importorskip("grain")
+
+
+def write(path: Path, records: list[bytes]) -> Path:
+    writer = array_record.ArrayRecordWriter(str(path), "group_size:1")
+    for record in records:
+        writer.write(record)
+    writer.close()
+    return path
+
+
+@pytest.fixture
+def pattern(tmp_path: Path) -> str:
+    for number, part in enumerate(parts_of(some_rows(100), 3)):
+        write(tmp_path / f"part-{number}.array_record", [example(row) for row in row_dicts(part)])
+    return f"{tmp_path}/*.array_record"
+
+
+class TestArrayRecord(InputSuite):
+    @pytest.fixture(autouse=True)
+    def files(self, pattern: str) -> None:
+        self.pattern = pattern
+
+    def make(self) -> Any:
+        return array_record_input_fn(self.pattern, 16, SPEC, shuffle=True, seed=4, label_key="label")
+
+
+def test_rows_and_epochs(pattern: str) -> None:
+    def source(**options: Any) -> Any:
+        return array_record_input_fn(pattern, 16, SPEC, label_key="label", **options)
+
+    assert ids(list(source(shuffle=False)())) == list(range(100))
+    shuffled = ids(list(source(shuffle=True, num_epochs=2)()))
+    assert sorted(shuffled[:100]) == sorted(shuffled[100:]) == list(range(100))
+    assert shuffled[:100] != shuffled[100:]
+    assert len(list(source(shuffle=True, drop_remainder=True)())) == 6
+    words = np.concatenate([features["word"] for features, _ in source(shuffle=False)()])
+    assert words.tolist() == some_rows(100)["word"].tolist()
+
+
+def test_a_bad_record_is_named_or_skipped(pattern: str, tmp_path: Path) -> None:
+    rows = row_dicts(some_rows(10))
+    del rows[3]["count"]
+    path = write(tmp_path / "zz.array_record", [example(row) for row in rows])
+    with pytest.raises(InputError, match=r"zz\.array_record, record 3: feature 'count' is missing"):
+        list(array_record_input_fn(pattern, 16, SPEC, shuffle=False)())
+    iterator = array_record_input_fn(path, 2, SPEC, shuffle=False, on_error="skip")()
+    assert [len(batch["id"]) for batch in iterator] == [2, 1, 2, 2, 2]
+    assert iterator.bad_rows == 1
+
+
+def test_arguments_that_cannot_be(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ArgumentError, match="label_key 'z' is none of the features"):
+        array_record_input_fn(pattern, 16, SPEC, shuffle=False, label_key="z")
+    monkeypatch.setitem(__import__("sys").modules, "grain", None)
+    with pytest.raises(PluginError, match=r"pip install 'estimator-inputs\[array_record\]'"):
+        array_record_input_fn(pattern, 16, SPEC, shuffle=False)
