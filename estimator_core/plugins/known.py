@@ -17,6 +17,7 @@ _GIVES: tuple[tuple[str, str, str], ...] = (
     ("estimator-exporters", "format", "onnx saved_model stablehlo"),
     ("estimator-backends-gpu", "backend", "gpu"),
     ("estimator-backends-tpu", "backend", "tpu"),
+    ("estimator-inputs", "input", "array_record csv jsonl parquet tfrecord"),
     ("estimator-canned-bert", "model", "bert_classifier"),
     ("estimator-canned-bert", "transform", "bert_tokens"),
 )

@@ -13,6 +13,7 @@ from estimator_core.testing import InputSuite
 from estimator_inputs import array_record_input_fn
 from plugins.inputs.tests.written import SPEC, example, ids, parts_of, row_dicts, some_rows
 
+pytestmark = pytest.mark.libraries  # grain
 array_record = pytest.importorskip("array_record.python.array_record_module")
 pytest.importorskip("grain")
 

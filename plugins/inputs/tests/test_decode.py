@@ -100,7 +100,7 @@ def same(one: list[Any], other: list[Any], kind: str) -> bool:
     return one == other
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     st.lists(st.tuples(features(), st.booleans(), st.booleans()), max_size=6),
     st.sampled_from(NAMES),

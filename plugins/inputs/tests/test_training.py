@@ -45,7 +45,9 @@ def weights_of(model_dir: Path) -> bytes:
     return np.asarray(estimator(model_dir).get_variable_value("weights")).tobytes()
 
 
-@pytest.mark.parametrize("kind", list(WRITERS))
+@pytest.mark.parametrize(
+    "kind", ["csv", "tfrecord", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("jsonl", "parquet"))]
+)
 def test_training_goes_on_in_the_middle_of_an_epoch(tmp_path: Path, kind: str) -> None:
     pattern = write_files(tmp_path, kind, some_rows(203), 3)
     straight, resumed = tmp_path / "straight", tmp_path / "resumed"

@@ -15,7 +15,7 @@ def masked_crc32c(data: bytes) -> int:
 
     Example:
         >>> hex(masked_crc32c(b"123456789"))
-        '0xc82be6d9'
+        '0xc78ab0e5'
 
     Source: `tensorflow/core/lib/hash/crc32c.h`.
     """
