@@ -72,8 +72,8 @@ def with_defaults(
         ArgumentError: a column that is not there, another number of defaults, or a value of another type.
 
     Example:
-        >>> with_defaults({"age": column_type("age", "int64")}, {"age": 7})["age"].default == 7
-        True
+        >>> int(with_defaults({"age": column_type("age", "int64")}, {"age": 7})["age"].default)
+        7
     """
     if defaults is None:
         return dict(types)
