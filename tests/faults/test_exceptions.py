@@ -109,7 +109,6 @@ FAULTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.slow  # in all
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_run_fails_cleanly_and_the_next_one_goes_on(tmp_path: Path, fault: str) -> None:
     given = FAULTS[fault]
