@@ -21,7 +21,7 @@ class Look(ec.Hook):
     def after_create(self, run: ec.Run) -> None:
         state = run.live.ready  # type: ignore[attr-defined]
         self.step = run.step
-        self.values = {n: whole_on_host(v) for n, v in sorted({**state.variables, **state.model_state}.items())}
+        self.seen = {n: whole_on_host(v) for n, v in sorted({**state.variables, **state.model_state}.items())}
         run.request_stop("seen")
 
 
@@ -36,7 +36,7 @@ def main(model_dir: str, devices: int, out: str) -> None:
         estimator.train(models.train_input(32 // peers.count), hooks=[look], steps=1)
     assert newest.exists()
     if peers.is_chief:
-        np.savez(f"{out}.npz", **look.values)
+        np.savez(f"{out}.npz", **look.seen)
         print(json.dumps({"step": look.step, "devices": devices}))
 
 
