@@ -121,7 +121,7 @@ def inferred(arrow: Any) -> ColumnType:
     if types.is_boolean(arrow):
         return ColumnType(dtype=np.dtype(bool))
     if types.is_integer(arrow):
-        return ColumnType(dtype=np.dtype(arrow.to_pandas_dtype()))
+        return ColumnType(dtype=np.dtype(str(arrow)))  # the names are those of numpy
     if types.is_floating(arrow) or types.is_decimal(arrow):
         return ColumnType(dtype=np.dtype(np.float32))
     return ColumnType(dtype=STRING)
