@@ -100,6 +100,8 @@ class TrainCall:
                 )
             )
             _log.info("%s", self.plugins.opening_line())
+            # The first process to ask for devices waits until all do; below one of them may have to wait for another.
+            _ = self.engine.placement
             start = find_start(self.engine, str(self.model_dir))
             if start.items is not None:
                 for line in compare_versions(start.items.manifest.get("plugins", ()), self.plugins.versions()):

@@ -54,8 +54,8 @@ def test_the_same_as_one_process(tmp_path: Path, one: Path, count: int, rules: s
     restored = ec.load_variables(str(tmp_path / "run"))
     assert restored.keys() == values.keys()
     assert all(restored[name].tobytes() == values[name].tobytes() for name in values)
-    if count == 4 and rules == "full":
-        back_and_forth(tmp_path, values)
+    if rules == "full":
+        back_and_forth(tmp_path, values, count, (1, 2, 8) if count == 4 else (4,))
 
 
 def written_once(model_dir: Path, count: int, *, in_pieces: bool) -> None:
@@ -71,16 +71,16 @@ def written_once(model_dir: Path, count: int, *, in_pieces: bool) -> None:
         assert {piece.process for piece in entry.pieces} <= set(range(count))
 
 
-def back_and_forth(tmp_path: Path, values: dict[str, np.ndarray]) -> None:
-    """The checkpoint of four processes on 1, 2 and 8 devices, and what these save in four processes again."""
-    for devices in (1, 2, 8):
+def back_and_forth(tmp_path: Path, values: dict[str, np.ndarray], count: int, numbers: tuple[int, ...]) -> None:
+    """The checkpoint of several processes on these numbers of devices of one, and what that saves in them again."""
+    for devices in numbers:
         there, out = tmp_path / f"on_{devices}", tmp_path / f"out_{devices}"
         shutil.copytree(tmp_path / "run", there)
         restored = run_worker("restore_worker.py", str(there), str(devices), str(out), devices=devices)
         assert restored == {"step": 12, "devices": devices}
         with np.load(f"{out}.npz") as found:
             assert all(found[name].tobytes() == value.tobytes() for name, value in values.items())
-        done = launch("restore_worker.py", 4, None, arguments=[str(there), "4", f"{out}_back"])
+        done = launch("restore_worker.py", count, None, arguments=[str(there), str(count), f"{out}_back"])
         assert done.returncode == 0, done.stdout
         with np.load(f"{out}_back.npz") as found:
             assert all(found[name].tobytes() == value.tobytes() for name, value in values.items())
