@@ -85,9 +85,12 @@ def regressor_parse_example_spec(
     """As `classifier_parse_example_spec`, for labels of numbers.
 
     Args:
-        feature_columns, label_key, label_default, weight_column: as there.
+        feature_columns: any columns.
+        label_key: the feature that is the label.
         label_dtype: of the label.
-        label_dimension: its numbers.
+        label_default: for records that lack it.
+        label_dimension: numbers of a label.
+        weight_column: a feature or a numeric column.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column

@@ -21,6 +21,12 @@ _MODELS = {
     "baseline_classifier": ("BaselineClassifier", "How often each class occurs."),
     "baseline_regressor": ("BaselineRegressor", "The mean of the labels."),
     "baseline": ("BaselineEstimator", "Any head on a bias."),
+    "rnn_classifier": ("RNNClassifier", "Classes of sequences."),
+    "rnn": ("RNNEstimator", "Any head on a recurrent network."),
+    "kmeans": ("KMeans", "Clusters of points."),
+    "dcn": ("DCNEstimator", "Any head on a deep and cross network."),
+    "dlrm": ("DLRMEstimator", "Any head on products of embeddings."),
+    "two_tower": ("TwoTowerEstimator", "Retrieval by two towers."),
 }
 
 

@@ -102,7 +102,8 @@ def embedding_column(
         combiner: how the rows of one example become one: "mean", "sqrtn" or "sum".
         initializer: a function of `(key, shape, dtype)`, as those of `jax.nn.initializers`; None: truncated normal,
             stddev `1 / sqrt(dimension)`.
-        ckpt_to_load_from, tensor_name_in_ckpt: a checkpoint and the variable in it with the initial values.
+        ckpt_to_load_from: a checkpoint with the initial values.
+        tensor_name_in_ckpt: the variable in it.
         max_norm: rows of a greater norm are scaled down to it.
         trainable: False: the table stays as it was initialised.
 
@@ -137,9 +138,14 @@ def shared_embeddings(
 
     Args:
         categorical_columns: columns with the same number of buckets.
+        dimension: numbers of a row.
+        combiner: how the rows of one example become one: "mean", "sqrtn" or "sum".
+        initializer: a function of `(key, shape, dtype)`; None: truncated normal, stddev `1 / sqrt(dimension)`.
         shared_embedding_collection_name: the table's name; None: made of the columns' names.
-        dimension, combiner, initializer, ckpt_to_load_from, tensor_name_in_ckpt, max_norm, trainable: as for
-            `embedding_column`.
+        ckpt_to_load_from: a checkpoint with the initial values.
+        tensor_name_in_ckpt: the variable in it.
+        max_norm: rows of a greater norm are scaled down to it.
+        trainable: False: the table stays as it was initialised.
 
     Raises:
         ArgumentError: arguments that cannot be used, or columns that do not fit together.

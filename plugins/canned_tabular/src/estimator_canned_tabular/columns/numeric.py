@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -159,6 +160,6 @@ def bucketized_column(source_column: NumericColumn, boundaries: Sequence[float])
     numbers = tuple(float(boundary) for boundary in boundaries)
     if not numbers:
         raise ArgumentError("boundaries must not be empty.")
-    if any(low >= high for low, high in zip(numbers, numbers[1:], strict=False)):
+    if any(low >= high for low, high in pairwise(numbers)):
         raise ArgumentError("boundaries must be a sorted list.")
     return BucketizedColumn(source_column, numbers)

@@ -194,12 +194,12 @@ def sequence_categorical_column_with_vocabulary_file(
     *,
     max_values: int | None = None,
 ) -> SequenceCategoricalColumn:
-    """As `categorical_column_with_vocabulary_file`, a value a step.
+    r"""As `categorical_column_with_vocabulary_file`, a value a step.
 
     Example:
         >>> import pathlib, tempfile
         >>> path = pathlib.Path(tempfile.mkdtemp(), "bases.txt")
-        >>> _ = path.write_text("A\\nC\\nG\\nT\\n")
+        >>> _ = path.write_text("A\nC\nG\nT\n")
         >>> sequence_categorical_column_with_vocabulary_file("base", path).num_buckets
         4
     """

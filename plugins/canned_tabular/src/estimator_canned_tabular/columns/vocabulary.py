@@ -161,7 +161,7 @@ def categorical_column_with_vocabulary_file(
     *,
     max_values: int | None = None,
 ) -> VocabularyFileCategoricalColumn:
-    """Values of a text file, one a line: the line's number, from 0, is the id.
+    r"""Values of a text file, one a line: the line's number, from 0, is the id.
 
     Args:
         key: the feature's name.
@@ -179,7 +179,7 @@ def categorical_column_with_vocabulary_file(
     Example:
         >>> import pathlib, tempfile
         >>> path = pathlib.Path(tempfile.mkdtemp(), "colours.txt")
-        >>> _ = path.write_text("R\\nG\\nB\\n")
+        >>> _ = path.write_text("R\nG\nB\n")
         >>> categorical_column_with_vocabulary_file("colour", path, num_oov_buckets=2).num_buckets
         5
 

@@ -32,10 +32,9 @@ class DNNLinearCombinedClassifier(ec.Estimator):
 
     Example:
         >>> from estimator_canned_tabular import numeric_column
-        >>> x = numeric_column("x")
-        >>> estimator = DNNLinearCombinedClassifier(
-        ...     linear_feature_columns=[x], dnn_feature_columns=[x], dnn_hidden_units=[8]
-        ... )
+        >>> x = [numeric_column("x")]
+        >>> columns = {"linear_feature_columns": x, "dnn_feature_columns": x}
+        >>> estimator = DNNLinearCombinedClassifier(**columns, dnn_hidden_units=[8])
 
     Source: `tf.estimator.DNNLinearCombinedClassifier`.
     """
@@ -104,10 +103,9 @@ class DNNLinearCombinedRegressor(ec.Estimator):
 
     Example:
         >>> from estimator_canned_tabular import numeric_column
-        >>> x = numeric_column("x")
-        >>> estimator = DNNLinearCombinedRegressor(
-        ...     linear_feature_columns=[x], dnn_feature_columns=[x], dnn_hidden_units=[8]
-        ... )
+        >>> x = [numeric_column("x")]
+        >>> columns = {"linear_feature_columns": x, "dnn_feature_columns": x}
+        >>> estimator = DNNLinearCombinedRegressor(**columns, dnn_hidden_units=[8])
 
     Source: `tf.estimator.DNNLinearCombinedRegressor`.
     """
@@ -174,10 +172,9 @@ class DNNLinearCombinedEstimator(ec.Estimator):
     Example:
         >>> from estimator_canned_tabular import numeric_column
         >>> from estimator_heads import RegressionHead
-        >>> x = numeric_column("x")
-        >>> estimator = DNNLinearCombinedEstimator(
-        ...     RegressionHead(), linear_feature_columns=[x], dnn_feature_columns=[x], dnn_hidden_units=[8]
-        ... )
+        >>> x = [numeric_column("x")]
+        >>> columns = {"linear_feature_columns": x, "dnn_feature_columns": x}
+        >>> estimator = DNNLinearCombinedEstimator(RegressionHead(), **columns, dnn_hidden_units=[8])
 
     Source: `tf.estimator.DNNLinearCombinedEstimator`.
     """

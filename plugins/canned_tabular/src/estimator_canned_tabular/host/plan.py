@@ -30,19 +30,19 @@ class FeaturePlan:
     kept: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, columns: Iterable[Any], keep: Iterable[str | None] = ()) -> FeaturePlan:
+    def of(cls, columns: Iterable[Any], keep: Iterable[str] = ()) -> FeaturePlan:
         """The plan of columns.
 
         Args:
             columns: any columns; the same one may occur several times.
-            keep: other features that the device reads, a weight column say.
+            keep: features that the device reads although a categorical column reads them too.
 
         Raises:
             ArgumentError: something that is no column.
         """
         every = tuple(columns)
         outputs: dict[Any, str] = {}
-        kept = {key for key in keep if isinstance(key, str)}
+        kept = set(keep)
         for column in every:
             if not isinstance(column, FeatureColumn):
                 raise ArgumentError(f"Items of feature_columns must be feature columns. Given: {column!r}.")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from estimator_canned_tabular.columns.contract import HostIds
+from estimator_canned_tabular.errors import FeatureColumnError
 from estimator_canned_tabular.host.encoding import decode, encode
 
 
@@ -59,8 +60,13 @@ class FeatureIds:
             FeatureColumnError: a feature is missing, or cannot be read.
         """
         result = {name: array for name, array in batch.items() if name not in self._drop}
+        lengths: dict[str, np.ndarray] = {}
         for output, column in self._columns.items():
-            result.update(_of_column(output, column, batch))
+            made = _of_column(output, column, batch)
+            result.update(made)
+            if f"{output}.lengths" in made:
+                lengths[output] = made[f"{output}.lengths"]
+        _check_lengths(lengths)
         return result
 
 
@@ -79,3 +85,16 @@ def _of_column(output: str, column: Any, batch: Mapping[str, np.ndarray]) -> dic
 def _sequence_of_numbers(output: str, column: Any, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     numbers, lengths = column.host_numbers(batch)
     return {f"{output}.numbers": numbers, f"{output}.lengths": lengths.astype(np.int32)}
+
+
+def _check_lengths(lengths: Mapping[str, np.ndarray]) -> None:
+    """Sequences of one model are as long as each other, example by example."""
+    (first, *others) = lengths.items() if lengths else (("", np.zeros(0)),)
+    for name, found in others:
+        (rows,) = np.nonzero(found != first[1])
+        if rows.size:
+            row = int(rows[0])
+            raise FeatureColumnError(
+                f"Sequences must be as long as each other: in row {row} of the batch {first[0]!r} has "
+                f"{int(first[1][row])} steps and {name!r} {int(found[row])}."
+            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -66,7 +67,7 @@ def by_name(columns: Iterable[Any]) -> list[Any]:
         ArgumentError: two columns of one name.
     """
     ordered = sorted(columns, key=lambda column: column.name)
-    for first, second in zip(ordered, ordered[1:], strict=False):
+    for first, second in pairwise(ordered):
         if first.name == second.name:
             raise ArgumentError(f"Duplicate feature column name found for columns: {first} and {second}.")
     return ordered
