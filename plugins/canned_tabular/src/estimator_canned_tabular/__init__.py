@@ -46,6 +46,7 @@ _HOME = {
     "estimators.recurrent": ("RNNClassifier", "RNNEstimator"),
     "estimators.two_tower": ("TwoTowerEstimator",),
     "hashing": ("fingerprint64",),
+    "host.examples": ("TabularExamples", "columns_receiver_fn"),
     "host.plan": ("FeaturePlan",),
     "host.transform": ("FeatureIds",),
     "layers.cells": ("GRUCell", "LSTMCell", "RecurrentCell", "SimpleRNNCell"),

@@ -51,6 +51,8 @@ from estimator_canned_tabular.estimators.recurrent import RNNClassifier as RNNCl
 from estimator_canned_tabular.estimators.recurrent import RNNEstimator as RNNEstimator
 from estimator_canned_tabular.estimators.two_tower import TwoTowerEstimator as TwoTowerEstimator
 from estimator_canned_tabular.hashing import fingerprint64 as fingerprint64
+from estimator_canned_tabular.host.examples import TabularExamples as TabularExamples
+from estimator_canned_tabular.host.examples import columns_receiver_fn as columns_receiver_fn
 from estimator_canned_tabular.host.plan import FeaturePlan as FeaturePlan
 from estimator_canned_tabular.host.transform import FeatureIds as FeatureIds
 from estimator_canned_tabular.layers.cells import GRUCell as GRUCell

@@ -28,18 +28,20 @@ _MODELS = {
     "dlrm": ("DLRMEstimator", "Any head on products of embeddings."),
     "two_tower": ("TwoTowerEstimator", "Retrieval by two towers."),
 }
+_TRANSFORMS = {
+    "tabular_features": ("FeatureIds", "Ids of feature columns from strings and numbers."),
+    "tabular_examples": ("TabularExamples", "Features of columns from serialized tf.Examples."),
+}
 
 
 def estimator_components() -> Sequence[Component]:
-    """The models, and the host transform that their exports are made with."""
+    """The models, and the host transforms that their exports are made with."""
     models = [
         Component(kind="model", name=name, target=f"estimator_canned_tabular:{attribute}", summary=summary)
         for name, (attribute, summary) in _MODELS.items()
     ]
-    transform = Component(
-        kind="transform",
-        name="tabular_features",
-        target="estimator_canned_tabular:FeatureIds",
-        summary="Ids of feature columns from strings and numbers.",
-    )
-    return [*models, transform]
+    transforms = [
+        Component(kind="transform", name=name, target=f"estimator_canned_tabular:{attribute}", summary=summary)
+        for name, (attribute, summary) in _TRANSFORMS.items()
+    ]
+    return [*models, *transforms]
