@@ -14,10 +14,23 @@ from estimator_core.errors import ArgumentError
 from estimator_heads import adagrad, ftrl
 
 _EPSILON = 1e-7
+_FIRST, _SECOND = 0.9, 0.999  # how fast the moments of Adam fade
 
 
 def _adam(rate: float = 0.001) -> optax.GradientTransformation:
-    return optax.adam(rate, eps=_EPSILON)
+    """`optax.adam` but for the epsilon, which the original adds before it corrects the second moment: small gradients
+    make smaller steps.
+    """
+    adam = optax.scale_by_adam(_FIRST, _SECOND)
+
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
+        _, after = adam.update(updates, state, params)
+        steps = after.count.astype(jnp.float32)
+        corrected = rate * jnp.sqrt(1.0 - _SECOND**steps) / (1.0 - _FIRST**steps)
+        moved = jax.tree.map(lambda m, v: -corrected * m / (jnp.sqrt(v) + _EPSILON), after.mu, after.nu)
+        return moved, after
+
+    return optax.GradientTransformation(adam.init, update)
 
 
 def _rmsprop(rate: float = 0.001) -> optax.GradientTransformation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from estimator_core.plugins import Component
+from estimator_core.plugins import Command, Component
 
 ESTIMATOR_PLUGIN_API = (1, 0)
 
@@ -45,3 +45,14 @@ def estimator_components() -> Sequence[Component]:
         for name, (attribute, summary) in _TRANSFORMS.items()
     ]
     return [*models, *transforms]
+
+
+def estimator_commands() -> Sequence[Command]:
+    """`estimator tabular`."""
+    return [
+        Command(
+            name="tabular",
+            target="estimator_canned_tabular.cli.tabular",
+            summary="Train a model on a CSV file: columns, training, evaluation, export.",
+        )
+    ]
