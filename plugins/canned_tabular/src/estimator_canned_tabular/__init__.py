@@ -49,6 +49,7 @@ _HOME = {
     "host.examples": ("TabularExamples", "columns_receiver_fn"),
     "host.plan": ("FeaturePlan",),
     "host.transform": ("FeatureIds",),
+    "keras_models.model_to_estimator": ("model_to_estimator",),
     "layers.cells": ("GRUCell", "LSTMCell", "RecurrentCell", "SimpleRNNCell"),
     "layers.dense_features": ("dense_features",),
     "layers.linear": ("linear_logits",),

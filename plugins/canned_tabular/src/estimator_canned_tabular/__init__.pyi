@@ -55,6 +55,7 @@ from estimator_canned_tabular.host.examples import TabularExamples as TabularExa
 from estimator_canned_tabular.host.examples import columns_receiver_fn as columns_receiver_fn
 from estimator_canned_tabular.host.plan import FeaturePlan as FeaturePlan
 from estimator_canned_tabular.host.transform import FeatureIds as FeatureIds
+from estimator_canned_tabular.keras_models.model_to_estimator import model_to_estimator as model_to_estimator
 from estimator_canned_tabular.layers.cells import GRUCell as GRUCell
 from estimator_canned_tabular.layers.cells import LSTMCell as LSTMCell
 from estimator_canned_tabular.layers.cells import RecurrentCell as RecurrentCell
