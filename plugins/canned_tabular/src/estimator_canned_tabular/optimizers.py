@@ -24,7 +24,7 @@ def _adam(rate: float = 0.001) -> optax.GradientTransformation:
     adam = optax.scale_by_adam(_FIRST, _SECOND)
 
     def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
-        _, after = adam.update(updates, state, params)
+        after: Any = adam.update(updates, state, params)[1]
         steps = after.count.astype(jnp.float32)
         corrected = rate * jnp.sqrt(1.0 - _SECOND**steps) / (1.0 - _FIRST**steps)
         moved = jax.tree.map(lambda m, v: -corrected * m / (jnp.sqrt(v) + _EPSILON), after.mu, after.nu)

@@ -95,7 +95,8 @@ def _column(path: Path, name: str, given: Mapping[str, Any]) -> ColumnSchema:
             f"{path}, column {name!r}: kind must be one of {', '.join(KINDS)}, and there is no {sorted(unknown)}. "
             f"Given: {dict(given)}."
         )
-    return ColumnSchema(**{**given, "words": tuple(given.get("words", ()))})
+    plain: dict[str, Any] = {**given, "words": tuple(given.get("words", ()))}
+    return ColumnSchema(**plain)
 
 
 def _inferred(values: np.ndarray) -> ColumnSchema:

@@ -40,7 +40,7 @@ class EmbeddingTable:
     collection: str | None = None
 
     def __post_init__(self) -> None:
-        if self.dimension is None or self.dimension < 1:
+        if not isinstance(self.dimension, int) or self.dimension < 1:
             raise ArgumentError(f"Invalid dimension {self.dimension}.")
         if self.combiner not in COMBINERS:
             raise ArgumentError(f"combiner must be one of {', '.join(COMBINERS)}, given: {self.combiner!r}.")

@@ -74,7 +74,7 @@ def _by_output(given: Any, outputs: Sequence[str]) -> dict[str, Any]:
 def _loss(given: Any) -> Loss:
     import keras
 
-    loss = keras.losses.get(given)
+    loss: Any = keras.losses.get(given)
     if isinstance(loss, keras.Loss):
         return lambda labels, predictions: loss(labels, predictions)
     return lambda labels, predictions: jnp.mean(loss(_fitted(labels, predictions), predictions))
@@ -92,7 +92,7 @@ def _metrics(
     found: dict[str, tuple[Callable[..., float], str]] = {}
     for output in outputs:
         listed = given.get(output)
-        for one in listed if isinstance(listed, (list, tuple)) else [listed] * (listed is not None):
+        for one in _listed(listed):
             name = one if isinstance(one, str) else one.name
             key = name if len(outputs) == 1 else f"{output}_{name}"
             found[renamed.get(key, key)] = (_metric(one), output)
@@ -102,16 +102,21 @@ def _metrics(
     return found
 
 
+def _listed(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, (list, tuple)) else [] if given is None else [given]
+
+
 def _metric(given: Any) -> Callable[..., float]:
     import keras
 
     def computed(labels: np.ndarray, predictions: np.ndarray) -> float:
         made = _accuracy(given, labels, predictions)
-        metric = keras.metrics.get(made) if isinstance(made, str) else type(made).from_config(made.get_config())
+        metric: Any = keras.metrics.get(made) if isinstance(made, str) else type(made).from_config(made.get_config())
         if not isinstance(metric, keras.Metric):
             metric = keras.metrics.MeanMetricWrapper(metric)
         metric.update_state(labels, predictions)
-        return float(metric.result())
+        result: Any = metric.result()
+        return float(result)
 
     return computed
 

@@ -66,6 +66,6 @@ def embedding_rows(table: EmbeddingTable, name: str, ids: jax.Array, buckets: in
         row_sparse=row_sparse,
         trainable=table.trainable,
     )
-    if table.ckpt_to_load_from is not None:
+    if table.ckpt_to_load_from is not None and table.tensor_name_in_ckpt is not None:
         ec.init_from_checkpoint(table.ckpt_to_load_from, {table.tensor_name_in_ckpt: name})
     return limit_norms(rows, table.max_norm)

@@ -55,10 +55,10 @@ def dnn_linear_combined_model_fn(
     check_combiner(linear_sparse_combiner)
     if wide:
         check_linear(wide, "linear_feature_columns")
-        linear = choose_optimizer(linear_optimizer, linear_learning_rate(wide, _HIGHEST_LINEAR_RATE), row_sparse)
     if deep:
         check_dense(deep, "dnn_feature_columns")
-        dnn = choose_optimizer(dnn_optimizer, _DNN_RATE, row_sparse)
+    linear = choose_optimizer(linear_optimizer, linear_learning_rate(wide, _HIGHEST_LINEAR_RATE), row_sparse)
+    dnn = choose_optimizer(dnn_optimizer, _DNN_RATE, row_sparse)
     options = DeepOptions.of(dnn_hidden_units or (), dnn_activation_fn, dnn_dropout, batch_norm)
     plan = FeaturePlan.of((*wide, *deep))
 

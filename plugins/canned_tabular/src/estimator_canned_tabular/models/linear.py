@@ -60,7 +60,7 @@ def linear_model_fn(
 
 def linear_learning_rate(columns: Sequence[Any], highest: float) -> float:
     """The original's rate: it falls with the number of columns."""
-    return min(highest, 1.0 / math.sqrt(len(columns)))
+    return min(highest, 1.0 / math.sqrt(max(len(columns), 1)))
 
 
 def check_combiner(combiner: str) -> None:

@@ -87,7 +87,7 @@ def _cells(units: Any, cell_type: Any, rnn_cell_fn: Any) -> list[RecurrentCell]:
     sizes = [units] if isinstance(units, int) else list(units or ())
     if not sizes or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
         raise ArgumentError(f"units must be a positive integer, or one for each layer, given: {units!r}.")
-    make = _CELLS.get(cell_type or "simple_rnn") if not callable(cell_type) else cell_type
+    make: Any = cell_type if callable(cell_type) else _CELLS.get(cell_type or "simple_rnn")
     if make is None:
         raise ArgumentError(
             "`cell_type` should be a class producing a RNN cell, or a string specifying the cell type. Supported "
