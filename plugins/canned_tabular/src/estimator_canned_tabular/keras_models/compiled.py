@@ -9,6 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from estimator_canned_tabular.keras_models.warnings import reading_keras
 from estimator_core.errors import ArgumentError
 
 Loss = Callable[[Any, Any], Any]
@@ -42,7 +43,8 @@ class CompiledModel:
             )
         import keras
 
-        config = model.get_compile_config() or {}
+        with reading_keras():
+            config = model.get_compile_config() or {}
         # A Sequential has no names for its one output: it is that of the last layer.
         outputs = tuple(getattr(model, "output_names", None) or [model.layers[-1].name])
         losses = _by_output(keras.saving.deserialize_keras_object(config.get("loss")), outputs)

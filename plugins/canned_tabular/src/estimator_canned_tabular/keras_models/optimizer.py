@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import estimator_core as ec
+from estimator_canned_tabular.keras_models.warnings import reading_keras
 
 
 class KerasTrainOp:
@@ -17,19 +18,19 @@ class KerasTrainOp:
     """
 
     def __init__(self, model: Any) -> None:
-        import keras
-
         self._trained = [variable for variable in model.variables if variable.trainable]
         given = model.optimizer
-        self._optimizer = type(given).from_config(given.get_config())
+        with reading_keras():
+            self._optimizer = type(given).from_config(given.get_config())
         self._optimizer.build(model.trainable_variables)
         self._order = [
             next(place for place, one in enumerate(self._trained) if one is variable)
             for variable in model.trainable_variables
         ]
         if given.built:
-            keras.tree.map_structure(lambda own, old: own.assign(old), self._optimizer.variables, given.variables)
-        self._first = [np.asarray(variable) for variable in self._optimizer.variables]
+            for own, old in zip(self._optimizer.variables, given.variables, strict=True):
+                own.assign(old.value)
+        self._first = [np.asarray(variable.value) for variable in self._optimizer.variables]
 
     def train_op(self, names: list[str]) -> Any:
         """The train_op for the variables of these names, in the order of the model's."""
