@@ -196,13 +196,15 @@ def define_plugin_session(plugin: str) -> None:
     folder = f"plugins/{plugin}"
     project = nox.project.load_toml(ROOT / folder / "pyproject.toml")
     own_tools = (f"{folder}/pyproject.toml:test",) if "test" in project.get("dependency-groups", {}) else ()
+    required = [entry.split(">=")[0].replace("-", "_") for entry in project["project"]["dependencies"]]
+    named = [package for package in EVERYTHING if package in required]  # the core, and what a plugin builds upon
 
     @nox.session(name=f"plugin-{plugin}", python=OLDEST)
     @nox.parametrize("resolution", RESOLUTIONS)
     def alone(session: nox.Session, resolution: str) -> None:
         """This plugin with the core and the packages that its pyproject names, nothing else."""
         groups = ("test", *own_tools)
-        install_wheels(session, "estimator_core", f"estimator_{plugin}", resolution=resolution, groups=groups)
+        install_wheels(session, *named, f"estimator_{plugin}", resolution=resolution, groups=groups)
         # Lower versions: what the plugin declares and whether its components keep their contracts.
         chosen = ["test_plugin*.py", "*suite*.py"] if resolution == "lowest-direct" else []
         tests = [str(path.relative_to(ROOT)) for pattern in chosen for path in (ROOT / folder / "tests").glob(pattern)]

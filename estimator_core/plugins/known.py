@@ -20,6 +20,11 @@ _GIVES: tuple[tuple[str, str, str], ...] = (
     ("estimator-inputs", "input", "array_record csv jsonl parquet tfrecord"),
     ("estimator-canned-bert", "model", "bert_classifier"),
     ("estimator-canned-bert", "transform", "bert_tokens"),
+    ("estimator-canned-tabular", "model", "baseline baseline_classifier baseline_regressor dcn dlrm dnn"),
+    ("estimator-canned-tabular", "model", "dnn_classifier dnn_linear_combined dnn_linear_combined_classifier"),
+    ("estimator-canned-tabular", "model", "dnn_linear_combined_regressor dnn_regressor kmeans linear"),
+    ("estimator-canned-tabular", "model", "linear_classifier linear_regressor rnn rnn_classifier two_tower"),
+    ("estimator-canned-tabular", "transform", "tabular_examples tabular_features"),
 )
 
 

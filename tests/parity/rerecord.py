@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 PARITY = pathlib.Path(__file__).resolve().parent
-HEADS = PARITY.parents[1] / "plugins" / "heads" / "tests"
+PLUGINS = [PARITY.parents[1] / "plugins" / plugin / "tests" for plugin in ("heads", "canned_tabular")]
 TOLERANCE = 1e-5  # a sum's last bits differ between processors
 
 
@@ -37,7 +37,7 @@ def differences(committed, made, where=""):
 
 def recorders():
     """All recorder scripts with the folder their recordings lie in."""
-    for folder in (PARITY, HEADS):
+    for folder in (PARITY, *PLUGINS):
         for script in sorted(folder.glob("record_*.py")):
             yield script, folder / "recorded"
 

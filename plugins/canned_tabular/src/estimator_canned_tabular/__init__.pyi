@@ -1,0 +1,81 @@
+"""The public names, typed; `__init__.py` imports each when it is first used."""
+
+from estimator_canned_tabular.columns import CategoricalColumn as CategoricalColumn
+from estimator_canned_tabular.columns import DenseColumn as DenseColumn
+from estimator_canned_tabular.columns import FeatureColumn as FeatureColumn
+from estimator_canned_tabular.columns import bucketized_column as bucketized_column
+from estimator_canned_tabular.columns import categorical_column_with_hash_bucket as categorical_column_with_hash_bucket
+from estimator_canned_tabular.columns import categorical_column_with_identity as categorical_column_with_identity
+from estimator_canned_tabular.columns import (
+    categorical_column_with_vocabulary_file as categorical_column_with_vocabulary_file,
+)
+from estimator_canned_tabular.columns import (
+    categorical_column_with_vocabulary_list as categorical_column_with_vocabulary_list,
+)
+from estimator_canned_tabular.columns import crossed_column as crossed_column
+from estimator_canned_tabular.columns import embedding_column as embedding_column
+from estimator_canned_tabular.columns import indicator_column as indicator_column
+from estimator_canned_tabular.columns import numeric_column as numeric_column
+from estimator_canned_tabular.columns import (
+    sequence_categorical_column_with_hash_bucket as sequence_categorical_column_with_hash_bucket,
+)
+from estimator_canned_tabular.columns import (
+    sequence_categorical_column_with_identity as sequence_categorical_column_with_identity,
+)
+from estimator_canned_tabular.columns import (
+    sequence_categorical_column_with_vocabulary_file as sequence_categorical_column_with_vocabulary_file,
+)
+from estimator_canned_tabular.columns import (
+    sequence_categorical_column_with_vocabulary_list as sequence_categorical_column_with_vocabulary_list,
+)
+from estimator_canned_tabular.columns import sequence_numeric_column as sequence_numeric_column
+from estimator_canned_tabular.columns import shared_embeddings as shared_embeddings
+from estimator_canned_tabular.columns import weighted_categorical_column as weighted_categorical_column
+from estimator_canned_tabular.errors import FeatureColumnError as FeatureColumnError
+from estimator_canned_tabular.estimators.baseline import BaselineClassifier as BaselineClassifier
+from estimator_canned_tabular.estimators.baseline import BaselineEstimator as BaselineEstimator
+from estimator_canned_tabular.estimators.baseline import BaselineRegressor as BaselineRegressor
+from estimator_canned_tabular.estimators.combined import DNNLinearCombinedClassifier as DNNLinearCombinedClassifier
+from estimator_canned_tabular.estimators.combined import DNNLinearCombinedEstimator as DNNLinearCombinedEstimator
+from estimator_canned_tabular.estimators.combined import DNNLinearCombinedRegressor as DNNLinearCombinedRegressor
+from estimator_canned_tabular.estimators.dcn import DCNEstimator as DCNEstimator
+from estimator_canned_tabular.estimators.dlrm import DLRMEstimator as DLRMEstimator
+from estimator_canned_tabular.estimators.dnn import DNNClassifier as DNNClassifier
+from estimator_canned_tabular.estimators.dnn import DNNEstimator as DNNEstimator
+from estimator_canned_tabular.estimators.dnn import DNNRegressor as DNNRegressor
+from estimator_canned_tabular.estimators.kmeans import KMeans as KMeans
+from estimator_canned_tabular.estimators.linear import LinearClassifier as LinearClassifier
+from estimator_canned_tabular.estimators.linear import LinearEstimator as LinearEstimator
+from estimator_canned_tabular.estimators.linear import LinearRegressor as LinearRegressor
+from estimator_canned_tabular.estimators.recurrent import RNNClassifier as RNNClassifier
+from estimator_canned_tabular.estimators.recurrent import RNNEstimator as RNNEstimator
+from estimator_canned_tabular.estimators.two_tower import TwoTowerEstimator as TwoTowerEstimator
+from estimator_canned_tabular.hashing import fingerprint64 as fingerprint64
+from estimator_canned_tabular.host.examples import TabularExamples as TabularExamples
+from estimator_canned_tabular.host.examples import columns_receiver_fn as columns_receiver_fn
+from estimator_canned_tabular.host.plan import FeaturePlan as FeaturePlan
+from estimator_canned_tabular.host.transform import FeatureIds as FeatureIds
+from estimator_canned_tabular.keras_models.model_to_estimator import model_to_estimator as model_to_estimator
+from estimator_canned_tabular.layers.cells import GRUCell as GRUCell
+from estimator_canned_tabular.layers.cells import LSTMCell as LSTMCell
+from estimator_canned_tabular.layers.cells import RecurrentCell as RecurrentCell
+from estimator_canned_tabular.layers.cells import SimpleRNNCell as SimpleRNNCell
+from estimator_canned_tabular.layers.dense_features import dense_features as dense_features
+from estimator_canned_tabular.layers.linear import linear_logits as linear_logits
+from estimator_canned_tabular.layers.sequence_features import sequence_features as sequence_features
+from estimator_canned_tabular.models.baseline import baseline_model_fn as baseline_model_fn
+from estimator_canned_tabular.models.combined import dnn_linear_combined_model_fn as dnn_linear_combined_model_fn
+from estimator_canned_tabular.models.dcn import dcn_model_fn as dcn_model_fn
+from estimator_canned_tabular.models.deep import dnn_model_fn as dnn_model_fn
+from estimator_canned_tabular.models.dlrm import dlrm_model_fn as dlrm_model_fn
+from estimator_canned_tabular.models.kmeans import KMeansOptions as KMeansOptions
+from estimator_canned_tabular.models.kmeans import kmeans_model_fn as kmeans_model_fn
+from estimator_canned_tabular.models.linear import linear_model_fn as linear_model_fn
+from estimator_canned_tabular.models.recurrent import rnn_model_fn as rnn_model_fn
+from estimator_canned_tabular.models.two_tower import two_tower_model_fn as two_tower_model_fn
+from estimator_canned_tabular.optimizers import choose_optimizer as choose_optimizer
+from estimator_canned_tabular.parsing import classifier_parse_example_spec as classifier_parse_example_spec
+from estimator_canned_tabular.parsing import make_parse_example_spec as make_parse_example_spec
+from estimator_canned_tabular.parsing import regressor_parse_example_spec as regressor_parse_example_spec
+
+__version__: str

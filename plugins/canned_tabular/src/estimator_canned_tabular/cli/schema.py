@@ -1,0 +1,128 @@
+"""What each column of a file is: inferred, written for the user to edit, and turned into feature columns."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_canned_tabular.cli.rows import as_numbers
+from estimator_core.errors import ArgumentError
+
+KINDS = ("numeric", "vocabulary", "hash", "skip")
+_MOST_WORDS, _FEW_NUMBERS, _SEEN_TWICE = 1000, 20, 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnSchema:
+    """One column: a number that is normalised, words of a vocabulary, hashed words, or nothing.
+
+    Attributes:
+        kind: one of `KINDS`.
+        mean, scale: a number becomes `(number - mean) / scale`; an empty field becomes the mean.
+        words: the vocabulary; other words share a bucket.
+        buckets: how many, of hashed words.
+        dimension: of the embedding in deep models.
+    """
+
+    kind: str
+    mean: float = 0.0
+    scale: float = 1.0
+    words: tuple[str, ...] = ()
+    buckets: int = 0
+    dimension: int = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """All columns of a table, and what its label is.
+
+    Attributes:
+        label: the column.
+        classes: names of the classes; none: the label is a number.
+        columns: the others by name.
+    """
+
+    label: str
+    classes: tuple[str, ...] = ()
+    columns: Mapping[str, ColumnSchema] = field(default_factory=dict[str, ColumnSchema])
+
+    @classmethod
+    def inferred(cls, rows: Mapping[str, np.ndarray], label: str, ignored: tuple[str | None, ...] = ()) -> Schema:
+        """What the values suggest.
+
+        Raises:
+            ArgumentError: there is no such label, or nothing else.
+        """
+        if label not in rows:
+            raise ArgumentError(f"There is no column {label!r}. Columns: {', '.join(rows)}.")
+        columns = {name: _inferred(values) for name, values in rows.items() if name != label and name not in ignored}
+        if not columns:
+            raise ArgumentError(f"There is no column but the label {label!r}.")
+        return cls(label=label, classes=_classes(rows[label], label), columns=columns)
+
+    @classmethod
+    def read(cls, path: Path) -> Schema:
+        """A file that `write` wrote, and perhaps a user edited.
+
+        Raises:
+            ArgumentError: a file that is none; the message names the column.
+        """
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            listed = {name: _column(path, name, one) for name, one in data["columns"].items()}
+            return cls(label=data["label"], classes=tuple(data["classes"]), columns=listed)
+        except OSError as error:
+            raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ArgumentError(f"{path} holds no columns that can be read: {error!r}.") from error
+
+    def write(self, path: Path) -> None:
+        """Writes what `read` reads."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _column(path: Path, name: str, given: Mapping[str, Any]) -> ColumnSchema:
+    unknown = set(given) - {one.name for one in fields(ColumnSchema)}
+    if unknown or given.get("kind") not in KINDS:
+        raise ArgumentError(
+            f"{path}, column {name!r}: kind must be one of {', '.join(KINDS)}, and there is no {sorted(unknown)}. "
+            f"Given: {dict(given)}."
+        )
+    plain: dict[str, Any] = {**given, "words": tuple(given.get("words", ()))}
+    return ColumnSchema(**plain)
+
+
+def _inferred(values: np.ndarray) -> ColumnSchema:
+    numbers = as_numbers(values)
+    if numbers is not None and not np.isnan(numbers).all():
+        known = numbers[~np.isnan(numbers)]
+        return ColumnSchema(kind="numeric", mean=float(known.mean()), scale=float(known.std()) or 1.0)
+    counted = Counter(value for value in values.tolist() if value)
+    if not counted:
+        return ColumnSchema(kind="skip")
+    often = [word for word, count in counted.most_common() if count >= _SEEN_TWICE]
+    if not often:  # names, keys: every value another one
+        return ColumnSchema(kind="skip")
+    dimension = int(np.clip(round(1.6 * len(counted) ** 0.56), 2, 64))
+    if len(often) > _MOST_WORDS:
+        return ColumnSchema(kind="hash", buckets=2 * len(counted), dimension=dimension)
+    return ColumnSchema(kind="vocabulary", words=tuple(sorted(often)), dimension=dimension)
+
+
+def _classes(values: np.ndarray, label: str) -> tuple[str, ...]:
+    names = sorted(set(values.tolist()))
+    if "" in names:
+        raise ArgumentError(f"The label {label!r} is empty in {int((values == '').sum())} rows: leave them out.")
+    numbers = as_numbers(values)
+    if numbers is not None and (len(names) > _FEW_NUMBERS or (numbers % 1 != 0).any()):
+        return ()
+    if len(names) < 2:
+        raise ArgumentError(f"The label {label!r} has one value alone: {names[0]!r}.")
+    return tuple(names)

@@ -1,0 +1,87 @@
+"""What the functions that make columns refuse, in the words people search for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+
+#: Ids are int32 on the device.
+MOST_IDS = 2**31 - 1
+
+
+def check_key(key: Any) -> str:
+    """A feature's name.
+
+    Raises:
+        ArgumentTypeError: no string.
+    """
+    if not isinstance(key, str):
+        raise ArgumentTypeError(f"key must be a string. Got: type {type(key)}. Given key: {key}.")
+    return key
+
+
+def check_shape(shape: Any, key: str) -> tuple[int, ...]:
+    """The shape of one example.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: no positive integers.
+    """
+    sizes = tuple(shape) if isinstance(shape, Iterable) else (shape,)
+    for size in sizes:
+        if isinstance(size, bool) or not hasattr(size, "__index__"):
+            raise ArgumentTypeError(f"shape dimensions must be integer. shape: {shape}, key: {key}")
+        if size < 1:
+            raise ArgumentError(f"shape dimensions must be greater than 0. shape: {sizes}, key: {key}")
+    return tuple(int(size) for size in sizes)
+
+
+def check_count(name: str, value: Any, key: str) -> int:
+    """A number of buckets, at least 1.
+
+    Raises:
+        ArgumentError: none, fewer, or more than int32 counts.
+    """
+    if value is None:
+        raise ArgumentError(f"{name} must be set. key: {key}")
+    if value < 1:
+        raise ArgumentError(f"{name} must be at least 1. {name}: {value}, key: {key}")
+    if value > MOST_IDS:
+        raise ArgumentError(f"{name} must be at most {MOST_IDS}. {name}: {value}, key: {key}")
+    return int(value)
+
+
+def check_max_values(max_values: Any, key: str) -> int | None:
+    """How many values of an example are kept.
+
+    Raises:
+        ArgumentError: not positive.
+    """
+    if max_values is not None and max_values < 1:
+        raise ArgumentError(f"max_values must be at least 1. max_values: {max_values}, column_name: {key}")
+    return max_values
+
+
+def check_default(default: int | None, count: int, key: str) -> int | None:
+    """The id of unknown values.
+
+    Raises:
+        ArgumentError: it is no id of the column.
+    """
+    if default is not None and not 0 <= default < count:
+        raise ArgumentError(f"default_value {default} not in range [0, {count}), column_name {key}")
+    return default
+
+
+def check_oov(num_oov_buckets: int, default_value: int | None, key: str) -> int:
+    """The number of buckets of unknown values.
+
+    Raises:
+        ArgumentError: negative, or beside a default value.
+    """
+    if num_oov_buckets < 0:
+        raise ArgumentError(f"Invalid num_oov_buckets {num_oov_buckets} in {key}.")
+    if num_oov_buckets and default_value not in (None, -1):
+        raise ArgumentError(f"Can't specify both num_oov_buckets and default_value in {key}.")
+    return num_oov_buckets

@@ -1,0 +1,139 @@
+"""Combinations of features, hashed into buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator_canned_tabular.columns.checks import check_count
+from estimator_canned_tabular.columns.contract import CategoricalColumn, HostIds
+from estimator_canned_tabular.columns.dtypes import STRING
+from estimator_canned_tabular.columns.hashed import HashedCategoricalColumn
+from estimator_canned_tabular.columns.numeric import BucketizedColumn
+from estimator_canned_tabular.hashing.cross import cross_fingerprints
+from estimator_canned_tabular.host.values import fingerprints_of, rows_of
+from estimator_core.errors import ArgumentError
+from estimator_core.export import VarLenFeature
+
+Key = str | CategoricalColumn
+
+
+@dataclass(frozen=True)
+class CrossedColumn:
+    """Made by `crossed_column`."""
+
+    crossed: tuple[Any, ...]
+    hash_bucket_size: int
+    hash_key: int | None = None
+    dense_strings: bool = False
+    max_values: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The sorted names of its parts with `_X_` between."""
+        return "_X_".join(sorted(part if isinstance(part, str) else part.name for part in self._leaves()))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The features of all parts."""
+        found = [key for part in self._leaves() for key in ((part,) if isinstance(part, str) else part.keys)]
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def num_buckets(self) -> int:
+        """The number of buckets."""
+        return self.hash_bucket_size
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """Those of its parts; a feature by name is any number of strings."""
+        spec: dict[str, Any] = {}
+        for part in self._leaves():
+            spec.update({part: VarLenFeature(STRING)} if isinstance(part, str) else part.parse_example_spec)
+        return spec
+
+    def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
+        """The hash of every combination of values of an example; none where a part has no value."""
+        parts = [self._part(part, batch) for part in self._in_order()]
+        places = np.meshgrid(*(np.arange(values.shape[1]) for values, _ in parts), indexing="ij")
+        chosen = [place.reshape(-1) for place in places]
+        values = [part[0][:, place] for part, place in zip(parts, chosen, strict=True)]
+        present = np.logical_and.reduce([part[1][:, place] for part, place in zip(parts, chosen, strict=True)])
+        hashes = cross_fingerprints(values, self.hash_key) % np.uint64(self.hash_bucket_size)
+        ids = np.where(present, hashes.astype(np.int64), -1)
+        return HostIds(ids, None, np.full(len(ids), ids.shape[1]))
+
+    def _leaves(self) -> Iterator[Key]:
+        for part in self.crossed:
+            if isinstance(part, CrossedColumn):
+                yield from part._leaves()
+            else:
+                yield part
+
+    def _in_order(self) -> list[Key]:
+        """Parts as they are hashed: a sum is the same in any order, a hash is not."""
+        leaves = list(self._leaves())
+        return sorted(leaves, key=lambda part: isinstance(part, str)) if self.dense_strings else leaves
+
+    def _part(self, part: Key, batch: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        if not isinstance(part, str):
+            ids = part.host_ids(batch).ids
+            return ids.astype(np.uint64), ids >= 0
+        rows = rows_of(batch, part, self.name, self.max_values)
+        values = fingerprints_of(rows) if rows.are_text else rows.values.astype(np.uint64)
+        return values, np.ones_like(rows.present) if self.dense_strings else rows.present
+
+
+def crossed_column(
+    keys: Sequence[Any],
+    hash_bucket_size: int,
+    hash_key: int | None = None,
+    *,
+    dense_strings: bool = False,
+    max_values: int | None = None,
+) -> CrossedColumn:
+    """Combinations of features: `hash(first, second, ...) % hash_bucket_size`.
+
+    Args:
+        keys: two or more: names of features, bucketized, identity, vocabulary or crossed columns.
+        hash_bucket_size: the number of buckets.
+        hash_key: what the hash begins with; None: the original's.
+        dense_strings: True gives the buckets that tf.estimator gave where features by name came as dense arrays, not
+            out of tf.Examples: they are hashed behind the columns, and `""` is a value.
+        max_values: brings features by name with any number of values to this many places.
+
+    Raises:
+        ArgumentError: arguments that cannot be used.
+
+    Example:
+        >>> import numpy as np
+        >>> batch = {"a": np.array(["x", "y"]), "b": np.array(["1", "2"])}
+        >>> crossed_column(["a", "b"], 10).host_ids(batch).ids.tolist()
+        [[5], [4]]
+
+    Source: `tf.feature_column.crossed_column`.
+    """
+    if isinstance(keys, str) or len(keys) < 2:
+        raise ArgumentError(f"keys must be a list with length > 1. Given: {keys}")
+    for key in keys:
+        if isinstance(key, HashedCategoricalColumn):
+            raise ArgumentError(
+                "categorical_column_with_hash_bucket is not supported for crossing. Hashing before crossing will "
+                "increase probability of collision. Instead, use the feature name as a string. "
+                f"Given: {key}"
+            )
+        if not isinstance(key, (str, CategoricalColumn)):
+            raise ArgumentError(
+                f"Unsupported key type. All keys must be either string, or categorical column except "
+                f"HashedCategoricalColumn. Given: {key}"
+            )
+        if isinstance(key, BucketizedColumn) and key.source_column.normalizer_fn is not None:
+            raise ArgumentError(
+                f"The column {key.name!r} is crossed on the host, where its normalizer_fn does not run: give "
+                "boundaries of the numbers as they are."
+            )
+    size = check_count("hash_bucket_size", hash_bucket_size, "_X_".join(map(str, keys)))
+    return CrossedColumn(tuple(keys), size, hash_key, dense_strings, max_values)

@@ -1,0 +1,77 @@
+"""Values in buckets by their hash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator_canned_tabular.columns.checks import check_count, check_key, check_max_values
+from estimator_canned_tabular.columns.contract import HostIds
+from estimator_canned_tabular.columns.dtypes import STRING, string_or_integer
+from estimator_canned_tabular.host.values import fingerprints_of, rows_of
+from estimator_core.export import VarLenFeature
+
+
+@dataclass(frozen=True)
+class HashedCategoricalColumn:
+    """Made by `categorical_column_with_hash_bucket`."""
+
+    key: str
+    hash_bucket_size: int
+    dtype: str = STRING
+    max_values: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The key."""
+        return self.key
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The feature's name."""
+        return (self.key,)
+
+    @property
+    def num_buckets(self) -> int:
+        """The number of buckets."""
+        return self.hash_bucket_size
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """Any number of values."""
+        return {self.key: VarLenFeature(self.dtype)}
+
+    def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
+        """The hash of each value."""
+        rows = rows_of(batch, self.key, self.name, self.max_values)
+        buckets = (fingerprints_of(rows) % np.uint64(self.hash_bucket_size)).astype(np.int64)
+        return HostIds(np.where(rows.present, buckets, -1), None, rows.lengths)
+
+
+def categorical_column_with_hash_bucket(
+    key: str, hash_bucket_size: int, dtype: Any = STRING, *, max_values: int | None = None
+) -> HashedCategoricalColumn:
+    """Strings or integers, distributed over buckets by `Fingerprint64(value) % hash_bucket_size`.
+
+    Args:
+        key: the feature's name.
+        hash_bucket_size: the number of buckets.
+        dtype: "string" or "int64"; integers are hashed as decimal digits.
+        max_values: brings examples with any number of values to this many places.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: arguments that cannot be used.
+
+    Example:
+        >>> import numpy as np
+        >>> column = categorical_column_with_hash_bucket("word", 10)
+        >>> column.host_ids({"word": np.array(["a", "b", ""])}).ids.tolist()
+        [[9], [2], [-1]]
+
+    Source: `tf.feature_column.categorical_column_with_hash_bucket`.
+    """
+    count = check_count("hash_bucket_size", hash_bucket_size, check_key(key))
+    return HashedCategoricalColumn(key, count, string_or_integer(dtype, key), check_max_values(max_values, key))

@@ -1,0 +1,77 @@
+"""Integers that are ids already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator_canned_tabular.columns.checks import check_count, check_default, check_key, check_max_values
+from estimator_canned_tabular.columns.contract import HostIds
+from estimator_canned_tabular.columns.dtypes import INT64
+from estimator_canned_tabular.errors import FeatureColumnError
+from estimator_canned_tabular.host.values import rows_of
+from estimator_core.export import VarLenFeature
+
+
+@dataclass(frozen=True)
+class IdentityCategoricalColumn:
+    """Made by `categorical_column_with_identity`."""
+
+    key: str
+    num_buckets: int
+    default_value: int | None = None
+    max_values: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The key."""
+        return self.key
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The feature's name."""
+        return (self.key,)
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """Any number of integers."""
+        return {self.key: VarLenFeature(INT64)}
+
+    def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
+        """The values in range; others become the default, or none."""
+        rows = rows_of(batch, self.key, self.name, self.max_values)
+        if rows.are_text:
+            raise FeatureColumnError(f"Feature {self.key!r} of column {self.name!r} must hold integers, given strings.")
+        inside = (rows.values >= 0) & (rows.values < self.num_buckets)
+        ids = np.where(inside, rows.values, -1 if self.default_value is None else self.default_value)
+        return HostIds(np.where(rows.present, ids, -1), None, rows.lengths)
+
+
+def categorical_column_with_identity(
+    key: str, num_buckets: int, default_value: int | None = None, *, max_values: int | None = None
+) -> IdentityCategoricalColumn:
+    """Integers in `[0, num_buckets)`, each its own id; -1 stands for no value.
+
+    Args:
+        key: the feature's name.
+        num_buckets: how many ids there are.
+        default_value: the id of values out of range; None: they are left out.
+        max_values: brings examples with any number of values to this many places.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: arguments that cannot be used.
+
+    Example:
+        >>> categorical_column_with_identity("weekday", 7).num_buckets
+        7
+
+    Source: `tf.feature_column.categorical_column_with_identity`.
+    """
+    check_key(key)
+    count = check_count("num_buckets", num_buckets, key)
+    return IdentityCategoricalColumn(
+        key, count, check_default(default_value, count, key), check_max_values(max_values, key)
+    )

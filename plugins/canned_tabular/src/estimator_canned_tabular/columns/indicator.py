@@ -1,0 +1,58 @@
+"""Categories as counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from estimator_canned_tabular.columns.contract import CategoricalColumn
+from estimator_core.errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class IndicatorColumn:
+    """Made by `indicator_column`."""
+
+    categorical_column: Any
+
+    @property
+    def name(self) -> str:
+        """The column's name with `_indicator`."""
+        return f"{self.categorical_column.name}_indicator"
+
+    @property
+    def width(self) -> int:
+        """One place a bucket."""
+        return self.categorical_column.num_buckets
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """That of the column."""
+        return self.categorical_column.parse_example_spec
+
+
+def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
+    """How often each category occurs in an example.
+
+    Raises:
+        ArgumentError: no categorical column.
+
+    Example:
+        >>> from estimator_canned_tabular import categorical_column_with_vocabulary_list
+        >>> indicator_column(categorical_column_with_vocabulary_list("colour", ["R", "G", "B"])).width
+        3
+
+    Source: `tf.feature_column.indicator_column`.
+    """
+    return IndicatorColumn(check_categorical(categorical_column))
+
+
+def check_categorical(column: Any) -> Any:
+    """The column.
+
+    Raises:
+        ArgumentError: it is not categorical.
+    """
+    if not isinstance(column, CategoricalColumn):
+        raise ArgumentError(f"Unsupported input type. Input must be a CategoricalColumn. Given: {column}")
+    return column

@@ -1,0 +1,165 @@
+"""Numbers as they are, and numbers in buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from estimator_canned_tabular.columns.checks import check_key, check_shape
+from estimator_canned_tabular.columns.contract import HostIds
+from estimator_canned_tabular.columns.dtypes import FLOAT32, STRING, dtype_name
+from estimator_canned_tabular.host.values import numbers_of
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.export import FixedLenFeature
+
+
+@dataclass(frozen=True)
+class NumericColumn:
+    """Made by `numeric_column`."""
+
+    key: str
+    shape: tuple[int, ...] = (1,)
+    default_value: Any = None
+    dtype: str = FLOAT32
+    normalizer_fn: Callable[[Any], Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """The key."""
+        return self.key
+
+    @property
+    def width(self) -> int:
+        """Numbers of one example."""
+        return prod(self.shape)
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """Numbers of a fixed shape."""
+        return {self.key: FixedLenFeature(self.shape, self.dtype, self.default_value)}
+
+
+def numeric_column(
+    key: str,
+    shape: int | Sequence[int] = (1,),
+    default_value: Any = None,
+    dtype: Any = FLOAT32,
+    normalizer_fn: Callable[[Any], Any] | None = None,
+) -> NumericColumn:
+    """A feature of numbers.
+
+    Args:
+        key: the feature's name.
+        shape: of one example.
+        default_value: for tf.Examples that lack the feature: a number, or one for each place.
+        dtype: of the feature in a tf.Example; the column gives float32.
+        normalizer_fn: a function of jax arrays, `[batch, *shape]` to the same shape; it runs on the device.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: arguments that cannot be used.
+
+    Example:
+        >>> numeric_column("age").name
+        'age'
+
+    Source: `tf.feature_column.numeric_column`.
+    """
+    sizes = check_shape(shape, check_key(key))
+    name = dtype_name(dtype, key)
+    if name == STRING or np.dtype(name).kind not in "iuf":
+        raise ArgumentError(f"dtype must be convertible to float. dtype: {name}, key: {key}")
+    if normalizer_fn is not None and not callable(normalizer_fn):
+        raise ArgumentTypeError(f"normalizer_fn must be a callable. Given: {normalizer_fn}")
+    return NumericColumn(key, sizes, _default(default_value, sizes, key), name, normalizer_fn)
+
+
+def _default(value: Any, shape: tuple[int, ...], key: str) -> Any:
+    if value is None:
+        return None
+    try:
+        filled = np.broadcast_to(np.asarray(value, np.float64), shape)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"The shape of default_value must be equal to given shape. default_value: {value}, shape: {shape}, "
+            f"column_name: {key}"
+        ) from error
+    return tuple(filled.reshape(-1).tolist())
+
+
+@dataclass(frozen=True)
+class BucketizedColumn:
+    """Made by `bucketized_column`."""
+
+    source_column: NumericColumn
+    boundaries: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        """The key with `_bucketized`."""
+        return f"{self.source_column.name}_bucketized"
+
+    @property
+    def key(self) -> str:
+        """The feature's name."""
+        return self.source_column.key
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The feature's name."""
+        return (self.source_column.key,)
+
+    @property
+    def num_buckets(self) -> int:
+        """Buckets of all places."""
+        return (len(self.boundaries) + 1) * self.source_column.width
+
+    @property
+    def width(self) -> int:
+        """One place a bucket."""
+        return self.num_buckets
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """That of the numbers."""
+        return self.source_column.parse_example_spec
+
+    def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
+        """Buckets on the host, for crosses; everywhere else the device finds them."""
+        numbers = numbers_of(batch, self.source_column.key, self.name, self.source_column.width)
+        buckets = np.searchsorted(np.asarray(self.boundaries, np.float32), numbers, side="right")
+        offsets = np.arange(self.source_column.width) * (len(self.boundaries) + 1)
+        ids = buckets + offsets
+        return HostIds(ids, None, np.full(len(ids), ids.shape[1]))
+
+
+def bucketized_column(source_column: NumericColumn, boundaries: Sequence[float]) -> BucketizedColumn:
+    """Numbers in buckets: bucket i holds `[boundaries[i - 1], boundaries[i])`.
+
+    Args:
+        source_column: a `numeric_column` of one axis.
+        boundaries: numbers that grow.
+
+    Raises:
+        ArgumentError: another kind of column, or boundaries that do not grow.
+
+    Example:
+        >>> bucketized_column(numeric_column("age"), [18, 65]).num_buckets
+        3
+
+    Source: `tf.feature_column.bucketized_column`.
+    """
+    if not isinstance(source_column, NumericColumn):
+        raise ArgumentError(f"source_column must be a column generated with numeric_column(). Given: {source_column}")
+    if len(source_column.shape) > 1:
+        raise ArgumentError(f"source_column must be one-dimensional column. Given: {source_column}")
+    numbers = tuple(float(boundary) for boundary in boundaries)
+    if not numbers:
+        raise ArgumentError("boundaries must not be empty.")
+    if any(low >= high for low, high in pairwise(numbers)):
+        raise ArgumentError("boundaries must be a sorted list.")
+    return BucketizedColumn(source_column, numbers)

@@ -1,0 +1,210 @@
+"""Columns of sequences: a value for each step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_canned_tabular.columns.checks import check_key, check_shape
+from estimator_canned_tabular.columns.contract import HostIds
+from estimator_canned_tabular.columns.dtypes import FLOAT32, STRING, dtype_name
+from estimator_canned_tabular.columns.hashed import categorical_column_with_hash_bucket
+from estimator_canned_tabular.columns.identity import categorical_column_with_identity
+from estimator_canned_tabular.columns.vocabulary import (
+    categorical_column_with_vocabulary_file,
+    categorical_column_with_vocabulary_list,
+)
+from estimator_canned_tabular.host.values import feature_of, numbers_of
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.export import VarLenFeature
+
+
+@dataclass(frozen=True)
+class SequenceCategoricalColumn:
+    """Categories, one a step; made by `sequence_categorical_column_with_...`."""
+
+    categorical_column: Any
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return self.categorical_column.name
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The features of the column."""
+        return self.categorical_column.keys
+
+    @property
+    def num_buckets(self) -> int:
+        """Those of the column."""
+        return self.categorical_column.num_buckets
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """That of the column."""
+        return self.categorical_column.parse_example_spec
+
+    def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
+        """The ids of the column: a step each."""
+        return self.categorical_column.host_ids(batch)
+
+
+@dataclass(frozen=True)
+class SequenceNumericColumn:
+    """Numbers, one or several a step; made by `sequence_numeric_column`."""
+
+    key: str
+    shape: tuple[int, ...] = (1,)
+    default_value: float = 0.0
+    dtype: str = FLOAT32
+    normalizer_fn: Callable[[Any], Any] | None = None
+    max_values: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The key."""
+        return self.key
+
+    @property
+    def width(self) -> int:
+        """Numbers of one step."""
+        return prod(self.shape)
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """Any number of numbers."""
+        return {self.key: VarLenFeature(self.dtype)}
+
+    def host_numbers(self, batch: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers float32[batch, steps, *shape], filled up, and the lengths int64[batch].
+
+        Arrays are full sequences; rows of different lengths are lists.
+
+        Raises:
+            FeatureColumnError: no numbers, or a sequence with more than `max_values` steps.
+        """
+        array = feature_of(batch, self.key, self.name)
+        ragged = array.dtype == object and array.ndim == 1
+        sizes = [np.size(row) for row in array] if ragged else [int(np.prod(array.shape[1:]))] * len(array)
+        steps = self.max_values or max(sizes, default=0) // self.width
+        numbers = numbers_of(batch, self.key, self.name, steps * self.width, missing=self.default_value)
+        return numbers.reshape(len(array), steps, *self.shape), np.minimum(np.asarray(sizes) // self.width, steps)
+
+
+def sequence_numeric_column(
+    key: str,
+    shape: int | Sequence[int] = (1,),
+    default_value: float = 0.0,
+    dtype: Any = FLOAT32,
+    normalizer_fn: Callable[[Any], Any] | None = None,
+    *,
+    max_values: int | None = None,
+) -> SequenceNumericColumn:
+    """Sequences of numbers.
+
+    Args:
+        key: the feature's name.
+        shape: of one step.
+        default_value: fills up shorter sequences.
+        dtype: of the feature in a tf.Example.
+        normalizer_fn: a function of jax arrays, `[batch, steps, *shape]` to the same shape; it runs on the device.
+        max_values: brings sequences to this many steps.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: arguments that cannot be used.
+
+    Example:
+        >>> sequence_numeric_column("temperature").name
+        'temperature'
+
+    Source: `tf.feature_column.sequence_numeric_column`.
+    """
+    sizes = check_shape(shape, check_key(key))
+    name = dtype_name(dtype, key)
+    if name == STRING:
+        raise ArgumentError(f"dtype must be convertible to float. dtype: {name}, key: {key}")
+    if normalizer_fn is not None and not callable(normalizer_fn):
+        raise ArgumentTypeError(f"normalizer_fn must be a callable. Given: {normalizer_fn}")
+    return SequenceNumericColumn(key, sizes, float(default_value), name, normalizer_fn, max_values)
+
+
+def sequence_categorical_column_with_identity(
+    key: str, num_buckets: int, default_value: int | None = None, *, max_values: int | None = None
+) -> SequenceCategoricalColumn:
+    """As `categorical_column_with_identity`, a value a step.
+
+    Example:
+        >>> sequence_categorical_column_with_identity("page", 100, max_values=20).num_buckets
+        100
+    """
+    return SequenceCategoricalColumn(
+        categorical_column_with_identity(key, num_buckets, default_value, max_values=max_values)
+    )
+
+
+def sequence_categorical_column_with_hash_bucket(
+    key: str, hash_bucket_size: int, dtype: Any = STRING, *, max_values: int | None = None
+) -> SequenceCategoricalColumn:
+    """As `categorical_column_with_hash_bucket`, a value a step.
+
+    Example:
+        >>> sequence_categorical_column_with_hash_bucket("word", 1000).num_buckets
+        1000
+    """
+    return SequenceCategoricalColumn(
+        categorical_column_with_hash_bucket(key, hash_bucket_size, dtype, max_values=max_values)
+    )
+
+
+def sequence_categorical_column_with_vocabulary_list(
+    key: str,
+    vocabulary_list: Sequence[Any],
+    dtype: Any = None,
+    default_value: int = -1,
+    num_oov_buckets: int = 0,
+    *,
+    max_values: int | None = None,
+) -> SequenceCategoricalColumn:
+    """As `categorical_column_with_vocabulary_list`, a value a step.
+
+    Example:
+        >>> sequence_categorical_column_with_vocabulary_list("base", ["A", "C", "G", "T"]).num_buckets
+        4
+    """
+    return SequenceCategoricalColumn(
+        categorical_column_with_vocabulary_list(
+            key, vocabulary_list, dtype, default_value, num_oov_buckets, max_values=max_values
+        )
+    )
+
+
+def sequence_categorical_column_with_vocabulary_file(
+    key: str,
+    vocabulary_file: str | Path,
+    vocabulary_size: int | None = None,
+    num_oov_buckets: int = 0,
+    default_value: int | None = None,
+    dtype: Any = STRING,
+    *,
+    max_values: int | None = None,
+) -> SequenceCategoricalColumn:
+    r"""As `categorical_column_with_vocabulary_file`, a value a step.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "bases.txt")
+        >>> _ = path.write_text("A\nC\nG\nT\n")
+        >>> sequence_categorical_column_with_vocabulary_file("base", path).num_buckets
+        4
+    """
+    return SequenceCategoricalColumn(
+        categorical_column_with_vocabulary_file(
+            key, vocabulary_file, vocabulary_size, dtype, default_value, num_oov_buckets, max_values=max_values
+        )
+    )

@@ -1,0 +1,255 @@
+"""Values of a vocabulary: a list, or a file with one a line."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_canned_tabular.columns.checks import check_default, check_key, check_max_values, check_oov
+from estimator_canned_tabular.columns.contract import HostIds
+from estimator_canned_tabular.columns.dtypes import INT64, STRING, string_or_integer
+from estimator_canned_tabular.errors import FeatureColumnError
+from estimator_canned_tabular.host.values import Rows, fingerprints_of, rows_of
+from estimator_core.errors import ArgumentError
+from estimator_core.export import VarLenFeature
+
+
+@dataclass(frozen=True)
+class VocabularyListCategoricalColumn:
+    """Made by `categorical_column_with_vocabulary_list`."""
+
+    key: str
+    vocabulary_list: tuple[Any, ...]
+    dtype: str
+    default_value: int = -1
+    num_oov_buckets: int = 0
+    max_values: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The key."""
+        return self.key
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The feature's name."""
+        return (self.key,)
+
+    @property
+    def num_buckets(self) -> int:
+        """The vocabulary and the buckets of unknown values."""
+        return len(self.vocabulary_list) + self.num_oov_buckets
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """Any number of values."""
+        return {self.key: VarLenFeature(self.dtype)}
+
+    def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
+        """The place of each value in the vocabulary."""
+        return _found(
+            rows_of(batch, self.key, self.name, self.max_values),
+            _table(self.vocabulary_list),
+            self,
+        )
+
+
+@dataclass(frozen=True)
+class VocabularyFileCategoricalColumn:
+    """Made by `categorical_column_with_vocabulary_file`."""
+
+    key: str
+    vocabulary_file: Path
+    vocabulary_size: int
+    dtype: str = STRING
+    default_value: int = -1
+    num_oov_buckets: int = 0
+    max_values: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The key."""
+        return self.key
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The feature's name."""
+        return (self.key,)
+
+    @property
+    def num_buckets(self) -> int:
+        """The vocabulary and the buckets of unknown values."""
+        return self.vocabulary_size + self.num_oov_buckets
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """Any number of values."""
+        return {self.key: VarLenFeature(self.dtype)}
+
+    def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
+        """The line of each value in the file."""
+        table = _table_of_file(self.vocabulary_file, self.vocabulary_size, self.dtype)
+        return _found(rows_of(batch, self.key, self.name, self.max_values), table, self)
+
+
+def categorical_column_with_vocabulary_list(
+    key: str,
+    vocabulary_list: Sequence[Any],
+    dtype: Any = None,
+    default_value: int = -1,
+    num_oov_buckets: int = 0,
+    *,
+    max_values: int | None = None,
+) -> VocabularyListCategoricalColumn:
+    """Values of a list: the place in the list is the id.
+
+    Args:
+        key: the feature's name.
+        vocabulary_list: strings or integers, all different.
+        dtype: "string" or "int64"; None: that of the list.
+        default_value: the id of unknown values; -1: they are left out.
+        num_oov_buckets: buckets behind the vocabulary, over which unknown values are distributed by their hash.
+        max_values: brings examples with any number of values to this many places.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: arguments that cannot be used.
+
+    Example:
+        >>> import numpy as np
+        >>> column = categorical_column_with_vocabulary_list("colour", ["R", "G", "B"])
+        >>> column.host_ids({"colour": np.array(["B", "X", "R"])}).ids.tolist()
+        [[2], [-1], [0]]
+
+    Source: `tf.feature_column.categorical_column_with_vocabulary_list`.
+    """
+    check_key(key)
+    words = tuple(
+        value.decode() if isinstance(value, bytes) else value.item() if isinstance(value, np.generic) else value
+        for value in vocabulary_list
+    )
+    if not words:
+        raise ArgumentError(f"vocabulary_list {list(vocabulary_list)} must be non-empty, column_name: {key}")
+    if len(set(words)) != len(words):
+        raise ArgumentError(f"Duplicate keys in vocabulary_list {list(words)}, column_name: {key}")
+    are_text = all(isinstance(word, str) for word in words)
+    if not are_text and not all(isinstance(word, int) for word in words):
+        raise ArgumentError(f"vocabulary_list must hold strings or integers alone, column_name: {key}")
+    name = string_or_integer((STRING if are_text else INT64) if dtype is None else dtype, key)
+    if (name == STRING) != are_text:
+        raise ArgumentError(f"dtype {name} and vocabulary dtype do not match, column_name: {key}")
+    check_oov(num_oov_buckets, default_value, key)
+    if default_value != -1:
+        check_default(default_value, len(words), key)
+    return VocabularyListCategoricalColumn(
+        key, words, name, default_value, num_oov_buckets, check_max_values(max_values, key)
+    )
+
+
+def categorical_column_with_vocabulary_file(
+    key: str,
+    vocabulary_file: str | Path,
+    vocabulary_size: int | None = None,
+    dtype: Any = STRING,
+    default_value: int | None = None,
+    num_oov_buckets: int = 0,
+    file_format: str | None = None,
+    *,
+    max_values: int | None = None,
+) -> VocabularyFileCategoricalColumn:
+    r"""Values of a text file, one a line: the line's number, from 0, is the id.
+
+    Args:
+        key: the feature's name.
+        vocabulary_file: the file; it is read now, and copied into exports.
+        vocabulary_size: how many lines are used; None: all.
+        dtype: "string" or "int64".
+        default_value: the id of unknown values; None: they are left out.
+        num_oov_buckets: buckets behind the vocabulary, over which unknown values are distributed by their hash.
+        file_format: None or "text".
+        max_values: brings examples with any number of values to this many places.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: arguments that cannot be used, a file that is missing or too short.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "colours.txt")
+        >>> _ = path.write_text("R\nG\nB\n")
+        >>> categorical_column_with_vocabulary_file("colour", path, num_oov_buckets=2).num_buckets
+        5
+
+    Source: `tf.feature_column.categorical_column_with_vocabulary_file`.
+    """
+    check_key(key)
+    if file_format not in (None, "text"):
+        raise ArgumentError(f"vocabulary_file of {key} must be a text file: file_format {file_format!r} is not read.")
+    if not vocabulary_file:
+        raise ArgumentError(f"Missing vocabulary_file in {key}.")
+    path = Path(vocabulary_file)
+    if not path.is_file():
+        raise ArgumentError(f"There is no vocabulary file {str(path)!r} (column {key!r}).")
+    if vocabulary_size is not None and vocabulary_size < 1:
+        raise ArgumentError(f"Invalid vocabulary_size in {key}.")
+    name = string_or_integer(dtype, key)
+    table = _table_of_file(path, vocabulary_size, name)
+    size = len(table) if vocabulary_size is None else vocabulary_size
+    check_oov(num_oov_buckets, default_value, key)
+    default = -1 if default_value is None else default_value
+    if default != -1:
+        check_default(default, size, key)
+    return VocabularyFileCategoricalColumn(
+        key, path, size, name, default, num_oov_buckets, check_max_values(max_values, key)
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _table(words: tuple[Any, ...]) -> dict[Any, int]:
+    return {word.encode() if isinstance(word, str) else word: place for place, word in enumerate(words)}
+
+
+def _table_of_file(path: Path, size: int | None, dtype: str) -> dict[Any, int]:
+    return _table_of_file_as_of(path, size, dtype, path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=64)
+def _table_of_file_as_of(path: Path, size: int | None, dtype: str, changed: int) -> dict[Any, int]:
+    # Not splitlines: vocabularies hold words that it takes for ends of lines.
+    lines = [line.rstrip(b"\r") for line in path.read_bytes().removesuffix(b"\n").split(b"\n")]
+    if size is not None:
+        if len(lines) < size:
+            raise ArgumentError(f"{path} has {len(lines)} lines, fewer than vocabulary_size={size}.")
+        lines = lines[:size]
+    if dtype != STRING:
+        try:
+            words: list[Any] = [int(line) for line in lines]
+        except ValueError as error:
+            raise ArgumentError(f"{path} must hold an integer in each line: {error}.") from error
+    else:
+        words = lines
+    table = {word: place for place, word in enumerate(words)}
+    if len(table) != len(words):
+        twice = next(word for place, word in enumerate(words) if table[word] != place)
+        raise ArgumentError(f"{path}: {twice!r} stands in two lines; each must be another value.")
+    return table
+
+
+def _found(rows: Rows, table: Mapping[Any, int], column: Any) -> HostIds:
+    if rows.are_text != (column.dtype == STRING):
+        given, wanted = ("strings", "integers") if rows.are_text else ("integers", "strings")
+        raise FeatureColumnError(f"Feature {column.key!r} of column {column.name!r} must hold {wanted}, given {given}.")
+    flat = rows.values.reshape(-1).tolist()
+    ids = np.fromiter((table.get(value, -1) for value in flat), np.int64, len(flat)).reshape(rows.values.shape)
+    unknown = (ids == -1) & rows.present
+    if column.num_oov_buckets:
+        if unknown.any():
+            strange = Rows(rows.values[unknown][None], rows.present[unknown][None])
+            buckets = fingerprints_of(strange)[0] % np.uint64(column.num_oov_buckets)
+            ids[unknown] = buckets.astype(np.int64) + len(table)
+    else:
+        ids[unknown] = column.default_value
+    return HostIds(np.where(rows.present, ids, -1), None, rows.lengths)

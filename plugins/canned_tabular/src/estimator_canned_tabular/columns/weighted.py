@@ -1,0 +1,78 @@
+"""Categories with a weight each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator_canned_tabular.columns.checks import check_key
+from estimator_canned_tabular.columns.contract import CategoricalColumn, HostIds
+from estimator_canned_tabular.columns.dtypes import FLOAT32, STRING, dtype_name
+from estimator_canned_tabular.host.values import numbers_of
+from estimator_core.errors import ArgumentError
+from estimator_core.export import VarLenFeature
+
+
+@dataclass(frozen=True)
+class WeightedCategoricalColumn:
+    """Made by `weighted_categorical_column`."""
+
+    categorical_column: Any
+    weight_feature_key: str
+    dtype: str = FLOAT32
+
+    @property
+    def name(self) -> str:
+        """The column's name with `_weighted_by_` and the feature of the weights."""
+        return f"{self.categorical_column.name}_weighted_by_{self.weight_feature_key}"
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The features of the column, and that of the weights."""
+        return (*self.categorical_column.keys, self.weight_feature_key)
+
+    @property
+    def num_buckets(self) -> int:
+        """Those of the column."""
+        return self.categorical_column.num_buckets
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """That of the column, and any number of weights."""
+        return {**self.categorical_column.parse_example_spec, self.weight_feature_key: VarLenFeature(self.dtype)}
+
+    def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
+        """The ids of the column, with weights."""
+        found: HostIds = self.categorical_column.host_ids(batch)
+        return found._replace(weights=numbers_of(batch, self.weight_feature_key, self.name, found.ids.shape[1]))
+
+
+def weighted_categorical_column(
+    categorical_column: CategoricalColumn, weight_feature_key: str, dtype: Any = FLOAT32
+) -> WeightedCategoricalColumn:
+    """Categories whose values count as much as another feature says.
+
+    Args:
+        categorical_column: the categories.
+        weight_feature_key: the feature with a weight for each value.
+        dtype: of the weights in a tf.Example.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: arguments that cannot be used.
+
+    Example:
+        >>> from estimator_canned_tabular import categorical_column_with_identity
+        >>> weighted_categorical_column(categorical_column_with_identity("word", 3), "count").name
+        'word_weighted_by_count'
+
+    Source: `tf.feature_column.weighted_categorical_column`.
+    """
+    if not isinstance(categorical_column, CategoricalColumn):
+        raise ArgumentError(f"categorical_column must be a categorical column. Given: {categorical_column}")
+    name = dtype_name(dtype, check_key(weight_feature_key))
+    if name == STRING:
+        raise ArgumentError(f"dtype {name} is not convertible to float.")
+    return WeightedCategoricalColumn(categorical_column, weight_feature_key, name)

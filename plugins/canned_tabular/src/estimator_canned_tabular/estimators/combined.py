@@ -1,0 +1,219 @@
+"""Wide and deep estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import estimator_core as ec
+from estimator_canned_tabular.estimators.heads import SUM_OVER_BATCH_SIZE, classifier_head, regression_head
+from estimator_canned_tabular.models.combined import dnn_linear_combined_model_fn
+
+
+class DNNLinearCombinedClassifier(ec.Estimator):
+    """Classes by a linear and a deep part, trained together.
+
+    Args:
+        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
+        linear_feature_columns: columns of the linear part; None: there is none.
+        linear_optimizer: by name at rate `min(0.005, 1 / sqrt(number of columns))`.
+        dnn_feature_columns: dense columns of the deep part; None: there is none.
+        dnn_optimizer: by name at rate 0.001.
+        dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm: as for `DNNClassifier`.
+        n_classes: classes; two have one logit.
+        weight_column: a feature, or a numeric column, that tells how much an example counts.
+        label_vocabulary: names of the classes, where labels are strings.
+        loss_reduction: "sum_over_batch_size" or "sum".
+        linear_sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
+        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+
+    Raises:
+        ArgumentError: arguments that cannot be used.
+
+    Example:
+        >>> from estimator_canned_tabular import numeric_column
+        >>> x = [numeric_column("x")]
+        >>> columns = {"linear_feature_columns": x, "dnn_feature_columns": x}
+        >>> estimator = DNNLinearCombinedClassifier(**columns, dnn_hidden_units=[8])
+
+    Source: `tf.estimator.DNNLinearCombinedClassifier`.
+    """
+
+    def __init__(
+        self,
+        model_dir: str | None = None,
+        linear_feature_columns: Sequence[Any] | None = None,
+        linear_optimizer: Any = "Ftrl",
+        dnn_feature_columns: Sequence[Any] | None = None,
+        dnn_optimizer: Any = "Adagrad",
+        dnn_hidden_units: Sequence[int] | None = None,
+        dnn_activation_fn: Callable[..., Any] | None = None,
+        dnn_dropout: float | None = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        config: ec.RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = SUM_OVER_BATCH_SIZE,
+        batch_norm: bool = False,
+        linear_sparse_combiner: str = "sum",
+        *,
+        row_sparse: bool | None = None,
+        plugins: Any = None,
+    ) -> None:
+        super().__init__(
+            dnn_linear_combined_model_fn(
+                classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction),
+                linear_feature_columns,
+                linear_optimizer,
+                dnn_feature_columns,
+                dnn_optimizer,
+                dnn_hidden_units,
+                dnn_activation_fn,
+                dnn_dropout,
+                batch_norm,
+                linear_sparse_combiner,
+                row_sparse=row_sparse,
+            ),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+            plugins=plugins,
+        )
+
+
+class DNNLinearCombinedRegressor(ec.Estimator):
+    """Numbers by a linear and a deep part, trained together.
+
+    Args:
+        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
+        linear_feature_columns: columns of the linear part; None: there is none.
+        linear_optimizer: by name at rate `min(0.005, 1 / sqrt(number of columns))`.
+        dnn_feature_columns: dense columns of the deep part; None: there is none.
+        dnn_optimizer: by name at rate 0.001.
+        dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm: as for `DNNClassifier`.
+        label_dimension: numbers of a label.
+        weight_column: a feature, or a numeric column, that tells how much an example counts.
+        loss_reduction: "sum_over_batch_size" or "sum".
+        linear_sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
+        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+
+    Raises:
+        ArgumentError: arguments that cannot be used.
+
+    Example:
+        >>> from estimator_canned_tabular import numeric_column
+        >>> x = [numeric_column("x")]
+        >>> columns = {"linear_feature_columns": x, "dnn_feature_columns": x}
+        >>> estimator = DNNLinearCombinedRegressor(**columns, dnn_hidden_units=[8])
+
+    Source: `tf.estimator.DNNLinearCombinedRegressor`.
+    """
+
+    def __init__(
+        self,
+        model_dir: str | None = None,
+        linear_feature_columns: Sequence[Any] | None = None,
+        linear_optimizer: Any = "Ftrl",
+        dnn_feature_columns: Sequence[Any] | None = None,
+        dnn_optimizer: Any = "Adagrad",
+        dnn_hidden_units: Sequence[int] | None = None,
+        dnn_activation_fn: Callable[..., Any] | None = None,
+        dnn_dropout: float | None = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        config: ec.RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = SUM_OVER_BATCH_SIZE,
+        batch_norm: bool = False,
+        linear_sparse_combiner: str = "sum",
+        *,
+        row_sparse: bool | None = None,
+        plugins: Any = None,
+    ) -> None:
+        super().__init__(
+            dnn_linear_combined_model_fn(
+                regression_head(label_dimension, weight_column, loss_reduction),
+                linear_feature_columns,
+                linear_optimizer,
+                dnn_feature_columns,
+                dnn_optimizer,
+                dnn_hidden_units,
+                dnn_activation_fn,
+                dnn_dropout,
+                batch_norm,
+                linear_sparse_combiner,
+                row_sparse=row_sparse,
+            ),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+            plugins=plugins,
+        )
+
+
+class DNNLinearCombinedEstimator(ec.Estimator):
+    """Any head on a linear and a deep part, trained together.
+
+    Args:
+        head: gives loss, predictions, metrics and signatures: one of estimator-heads, or your own.
+        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
+        linear_feature_columns: columns of the linear part; None: there is none.
+        linear_optimizer: by name at rate `min(0.005, 1 / sqrt(number of columns))`.
+        dnn_feature_columns: dense columns of the deep part; None: there is none.
+        dnn_optimizer: by name at rate 0.001.
+        dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm: as for `DNNClassifier`.
+        linear_sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
+        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+
+    Raises:
+        ArgumentError: arguments that cannot be used.
+
+    Example:
+        >>> from estimator_canned_tabular import numeric_column
+        >>> from estimator_heads import RegressionHead
+        >>> x = [numeric_column("x")]
+        >>> columns = {"linear_feature_columns": x, "dnn_feature_columns": x}
+        >>> estimator = DNNLinearCombinedEstimator(RegressionHead(), **columns, dnn_hidden_units=[8])
+
+    Source: `tf.estimator.DNNLinearCombinedEstimator`.
+    """
+
+    def __init__(
+        self,
+        head: Any,
+        model_dir: str | None = None,
+        linear_feature_columns: Sequence[Any] | None = None,
+        linear_optimizer: Any = "Ftrl",
+        dnn_feature_columns: Sequence[Any] | None = None,
+        dnn_optimizer: Any = "Adagrad",
+        dnn_hidden_units: Sequence[int] | None = None,
+        dnn_activation_fn: Callable[..., Any] | None = None,
+        dnn_dropout: float | None = None,
+        config: ec.RunConfig | None = None,
+        batch_norm: bool = False,
+        linear_sparse_combiner: str = "sum",
+        *,
+        warm_start_from: Any = None,
+        row_sparse: bool | None = None,
+        plugins: Any = None,
+    ) -> None:
+        super().__init__(
+            dnn_linear_combined_model_fn(
+                head,
+                linear_feature_columns,
+                linear_optimizer,
+                dnn_feature_columns,
+                dnn_optimizer,
+                dnn_hidden_units,
+                dnn_activation_fn,
+                dnn_dropout,
+                batch_norm,
+                linear_sparse_combiner,
+                row_sparse=row_sparse,
+            ),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+            plugins=plugins,
+        )

@@ -1,0 +1,80 @@
+"""`DCNEstimator`: deep and cross networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import estimator_core as ec
+from estimator_canned_tabular.models.dcn import dcn_model_fn
+
+
+class DCNEstimator(ec.Estimator):
+    """Any head on a deep and cross network (DCN-v2).
+
+    Args:
+        head: gives loss, predictions, metrics and signatures.
+        feature_columns: dense columns.
+        cross_layers: how many; each multiplies what it is given by the features once more.
+        hidden_units: numbers of each hidden layer; none: cross layers alone.
+        projection_dim: the rank of the cross layers' matrices; None: whole matrices.
+        structure: hidden layers behind the cross layers ("stacked") or beside them ("parallel").
+        optimizer: a name, an optax transformation, or a function that gives one.
+        activation_fn: after each hidden layer; None: relu.
+        dropout: the share of numbers that training leaves out.
+        batch_norm: batch normalisation after each hidden layer.
+        model_dir: as for `ec.Estimator`.
+        config: as for `ec.Estimator`.
+        warm_start_from: as for `ec.Estimator`.
+        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+        plugins: as for `ec.Estimator`.
+
+    Raises:
+        ArgumentError: arguments that cannot be used.
+
+    Example:
+        >>> from estimator_canned_tabular import numeric_column
+        >>> from estimator_heads import BinaryClassHead
+        >>> estimator = DCNEstimator(BinaryClassHead(), [numeric_column("x", 4)], hidden_units=[16])
+
+    Source: Wang et al., "DCN V2: improved deep & cross network", 2021.
+    """
+
+    def __init__(
+        self,
+        head: Any,
+        feature_columns: Sequence[Any],
+        cross_layers: int = 3,
+        hidden_units: Sequence[int] = (),
+        projection_dim: int | None = None,
+        structure: str = "stacked",
+        optimizer: Any = "Adam",
+        activation_fn: Callable[..., Any] | None = None,
+        dropout: float | None = None,
+        batch_norm: bool = False,
+        *,
+        model_dir: str | None = None,
+        config: ec.RunConfig | None = None,
+        warm_start_from: Any = None,
+        row_sparse: bool | None = None,
+        plugins: Any = None,
+    ) -> None:
+        super().__init__(
+            dcn_model_fn(
+                head,
+                feature_columns,
+                cross_layers,
+                hidden_units,
+                projection_dim,
+                structure,
+                optimizer,
+                activation_fn,
+                dropout,
+                batch_norm,
+                row_sparse=row_sparse,
+            ),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+            plugins=plugins,
+        )

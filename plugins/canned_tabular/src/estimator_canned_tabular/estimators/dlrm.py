@@ -1,0 +1,76 @@
+"""`DLRMEstimator`: recommendation models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import estimator_core as ec
+from estimator_canned_tabular.columns.embedding import EmbeddingColumn
+from estimator_canned_tabular.models.dlrm import dlrm_model_fn
+
+
+class DLRMEstimator(ec.Estimator):
+    """Any head on a deep learning recommendation model.
+
+    Args:
+        head: gives loss, predictions, metrics and signatures.
+        dense_columns: columns of numbers; may be empty.
+        embedding_columns: embeddings of one dimension.
+        bottom_units: hidden layers of the numbers.
+        top_units: hidden layers of the products.
+        optimizer: a name, an optax transformation, or a function that gives one.
+        activation_fn: after each hidden layer; None: relu.
+        dropout: the share of numbers that training leaves out.
+        model_dir: as for `ec.Estimator`.
+        config: as for `ec.Estimator`.
+        warm_start_from: as for `ec.Estimator`.
+        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+        plugins: as for `ec.Estimator`.
+
+    Raises:
+        ArgumentError: arguments that cannot be used.
+
+    Example:
+        >>> from estimator_canned_tabular import categorical_column_with_identity, embedding_column, numeric_column
+        >>> from estimator_heads import BinaryClassHead
+        >>> ad = embedding_column(categorical_column_with_identity("ad", 100), 8)
+        >>> estimator = DLRMEstimator(BinaryClassHead(), [numeric_column("x")], [ad])
+
+    Source: Naumov et al., "Deep learning recommendation model for personalization and recommendation systems", 2019.
+    """
+
+    def __init__(
+        self,
+        head: Any,
+        dense_columns: Sequence[Any],
+        embedding_columns: Sequence[EmbeddingColumn],
+        bottom_units: Sequence[int] = (64,),
+        top_units: Sequence[int] = (64, 32),
+        optimizer: Any = "Adagrad",
+        activation_fn: Callable[..., Any] | None = None,
+        dropout: float | None = None,
+        *,
+        model_dir: str | None = None,
+        config: ec.RunConfig | None = None,
+        warm_start_from: Any = None,
+        row_sparse: bool | None = None,
+        plugins: Any = None,
+    ) -> None:
+        super().__init__(
+            dlrm_model_fn(
+                head,
+                dense_columns,
+                embedding_columns,
+                bottom_units,
+                top_units,
+                optimizer,
+                activation_fn,
+                dropout,
+                row_sparse=row_sparse,
+            ),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+            plugins=plugins,
+        )

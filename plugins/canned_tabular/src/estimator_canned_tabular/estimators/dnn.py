@@ -1,0 +1,195 @@
+"""Deep estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import estimator_core as ec
+from estimator_canned_tabular.estimators.heads import SUM_OVER_BATCH_SIZE, classifier_head, regression_head
+from estimator_canned_tabular.models.deep import dnn_model_fn
+
+
+class DNNClassifier(ec.Estimator):
+    """Classes by hidden layers.
+
+    Args:
+        hidden_units: numbers of each hidden layer.
+        feature_columns: dense columns: numeric, bucketized, indicator, embedding.
+        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
+        n_classes: classes; two have one logit.
+        weight_column: a feature, or a numeric column, that tells how much an example counts.
+        label_vocabulary: names of the classes, where labels are strings.
+        optimizer: a name, an optax transformation, or a function that gives one; Adagrad by name at rate 0.001.
+        activation_fn: after each hidden layer; None: relu.
+        dropout: the share of numbers that training leaves out.
+        batch_norm: batch normalisation after each hidden layer.
+        loss_reduction: "sum_over_batch_size" or "sum".
+        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+
+    Raises:
+        ArgumentError: arguments that cannot be used.
+
+    Example:
+        >>> from estimator_canned_tabular import numeric_column
+        >>> estimator = DNNClassifier([16, 8], [numeric_column("x")], n_classes=3)
+
+    Source: `tf.estimator.DNNClassifier`.
+    """
+
+    def __init__(
+        self,
+        hidden_units: Sequence[int],
+        feature_columns: Sequence[Any],
+        model_dir: str | None = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        optimizer: Any = "Adagrad",
+        activation_fn: Callable[..., Any] | None = None,
+        dropout: float | None = None,
+        config: ec.RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = SUM_OVER_BATCH_SIZE,
+        batch_norm: bool = False,
+        *,
+        row_sparse: bool | None = None,
+        plugins: Any = None,
+    ) -> None:
+        super().__init__(
+            dnn_model_fn(
+                classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction),
+                hidden_units,
+                feature_columns,
+                optimizer,
+                activation_fn,
+                dropout,
+                batch_norm,
+                row_sparse=row_sparse,
+            ),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+            plugins=plugins,
+        )
+
+
+class DNNRegressor(ec.Estimator):
+    """Numbers by hidden layers.
+
+    Args:
+        hidden_units: numbers of each hidden layer.
+        feature_columns: dense columns: numeric, bucketized, indicator, embedding.
+        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
+        label_dimension: numbers of a label.
+        weight_column: a feature, or a numeric column, that tells how much an example counts.
+        optimizer: a name, an optax transformation, or a function that gives one; Adagrad by name at rate 0.001.
+        activation_fn: after each hidden layer; None: relu.
+        dropout: the share of numbers that training leaves out.
+        batch_norm: batch normalisation after each hidden layer.
+        loss_reduction: "sum_over_batch_size" or "sum".
+        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+
+    Raises:
+        ArgumentError: arguments that cannot be used.
+
+    Example:
+        >>> from estimator_canned_tabular import numeric_column
+        >>> estimator = DNNRegressor([16, 8], [numeric_column("x")])
+
+    Source: `tf.estimator.DNNRegressor`.
+    """
+
+    def __init__(
+        self,
+        hidden_units: Sequence[int],
+        feature_columns: Sequence[Any],
+        model_dir: str | None = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        optimizer: Any = "Adagrad",
+        activation_fn: Callable[..., Any] | None = None,
+        dropout: float | None = None,
+        config: ec.RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = SUM_OVER_BATCH_SIZE,
+        batch_norm: bool = False,
+        *,
+        row_sparse: bool | None = None,
+        plugins: Any = None,
+    ) -> None:
+        super().__init__(
+            dnn_model_fn(
+                regression_head(label_dimension, weight_column, loss_reduction),
+                hidden_units,
+                feature_columns,
+                optimizer,
+                activation_fn,
+                dropout,
+                batch_norm,
+                row_sparse=row_sparse,
+            ),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+            plugins=plugins,
+        )
+
+
+class DNNEstimator(ec.Estimator):
+    """Any head on hidden layers.
+
+    Args:
+        head: gives loss, predictions, metrics and signatures: one of estimator-heads, or your own.
+        hidden_units: numbers of each hidden layer.
+        feature_columns: dense columns: numeric, bucketized, indicator, embedding.
+        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
+        optimizer: a name, an optax transformation, or a function that gives one; Adagrad by name at rate 0.001.
+        activation_fn: after each hidden layer; None: relu.
+        dropout: the share of numbers that training leaves out.
+        batch_norm: batch normalisation after each hidden layer.
+        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+
+    Raises:
+        ArgumentError: arguments that cannot be used.
+
+    Example:
+        >>> from estimator_canned_tabular import numeric_column
+        >>> from estimator_heads import PoissonRegressionHead
+        >>> estimator = DNNEstimator(PoissonRegressionHead(), [16], [numeric_column("x")])
+
+    Source: `tf.estimator.DNNEstimator`.
+    """
+
+    def __init__(
+        self,
+        head: Any,
+        hidden_units: Sequence[int],
+        feature_columns: Sequence[Any],
+        model_dir: str | None = None,
+        optimizer: Any = "Adagrad",
+        activation_fn: Callable[..., Any] | None = None,
+        dropout: float | None = None,
+        config: ec.RunConfig | None = None,
+        warm_start_from: Any = None,
+        batch_norm: bool = False,
+        *,
+        row_sparse: bool | None = None,
+        plugins: Any = None,
+    ) -> None:
+        super().__init__(
+            dnn_model_fn(
+                head,
+                hidden_units,
+                feature_columns,
+                optimizer,
+                activation_fn,
+                dropout,
+                batch_norm,
+                row_sparse=row_sparse,
+            ),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+            plugins=plugins,
+        )

@@ -1,0 +1,38 @@
+"""The heads that classifiers and regressors stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_heads import BinaryClassHead, MultiClassHead, Reduction, RegressionHead
+
+SUM_OVER_BATCH_SIZE = Reduction.SUM_OVER_BATCH_SIZE
+
+
+def classifier_head(
+    n_classes: int, weight_column: Any, label_vocabulary: Sequence[str] | None, loss_reduction: str
+) -> Any:
+    """A head for two classes, or for more.
+
+    Raises:
+        ArgumentError: fewer than two classes, or what the head refuses.
+    """
+    if isinstance(n_classes, bool) or not isinstance(n_classes, int) or n_classes < 2:
+        raise ArgumentError(f"n_classes must be an integer > 1, given: {n_classes!r}.")
+    options: dict[str, Any] = {
+        "weight_column": weight_column,
+        "label_vocabulary": label_vocabulary,
+        "loss_reduction": loss_reduction,
+    }
+    return BinaryClassHead(**options) if n_classes == 2 else MultiClassHead(n_classes, **options)
+
+
+def regression_head(label_dimension: int, weight_column: Any, loss_reduction: str) -> Any:
+    """A head for numbers.
+
+    Raises:
+        ArgumentError: what the head refuses.
+    """
+    return RegressionHead(label_dimension=label_dimension, weight_column=weight_column, loss_reduction=loss_reduction)

@@ -1,0 +1,171 @@
+"""Linear estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import estimator_core as ec
+from estimator_canned_tabular.estimators.heads import SUM_OVER_BATCH_SIZE, classifier_head, regression_head
+from estimator_canned_tabular.models.linear import linear_model_fn
+
+
+class LinearClassifier(ec.Estimator):
+    """Classes by a weighted sum of the features.
+
+    Args:
+        feature_columns: any columns without sequences; categorical ones as they are.
+        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
+        n_classes: classes; two have one logit.
+        weight_column: a feature, or a numeric column, that tells how much an example counts.
+        label_vocabulary: names of the classes, where labels are strings.
+        optimizer: a name, an optax transformation, or a function that gives one; by name at rate
+            `min(0.2, 1 / sqrt(number of columns))`.
+        loss_reduction: "sum_over_batch_size" or "sum".
+        sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
+        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+
+    Raises:
+        ArgumentError: arguments that cannot be used.
+
+    Example:
+        >>> from estimator_canned_tabular import numeric_column
+        >>> estimator = LinearClassifier([numeric_column("x")], n_classes=3)
+
+    Source: `tf.estimator.LinearClassifier`.
+    """
+
+    def __init__(
+        self,
+        feature_columns: Sequence[Any],
+        model_dir: str | None = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        optimizer: Any = "Ftrl",
+        config: ec.RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = SUM_OVER_BATCH_SIZE,
+        sparse_combiner: str = "sum",
+        *,
+        row_sparse: bool | None = None,
+        plugins: Any = None,
+    ) -> None:
+        super().__init__(
+            linear_model_fn(
+                classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction),
+                feature_columns,
+                optimizer,
+                sparse_combiner,
+                row_sparse=row_sparse,
+            ),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+            plugins=plugins,
+        )
+
+
+class LinearRegressor(ec.Estimator):
+    """Numbers by a weighted sum of the features.
+
+    Args:
+        feature_columns: any columns without sequences; categorical ones as they are.
+        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
+        label_dimension: numbers of a label.
+        weight_column: a feature, or a numeric column, that tells how much an example counts.
+        optimizer: a name, an optax transformation, or a function that gives one; by name at rate
+            `min(0.2, 1 / sqrt(number of columns))`.
+        loss_reduction: "sum_over_batch_size" or "sum".
+        sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
+        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+
+    Raises:
+        ArgumentError: arguments that cannot be used.
+
+    Example:
+        >>> from estimator_canned_tabular import numeric_column
+        >>> estimator = LinearRegressor([numeric_column("x")])
+
+    Source: `tf.estimator.LinearRegressor`.
+    """
+
+    def __init__(
+        self,
+        feature_columns: Sequence[Any],
+        model_dir: str | None = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        optimizer: Any = "Ftrl",
+        config: ec.RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = SUM_OVER_BATCH_SIZE,
+        sparse_combiner: str = "sum",
+        *,
+        row_sparse: bool | None = None,
+        plugins: Any = None,
+    ) -> None:
+        super().__init__(
+            linear_model_fn(
+                regression_head(label_dimension, weight_column, loss_reduction),
+                feature_columns,
+                optimizer,
+                sparse_combiner,
+                row_sparse=row_sparse,
+            ),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+            plugins=plugins,
+        )
+
+
+class LinearEstimator(ec.Estimator):
+    """Any head on a weighted sum of the features.
+
+    Args:
+        head: gives loss, predictions, metrics and signatures: one of estimator-heads, or your own.
+        feature_columns: any columns without sequences; categorical ones as they are.
+        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
+        optimizer: a name, an optax transformation, or a function that gives one; by name at rate
+            `min(0.2, 1 / sqrt(number of columns))`.
+        sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
+        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+
+    Raises:
+        ArgumentError: arguments that cannot be used.
+
+    Example:
+        >>> from estimator_canned_tabular import numeric_column
+        >>> from estimator_heads import PoissonRegressionHead
+        >>> estimator = LinearEstimator(PoissonRegressionHead(), [numeric_column("x")])
+
+    Source: `tf.estimator.LinearEstimator`.
+    """
+
+    def __init__(
+        self,
+        head: Any,
+        feature_columns: Sequence[Any],
+        model_dir: str | None = None,
+        optimizer: Any = "Ftrl",
+        config: ec.RunConfig | None = None,
+        sparse_combiner: str = "sum",
+        warm_start_from: Any = None,
+        *,
+        row_sparse: bool | None = None,
+        plugins: Any = None,
+    ) -> None:
+        super().__init__(
+            linear_model_fn(
+                head,
+                feature_columns,
+                optimizer,
+                sparse_combiner,
+                row_sparse=row_sparse,
+            ),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+            plugins=plugins,
+        )

@@ -1,0 +1,151 @@
+"""Recurrent estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import estimator_core as ec
+from estimator_canned_tabular.estimators.heads import SUM_OVER_BATCH_SIZE, classifier_head
+from estimator_canned_tabular.models.recurrent import rnn_model_fn
+from estimator_heads import SequentialHeadWrapper
+
+
+class RNNEstimator(ec.Estimator):
+    """Any head on a recurrent network.
+
+    Args:
+        head: gives loss, predictions, metrics and signatures; a `SequentialHeadWrapper` with `return_sequences`.
+        sequence_feature_columns: `sequence_numeric_column`, or embeddings and indicators of
+            `sequence_categorical_column_with_...`.
+        context_feature_columns: dense columns whose numbers are added to each step.
+        units: numbers of the layer, or of each layer.
+        cell_type: "simple_rnn", "lstm", "gru", or a function from a number of units to a `RecurrentCell`.
+        rnn_cell_fn: gives one `RecurrentCell` or a list of them, in the place of units and cell_type.
+        return_sequences: logits for each step, not for the last one alone.
+        model_dir: as for `ec.Estimator`.
+        optimizer: a name (rate 0.05, gradients of each variable clipped to norm 5), an optax transformation, or a
+            function that gives one.
+        config: as for `ec.Estimator`.
+        warm_start_from: as for `ec.Estimator`.
+        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+        plugins: as for `ec.Estimator`.
+
+    Raises:
+        ArgumentError: arguments that cannot be used.
+
+    Example:
+        >>> from estimator_canned_tabular import sequence_numeric_column
+        >>> from estimator_heads import RegressionHead
+        >>> estimator = RNNEstimator(RegressionHead(), [sequence_numeric_column("x")], units=[8, 4], cell_type="gru")
+
+    Source: `tf.estimator.experimental.RNNEstimator`.
+    """
+
+    def __init__(
+        self,
+        head: Any,
+        sequence_feature_columns: Sequence[Any],
+        context_feature_columns: Sequence[Any] | None = None,
+        units: int | Sequence[int] | None = None,
+        cell_type: Any = None,
+        rnn_cell_fn: Callable[[], Any] | None = None,
+        return_sequences: bool = False,
+        model_dir: str | None = None,
+        optimizer: Any = "Adagrad",
+        config: ec.RunConfig | None = None,
+        *,
+        warm_start_from: Any = None,
+        row_sparse: bool | None = None,
+        plugins: Any = None,
+    ) -> None:
+        super().__init__(
+            rnn_model_fn(
+                head,
+                sequence_feature_columns,
+                context_feature_columns,
+                units,
+                cell_type,
+                rnn_cell_fn,
+                return_sequences,
+                optimizer,
+                row_sparse=row_sparse,
+            ),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+            plugins=plugins,
+        )
+
+
+class RNNClassifier(RNNEstimator):
+    """Classes of sequences, or of each step, by a recurrent network.
+
+    Args:
+        sequence_feature_columns: as for `RNNEstimator`.
+        context_feature_columns: as for `RNNEstimator`.
+        units: as for `RNNEstimator`.
+        cell_type: as for `RNNEstimator`.
+        rnn_cell_fn: as for `RNNEstimator`.
+        return_sequences: a class for each step.
+        model_dir: as for `ec.Estimator`.
+        n_classes: classes; two have one logit.
+        weight_column: a feature, or a numeric column, that tells how much an example counts.
+        label_vocabulary: names of the classes, where labels are strings.
+        optimizer: as for `RNNEstimator`.
+        loss_reduction: "sum_over_batch_size" or "sum".
+        sequence_mask: the name under which predictions give the valid steps.
+        config: as for `ec.Estimator`.
+        warm_start_from: as for `ec.Estimator`.
+        row_sparse: as for `RNNEstimator`.
+        plugins: as for `ec.Estimator`.
+
+    Raises:
+        ArgumentError: arguments that cannot be used.
+
+    Example:
+        >>> from estimator_canned_tabular import sequence_numeric_column
+        >>> estimator = RNNClassifier([sequence_numeric_column("x")], units=8, cell_type="lstm")
+
+    Source: `tf.estimator.experimental.RNNClassifier`.
+    """
+
+    def __init__(
+        self,
+        sequence_feature_columns: Sequence[Any],
+        context_feature_columns: Sequence[Any] | None = None,
+        units: int | Sequence[int] | None = None,
+        cell_type: Any = None,
+        rnn_cell_fn: Callable[[], Any] | None = None,
+        return_sequences: bool = False,
+        model_dir: str | None = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        optimizer: Any = "Adagrad",
+        loss_reduction: str = SUM_OVER_BATCH_SIZE,
+        sequence_mask: str = "sequence_mask",
+        config: ec.RunConfig | None = None,
+        *,
+        warm_start_from: Any = None,
+        row_sparse: bool | None = None,
+        plugins: Any = None,
+    ) -> None:
+        head = classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction)
+        if return_sequences:
+            head = SequentialHeadWrapper(head, sequence_mask, weight_column)
+        super().__init__(
+            head,
+            sequence_feature_columns,
+            context_feature_columns,
+            units,
+            cell_type,
+            rnn_cell_fn,
+            return_sequences,
+            model_dir,
+            optimizer,
+            config,
+            warm_start_from=warm_start_from,
+            row_sparse=row_sparse,
+            plugins=plugins,
+        )

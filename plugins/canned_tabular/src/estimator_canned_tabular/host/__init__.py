@@ -1,0 +1,1 @@
+"""The part of feature columns that runs on the host: strings and numbers become ids."""

@@ -1,0 +1,71 @@
+"""Columns as JSON values, and back: how the host part of a model travels in an export."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+
+_HOME = {
+    "IdentityCategoricalColumn": "identity",
+    "HashedCategoricalColumn": "hashed",
+    "VocabularyListCategoricalColumn": "vocabulary",
+    "VocabularyFileCategoricalColumn": "vocabulary",
+    "CrossedColumn": "crossed",
+    "WeightedCategoricalColumn": "weighted",
+    "SequenceCategoricalColumn": "sequence",
+    "SequenceNumericColumn": "sequence",
+    "NumericColumn": "numeric",
+    "BucketizedColumn": "numeric",
+}
+#: Runs on the device, so the host part does without it.
+_ON_THE_DEVICE = frozenset({"normalizer_fn"})
+
+
+def encode(column: Any, files: dict[str, Path]) -> Any:
+    """A column as JSON values; its files are added to `files` by the names that stand in their place.
+
+    Raises:
+        ArgumentError: a column of another package, which does not say how it is written.
+    """
+    if isinstance(column, Path):
+        name = next((name for name, path in files.items() if path == column), f"file_{len(files)}")
+        files[name] = column
+        return {"file": name}
+    if isinstance(column, tuple):
+        return [encode(item, files) for item in column]
+    if not is_dataclass(column) or isinstance(column, type):
+        return column
+    kind = type(column).__name__
+    if kind not in _HOME:
+        raise ArgumentError(f"{kind} is no column of this package: it cannot be written into an export.")
+    given = {
+        field.name: encode(getattr(column, field.name), files)
+        for field in fields(column)
+        if field.name not in _ON_THE_DEVICE
+    }
+    return {"kind": kind, **given}
+
+
+def decode(value: Any, files: Mapping[str, Path]) -> Any:
+    """What `encode` was given.
+
+    Raises:
+        ArgumentError: an unknown kind of column.
+    """
+    if isinstance(value, list):
+        return tuple(decode(item, files) for item in value)
+    if not isinstance(value, Mapping):
+        return value
+    if "file" in value:
+        return Path(files[value["file"]])
+    given = dict(value)
+    kind = given.pop("kind", None)
+    if kind not in _HOME:
+        raise ArgumentError(f"There is no kind of column {kind!r}. Kinds: {', '.join(_HOME)}.")
+    made = getattr(importlib.import_module(f"estimator_canned_tabular.columns.{_HOME[kind]}"), kind)
+    return made(**{name: decode(item, files) for name, item in given.items()})

@@ -1,0 +1,176 @@
+"""Serialized tf.Examples as features of columns: what `estimator serve` and `estimator predict` may be given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_canned_tabular.columns.dtypes import STRING
+from estimator_canned_tabular.errors import FeatureColumnError
+from estimator_canned_tabular.parsing import make_parse_example_spec
+from estimator_core.errors import ArgumentError
+from estimator_core.export import (
+    Feature,
+    FixedLenFeature,
+    ServingInputReceiver,
+    VarLenFeature,
+    build_parsing_serving_input_receiver_fn,
+    example_class,
+)
+
+RECEIVER = "examples"
+_KINDS = {"f": "float_list", "i": "int64_list", "u": "int64_list"}
+
+
+class TabularExamples:
+    """A host transform from serialized tf.Examples to features, those with any number of values among them.
+
+    Args:
+        fixed: features of a fixed shape: `{"shape": [...], "dtype": "...", "default": ...}` by name.
+        variable: features with any number of values: `{"dtype": "...", "width": ...}` by name; shorter ones are filled
+            up with what columns ignore.
+
+    Example:
+        >>> import numpy as np
+        >>> record = example_class()()
+        >>> record.features.feature["word"].bytes_list.value.append(b"wide")
+        >>> parse = TabularExamples({}, {"word": {"dtype": "string", "width": 2}})
+        >>> parse.apply({"examples": np.array([record.SerializeToString()], object)})
+        {'word': array([[b'wide', b'']], dtype=object)}
+    """
+
+    name, version = "tabular_examples", 1
+
+    def __init__(self, fixed: Mapping[str, Mapping[str, Any]], variable: Mapping[str, Mapping[str, Any]]) -> None:
+        self._fixed = {name: dict(spec) for name, spec in fixed.items()}
+        self._variable = {name: dict(spec) for name, spec in variable.items()}
+        specs = {
+            name: FixedLenFeature(tuple(spec["shape"]), spec["dtype"], spec["default"])
+            for name, spec in self._fixed.items()
+        }
+        self._parse = build_parsing_serving_input_receiver_fn(specs)().transforms[0] if specs else None
+
+    def config(self) -> dict[str, Any]:
+        """The arguments."""
+        return {"fixed": self._fixed, "variable": self._variable}
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """None."""
+        return {}
+
+    def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The features of a batch of records (bytes, [batch]).
+
+        Raises:
+            ArgumentError, FeatureColumnError: a record that cannot be read; the message names record and feature.
+        """
+        found = dict(self._parse.apply(batch)) if self._parse is not None else {}
+        if not self._variable:
+            return found
+        records = [_features(record, row) for row, record in enumerate(batch[RECEIVER].reshape(-1).tolist())]
+        for name, spec in self._variable.items():
+            found[name] = _values(records, name, spec["dtype"], spec["width"])
+        return found
+
+
+def columns_receiver_fn(
+    feature_columns: Iterable[Any], default_batch_size: int | None = None
+) -> Callable[[], ServingInputReceiver]:
+    """A serving_input_receiver_fn for requests of serialized tf.Examples that hold the features of some columns.
+
+    The export takes them under the name "examples"; strings become ids on the host, by the transforms it carries.
+
+    Args:
+        feature_columns: the columns of the model. Features with any number of values have as many places as the
+            `max_values` of their columns, or one.
+        default_batch_size: a fixed batch size; None: any.
+
+    Raises:
+        ArgumentError: columns that read one feature differently.
+
+    Example:
+        >>> from estimator_canned_tabular import categorical_column_with_hash_bucket, numeric_column
+        >>> columns = [numeric_column("x"), categorical_column_with_hash_bucket("c", 9)]
+        >>> columns_receiver_fn(columns)().features["c"]
+        Feature(shape=(None, 1), dtype='string')
+
+    Source: `tf.estimator.export.build_parsing_serving_input_receiver_fn`.
+    """
+    columns = list(feature_columns)
+    spec = make_parse_example_spec(columns)
+    widths = _widths(columns)
+    fixed: dict[str, Any] = {}
+    variable: dict[str, Any] = {}
+    features: dict[str, Feature] = {}
+    for name, one in spec.items():
+        if isinstance(one, VarLenFeature):
+            variable[name] = {"dtype": one.dtype, "width": widths.get(name, 1)}
+            features[name] = Feature((default_batch_size, widths.get(name, 1)), one.dtype)
+        else:
+            default = None if one.default_value is None else np.asarray(one.default_value).tolist()
+            fixed[name] = {"shape": list(one.shape), "dtype": one.dtype, "default": default}
+            features[name] = Feature((default_batch_size, *one.shape), one.dtype)
+
+    def serving_input_receiver_fn() -> ServingInputReceiver:
+        return ServingInputReceiver(
+            features,
+            {RECEIVER: Feature((default_batch_size,), STRING)},
+            transforms=(TabularExamples(fixed, variable),),
+        )
+
+    return serving_input_receiver_fn
+
+
+def _widths(columns: Iterable[Any]) -> dict[str, int]:
+    """The places of each feature: the most that a column keeps of it."""
+    found: dict[str, int] = {}
+    for column in columns:
+        inner = getattr(column, "categorical_column", None)
+        if inner is not None:
+            nested = _widths([inner])
+            if weight := getattr(column, "weight_feature_key", None):
+                nested[weight] = max(nested.values(), default=1)
+        elif crossed := getattr(column, "crossed", None):
+            nested = _widths(part for part in crossed if not isinstance(part, str))
+            nested |= {part: column.max_values or 1 for part in crossed if isinstance(part, str)}
+        else:
+            steps = getattr(column, "max_values", None) or 1
+            nested = {column.key: steps * getattr(column, "width", 1)} if hasattr(column, "key") else {}
+        for key, width in nested.items():
+            found[key] = max(width, found.get(key, 0))
+    return found
+
+
+def _features(record: Any, row: int) -> Any:
+    from google.protobuf.message import DecodeError
+
+    try:
+        return example_class().FromString(bytes(record)).features.feature
+    except (DecodeError, TypeError, ValueError) as error:
+        raise ArgumentError(f"Record {row} is no serialized tf.Example: {error}.") from error
+
+
+def _values(records: list[Any], name: str, dtype: str, width: int) -> np.ndarray:
+    kind = "bytes_list" if dtype == STRING else _KINDS[np.dtype(dtype).kind]
+    missing: Any = {"bytes_list": b"", "int64_list": -1, "float_list": 0.0}[kind]
+    made = np.full((len(records), width), missing, object if kind == "bytes_list" else dtype)
+    for row, record in enumerate(records):
+        found = record.get(name)
+        if found is None or found.WhichOneof("kind") is None:
+            continue
+        if found.WhichOneof("kind") != kind:
+            raise FeatureColumnError(
+                f"Record {row}: feature {name!r} is a {found.WhichOneof('kind')}, and must be a {kind}."
+            )
+        values = getattr(found, kind).value
+        if len(values) > width:
+            raise FeatureColumnError(
+                f"Record {row}: feature {name!r} has {len(values)} values, more than {width}: give its column "
+                "max_values=."
+            )
+        made[row, : len(values)] = values
+    return made

@@ -1,0 +1,79 @@
+"""Which part of each column runs where: the plan that an estimator's host transform and its layers share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from estimator_canned_tabular.columns.contract import CategoricalColumn, FeatureColumn
+from estimator_canned_tabular.columns.embedding import EmbeddingColumn
+from estimator_canned_tabular.columns.indicator import IndicatorColumn
+from estimator_canned_tabular.columns.numeric import BucketizedColumn, NumericColumn
+from estimator_canned_tabular.columns.sequence import SequenceNumericColumn
+from estimator_canned_tabular.host.transform import FeatureIds
+from estimator_core.errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class FeaturePlan:
+    """The split of some columns: strings become ids on the host; numbers, buckets and lookups stay on the device.
+
+    Attributes:
+        columns: all of them.
+        outputs: the name of each column with a host part in the transformed batch.
+        kept: features that the device reads as they are.
+    """
+
+    columns: tuple[Any, ...]
+    outputs: Mapping[Any, str] = field(default_factory=dict[Any, str])
+    kept: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, columns: Iterable[Any], keep: Iterable[str] = ()) -> FeaturePlan:
+        """The plan of columns.
+
+        Args:
+            columns: any columns; the same one may occur several times.
+            keep: features that the device reads although a categorical column reads them too.
+
+        Raises:
+            ArgumentError: something that is no column.
+        """
+        every = tuple(columns)
+        outputs: dict[Any, str] = {}
+        kept = set(keep)
+        for column in every:
+            if not isinstance(column, FeatureColumn):
+                raise ArgumentError(f"Items of feature_columns must be feature columns. Given: {column!r}.")
+            part = column.categorical_column if isinstance(column, (IndicatorColumn, EmbeddingColumn)) else column
+            if isinstance(part, BucketizedColumn):
+                kept.add(part.source_column.key)
+            elif isinstance(part, NumericColumn):
+                kept.add(part.key)
+            elif part not in outputs:
+                outputs[part] = _free_name(part.name, set(outputs.values()))
+        return cls(every, outputs, frozenset(kept))
+
+    def transforms(self) -> tuple[FeatureIds, ...]:
+        """The host part: one transform, or none where nothing is left to do."""
+        if not self.outputs:
+            return ()
+        consumed = {key for column in self.outputs for key in _keys(column)}
+        return (FeatureIds({name: column for column, name in self.outputs.items()}, sorted(consumed - self.kept)),)
+
+
+def _keys(column: Any) -> tuple[str, ...]:
+    if isinstance(column, SequenceNumericColumn):
+        return (column.key,)
+    assert isinstance(column, CategoricalColumn)
+    return column.keys
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    """Two columns of one name may differ: the same feature in 1000 buckets and in 100."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free

@@ -1,0 +1,100 @@
+"""`FeatureIds`: the host transform of feature columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_canned_tabular.columns.contract import HostIds
+from estimator_canned_tabular.errors import FeatureColumnError
+from estimator_canned_tabular.host.encoding import decode, encode
+
+
+class FeatureIds:
+    """Turns features into what the device reads: ids, weights and lengths of the columns, under names of their own.
+
+    Args:
+        columns: column records by output name, or what `config` made of them.
+        drop: features that the device does not read.
+        **files: vocabulary files, by the names in `columns`.
+
+    Example:
+        >>> import numpy as np
+        >>> from estimator_canned_tabular import categorical_column_with_vocabulary_list
+        >>> column = categorical_column_with_vocabulary_list("colour", ["R", "G"])
+        >>> FeatureIds({"colour": column}, drop=["colour"]).apply({"colour": np.array(["G", "R", "?"])})
+        {'colour.ids': array([[ 1],
+               [ 0],
+               [-1]], dtype=int32)}
+    """
+
+    name, version = "tabular_features", 1
+
+    def __init__(self, columns: Mapping[str, Any], drop: Sequence[str] = (), **files: str | Path) -> None:
+        paths = {name: Path(path) for name, path in files.items()}
+        self._columns = {output: decode(column, paths) for output, column in columns.items()}
+        self._drop = frozenset(drop)
+
+    def config(self) -> dict[str, Any]:
+        """The arguments."""
+        files: dict[str, Path] = {}
+        columns = {output: encode(column, files) for output, column in self._columns.items()}
+        return {"columns": columns, "drop": sorted(self._drop)}
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """The vocabulary files."""
+        found: dict[str, Path] = {}
+        for column in self._columns.values():
+            encode(column, found)
+        return found
+
+    def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The batch with `<output>.ids` (int32[batch, values], -1 for none), and `.weights` and `.lengths` of columns
+        that have them.
+
+        Raises:
+            FeatureColumnError: a feature is missing, or cannot be read.
+        """
+        result = {name: array for name, array in batch.items() if name not in self._drop}
+        lengths: dict[str, np.ndarray] = {}
+        for output, column in self._columns.items():
+            made = _of_column(output, column, batch)
+            result.update(made)
+            if f"{output}.lengths" in made:
+                lengths[output] = made[f"{output}.lengths"]
+        _check_lengths(lengths)
+        return result
+
+
+def _of_column(output: str, column: Any, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    if not hasattr(column, "host_ids"):
+        return _sequence_of_numbers(output, column, batch)
+    found: HostIds = column.host_ids(batch)
+    made = {f"{output}.ids": found.ids.astype(np.int32)}
+    if found.weights is not None:
+        made[f"{output}.weights"] = found.weights
+    if type(column).__name__ == "SequenceCategoricalColumn":
+        made[f"{output}.lengths"] = found.lengths.astype(np.int32)
+    return made
+
+
+def _sequence_of_numbers(output: str, column: Any, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    numbers, lengths = column.host_numbers(batch)
+    return {f"{output}.numbers": numbers, f"{output}.lengths": lengths.astype(np.int32)}
+
+
+def _check_lengths(lengths: Mapping[str, np.ndarray]) -> None:
+    """Sequences of one model are as long as each other, example by example."""
+    (first, *others) = lengths.items() if lengths else (("", np.zeros(0)),)
+    for name, found in others:
+        (rows,) = np.nonzero(found != first[1])
+        if rows.size:
+            row = int(rows[0])
+            raise FeatureColumnError(
+                f"Sequences must be as long as each other: in row {row} of the batch {first[0]!r} has "
+                f"{int(first[1][row])} steps and {name!r} {int(found[row])}."
+            )

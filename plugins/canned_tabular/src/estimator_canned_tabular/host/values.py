@@ -1,0 +1,172 @@
+"""Features of a batch as rows of values: text or integers, with a mask of the places that hold none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from estimator_canned_tabular.errors import FeatureColumnError
+from estimator_canned_tabular.hashing.fingerprint import fingerprint64
+
+
+class Rows(NamedTuple):
+    """Values of one feature.
+
+    Attributes:
+        values: int64[batch, values] or object[batch, values] of bytes.
+        present: bool[batch, values].
+    """
+
+    values: np.ndarray
+    present: np.ndarray
+
+    @property
+    def are_text(self) -> bool:
+        """Whether the values are text."""
+        return self.values.dtype == object
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The place behind the last value of each row, int64[batch]."""
+        places = np.arange(1, self.present.shape[1] + 1)
+        return (self.present * places).max(axis=1, initial=0)
+
+
+def feature_of(batch: Mapping[str, np.ndarray], key: str, column: str) -> np.ndarray:
+    """A feature by name.
+
+    Raises:
+        FeatureColumnError: it is missing.
+    """
+    if key not in batch:
+        raise FeatureColumnError(
+            f"Feature {key!r} of column {column!r} is not in the features dictionary. Found: {sorted(batch)}."
+        )
+    return np.asarray(batch[key])
+
+
+def rows_of(batch: Mapping[str, np.ndarray], key: str, column: str, max_values: int | None = None) -> Rows:
+    """The values of a categorical feature.
+
+    `""`, None and NaN in text and -1 in integers stand for no value. Rows may be lists of different lengths.
+
+    Args:
+        batch: the features.
+        key: the feature.
+        column: the column's name, for messages.
+        max_values: brings rows to this many places; None: as many as the arrays have.
+
+    Raises:
+        FeatureColumnError: floats, or rows of different lengths without max_values, or a row that has more values.
+    """
+    array = _two_axes(feature_of(batch, key, column), key, column, max_values, missing=None)
+    if array.dtype.kind in "iub":
+        values = array.astype(np.int64)
+        rows = Rows(values, values != -1)
+    elif array.dtype.kind in "OSU":
+        rows = _of_objects(array, key, column)
+    else:
+        raise FeatureColumnError(
+            f"Feature {key!r} of column {column!r} must hold strings or integers, given: {array.dtype}."
+        )
+    return rows if max_values is None else _fitted(rows, max_values, key, column)
+
+
+def numbers_of(
+    batch: Mapping[str, np.ndarray], key: str, column: str, width: int, *, missing: float = 0.0
+) -> np.ndarray:
+    """A feature of numbers, float32[batch, width]; shorter rows are filled up with `missing`.
+
+    Raises:
+        FeatureColumnError: no numbers, or longer rows.
+    """
+    array = _two_axes(feature_of(batch, key, column), key, column, width, missing=missing)
+    try:
+        numbers = array.astype(np.float32)
+    except (TypeError, ValueError) as error:
+        raise FeatureColumnError(f"Feature {key!r} of column {column!r} must hold numbers: {error}.") from error
+    found = numbers.shape[1]
+    if found > width:
+        if (numbers[:, width:] != missing).any():
+            raise FeatureColumnError(f"Feature {key!r} of column {column!r} has {found} values, more than {width}.")
+        return numbers[:, :width]
+    return np.pad(numbers, ((0, 0), (0, width - found)), constant_values=missing)
+
+
+def text_of(rows: Rows) -> Sequence[bytes]:
+    """All values as text, places without one too; integers in decimal digits."""
+    flat = rows.values.reshape(-1).tolist()
+    return flat if rows.are_text else [str(value).encode() for value in flat]
+
+
+def fingerprints_of(rows: Rows) -> np.ndarray:
+    """The Fingerprint64 of every value, uint64[batch, values]."""
+    texts = text_of(rows)
+    distinct = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    hashes = fingerprint64(list(distinct))
+    places = np.fromiter(map(distinct.__getitem__, texts), np.int64, len(texts))
+    return hashes[places].reshape(rows.values.shape)
+
+
+def _of_objects(array: np.ndarray, key: str, column: str) -> Rows:
+    flat = array.reshape(-1).tolist()
+    if flat and all(isinstance(value, (int, np.integer)) for value in flat):
+        values = array.astype(np.int64)
+        return Rows(values, values != -1)
+    texts = np.empty(len(flat), object)
+    texts[:] = [_bytes(value, key, column) for value in flat]
+    return Rows(texts.reshape(array.shape), (texts != b"").reshape(array.shape))
+
+
+def _bytes(value: Any, key: str, column: str) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytes):
+        return value
+    if value is None or value != value:  # NaN, as pandas marks missing text
+        return b""
+    raise FeatureColumnError(
+        f"Feature {key!r} of column {column!r} must hold strings or integers, given: {value!r} among strings."
+    )
+
+
+def _two_axes(array: np.ndarray, key: str, column: str, width: int | None, *, missing: Any) -> np.ndarray:
+    if array.dtype == object and array.ndim == 1 and any(isinstance(row, (list, tuple, np.ndarray)) for row in array):
+        return _padded(array, key, column, width, missing)
+    return array.reshape(len(array), -1)
+
+
+def _padded(rows: np.ndarray, key: str, column: str, width: int | None, missing: Any) -> np.ndarray:
+    lists = [[] if row is None else np.atleast_1d(row).tolist() for row in rows.tolist()]
+    sizes = set(map(len, lists))
+    if width is None:
+        if len(sizes) > 1:
+            raise FeatureColumnError(
+                f"Feature {key!r} of column {column!r} has rows of {min(sizes)} to {max(sizes)} values. Batches need "
+                "one width: give the column max_values=."
+            )
+        width = max(sizes, default=0)
+    whole = all(isinstance(value, (int, np.integer)) for row in lists for value in row) and any(lists)
+    filling = missing if missing is not None else -1 if whole else b""
+    filled = np.full((len(lists), max(width, max(sizes, default=0))), filling, object)
+    for row, values in enumerate(lists):
+        filled[row, : len(values)] = values
+    return filled
+
+
+def _fitted(rows: Rows, width: int, key: str, column: str) -> Rows:
+    found = rows.values.shape[1]
+    if found > width:
+        full = np.nonzero(rows.present[:, width:].any(axis=1))[0]
+        if full.size:
+            raise FeatureColumnError(
+                f"Feature {key!r} of column {column!r} has {int(rows.lengths[full[0]])} values in row {full[0]} of the "
+                f"batch, more than max_values={width}."
+            )
+        return Rows(rows.values[:, :width], rows.present[:, :width])
+    missing = ((0, 0), (0, width - found))
+    return Rows(
+        np.pad(rows.values, missing, constant_values=b"" if rows.are_text else -1), np.pad(rows.present, missing)
+    )

@@ -1,0 +1,1 @@
+"""Compiled Keras 3 models as estimators."""

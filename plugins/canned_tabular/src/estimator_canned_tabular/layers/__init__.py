@@ -1,0 +1,1 @@
+"""The part of feature columns that runs on the device: numbers, lookups and sums."""

@@ -1,0 +1,96 @@
+"""Layers on top of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+import estimator_core as ec
+from estimator_core.errors import ArgumentError
+
+_MOMENTUM, _EPSILON = 0.999, 0.001
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepOptions:
+    """The hidden layers.
+
+    Attributes:
+        hidden_units: numbers of each layer.
+        activation_fn: after each layer.
+        dropout: the share of numbers that training leaves out; None: none.
+        batch_norm: batch normalisation after each layer.
+    """
+
+    hidden_units: tuple[int, ...]
+    activation_fn: Callable[[jax.Array], jax.Array] = jax.nn.relu
+    dropout: float | None = None
+    batch_norm: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        hidden_units: Sequence[int],
+        activation_fn: Callable[..., Any] | None,
+        dropout: float | None,
+        batch_norm: bool,
+    ) -> DeepOptions:
+        """Checked options.
+
+        Raises:
+            ArgumentError: a layer without units, or a share out of [0, 1).
+        """
+        units = tuple(hidden_units or ())
+        if any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in units):
+            raise ArgumentError(f"hidden_units must be positive integers, given: {hidden_units}.")
+        if dropout is not None and not 0.0 <= dropout < 1.0:
+            raise ArgumentError(f"dropout must lie in [0, 1), given: {dropout}.")
+        activation = jax.nn.relu if activation_fn is None else activation_fn
+        return cls(hidden_units=units, activation_fn=activation, dropout=dropout, batch_norm=batch_norm)
+
+
+def hidden_layers(inputs: jax.Array, options: DeepOptions, mode: str, *, scope: str) -> jax.Array:
+    """The output of the last hidden layer, float32[batch, hidden_units[-1]].
+
+    Each layer is a matrix product, the activation, dropout, batch normalisation, in this order.
+    """
+    outputs = inputs
+    for number, size in enumerate(options.hidden_units):
+        name = f"{scope}/hiddenlayer_{number}"
+        outputs = options.activation_fn(dense(outputs, size, name))
+        if options.dropout and mode == ec.ModeKeys.TRAIN:
+            kept = jax.random.bernoulli(ec.next_rng_key(f"{name}/dropout"), 1.0 - options.dropout, outputs.shape)
+            outputs = jnp.where(kept, outputs / (1.0 - options.dropout), 0.0)
+        if options.batch_norm:
+            outputs = _batch_norm(outputs, f"{name}/batchnorm_{number}", mode)
+    return outputs
+
+
+def deep_logits(inputs: jax.Array, units: int, options: DeepOptions, mode: str, *, scope: str = "dnn") -> jax.Array:
+    """Hidden layers and the logits, float32[batch, units]."""
+    return dense(hidden_layers(inputs, options, mode, scope=scope), units, f"{scope}/logits")
+
+
+def dense(inputs: jax.Array, units: int, name: str) -> jax.Array:
+    """A matrix product and a bias, float32[..., units]."""
+    kernel = ec.get_variable(f"{name}/kernel", (inputs.shape[-1], units), jax.nn.initializers.glorot_uniform())
+    bias = ec.get_variable(f"{name}/bias", (units,), jax.nn.initializers.zeros)
+    return jnp.matmul(inputs, kernel) + bias
+
+
+def _batch_norm(inputs: jax.Array, name: str, mode: str) -> jax.Array:
+    size = inputs.shape[-1:]
+    ones, zeros = jax.nn.initializers.ones, jax.nn.initializers.zeros
+    gamma, beta = ec.get_variable(f"{name}/gamma", size, ones), ec.get_variable(f"{name}/beta", size, zeros)
+    moving_mean = ec.get_variable(f"{name}/moving_mean", size, zeros, trainable=False)
+    moving_variance = ec.get_variable(f"{name}/moving_variance", size, ones, trainable=False)
+    mean, variance = moving_mean, moving_variance
+    if mode == ec.ModeKeys.TRAIN:
+        mean, variance = jnp.mean(inputs, axis=0), jnp.var(inputs, axis=0)
+        ec.set_variable(f"{name}/moving_mean", _MOMENTUM * moving_mean + (1.0 - _MOMENTUM) * mean)
+        ec.set_variable(f"{name}/moving_variance", _MOMENTUM * moving_variance + (1.0 - _MOMENTUM) * variance)
+    return (inputs - mean) * jax.lax.rsqrt(variance + _EPSILON) * gamma + beta

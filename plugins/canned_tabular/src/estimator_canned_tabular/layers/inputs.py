@@ -1,0 +1,67 @@
+"""Columns' ids and numbers out of the features on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimator_canned_tabular.columns.numeric import BucketizedColumn, NumericColumn
+from estimator_canned_tabular.host.plan import FeaturePlan
+from estimator_core.errors import ArgumentError
+
+Features = Mapping[str, Any]
+
+
+class DeviceIds(NamedTuple):
+    """Categories of a batch: ids int32[batch, values] (-1: none), weights of that shape or None, lengths or None."""
+
+    ids: jax.Array
+    weights: jax.Array | None
+    lengths: jax.Array | None
+
+
+def ids_of(column: Any, features: Features, plan: FeaturePlan) -> DeviceIds:
+    """The ids of a categorical column.
+
+    Raises:
+        ArgumentError: the features have not gone through the plan's host transform.
+    """
+    if isinstance(column, BucketizedColumn):
+        return DeviceIds(_buckets(column, features), None, None)
+    output = plan.outputs[column]
+    if f"{output}.ids" not in features:
+        raise ArgumentError(
+            f"Column {column.name!r} has no ids among the features {sorted(features)}: they come out of the host "
+            "transform of its estimator."
+        )
+    return DeviceIds(features[f"{output}.ids"], features.get(f"{output}.weights"), features.get(f"{output}.lengths"))
+
+
+def numbers_of(column: NumericColumn, features: Features) -> jax.Array:
+    """The numbers of a numeric column, float32[batch, width], normalised.
+
+    Raises:
+        ArgumentError: the feature is missing or has another shape.
+    """
+    if column.key not in features:
+        raise ArgumentError(f"Feature {column.key!r} is not in the features dictionary. Found: {sorted(features)}.")
+    given = jnp.asarray(features[column.key])
+    if given.size != given.shape[0] * column.width:
+        raise ArgumentError(
+            f"The feature {column.key!r} has shape {given.shape}; its column has shape {column.shape} an example."
+        )
+    numbers = given.reshape(given.shape[0], *column.shape).astype(jnp.float32)
+    if column.normalizer_fn is not None:
+        numbers = jnp.asarray(column.normalizer_fn(numbers), jnp.float32)
+    return numbers.reshape(given.shape[0], column.width)
+
+
+def _buckets(column: BucketizedColumn, features: Features) -> jax.Array:
+    numbers = numbers_of(column.source_column, features)
+    boundaries = np.asarray(column.boundaries, np.float32)
+    buckets = jnp.searchsorted(boundaries, numbers, side="right").astype(jnp.int32)
+    return buckets + jnp.arange(numbers.shape[1], dtype=jnp.int32) * (len(boundaries) + 1)

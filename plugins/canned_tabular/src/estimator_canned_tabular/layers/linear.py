@@ -1,0 +1,70 @@
+"""A linear model of columns: a weight a number, a weight a category."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+import estimator_core as ec
+from estimator_canned_tabular.columns.contract import CategoricalColumn, DenseColumn
+from estimator_canned_tabular.columns.sequence import SequenceCategoricalColumn, SequenceNumericColumn
+from estimator_canned_tabular.host.plan import FeaturePlan
+from estimator_canned_tabular.layers.dense_features import by_name, dense_output, scope_name
+from estimator_canned_tabular.layers.inputs import Features, ids_of
+from estimator_canned_tabular.layers.lookup import combine, table_rows
+from estimator_core.errors import ArgumentError
+
+SCOPE = "linear/linear_model"
+
+
+def linear_logits(
+    columns: Sequence[Any],
+    features: Features,
+    plan: FeaturePlan,
+    *,
+    units: int,
+    sparse_combiner: str = "sum",
+    row_sparse: bool = True,
+) -> jax.Array:
+    """The sum of all columns times their weights, and the bias: float32[batch, units]. All weights begin at zero.
+
+    Args:
+        columns: any columns; categorical ones as they are.
+        features: features on the device.
+        plan: the plan the features were transformed by.
+        units: the number of logits.
+        sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
+        row_sparse: see `table_rows`.
+    """
+    zeros = jax.nn.initializers.zeros
+    total = ec.get_variable(f"{SCOPE}/bias_weights", (units,), zeros)
+    for column in by_name(columns):
+        name = f"{SCOPE}/{scope_name(column.name)}/weights"
+        if isinstance(column, CategoricalColumn):
+            given = ids_of(column, features, plan)
+            rows = table_rows(name, given.ids, (column.num_buckets, units), zeros, row_sparse=row_sparse)
+            total = total + combine(rows, given, sparse_combiner)
+        else:
+            numbers = dense_output(column, features, plan, scope=SCOPE, row_sparse=row_sparse)
+            weights = ec.get_variable(name, (column.width, units), zeros)
+            total = total + jnp.matmul(numbers, weights)
+    return total
+
+
+def check_linear(columns: Sequence[Any], what: str) -> None:
+    """Refuses what a linear model cannot read, before anything is traced.
+
+    Raises:
+        ArgumentError: naming the column.
+    """
+    if not columns:
+        raise ArgumentError(f"{what} must not be empty.")
+    by_name(columns)
+    for column in columns:
+        if isinstance(column, (SequenceNumericColumn, SequenceCategoricalColumn)) or not isinstance(
+            column, (CategoricalColumn, DenseColumn)
+        ):
+            raise ArgumentError(f"Items of {what} must be dense or categorical columns. Given: {column}")

@@ -1,0 +1,71 @@
+"""Rows of tables, and how the rows of one example become one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+import estimator_core as ec
+from estimator_canned_tabular.columns.embedding import EmbeddingTable
+from estimator_canned_tabular.layers.inputs import DeviceIds
+
+
+def table_rows(
+    name: str, ids: jax.Array, shape: tuple[int, int], initializer: Any, *, row_sparse: bool, trainable: bool = True
+) -> jax.Array:
+    """Rows of a variable, float32[*ids.shape, columns]; zeros where an id is -1.
+
+    Args:
+        name: the variable.
+        ids: int32 of any shape.
+        shape: (rows, columns) of the variable.
+        initializer: a function of `(key, shape, dtype)`.
+        row_sparse: True: gradients and optimizer touch the rows of the batch alone.
+        trainable: False: the variable is not trained.
+    """
+    if row_sparse and trainable:
+        return ec.sparse_lookup(name, ids, shape, initializer)
+    table = ec.get_variable(name, shape, initializer, trainable=trainable)
+    return jnp.take(table, jnp.where(ids < 0, shape[0], ids), axis=0, mode="fill", fill_value=0)
+
+
+def combine(rows: jax.Array, given: DeviceIds, combiner: str) -> jax.Array:
+    """The weighted sum of the rows of each example, float32[batch, columns]; or their mean, or the sum over the root of
+    the squared weights. Zeros where there is none.
+    """
+    weights = (given.ids >= 0).astype(rows.dtype)
+    if given.weights is not None:
+        weights = weights * given.weights
+    if combiner != "sum":
+        weights = jnp.maximum(weights, 0.0)  # the original leaves out what does not count
+    total = jnp.einsum("bk,bkd->bd", weights, rows, precision=jax.lax.Precision.HIGHEST)
+    if combiner == "sum":
+        return total
+    size = jnp.sum(weights, axis=1) if combiner == "mean" else jnp.sqrt(jnp.sum(weights**2, axis=1))
+    return total / jnp.where(size > 0, size, 1.0)[:, None]
+
+
+def limit_norms(rows: jax.Array, max_norm: float | None) -> jax.Array:
+    """Rows scaled down to a norm."""
+    if max_norm is None:
+        return rows
+    squares = jnp.sum(rows**2, axis=-1, keepdims=True)
+    norms = jnp.sqrt(jnp.where(squares > 0, squares, 1.0))
+    return rows * jnp.where(norms > max_norm, max_norm / norms, 1.0)
+
+
+def embedding_rows(table: EmbeddingTable, name: str, ids: jax.Array, buckets: int, *, row_sparse: bool) -> jax.Array:
+    """Rows of an embedding table by its settings."""
+    rows = table_rows(
+        name,
+        ids,
+        (buckets, table.dimension),
+        table.initial_values,
+        row_sparse=row_sparse,
+        trainable=table.trainable,
+    )
+    if table.ckpt_to_load_from is not None and table.tensor_name_in_ckpt is not None:
+        ec.init_from_checkpoint(table.ckpt_to_load_from, {table.tensor_name_in_ckpt: name})
+    return limit_norms(rows, table.max_norm)

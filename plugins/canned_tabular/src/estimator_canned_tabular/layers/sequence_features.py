@@ -1,0 +1,84 @@
+"""The columns of sequences side by side, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from estimator_canned_tabular.columns.embedding import EmbeddingColumn
+from estimator_canned_tabular.columns.indicator import IndicatorColumn
+from estimator_canned_tabular.columns.sequence import SequenceCategoricalColumn, SequenceNumericColumn
+from estimator_canned_tabular.host.plan import FeaturePlan
+from estimator_canned_tabular.layers.dense_features import by_name, table_name
+from estimator_canned_tabular.layers.inputs import Features, ids_of
+from estimator_canned_tabular.layers.lookup import embedding_rows
+from estimator_core.errors import ArgumentError
+
+
+def sequence_features(
+    columns: Sequence[Any], features: Features, plan: FeaturePlan, *, scope: str, row_sparse: bool
+) -> tuple[jax.Array, jax.Array]:
+    """The columns side by side, float32[batch, steps, sum of widths], and the lengths, int32[batch].
+
+    Args:
+        columns: sequences of numbers, or embeddings and indicators of sequences.
+        features: features on the device.
+        plan: the plan the features were transformed by.
+        scope: what the names of embedding tables begin with.
+        row_sparse: see `table_rows`.
+
+    Raises:
+        ArgumentError: columns with different numbers of steps.
+    """
+    parts: list[jax.Array] = []
+    lengths: jax.Array | None = None
+    for column in by_name(columns):
+        made, lengths = _steps(column, features, plan, scope=scope, row_sparse=row_sparse)
+        parts.append(made)
+    assert lengths is not None
+    found = {column.name: part.shape[1] for column, part in zip(by_name(columns), parts, strict=True)}
+    if len(set(found.values())) > 1:
+        raise ArgumentError(f"Sequences must have the same number of steps, given {found}: set max_values alike.")
+    return jnp.concatenate(parts, axis=-1), lengths
+
+
+def _steps(
+    column: Any, features: Features, plan: FeaturePlan, *, scope: str, row_sparse: bool
+) -> tuple[jax.Array, jax.Array]:
+    if isinstance(column, SequenceNumericColumn):
+        output = plan.outputs[column]
+        numbers = jnp.asarray(features[f"{output}.numbers"], jnp.float32)
+        if column.normalizer_fn is not None:
+            numbers = jnp.asarray(column.normalizer_fn(numbers), jnp.float32)
+        return numbers.reshape(*numbers.shape[:2], column.width), features[f"{output}.lengths"]
+    given = ids_of(column.categorical_column, features, plan)
+    assert given.lengths is not None
+    buckets = column.categorical_column.num_buckets
+    if isinstance(column, IndicatorColumn):
+        return jax.nn.one_hot(given.ids, buckets), given.lengths
+    rows = embedding_rows(column.table, table_name(column, scope), given.ids, buckets, row_sparse=row_sparse)
+    return rows, given.lengths
+
+
+def check_sequences(columns: Sequence[Any]) -> None:
+    """Refuses columns that are no sequences, before anything is traced.
+
+    Raises:
+        ArgumentError: naming the column and the cure.
+    """
+    if not columns:
+        raise ArgumentError("sequence_feature_columns must not be empty.")
+    by_name(columns)
+    for column in columns:
+        sequence = isinstance(column, SequenceNumericColumn) or (
+            isinstance(column, (EmbeddingColumn, IndicatorColumn))
+            and isinstance(column.categorical_column, SequenceCategoricalColumn)
+        )
+        if not sequence:
+            raise ArgumentError(
+                "Items of sequence_feature_columns must be sequence_numeric_column, or embedding_column or "
+                f"indicator_column of sequence_categorical_column_with_... Given: {column}"
+            )

@@ -1,0 +1,43 @@
+"""Models that know nothing of the features: they learn how often the classes occur, or the mean of the labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+import estimator_core as ec
+from estimator_canned_tabular.host.plan import FeaturePlan
+from estimator_canned_tabular.models.model_fn import ModelFn, train_everything, with_host_parts
+from estimator_canned_tabular.optimizers import choose_optimizer
+from estimator_core.errors import ArgumentError
+
+_RATE = 0.3
+
+
+def baseline_model_fn(head: Any, optimizer: Any = "Ftrl") -> ModelFn:
+    """The model_fn of `BaselineEstimator`, whose arguments it takes.
+
+    Raises:
+        ArgumentError: arguments that cannot be used.
+
+    Example:
+        >>> from estimator_heads import RegressionHead
+        >>> model_fn = baseline_model_fn(RegressionHead())
+    """
+    chosen = choose_optimizer(optimizer, _RATE)
+
+    def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        bias = ec.get_variable("baseline/bias", (head.logits_dimension,), jax.nn.initializers.zeros)
+        logits = jnp.broadcast_to(bias, (_batch_size(features, labels), head.logits_dimension))
+        return head.create_estimator_spec(features, mode, logits, labels=labels, train_op_fn=train_everything(chosen))
+
+    return with_host_parts(model_fn, FeaturePlan.of(()), head)
+
+
+def _batch_size(features: Any, labels: Any) -> int:
+    leaves = jax.tree.leaves((features, labels))
+    if not leaves:
+        raise ArgumentError("A baseline needs a feature of numbers, or labels: they tell the number of examples.")
+    return leaves[0].shape[0]

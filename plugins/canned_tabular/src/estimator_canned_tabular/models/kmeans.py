@@ -1,0 +1,173 @@
+"""K-means clustering, full or mini-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+import estimator_core as ec
+from estimator_canned_tabular.host.plan import FeaturePlan
+from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
+from estimator_canned_tabular.layers.initial_clusters import kmeans_plus_plus, random_points
+from estimator_canned_tabular.models.stop_when_settled import StopWhenSettled
+from estimator_core.errors import ArgumentError
+
+RANDOM, PLUS_PLUS = "random", "kmeans_plus_plus"
+SQUARED_EUCLIDEAN, COSINE = "squared_euclidean", "cosine"
+ALL_DISTANCES, CLUSTER_INDEX, SCORE, CLUSTERS = "all_distances", "cluster_index", "score", "clusters"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KMeansOptions:
+    """What `KMeans` was given; see there."""
+
+    num_clusters: int
+    initial_clusters: Any = RANDOM
+    distance_metric: str = SQUARED_EUCLIDEAN
+    seed: int | None = None
+    use_mini_batch: bool = True
+    mini_batch_steps_per_iteration: int = 1
+    kmeans_plus_plus_num_retries: int = 2
+    relative_tolerance: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.num_clusters < 1:
+            raise ArgumentError(f"num_clusters must be positive, given: {self.num_clusters}.")
+        if self.distance_metric not in (SQUARED_EUCLIDEAN, COSINE):
+            raise ArgumentError(f"Unsupported distance metric passed to Kmeans: {self.distance_metric!r}.")
+        if isinstance(self.initial_clusters, str) and self.initial_clusters not in (RANDOM, PLUS_PLUS):
+            raise ArgumentError(f"Unsupported initialization algorithm: {self.initial_clusters!r}.")
+        if self.mini_batch_steps_per_iteration < 1:
+            raise ArgumentError("mini_batch_steps_per_iteration must be positive.")
+
+
+def kmeans_model_fn(options: KMeansOptions, feature_columns: Sequence[Any] | None = None) -> Callable[..., Any]:
+    """The model_fn of `KMeans`: features in, clusters as a variable.
+
+    Raises:
+        ArgumentError: columns that are not dense.
+
+    Example:
+        >>> model_fn = kmeans_model_fn(KMeansOptions(num_clusters=3))
+    """
+    columns = tuple(feature_columns or ())
+    if columns:
+        check_dense(columns, "feature_columns")
+    plan = FeaturePlan.of(columns)
+
+    def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        points = _points(features, columns, plan)
+        if options.distance_metric == COSINE:
+            points = _unit(points)
+        stored, clusters = _clusters(options, points, mode)
+        distances = _distances(options, points, clusters)
+        index = jnp.argmin(distances, axis=1).astype(jnp.int32)
+        score = jnp.sum(jnp.min(distances, axis=1))
+        loss = score
+        if mode == ec.ModeKeys.TRAIN:
+            loss = score + _moving(stored, _updated(options, points, index, clusters))
+        hooks = [] if options.relative_tolerance is None else [StopWhenSettled(options.relative_tolerance)]
+        predict = ec.export.PredictOutput
+        return ec.EstimatorSpec(
+            mode,
+            predictions={ALL_DISTANCES: distances, CLUSTER_INDEX: index},
+            loss=loss,
+            train_op=optax.sgd(1.0),
+            eval_metric_ops={SCORE: ec.metrics.mean(score[None])},
+            training_hooks=hooks,
+            export_outputs={
+                ALL_DISTANCES: predict({ALL_DISTANCES: distances}),
+                CLUSTER_INDEX: predict({CLUSTER_INDEX: index}),
+                "serving_default": predict({CLUSTER_INDEX: index}),
+            },
+        )
+
+    model_fn.host_transforms = plan.transforms()  # type: ignore[attr-defined]
+    return model_fn
+
+
+def _points(features: Any, columns: Sequence[Any], plan: FeaturePlan) -> jax.Array:
+    if columns:
+        return dense_features(columns, features, plan, scope="kmeans", row_sparse=False)
+    if not isinstance(features, Mapping):
+        return jnp.asarray(features, jnp.float32)
+    parts = [jnp.asarray(features[name], jnp.float32) for name in sorted(features)]
+    return jnp.concatenate([part.reshape(part.shape[0], -1) for part in parts], axis=1)
+
+
+def _clusters(options: KMeansOptions, points: jax.Array, mode: str) -> tuple[jax.Array, jax.Array]:
+    """The variable, and the centres at the beginning of a step: the first batch chooses them where none are given."""
+    given = options.initial_clusters
+    shape = (options.num_clusters, points.shape[1])
+    if not isinstance(given, str) and not callable(given):
+        centres = np.asarray(given, np.float32)
+        if centres.shape != shape:
+            raise ArgumentError(f"initial_clusters must have shape {shape}, given: {centres.shape}.")
+        given_clusters = ec.get_variable(CLUSTERS, initializer=centres)
+        return given_clusters, jax.lax.stop_gradient(given_clusters)
+    clusters = ec.get_variable(CLUSTERS, shape, jax.nn.initializers.zeros)
+    chosen = ec.get_variable("clusters_chosen", (), jax.nn.initializers.zeros, dtype="bool", trainable=False)
+    if mode != ec.ModeKeys.TRAIN:
+        return clusters, clusters
+    key = ec.next_rng_key("clusters") if options.seed is None else jax.random.key(options.seed)
+    if callable(given):
+        first = jnp.asarray(given(points, options.num_clusters), jnp.float32)
+        if first.shape != shape:
+            raise ArgumentError(f"initial_clusters must give all {shape} centres from one batch, gave {first.shape}.")
+    elif points.shape[0] < options.num_clusters:
+        raise ArgumentError(
+            f"The first batch has {points.shape[0]} points, fewer than num_clusters={options.num_clusters}: give "
+            "larger batches, or initial_clusters as an array."
+        )
+    elif given == RANDOM:
+        first = random_points(key, points, options.num_clusters)
+    else:
+        first = kmeans_plus_plus(key, points, options.num_clusters, options.kmeans_plus_plus_num_retries)
+    ec.set_variable("clusters_chosen", jnp.ones((), bool))
+    return clusters, jax.lax.stop_gradient(jnp.where(chosen, clusters, first))
+
+
+def _distances(options: KMeansOptions, points: jax.Array, clusters: jax.Array) -> jax.Array:
+    if options.distance_metric == COSINE:
+        return 1.0 - points @ _unit(clusters).T
+    return jnp.sum((points[:, None] - clusters[None]) ** 2, axis=-1)
+
+
+def _moving(stored: jax.Array, target: jax.Array) -> jax.Array:
+    """Zero, with the gradient that a step of rate 1 needs to make `stored` the target."""
+    return jnp.sum(jax.lax.stop_gradient(stored - target) * (stored - jax.lax.stop_gradient(stored)))
+
+
+def _updated(options: KMeansOptions, points: jax.Array, index: jax.Array, clusters: jax.Array) -> jax.Array:
+    """The next centres: Lloyd's step, or that of a mini-batch: centres move to the mean of all points they have had."""
+    count = jax.ops.segment_sum(jnp.ones(index.shape), index, options.num_clusters)
+    total = jax.ops.segment_sum(points, index, options.num_clusters)
+    if not options.use_mini_batch:
+        means = total / jnp.maximum(count, 1.0)[:, None]
+        return jnp.where(count[:, None] > 0, means, clusters)
+    zeros = jax.nn.initializers.zeros
+    counts = ec.get_variable("cluster_counts", (options.num_clusters,), zeros, trainable=False)
+    every = options.mini_batch_steps_per_iteration
+    after = counts + count
+    ec.set_variable("cluster_counts", after)
+    rate = 1.0 / jnp.maximum(after, 1.0)[:, None]
+    if every == 1:
+        return clusters + (total - count[:, None] * clusters) * rate
+    steps = ec.get_variable("steps_of_iteration", (), zeros, dtype="int32", trainable=False)
+    waiting = ec.get_variable("clusters_updated", clusters.shape, zeros, trainable=False)
+    moved = jnp.where(steps == 0, clusters, waiting)
+    moved = moved + (total - count[:, None] * moved) * rate
+    last = steps + 1 == every
+    ec.set_variable("clusters_updated", moved)
+    ec.set_variable("steps_of_iteration", jnp.where(last, 0, steps + 1))
+    return jnp.where(last, moved, clusters)
+
+
+def _unit(rows: jax.Array) -> jax.Array:
+    return rows / jnp.maximum(jnp.linalg.norm(rows, axis=1, keepdims=True), 1e-12)

@@ -1,0 +1,48 @@
+"""What all model_fns of this package have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import estimator_core as ec
+from estimator_canned_tabular.host.plan import FeaturePlan
+from estimator_canned_tabular.optimizers import ChosenOptimizer
+from estimator_core.errors import ArgumentTypeError
+
+#: `(features, labels, mode) -> EstimatorSpec`.
+ModelFn = Callable[[Any, Any, str], ec.EstimatorSpec]
+
+
+def head_model_fn(
+    head: Any, plan: FeaturePlan, logits_of: Callable[[Mapping[str, Any], str], Any], train_op_fn: Callable[[Any], Any]
+) -> ModelFn:
+    """A model_fn with its host transforms.
+
+    Args:
+        head: gives loss, predictions, metrics and signatures.
+        plan: where its columns run.
+        logits_of: the logits of features, by mode.
+        train_op_fn: the train_op of a loss.
+    """
+
+    def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        if not isinstance(features, Mapping):
+            raise ArgumentTypeError(f"features should be a dictionary of `Tensor`s. Given type: {type(features)}")
+        logits = logits_of(features, mode)
+        return head.create_estimator_spec(features, mode, logits, labels=labels, train_op_fn=train_op_fn)
+
+    return with_host_parts(model_fn, plan, head)
+
+
+def with_host_parts(model_fn: ModelFn, plan: FeaturePlan, head: Any) -> ModelFn:
+    """The model_fn, carrying the host transforms of its columns and of its head's labels, as Estimators look for."""
+    model_fn.host_transforms = plan.transforms()  # type: ignore[attr-defined]
+    label_transforms = getattr(head, "label_transforms", tuple)
+    model_fn.label_transforms = label_transforms()  # type: ignore[attr-defined]
+    return model_fn
+
+
+def train_everything(chosen: ChosenOptimizer) -> Callable[[Any], Any]:
+    """A train_op_fn of one optimizer."""
+    return lambda loss: chosen.transformation

@@ -1,0 +1,104 @@
+"""Recurrent models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import optax
+
+import estimator_core as ec
+from estimator_canned_tabular.host.plan import FeaturePlan
+from estimator_canned_tabular.layers.cells import GRUCell, LSTMCell, RecurrentCell, SimpleRNNCell
+from estimator_canned_tabular.layers.deep import dense
+from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
+from estimator_canned_tabular.layers.recurrent import recurrent
+from estimator_canned_tabular.layers.sequence_features import check_sequences, sequence_features
+from estimator_canned_tabular.models.model_fn import ModelFn, with_host_parts
+from estimator_canned_tabular.optimizers import ChosenOptimizer, choose_optimizer, clip_each_by_norm
+from estimator_core.errors import ArgumentError
+
+_RATE, _CLIP_NORM = 0.05, 5.0
+_CELLS: dict[str, Callable[[int], RecurrentCell]] = {"simple_rnn": SimpleRNNCell, "lstm": LSTMCell, "gru": GRUCell}
+_SEQUENCES, _CONTEXT, _MODEL = "sequence_features", "dense_features", "rnn_model"
+
+
+def rnn_model_fn(
+    head: Any,
+    sequence_feature_columns: Sequence[Any],
+    context_feature_columns: Sequence[Any] | None = None,
+    units: int | Sequence[int] | None = None,
+    cell_type: str | Callable[[int], RecurrentCell] | None = None,
+    rnn_cell_fn: Callable[[], Any] | None = None,
+    return_sequences: bool = False,
+    optimizer: Any = "Adagrad",
+    *,
+    row_sparse: bool | None = None,
+) -> ModelFn:
+    """The model_fn of `RNNEstimator`, whose arguments it takes.
+
+    Raises:
+        ArgumentError: arguments that cannot be used.
+
+    Example:
+        >>> from estimator_canned_tabular import sequence_numeric_column
+        >>> from estimator_heads import RegressionHead
+        >>> model_fn = rnn_model_fn(RegressionHead(), [sequence_numeric_column("x")], units=8)
+    """
+    sequences, context = tuple(sequence_feature_columns), tuple(context_feature_columns or ())
+    check_sequences(sequences)
+    if context:
+        check_dense(context, "context_feature_columns")
+    cells = _cells(units, cell_type, rnn_cell_fn)
+    mask_key = getattr(head, "input_sequence_mask_key", None)
+    if return_sequences and mask_key is None:
+        raise ArgumentError(
+            "Provided head must be a `SequentialHeadWrapper` object when `return_sequences` is set to True."
+        )
+    chosen = _chosen(optimizer, row_sparse)
+    plan = FeaturePlan.of((*sequences, *context))
+
+    def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        sparse = chosen.row_sparse
+        inputs, lengths = sequence_features(sequences, features, plan, scope=_SEQUENCES, row_sparse=sparse)
+        if context:
+            beside = dense_features(context, features, plan, scope=_CONTEXT, row_sparse=sparse)
+            beside = jnp.broadcast_to(beside[:, None], (*inputs.shape[:2], beside.shape[1]))
+            inputs = jnp.concatenate([inputs, beside], axis=-1)
+        mask = jnp.arange(inputs.shape[1]) < lengths[:, None]
+        outputs = recurrent(cells, inputs, mask, scope=_MODEL, return_sequences=return_sequences)
+        logits = dense(outputs, head.logits_dimension, f"{_MODEL}/logits")
+        if return_sequences and mask_key not in features:
+            features = {**features, mask_key: mask}
+        return head.create_estimator_spec(
+            features, mode, logits, labels=labels, train_op_fn=lambda loss: chosen.transformation
+        )
+
+    return with_host_parts(model_fn, plan, head)
+
+
+def _cells(units: Any, cell_type: Any, rnn_cell_fn: Any) -> list[RecurrentCell]:
+    if rnn_cell_fn is not None:
+        if units is not None or cell_type is not None:
+            raise ArgumentError("units and cell_type must not be specified when using rnn_cell_fn.")
+        made = rnn_cell_fn()
+        return list(made) if isinstance(made, (list, tuple)) else [made]
+    sizes = [units] if isinstance(units, int) else list(units or ())
+    if not sizes or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
+        raise ArgumentError(f"units must be a positive integer, or one for each layer, given: {units!r}.")
+    make: Any = cell_type if callable(cell_type) else _CELLS.get(cell_type or "simple_rnn")
+    if make is None:
+        raise ArgumentError(
+            "`cell_type` should be a class producing a RNN cell, or a string specifying the cell type. Supported "
+            f"strings are: {list(_CELLS)}. Given: {cell_type!r}."
+        )
+    return [make(size) for size in sizes]
+
+
+def _chosen(optimizer: Any, row_sparse: bool | None) -> ChosenOptimizer:
+    if not isinstance(optimizer, str):
+        return choose_optimizer(optimizer, None, row_sparse)
+    chosen = choose_optimizer(optimizer, _RATE, row_sparse)
+    # The norm of a table's gradient is that of its touched rows either way.
+    return ChosenOptimizer(optax.chain(clip_each_by_norm(_CLIP_NORM), chosen.transformation), chosen.row_sparse)

@@ -1,0 +1,73 @@
+"""Two towers: queries and candidates as vectors whose product is a score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from estimator_canned_tabular.host.plan import FeaturePlan
+from estimator_canned_tabular.layers.deep import DeepOptions, deep_logits
+from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
+from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, train_everything
+from estimator_canned_tabular.optimizers import choose_optimizer
+from estimator_core.errors import ArgumentError
+
+QUERY, CANDIDATE = "query", "candidate"
+
+
+def two_tower_model_fn(
+    head: Any,
+    query_columns: Sequence[Any],
+    candidate_columns: Sequence[Any],
+    dimension: int = 32,
+    hidden_units: Sequence[int] = (64,),
+    normalize: bool = True,
+    optimizer: Any = "Adagrad",
+    activation_fn: Callable[..., Any] | None = None,
+    dropout: float | None = None,
+    *,
+    keep_features: Sequence[str] = (),
+    row_sparse: bool | None = None,
+) -> ModelFn:
+    """The model_fn of `TwoTowerEstimator`, whose arguments it takes.
+
+    Raises:
+        ArgumentError: arguments that cannot be used, or a head for another dimension.
+
+    Example:
+        >>> from estimator_canned_tabular import numeric_column
+        >>> from estimator_heads import RetrievalHead
+        >>> model_fn = two_tower_model_fn(RetrievalHead(8), [numeric_column("age")], [numeric_column("price")], 8)
+    """
+    towers = {QUERY: tuple(query_columns), CANDIDATE: tuple(candidate_columns)}
+    for name, columns in towers.items():
+        check_dense(columns, f"{name}_columns")
+    if dimension < 1:
+        raise ArgumentError(f"dimension must be at least 1, given: {dimension}.")
+    if head.logits_dimension not in (1, 2 * dimension):
+        raise ArgumentError(
+            f"head expects {head.logits_dimension} logits. Two towers of dimension {dimension} give one score, or the "
+            f"vectors of both: RetrievalHead({dimension})."
+        )
+    options = DeepOptions.of(hidden_units, activation_fn, dropout, False)
+    chosen = choose_optimizer(optimizer, None, row_sparse)
+    plan = FeaturePlan.of((*towers[QUERY], *towers[CANDIDATE]), keep=keep_features)
+
+    def logits_of(features: Any, mode: str) -> Any:
+        vectors: dict[str, jax.Array] = {}
+        for name, columns in towers.items():
+            inputs = dense_features(columns, features, plan, scope=f"{name}/input", row_sparse=chosen.row_sparse)
+            vector = deep_logits(inputs, dimension, options, mode, scope=name)
+            vectors[name] = _unit(vector) if normalize else vector
+        if head.logits_dimension == 1:
+            return jnp.sum(vectors[QUERY] * vectors[CANDIDATE], axis=1, keepdims=True)
+        return vectors
+
+    return head_model_fn(head, plan, logits_of, train_everything(chosen))
+
+
+def _unit(vectors: jax.Array) -> jax.Array:
+    return vectors * jax.lax.rsqrt(jnp.maximum(jnp.sum(vectors**2, axis=1, keepdims=True), 1e-12))

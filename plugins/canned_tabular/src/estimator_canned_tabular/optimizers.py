@@ -1,0 +1,116 @@
+"""The optimizers of canned models: by name, with the rates of the original, or any optax transformation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from estimator_core.errors import ArgumentError
+from estimator_heads import adagrad, ftrl
+
+_EPSILON = 1e-7
+_FIRST, _SECOND = 0.9, 0.999  # how fast the moments of Adam fade
+
+
+def _adam(rate: float = 0.001) -> optax.GradientTransformation:
+    """`optax.adam` but for the epsilon, which the original adds before it corrects the second moment: small gradients
+    make smaller steps.
+    """
+    adam = optax.scale_by_adam(_FIRST, _SECOND)
+
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
+        after: Any = adam.update(updates, state, params)[1]
+        steps = after.count.astype(jnp.float32)
+        corrected = rate * jnp.sqrt(1.0 - _SECOND**steps) / (1.0 - _FIRST**steps)
+        moved = jax.tree.map(lambda m, v: -corrected * m / (jnp.sqrt(v) + _EPSILON), after.mu, after.nu)
+        return moved, after
+
+    return optax.GradientTransformation(adam.init, update)
+
+
+def _rmsprop(rate: float = 0.001) -> optax.GradientTransformation:
+    return optax.rmsprop(rate, decay=0.9, eps=_EPSILON, eps_in_sqrt=False)
+
+
+def _sgd(rate: float = 0.01) -> optax.GradientTransformation:
+    return optax.sgd(rate)
+
+
+#: By name: how it is made, and whether rows that a batch does not touch stay as they are in the original too.
+_NAMED: dict[str, tuple[Callable[..., optax.GradientTransformation], bool]] = {
+    "Adagrad": (adagrad, True),
+    "Adam": (_adam, False),
+    "Ftrl": (ftrl, True),
+    "RMSProp": (_rmsprop, False),
+    "SGD": (_sgd, True),
+}
+
+
+@dataclass(frozen=True)
+class ChosenOptimizer:
+    """A transformation, and whether tables are updated row by row with it."""
+
+    transformation: optax.GradientTransformation
+    row_sparse: bool
+
+
+def choose_optimizer(optimizer: Any, learning_rate: float | None, row_sparse: bool | None = None) -> ChosenOptimizer:
+    """What an `optimizer` argument stands for.
+
+    Args:
+        optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD", an optax transformation, or a function without
+            arguments that gives one of these.
+        learning_rate: of an optimizer by name; None: 0.01 for SGD, 0.001 for the others.
+        row_sparse: whether gradients and slots of tables touch only the rows of the batch; None: unless it is Adam or
+            RMSProp by name, whose moments moved every row in the original.
+
+    Raises:
+        ArgumentError: something else.
+
+    Example:
+        >>> choose_optimizer("Ftrl", 0.2).row_sparse
+        True
+
+    Source: `tensorflow_estimator.python.estimator.canned.optimizers.get_optimizer_instance_v2`.
+    """
+    if callable(optimizer) and not isinstance(optimizer, optax.GradientTransformation):
+        optimizer = optimizer()
+    if isinstance(optimizer, str):
+        if optimizer not in _NAMED:
+            raise ArgumentError(
+                f"Unsupported optimizer name: {optimizer}. Supported names are: {tuple(sorted(_NAMED))}"
+            )
+        make, sparse = _NAMED[optimizer]
+        made = make() if learning_rate is None else make(learning_rate)
+        return ChosenOptimizer(made, sparse if row_sparse is None else row_sparse)
+    if not isinstance(optimizer, optax.GradientTransformation):
+        raise ArgumentError(
+            f"The given object is not an Optimizer instance. Given: {optimizer!r}. Give an optax transformation, such "
+            "as optax.adam(1e-3), or a name."
+        )
+    return ChosenOptimizer(optimizer, True if row_sparse is None else row_sparse)
+
+
+def clip_each_by_norm(norm: float) -> optax.GradientTransformation:
+    """Scales the gradient of each variable down to a norm: Keras' `clipnorm`.
+
+    Example:
+        >>> clip = clip_each_by_norm(5.0)
+        >>> clipped, _ = clip.update({"a": jnp.array([6.0, 8.0])}, clip.init({}))
+        >>> clipped["a"].tolist()
+        [3.0, 4.0]
+    """
+
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
+        def leaf(gradient: Any) -> Any:
+            size = jnp.sqrt(jnp.sum(gradient**2))
+            return jnp.where(size > norm, gradient * (norm / jnp.where(size > 0, size, 1.0)), gradient)
+
+        return jax.tree.map(leaf, updates), state
+
+    return optax.GradientTransformation(lambda params: optax.EmptyState(), update)

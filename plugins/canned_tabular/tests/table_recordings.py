@@ -1,0 +1,30 @@
+"""Reads what TensorFlow's canned estimators gave, and refuses what other recorders made."""
+
+import functools
+import hashlib
+import json
+import pathlib
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+TENSORFLOW = "2.15.1"
+
+
+class StaleRecordingError(Exception):
+    """A recording was made by another text of its recorder, or by another TensorFlow."""
+
+
+@functools.cache
+def load(name):
+    """The cases of ``recorded/<name>.json`` by name.
+
+    Raises:
+        StaleRecordingError: the header does not fit the recorder's sources.
+    """
+    recording = json.loads((FOLDER / "recorded" / f"{name}.json").read_text())
+    header = recording["header"]
+    if header["versions"]["tensorflow"] != TENSORFLOW:
+        raise StaleRecordingError(f"recorded with TensorFlow {header['versions']['tensorflow']}, not {TENSORFLOW}")
+    for source, recorded in header["sources_sha256"].items():
+        if hashlib.sha256((FOLDER / source).read_bytes()).hexdigest() != recorded:
+            raise StaleRecordingError(f"{source} has changed since it was recorded; run `python {header['script']}`")
+    return recording["cases"]

@@ -1,0 +1,110 @@
+"""The values of section 5 of the reference, run with tf.estimator 2.15.1 (cases 57 to 62 among them)."""
+
+import numpy as np
+import pytest
+
+import estimator_canned_tabular as tab
+from plugins.canned_tabular.tests.columns_by_hand import host_ids, outputs
+
+WORDS = tab.categorical_column_with_vocabulary_list("c", ["R", "G", "B"])
+IDENTITY = tab.categorical_column_with_identity("c", 3)
+
+
+def test_a_normalizer(tmp_path):
+    column = tab.numeric_column("x", normalizer_fn=lambda x: x - 3)
+    assert outputs([column], {"x": [[1.0], [5.0]]}, tmp_path=tmp_path).tolist() == [[-2.0], [2.0]]
+
+
+def test_57_buckets(tmp_path):
+    column = tab.bucketized_column(tab.numeric_column("p"), [0, 10, 100])
+    values = np.array([[-1.0], [0.0], [9.99], [10.0], [100.0], [1000.0]], np.float32)
+    expected = [0, 1, 1, 2, 3, 3]
+    assert outputs([column], {"p": values}, tmp_path=tmp_path).argmax(1).tolist() == expected
+    assert host_ids(column, p=values) == [[bucket] for bucket in expected]
+
+
+def test_buckets_of_several_places():
+    column = tab.bucketized_column(tab.numeric_column("p", 2), [0.0])
+    assert host_ids(column, p=[[-1.0, 1.0], [np.nan, 0.0]]) == [[0, 3], [1, 3]]
+
+
+def test_58_words_unknown_words_and_none():
+    assert host_ids(WORDS, c=["R", "X", "", "B"]) == [[0], [-1], [-1], [2]]
+    with_default = tab.categorical_column_with_vocabulary_list("c", ["R", "G", "B"], default_value=1)
+    assert host_ids(with_default, c=["R", "X", ""]) == [[0], [1], [-1]]
+    hashed = tab.categorical_column_with_vocabulary_list("c", ["R", "G", "B"], num_oov_buckets=10)
+    assert host_ids(hashed, c=["a", "b", "hello", "wide", "G", ""]) == [[12], [5], [9], [10], [1], [-1]]
+
+
+def test_59_hash_buckets():
+    words = ["a", "b", "hello", "wide"]
+    assert host_ids(tab.categorical_column_with_hash_bucket("c", 10), c=words) == [[9], [2], [6], [7]]
+    assert host_ids(tab.categorical_column_with_hash_bucket("c", 100), c=words) == [[39], [22], [96], [37]]
+    numbers = tab.categorical_column_with_hash_bucket("c", 10, "int64")
+    assert host_ids(numbers, c=[1, 2, 3, 101]) == [[9], [9], [1], [3]]
+
+
+def test_60_crossed():
+    assert host_ids(tab.crossed_column(["a", "b"], 10), a=["x", "y"], b=["1", "2"]) == [[5], [4]]
+
+
+def test_61_weighted(tmp_path):
+    column = tab.indicator_column(tab.weighted_categorical_column(IDENTITY, "w"))
+    assert outputs([column], {"c": [[0, 2]], "w": [[0.5, 2.0]]}, tmp_path=tmp_path).tolist() == [[0.5, 0.0, 2.0]]
+
+
+TABLE = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+
+
+@pytest.mark.parametrize(
+    ("combiner", "expected"), [("mean", [3.0, 4.0]), ("sum", [6.0, 8.0]), ("sqrtn", [4.2426407, 5.6568542])]
+)
+def test_62_combiners_and_an_empty_row(tmp_path, combiner, expected):
+    table = np.asarray(TABLE, np.float32)
+    column = tab.embedding_column(IDENTITY, 2, combiner=combiner, initializer=lambda *_: table)
+    found = outputs([column], {"c": [[0, 2], [-1, -1]]}, tmp_path=tmp_path)
+    np.testing.assert_allclose(found, [expected, [0.0, 0.0]], rtol=1e-6)
+
+
+def test_indicator_counts(tmp_path):
+    column = tab.indicator_column(WORDS)
+    assert outputs([column], {"c": [["R", "R", "B"]]}, tmp_path=tmp_path).tolist() == [[2.0, 0.0, 1.0]]
+
+
+def test_an_identity_out_of_range_is_left_out_or_the_default():
+    assert host_ids(IDENTITY, c=[0, 3, -1, 2**40]) == [[0], [-1], [-1], [-1]]
+    assert host_ids(tab.categorical_column_with_identity("c", 3, 1), c=[0, 3, -1]) == [[0], [1], [-1]]
+
+
+def test_columns_are_put_together_by_name(tmp_path):
+    columns = [tab.numeric_column("z"), tab.numeric_column("a")]
+    assert outputs(columns, {"z": [[1.0]], "a": [[2.0]]}, tmp_path=tmp_path).tolist() == [[2.0, 1.0]]
+
+
+def test_names_and_equality():
+    buckets = tab.bucketized_column(tab.numeric_column("p"), [0.0])
+    assert buckets.name == "p_bucketized"
+    assert tab.indicator_column(WORDS).name == "c_indicator"
+    assert tab.embedding_column(WORDS, 2).name == "c_embedding"
+    assert tab.crossed_column(["b", "a"], 5).name == "a_X_b"
+    assert tab.weighted_categorical_column(WORDS, "w").name == "c_weighted_by_w"
+    assert tab.bucketized_column(tab.numeric_column("p"), [0.0]) == buckets
+    assert len({buckets, tab.bucketized_column(tab.numeric_column("p"), [0.0])}) == 1
+
+
+def test_max_norm(tmp_path):
+    column = tab.embedding_column(
+        IDENTITY, 2, initializer=lambda *_: np.asarray([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]], np.float32), max_norm=1.0
+    )
+    found = outputs([column], {"c": [[0], [1], [2]]}, tmp_path=tmp_path)
+    np.testing.assert_allclose(found, [[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]], rtol=1e-6)
+
+
+def test_shared_tables(tmp_path):
+    table = np.arange(6, dtype=np.float32).reshape(3, 2)
+    other = tab.categorical_column_with_identity("d", 3)
+    columns = tab.shared_embeddings([IDENTITY, other], 2, initializer=lambda *_: table)
+    assert [column.name for column in columns] == ["c_shared_embedding", "d_shared_embedding"]
+    assert columns[0].table.collection == "c_d_shared_embedding"
+    found = outputs(columns, {"c": [[0], [1]], "d": [[1], [2]]}, tmp_path=tmp_path)
+    assert found.tolist() == [[0, 1, 2, 3], [2, 3, 4, 5]]

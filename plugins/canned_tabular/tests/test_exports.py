@@ -1,0 +1,101 @@
+"""Exports take raw rows and tf.Examples: the host part of the columns travels in them, labels get their names."""
+
+import numpy as np
+import pytest
+
+import estimator_canned_tabular as tab
+import estimator_core as ec
+from plugins.canned_tabular.tests.given_weights import QUIET
+
+pytestmark = pytest.mark.plugins  # the format is that of estimator-exporters
+RNG = np.random.default_rng(0)
+ROWS = 32
+CITY = RNG.choice(["Rome", "Oslo", "Lima", "Paris"], ROWS)
+FEATURES = {
+    "age": RNG.normal(40, 10, ROWS).astype(np.float32),
+    "city": CITY,
+    "tags": RNG.choice(["red", "blue", ""], (ROWS, 2)),
+}
+LABELS = np.where(FEATURES["age"] > 40, "old", "young")
+
+
+@pytest.fixture(scope="module")
+def columns(tmp_path_factory):
+    vocabulary = tmp_path_factory.mktemp("words") / "cities.txt"
+    vocabulary.write_text("Rome\nOslo\nLima\n")
+    age = tab.numeric_column("age", normalizer_fn=lambda age: (age - 40) / 10)
+    buckets = tab.bucketized_column(tab.numeric_column("age"), [30.0, 50.0])
+    city = tab.categorical_column_with_vocabulary_file("city", vocabulary, num_oov_buckets=1)
+    tags = tab.categorical_column_with_hash_bucket("tags", 20, max_values=2)
+    wide = [buckets, city, tab.crossed_column(["city", buckets], 30)]
+    deep = [age, tab.embedding_column(tags, 3), tab.indicator_column(city)]
+    yield {"wide": wide, "deep": deep}
+    vocabulary.unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="module")
+def estimator(columns, tmp_path_factory):
+    made = tab.DNNLinearCombinedClassifier(
+        str(tmp_path_factory.mktemp("model")),
+        linear_feature_columns=columns["wide"],
+        dnn_feature_columns=columns["deep"],
+        dnn_hidden_units=[4],
+        label_vocabulary=["old", "young"],
+        config=ec.RunConfig(tf_random_seed=1, **QUIET),
+    )
+    return made.train(lambda: [(FEATURES, LABELS)] * 5)
+
+
+def predictions(estimator):
+    return [row["probabilities"] for row in estimator.predict(lambda: [FEATURES])]
+
+
+def test_raw_rows(estimator, tmp_path):
+    feature = ec.export.Feature
+    receiver = ec.export.build_raw_serving_input_receiver_fn(
+        {"age": feature((None,)), "city": feature((None,), "string"), "tags": feature((None, 2), "string")}
+    )
+    raw = ec.export.load(estimator.export_saved_model(str(tmp_path), receiver)).raw_signatures["predict"]
+    found = raw(**FEATURES)
+    np.testing.assert_allclose(found["probabilities"], predictions(estimator), rtol=1e-5)
+    assert set(np.ravel(found["classes"])) <= {"old", "young"}
+
+
+def record(row):
+    example = ec.export.example_class()()
+    features = example.features.feature
+    features["age"].float_list.value.append(FEATURES["age"][row])
+    features["city"].bytes_list.value.append(CITY[row].encode())
+    features["tags"].bytes_list.value.extend(tag.encode() for tag in FEATURES["tags"][row] if tag)
+    return example.SerializeToString()
+
+
+def test_tf_examples(estimator, columns, tmp_path):
+    receiver = tab.columns_receiver_fn([*columns["wide"], *columns["deep"]])
+    path = estimator.export_saved_model(str(tmp_path), receiver)
+    for name in ("predict", "serving_default"):
+        raw = ec.export.load(path).raw_signatures[name]
+        assert raw.inputs == {"examples": ec.export.Feature((None,), "string")}
+    raw = ec.export.load(path).raw_signatures["predict"]
+    found = raw(examples=np.array([record(row) for row in range(ROWS)], object))
+    np.testing.assert_allclose(found["probabilities"], predictions(estimator), rtol=1e-5)
+    example = ec.export.example_class()()
+    example.features.feature["age"].float_list.value.append(3.0)
+    example.features.feature["tags"].bytes_list.value.extend([b"a", b"b", b"c"])
+    with pytest.raises(ec.EstimatorError, match=r"Record 0: feature 'tags' has 3 values, more than 2"):
+        raw(examples=np.array([example.SerializeToString()], object))
+    with pytest.raises(ec.EstimatorError, match=r"Record 0 is no serialized tf\.Example"):
+        raw(examples=np.array([b"\xff\xff"], object))
+
+
+def test_the_vocabulary_is_in_the_export(estimator, columns, tmp_path):
+    receiver = tab.columns_receiver_fn([*columns["wide"], *columns["deep"]])
+    path = estimator.export_saved_model(str(tmp_path), receiver)
+    expected = predictions(estimator)
+    columns["wide"][1].vocabulary_file.rename(tmp_path / "elsewhere.txt")
+    try:
+        raw = ec.export.load(path).raw_signatures["predict"]
+        found = raw(examples=np.array([record(row) for row in range(ROWS)], object))
+    finally:
+        (tmp_path / "elsewhere.txt").rename(columns["wide"][1].vocabulary_file)
+    np.testing.assert_allclose(found["probabilities"], expected, rtol=1e-5)

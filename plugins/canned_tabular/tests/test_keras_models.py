@@ -1,0 +1,106 @@
+"""`model_to_estimator`: training as Keras' own `fit`, weights there and back."""
+
+import numpy as np
+import pytest
+
+import estimator_canned_tabular as tab
+import estimator_core as ec
+from estimator_core.errors import ArgumentError
+from plugins.canned_tabular.tests.given_weights import QUIET
+
+keras = pytest.importorskip("keras")
+pytestmark = [
+    pytest.mark.libraries,
+    # Keras' variables have numpy's old protocol.
+    pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy keyword:DeprecationWarning"),
+]
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(64, 3)).astype(np.float32)
+Y = (X @ np.array([1.0, -1.0, 0.5]) > 0).astype(np.int32)
+BATCHES = [(X[at : at + 16], Y[at : at + 16]) for at in range(0, 64, 16)]
+
+
+def classifier():
+    keras.utils.set_random_seed(3)
+    layers = keras.layers
+    model = keras.Sequential(
+        [
+            keras.Input((3,), name="x"),
+            layers.Dense(4, activation="tanh", kernel_regularizer=keras.regularizers.L2(0.01)),
+            layers.BatchNormalization(),
+            layers.Dense(2, activation="softmax"),
+        ]
+    )
+    rate = keras.optimizers.schedules.ExponentialDecay(0.05, 3, 0.5)
+    model.compile(optimizer=keras.optimizers.Adam(rate), loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
+
+
+def quiet(tmp_path):
+    return ec.RunConfig(model_dir=str(tmp_path), **QUIET)
+
+
+def test_it_trains_as_fit_does(tmp_path):
+    model, peer = classifier(), classifier()
+    before = [np.array(weight) for weight in model.get_weights()]
+    estimator = tab.model_to_estimator(model, config=quiet(tmp_path))
+    estimator.train(lambda: [({"x": x}, y) for x, y in BATCHES] * 2)
+    for x, y in BATCHES * 2:
+        peer.train_on_batch(x, y)
+    found = estimator.evaluate(lambda: [({"x": X}, Y)])
+    loss, accuracy = peer.evaluate(X, Y, batch_size=64, verbose=0)
+    assert found["loss"] == pytest.approx(loss, abs=1e-5)
+    assert found["accuracy"] == pytest.approx(accuracy, abs=1e-6)
+    predicted = [row[model.layers[-1].name] for row in estimator.predict(lambda: [{"x": X}])]
+    np.testing.assert_allclose(predicted, peer.predict(X, verbose=0), atol=1e-5)
+    assert all((old == new).all() for old, new in zip(before, model.get_weights(), strict=True))
+    estimator.load_into(model, "keras")
+    for own, other in zip(model.get_weights(), peer.get_weights(), strict=True):
+        np.testing.assert_allclose(own, other, atol=1e-5)
+
+
+def test_the_optimizer_goes_on_from_where_it_stands(tmp_path):
+    model, peer = classifier(), classifier()
+    for one in (model, peer):
+        for x, y in BATCHES:
+            one.train_on_batch(x, y)
+    estimator = tab.model_to_estimator(model, config=quiet(tmp_path)).train(lambda: BATCHES)
+    for x, y in BATCHES:
+        peer.train_on_batch(x, y)
+    estimator.load_into(model, "keras")
+    for own, other in zip(model.get_weights(), peer.get_weights(), strict=True):
+        np.testing.assert_allclose(own, other, atol=1e-5)
+
+
+def test_several_inputs_and_outputs(tmp_path):
+    left, right = keras.Input((3,), name="left"), keras.Input((3,), name="right")
+    joined = keras.layers.Concatenate()([left, right])
+    outputs = {"sum": keras.layers.Dense(1, name="sum")(joined), "kind": keras.layers.Dense(1, name="kind")(joined)}
+    model = keras.Model({"left": left, "right": right}, outputs)
+    losses = {"sum": "mse", "kind": keras.losses.BinaryCrossentropy(from_logits=True)}
+    model.compile("sgd", loss=losses, loss_weights={"sum": 0.5, "kind": 2.0}, metrics={"sum": ["mae"]})
+    features = {"left": X, "right": X[::-1].copy()}
+    labels = {"sum": X.sum(1, keepdims=True), "kind": Y[:, None].astype(np.float32)}
+    estimator = tab.model_to_estimator(model, config=quiet(tmp_path), metric_names_map={"sum_mae": "error"})
+    expected = model.evaluate(features, labels, batch_size=64, verbose=0, return_dict=True)
+    found = estimator.train(lambda: [(features, labels)]).evaluate(lambda: [(features, labels)])
+    assert set(found) == {"loss", "error", "global_step"}
+    assert found["loss"] < expected["loss"]
+
+
+def test_refused(tmp_path):
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    with pytest.raises(ArgumentError, match="has not been compiled yet"):
+        tab.model_to_estimator(model)
+    with pytest.raises(ArgumentError, match="Either `keras_model` or `keras_model_path`"):
+        tab.model_to_estimator()
+    with pytest.raises(ArgumentError, match=r"metric_names_map names \['mse'\]"):
+        tab.model_to_estimator(classifier(), metric_names_map={"mse": "error"})
+
+
+def test_a_saved_model(tmp_path):
+    model = classifier()
+    model.train_on_batch(X, Y)
+    model.save(tmp_path / "model.keras")
+    estimator = tab.model_to_estimator(keras_model_path=tmp_path / "model.keras", config=quiet(tmp_path / "m"))
+    assert estimator.train(lambda: BATCHES, steps=1).evaluate(lambda: BATCHES)["global_step"] == 1

@@ -1,0 +1,177 @@
+"""Models beyond the recorded ones: they learn, resume to the bit, keep what a changed vocabulary knows."""
+
+import numpy as np
+import pytest
+
+import estimator_canned_tabular as tab
+import estimator_core as ec
+from estimator_heads import BinaryClassHead, RetrievalHead
+from plugins.canned_tabular.tests.given_weights import QUIET
+
+RNG = np.random.default_rng(5)
+POINTS = np.array([[0, 0], [0, 1], [10, 10], [10, 11]], np.float32)
+
+
+def quiet(folder, **more):
+    return ec.RunConfig(model_dir=str(folder), tf_random_seed=1, **{**QUIET, **more})
+
+
+def test_55_k_means(tmp_path):
+    for name, mini_batch in (("full", False), ("mini", True)):
+        kmeans = tab.KMeans(
+            2, initial_clusters=[[0, 0], [10, 10]], use_mini_batch=mini_batch, config=quiet(tmp_path / name)
+        )
+        kmeans.train(lambda: [{"x": POINTS}], steps=1)
+        assert kmeans.cluster_centers().tolist() == [[0.0, 0.5], [10.0, 10.5]]
+        assert kmeans.score(lambda: [{"x": POINTS}]) == pytest.approx(1.0)
+    assert list(kmeans.predict_cluster_index(lambda: [{"x": POINTS}])) == [0, 0, 1, 1]
+    assert next(kmeans.transform(lambda: [{"x": POINTS}])).tolist() == pytest.approx([0.5, 14.5])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"initial_clusters": "kmeans_plus_plus", "use_mini_batch": False, "relative_tolerance": 1e-4},
+        {"initial_clusters": "kmeans_plus_plus", "mini_batch_steps_per_iteration": 2},
+        {"distance_metric": "cosine", "seed": 1},
+        {"initial_clusters": lambda points, count: points[:count], "use_mini_batch": False},
+    ],
+    ids=["full", "mini", "cosine", "function"],
+)
+def test_k_means_finds_clusters(tmp_path, options):
+    centres = np.array([[8.0, 0.0], [0.0, 8.0], [-8.0, -8.0]])
+    points = (centres[np.arange(90) % 3] + RNG.normal(0, 0.3, (90, 2))).astype(np.float32)
+    kmeans = tab.KMeans(3, config=quiet(tmp_path), feature_columns=[tab.numeric_column("x", 2)], **options)
+    kmeans.train(lambda: [{"x": points}] * 40)
+    found = np.array(list(kmeans.predict_cluster_index(lambda: [{"x": points}])))
+    assert all(len(set(found[kind::3])) == 1 for kind in range(3))
+    assert len(set(found[:3])) == 3
+    if "relative_tolerance" in options:
+        assert "changed by less" in str(kmeans.stop_reason)
+
+
+def interactions(count):
+    """Labels that depend on pairs of categories: no sum of weights tells them."""
+    rng = np.random.default_rng(2)
+    user, item = rng.integers(0, 6, count), rng.integers(0, 6, count)
+    features = {"user": user, "item": item, "x": rng.normal(size=(count, 2)).astype(np.float32)}
+    return features, ((user + item) % 2)[:, None]
+
+
+USER, ITEM = (tab.categorical_column_with_identity(key, 6) for key in ("user", "item"))
+X = tab.numeric_column("x", 2)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda config: tab.DCNEstimator(
+            BinaryClassHead(),
+            [tab.embedding_column(USER, 4), tab.embedding_column(ITEM, 4), X],
+            hidden_units=[16],
+            optimizer=lambda: tab.choose_optimizer("Adam", 0.02).transformation,
+            config=config,
+        ),
+        lambda config: tab.DCNEstimator(
+            BinaryClassHead(),
+            [tab.embedding_column(USER, 4), tab.embedding_column(ITEM, 4), X],
+            hidden_units=[8],
+            projection_dim=4,
+            structure="parallel",
+            optimizer=lambda: tab.choose_optimizer("Adam", 0.02).transformation,
+            config=config,
+        ),
+        lambda config: tab.DLRMEstimator(
+            BinaryClassHead(),
+            [X],
+            [tab.embedding_column(USER, 4), tab.embedding_column(ITEM, 4)],
+            optimizer=lambda: tab.choose_optimizer("Adam", 0.02).transformation,
+            config=config,
+        ),
+        lambda config: tab.TwoTowerEstimator(
+            BinaryClassHead(),
+            [tab.embedding_column(USER, 4)],
+            [tab.embedding_column(ITEM, 4)],
+            8,
+            normalize=False,
+            optimizer=lambda: tab.choose_optimizer("Adam", 0.02).transformation,
+            config=config,
+        ),
+    ],
+    ids=["dcn", "dcn_low_rank", "dlrm", "two_tower"],
+)
+@pytest.mark.slow
+def test_models_of_interactions_learn(tmp_path, make):
+    features, labels = interactions(256)
+    estimator = make(quiet(tmp_path)).train(lambda: [(features, labels)] * 150)
+    assert estimator.evaluate(lambda: [(features, labels)])["accuracy"] > 0.95
+
+
+def test_two_towers_for_retrieval(tmp_path):
+    features, _ = interactions(32)
+    features["item"] = features["user"]
+    towers = tab.TwoTowerEstimator(
+        RetrievalHead(4, candidate_id_column="item", temperature=0.2),
+        [tab.embedding_column(USER, 4)],
+        [tab.embedding_column(ITEM, 4)],
+        4,
+        optimizer=lambda: tab.choose_optimizer("Adagrad", 0.2).transformation,
+        keep_features=["item"],
+        config=quiet(tmp_path),
+    )
+    before = towers.train(lambda: [features], steps=1).evaluate(lambda: [features])
+    after = towers.train(lambda: [features] * 60).evaluate(lambda: [features])
+    assert after["loss"] < before["loss"]
+    assert after["in_batch_recall@1"] > before["in_batch_recall@1"]
+    assert next(iter(towers.predict(lambda: [features])))["query"].shape == (4,)
+
+
+def combined(folder):
+    columns = [tab.categorical_column_with_hash_bucket("user", 50, "int64"), X]
+    return tab.DNNLinearCombinedClassifier(
+        linear_feature_columns=columns,
+        dnn_feature_columns=[tab.embedding_column(columns[0], 4), X],
+        dnn_hidden_units=[4],
+        dnn_dropout=0.3,
+        config=quiet(folder, save_checkpoints_steps=3),
+    )
+
+
+def test_resumed_it_has_the_same_weights_to_the_bit(tmp_path):
+    features, labels = interactions(64)
+    data = ec.inputs.numpy_input_fn(features, labels, batch_size=10, num_epochs=None, shuffle=True, seed=4)
+    whole = combined(tmp_path / "whole").train(data, max_steps=8).variables
+    combined(tmp_path / "parts").train(data, max_steps=5)
+    parts = combined(tmp_path / "parts").train(data, max_steps=8).variables
+    assert whole.keys() == parts.keys()
+    for name, value in whole.items():
+        assert value.tobytes() == parts[name].tobytes(), name
+
+
+def test_a_warm_start_with_another_vocabulary(tmp_path):
+    def classifier(words, folder, **more):
+        city = tab.categorical_column_with_vocabulary_list("city", words, num_oov_buckets=1)
+        return tab.DNNClassifier([3], [tab.embedding_column(city, 2)], config=quiet(tmp_path / folder), **more)
+
+    table = "dnn/input_from_feature_columns/input_layer/city_embedding/embedding_weights"
+    features, labels = {"city": np.array(["a", "b", "c", "z"])}, np.array([[0], [1], [0], [1]])
+    old = classifier(["a", "b", "c"], "old").train(lambda: [(features, labels)] * 3)
+    info = ec.VocabInfo(["c", "new", "a"], 3, 1, ["a", "b", "c"])
+    start = ec.WarmStartSettings(old.model_dir, var_name_to_vocab_info={table: info})
+    still = {"optimizer": lambda: tab.choose_optimizer("SGD", 1e-30).transformation}
+    new = classifier(["c", "new", "a"], "new", warm_start_from=start, **still).train(lambda: [(features, labels)])
+    before, after = old.variables[table], new.variables[table]
+    assert after[[0, 2]].tolist() == before[[2, 0]].tolist()
+    assert after[1].tolist() == [0.0, 0.0]
+
+
+def test_shared_tables_are_trained(tmp_path):
+    columns = tab.shared_embeddings([USER, ITEM], 2)
+    features, labels = interactions(16)
+    estimator = tab.DNNLinearCombinedClassifier(
+        dnn_feature_columns=columns, dnn_hidden_units=[3], dnn_optimizer="Adagrad", config=quiet(tmp_path)
+    )
+    table = "item_user_shared_embedding"
+    first = estimator.train(lambda: [(features, labels)]).variables[table]
+    after = estimator.train(lambda: [(features, labels)] * 3).variables[table]
+    assert (first != after).any()
