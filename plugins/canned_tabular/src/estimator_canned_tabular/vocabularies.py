@@ -1,0 +1,54 @@
+"""`frequent_values`: the vocabulary of a feature, capped by frequency and size."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError
+
+
+def frequent_values(
+    batches: Iterable[Any], *, max_size: int | None = None, min_count: int = 1
+) -> tuple[str, ...] | tuple[int, ...]:
+    """The values of a feature that come often enough, most frequent first; of equally frequent ones the smaller first.
+
+    One pass, and memory for each different value. The result is for `categorical_column_with_vocabulary_list`.
+
+    Args:
+        batches: arrays (or lists) of strings, bytes or integers, of any shape; `""`, None and -1 are no values.
+        max_size: how many at most; None: all.
+        min_count: how often a value must come.
+
+    Raises:
+        ArgumentError: a size or count below 1; numbers that are no integers; nothing comes often enough.
+
+    Example:
+        >>> frequent_values([["a", "b", "a"], ["c", "b", "a", ""]], max_size=2)
+        ('a', 'b')
+    """
+    for name, value in (("max_size", max_size), ("min_count", min_count)):
+        if value is not None and value < 1:
+            raise ArgumentError(f"{name} should be positive, given: {value}.")
+    counts: Counter[Any] = Counter()
+    for batch in batches:
+        counts.update(_values(batch))
+    if len({type(value) for value in counts}) > 1:
+        raise ArgumentError("The feature holds both numbers and texts: its vocabulary must be of one kind.")
+    often = sorted((-count, value) for value, count in counts.items() if count >= min_count)
+    if not often:
+        raise ArgumentError(f"No value comes {min_count} times or more, of {len(counts)} different ones.")
+    return tuple(value for _, value in often[:max_size])
+
+
+def _values(batch: Any) -> list[Any]:
+    array = np.asarray(batch)
+    if array.size and array.dtype.kind == "f":
+        raise ArgumentError(f"A vocabulary is of texts or integers, given: {array.dtype}.")
+    if array.dtype.kind in "iu":
+        return array[array != -1].tolist()
+    texts = (value.decode() if isinstance(value, bytes) else value for value in array.ravel().tolist())
+    return [text for text in texts if text is not None and text != ""]
