@@ -116,8 +116,12 @@ class ModelDirLock:
     def _write(self) -> None:
         body = {"token": self._token, **Holder.this_process(datetime.now(UTC)).to_json()}
         draft = self._path.with_name(f".{LOCK_FILE}.{self._token}")
-        draft.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
-        draft.replace(self._path)
+        try:
+            draft.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
+            draft.replace(self._path)
+        except OSError:
+            draft.unlink(missing_ok=True)
+            raise
 
     def _age(self) -> float:
         """Seconds since the last heartbeat, by the clock of the file system alone: machines' clocks differ."""

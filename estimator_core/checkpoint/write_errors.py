@@ -55,6 +55,26 @@ def explained(root: Path, need: int) -> Generator[None]:
         ) from error
 
 
+@contextmanager
+def placed(directory: Path) -> Generator[None]:
+    """Says where and what to do, where the file system says only that something could not be written.
+
+    Raises:
+        OSError: of the same number and with the same notes, with the directory.
+    """
+    try:
+        yield
+    except OSError as error:
+        code = error.errno
+        if code is None or code not in _CURES or error.filename is not None:
+            raise
+        words = f"{os.strerror(code)}{_free(directory)}. Checkpoints are untouched. {_CURES[code]}"
+        named = OSError(code, words, str(directory))
+        for note in getattr(error, "__notes__", ()):
+            named.add_note(note)
+        raise named from error
+
+
 def errno_of(error: BaseException) -> int | None:
     """The error number behind an exception of the file system or of tensorstore, if it can be told."""
     if isinstance(error, OSError) and error.errno is not None:

@@ -41,8 +41,12 @@ def write_run_record(
 
 def _write(path: Path, record: Mapping[str, Any]) -> None:
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(record, indent=1) + "\n")
-    temporary.replace(path)
+    try:
+        temporary.write_text(json.dumps(record, indent=1) + "\n")
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def note_end(model_dir: Path, step: int, reason: str, *, failed: bool = False) -> None:

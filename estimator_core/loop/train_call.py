@@ -11,6 +11,7 @@ from typing import Any
 
 from estimator_core.checkpoint import CheckpointItems, CheckpointStore
 from estimator_core.checkpoint.preemption import Preemption
+from estimator_core.checkpoint.write_errors import placed
 from estimator_core.errors import PreemptedError, ProcessLostError
 from estimator_core.hooks import Hook
 from estimator_core.inputs import open_input
@@ -83,6 +84,7 @@ class TrainCall:
         """
         config, peers = self.engine.config, self.engine.peers
         with (
+            placed(self.model_dir),
             peers.guard(),
             own_together(self.model_dir, peers),
             Preemption(grace_secs=config.grace_secs) as preemption,
@@ -173,7 +175,8 @@ class _Execution:
                 self._engine.training, self._engine.time_spent = False, None
                 self._engine.close_event_files()
                 if error is not None and self._recorded and not isinstance(error, ProcessLostError):
-                    note_end(call.model_dir, run.step, f"{type(error).__name__}: {error}", failed=True)
+                    with contextlib.suppress(OSError):  # what it would say is raised anyway
+                        note_end(call.model_dir, run.step, f"{type(error).__name__}: {error}", failed=True)
                 if error is not None:
                     self._engine.forget()
                 call.plugins.run_end(run, error)

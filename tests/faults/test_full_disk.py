@@ -1,0 +1,98 @@
+"""A file system that fills up under a run: the error says so, what was saved is whole, and the run goes on later."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import estimator_core as ec
+from estimator_core.errors import CheckpointError
+
+STEPS, WIDTH = 30, 20_000
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)], capture_output=True).returncode:
+        pytest.skip("this user may not mount a tmpfs")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+    """80 KB of weights, 240 KB with their slots."""
+    weights = ec.get_variable("weights", (WIDTH,), jax.nn.initializers.normal())
+    loss = jnp.mean((features["x"] @ weights[:4] - labels) ** 2) + 1e-6 * jnp.sum(weights**2)
+    ec.summary.histogram("weights", weights)
+    return ec.EstimatorSpec(mode, loss=loss, train_op=optax.adam(0.01))
+
+
+def train(model_dir: Path, steps: int) -> ec.Estimator:
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(64, 4)).astype(np.float32)
+    data = ec.inputs.numpy_input_fn({"x": x}, x.sum(axis=1), batch_size=8, num_epochs=None, shuffle=True, seed=1)
+    config = ec.RunConfig(
+        model_dir=str(model_dir),
+        tf_random_seed=1,
+        save_checkpoints_steps=5,
+        keep_checkpoint_max=2,
+        save_summary_steps=1,
+        log_step_count_steps=5,
+        default_hooks=False,
+    )
+    once = ec.inputs.numpy_input_fn({"x": x}, x.sum(axis=1), batch_size=64, num_epochs=1, shuffle=False)
+    estimator = ec.Estimator(model_fn, config=config)
+    ec.train_and_evaluate(estimator, ec.TrainSpec(data, max_steps=steps), ec.EvalSpec(once))
+    return estimator
+
+
+def weights(model_dir: Path) -> bytes:
+    return ec.load_variables(str(model_dir))["weights"].tobytes()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
+    """The weights of step 10, and of the end, where there is room."""
+    place = tmp_path_factory.mktemp("whole")
+    train(place / "run", 10)
+    middle = weights(place / "run")
+    train(place / "run", STEPS)
+    return middle, weights(place / "run")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # orbax, of futures it gave up
+@pytest.mark.parametrize("kilobytes", [0, 4, 16, 64, 128, 256, 300])
+def test_a_run_that_finds_the_disk_full_goes_on_when_there_is_room(
+    disk: Path, whole: tuple[bytes, bytes], kilobytes: int
+) -> None:
+    train(disk / "run", 10)
+    ballast = disk / "ballast"
+    free = shutil.disk_usage(disk).free
+    ballast.write_bytes(os.urandom(max(0, free - kilobytes * 1024)))
+    with pytest.raises((OSError, CheckpointError)) as raised:
+        train(disk / "run", STEPS)
+    told = "".join([str(raised.value), *getattr(raised.value, "__notes__", [])])
+    assert "No space left" in told or "are free" in told
+    assert str(disk) in told
+    newest = ec.latest_checkpoint(str(disk / "run"))
+    assert newest is not None
+    saved = int(Path(newest).name)
+    assert saved >= 10
+    if saved == 10:
+        assert weights(disk / "run") == whole[0]
+    ballast.unlink()
+    train(disk / "run", STEPS)
+    assert weights(disk / "run") == whole[1]
