@@ -78,6 +78,8 @@ class Runs:
 
     def __init__(self, example: Example) -> None:
         self.example = example
+        # The server imports its neighbours also where Python is told not to look beside a script.
+        found = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._server = subprocess.Popen(
             [
                 sys.executable,
@@ -87,7 +89,7 @@ class Runs:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "JAX_PLATFORMS": "cpu"},
+            env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": os.pathsep.join(found)},
         )
         assert self._server.stdout is not None
         assert self._server.stdout.readline() == "ready\n"
