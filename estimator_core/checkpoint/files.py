@@ -14,6 +14,16 @@ def write_durably(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def replace_text(path: Path, draft: Path, text: str) -> None:
+    """Writes a file so that readers see the old text or the new one; `draft` is where it stands meanwhile."""
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
+
+
 def sync_directory(path: Path) -> None:
     """Flushes the names in a directory to the disk, where the system can do that."""
     try:

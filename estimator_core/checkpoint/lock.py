@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
+from estimator_core.checkpoint.files import replace_text
 from estimator_core.checkpoint.lock_holder import Holder
 from estimator_core.errors import ModelDirLockedError
 
@@ -116,12 +117,7 @@ class ModelDirLock:
     def _write(self) -> None:
         body = {"token": self._token, **Holder.this_process(datetime.now(UTC)).to_json()}
         draft = self._path.with_name(f".{LOCK_FILE}.{self._token}")
-        try:
-            draft.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
-            draft.replace(self._path)
-        except OSError:
-            draft.unlink(missing_ok=True)
-            raise
+        replace_text(self._path, draft, json.dumps(body, indent=1) + "\n")
 
     def _age(self) -> float:
         """Seconds since the last heartbeat, by the clock of the file system alone: machines' clocks differ."""

@@ -57,7 +57,9 @@ def explained(root: Path, need: int) -> Generator[None]:
 
 @contextmanager
 def placed(directory: Path) -> Generator[None]:
-    """Says where and what to do, where the file system says only that something could not be written.
+    """Says where and what to do, where the file system says only that there is no room, or that it is read-only.
+
+    Other errors without a name may be of the user's input: they pass as they are.
 
     Raises:
         OSError: of the same number and with the same notes, with the directory.
@@ -66,7 +68,7 @@ def placed(directory: Path) -> Generator[None]:
         yield
     except OSError as error:
         code = error.errno
-        if code is None or code not in _CURES or error.filename is not None:
+        if code not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS) or error.filename is not None:
             raise
         words = f"{os.strerror(code)}{_free(directory)}. Checkpoints are untouched. {_CURES[code]}"
         named = OSError(code, words, str(directory))

@@ -14,6 +14,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from estimator_core.checkpoint.files import replace_text
+
 FILE = "run.json"
 _PACKAGES = ("estimator-core", "jax", "jaxlib", "numpy", "optax", "orbax-checkpoint", "flax")
 
@@ -40,13 +42,7 @@ def write_run_record(
 
 
 def _write(path: Path, record: Mapping[str, Any]) -> None:
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    try:
-        temporary.write_text(json.dumps(record, indent=1) + "\n")
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+    replace_text(path, path.with_suffix(f".{os.getpid()}.tmp"), json.dumps(record, indent=1) + "\n")
 
 
 def note_end(model_dir: Path, step: int, reason: str, *, failed: bool = False) -> None:

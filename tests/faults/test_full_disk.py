@@ -96,3 +96,13 @@ def test_a_run_that_finds_the_disk_full_goes_on_when_there_is_room(
     ballast.unlink()
     train(disk / "run", STEPS)
     assert weights(disk / "run") == whole[1]
+
+
+def test_an_error_that_an_input_raised_is_not_laid_to_the_model_dir(tmp_path: Path) -> None:
+    def gone() -> Any:
+        raise FileNotFoundError(2, "the share is away")
+
+    estimator = ec.Estimator(model_fn, config=ec.RunConfig(model_dir=str(tmp_path), tf_random_seed=1))
+    with pytest.raises(FileNotFoundError, match="the share is away") as raised:
+        estimator.train(gone, steps=1)
+    assert str(tmp_path) not in str(raised.value)
