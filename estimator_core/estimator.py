@@ -17,6 +17,7 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNo
 from estimator_core.export.pending import PendingExport
 from estimator_core.inputs import with_transforms
 from estimator_core.loop.builtin_hooks import CheckpointSaverHook
+from estimator_core.loop.builtin_hooks.evaluation import RunEvaluations
 from estimator_core.loop.engine import Engine
 from estimator_core.loop.evaluate_call import EvaluateCall
 from estimator_core.loop.history import History
@@ -177,7 +178,7 @@ class Estimator:
             ArgumentError, ArgumentTypeError: before anything is done.
             PreemptedError: when SIGTERM or SIGINT stopped it; the state is saved.
         """
-        return self._train(input_fn, hooks, steps, max_steps, saving_listeners, evaluate=None)
+        return self._train(input_fn, hooks, steps, max_steps, saving_listeners, evaluations=None)
 
     def evaluate(
         self,
@@ -400,7 +401,7 @@ class Estimator:
         max_steps: Any,
         saving_listeners: Any,
         *,
-        evaluate: Callable[[Any], None] | None,
+        evaluations: RunEvaluations | None,
     ) -> Estimator:
         check_input_fn(input_fn)
         checked_hooks = check_hooks(hooks, "hooks")
@@ -435,7 +436,7 @@ class Estimator:
             listeners=listeners,
             steps=steps,
             max_steps=max_steps,
-            evaluate=evaluate,
+            evaluations=evaluations,
             overrides=initial_overrides(self._warm_start),
             history=self._history,
             plugins=self._plugins,

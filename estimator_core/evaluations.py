@@ -49,9 +49,25 @@ class Evaluations(CheckpointListener):
         """Evaluates the live state, unless the last evaluation is younger than `throttle_secs` and the run goes on."""
         self._pending = []  # of an attempt that was broken off
         ends = run.stop_reason is not None or run.step == run.last_step
-        for spec in self._specs:
+        self._pending = self._evaluate_all(self._specs, run, always=ends)
+        self._evaluated = (run.step, _variables(run))
+
+    def next_step(self, step: int) -> int | None:
+        """The next step at which an EvalSpec wants an evaluation of its own, checkpoint or not."""
+        return min(((step // n + 1) * n for spec in self._specs if (n := spec.every_steps)), default=None)
+
+    def evaluate_between(self, run: Run) -> None:
+        """Evaluates the EvalSpecs that ask for this step, unless that has been done for a checkpoint."""
+        asking = [spec for spec in self._specs if spec.every_steps and run.step % spec.every_steps == 0]
+        if self._evaluated[0] != run.step:
+            self._evaluate_all(asking, run, always=False)
+
+    def _evaluate_all(self, specs: Sequence[EvalSpec], run: Run, *, always: bool) -> list[EvalSpec]:
+        """Evaluates the specs that are not throttled, and gives them."""
+        evaluated: list[EvalSpec] = []
+        for spec in specs:
             since = self._peers.chief_says("throttle", self._clock() - self._started.get(spec.name, -1e9))
-            if since < spec.throttle_secs and not ends:
+            if since < spec.throttle_secs and not always:
                 _log.info(
                     "Skip the evaluation%s at step %d: the last one began %.0f s ago, throttle_secs is %g.",
                     _named(spec),
@@ -61,8 +77,8 @@ class Evaluations(CheckpointListener):
                 )
                 continue
             self.evaluate_now(spec)
-            self._pending.append(spec)
-        self._evaluated = (run.step, _variables(run))
+            evaluated.append(spec)
+        return evaluated
 
     def after_save(self, run: Run, step: int, checkpoint: SavedCheckpoint) -> bool | None:
         """Runs the exporters of the evaluations that belong to this save."""

@@ -133,6 +133,8 @@ class EvalSpec:
         start_delay_secs: seconds a separate evaluator process waits before its first evaluation.
         throttle_secs: at least so many seconds between the starts of two evaluations. (tf.estimator: 600.) Default 0:
             every checkpoint.
+        every_steps: evaluates at the multiples of so many steps, too, with or without a checkpoint; exporters run at
+            checkpoints only. A separate evaluator process sees checkpoints only. None (the default): at checkpoints.
 
     Example:
         >>> EvalSpec(lambda: iter([]), name="validation").steps is None
@@ -149,10 +151,12 @@ class EvalSpec:
     exporters: Any = ()
     start_delay_secs: float = 120
     throttle_secs: float = 0
+    every_steps: int | None = None
 
     def __post_init__(self) -> None:
         check_input_fn(self.input_fn)
         check_steps("steps", self.steps)
+        check_steps("every_steps", self.every_steps)
         if self.name is not None and not isinstance(self.name, str):
             raise ArgumentTypeError(f"`name` must be string, given: {self.name!r}.")
         if self.name is not None and (not self.name or "/" in self.name):

@@ -23,8 +23,8 @@ def train_and_evaluate(
 ) -> tuple[Any, Any]:
     """Trains; evaluates and exports at every checkpoint, and at the end however training ended.
 
-    Evaluation uses the state in memory: it neither stops the training input nor compiles anything twice. A run that had
-        ended before is evaluated and
+    Evaluation uses the state in memory: it neither stops the training input nor compiles anything twice. It needs no
+    checkpoint either: `EvalSpec(every_steps=...)` evaluates more often. A run that had ended before is evaluated and
     exported once more.
 
     Args:
@@ -46,6 +46,10 @@ def train_and_evaluate(
         return _as_asked(evaluate_continuously(estimator, specs, max_steps=train_spec.max_steps), eval_spec)
     evaluations = Evaluations(estimator, specs)
     if _evaluated_elsewhere(estimator.config):
+        if any(spec.every_steps for spec in specs):
+            _log.warning(
+                "EvalSpec.every_steps has no effect here: TF_CONFIG names an evaluator, which sees checkpoints only."
+            )
         estimator.train(
             train_spec.input_fn,
             hooks=train_spec.hooks,
@@ -73,7 +77,7 @@ def train(estimator: Estimator, spec: TrainSpec, evaluations: Evaluations) -> No
         None,
         spec.max_steps,
         [*spec.saving_listeners, evaluations],
-        evaluate=evaluations.evaluate,
+        evaluations=evaluations,
     )
     if estimator.latest_checkpoint() is None:
         raise InputError(

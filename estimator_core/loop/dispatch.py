@@ -64,22 +64,25 @@ class Dispatcher:
     def prepare(self, room: float) -> None:
         """Draws and stacks the next group already, while the device is busy: called before the host waits for it.
 
-        Nothing where fewer than `k` steps are left: an iterator may be handed in again and must not lose batches. What
-        the input raises is raised by the next `draw`.
+        Nothing where fewer than `k` steps are left: an iterator may be handed in again and must not lose batches.
         """
         if self.k == 1 or room < self.k or self._prepared is not None or not self._prepares:
             return
-        try:
-            self._prepared = self._group()
-        except Exception as error:
-            self._error = error
+        self._prepared = self._group()
 
     def draw(self, room: float) -> Dispatch | None:
         """The next group, of `k` batches if `room` steps or more are free before somebody wants control; None at the
         end of the input.
+
+        Raises:
+            Exception: what the input raised, once every batch before that has been given.
         """
-        if self._error is not None:
+        dispatch = self._draw(room)
+        if dispatch is None and self._error is not None:
             raise self._error
+        return dispatch
+
+    def _draw(self, room: float) -> Dispatch | None:
         prepared, self._prepared = self._prepared, None
         if prepared is not None:
             if prepared.steps <= room:
@@ -113,7 +116,10 @@ class Dispatcher:
     def _drawn(self) -> Any:
         if self._ended:  # an input that has ended is not asked again
             return None
-        batch = next(self._source, None)
+        try:
+            batch = next(self._source, None)
+        except Exception as error:
+            self._error, batch = error, None
         self._ended = batch is None
         return batch
 

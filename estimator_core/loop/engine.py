@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import secrets
-from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from estimator_core.cluster.connect import ALONE, Peers, connect, join_initializ
 from estimator_core.config import RunConfig
 from estimator_core.inputs import InputContext
 from estimator_core.loop.agreement import NOBODY_ASKS, NobodyAsks, OwnDecisions, SharedDecisions
+from estimator_core.loop.groups import Groups, GroupTrials
 from estimator_core.loop.live import LiveState
 from estimator_core.loop.time_spent import TimeSpent
 from estimator_core.model.initialize import initialize
@@ -61,6 +62,7 @@ class Engine:
         decisions: of a training call, asked by the evaluations that belong to its saves: whether to break off.
         by_itself: whether this process works without the others at the moment.
         event_files: of evaluations inside that call, which share one file each.
+        group_trials: what is known of several batches a dispatch, by mode.
         measured_dispatches: steps per dispatch that "auto" chose, by program and shapes of a batch.
         traces: traces of model_fn by mode, and "discovery".
     """
@@ -80,6 +82,7 @@ class Engine:
     by_itself: bool = False
     time_spent: TimeSpent | None = None
     event_files: list[Any] = field(default_factory=list[Any])
+    group_trials: dict[str, GroupTrials] = field(default_factory=lambda: defaultdict(GroupTrials))
     measured_dispatches: dict[TrainStep, dict[Any, int]] = field(default_factory=dict)
     _cached: tuple[str, TrainState] | None = None
     _discoveries: dict[str, Discovery] = field(default_factory=dict)
@@ -163,6 +166,13 @@ class Engine:
                 placement=self.placement,
             )
         return self._eval_steps[fetches]
+
+    def groups(self, first: Any, rest: Iterator[Any], mode: str) -> Groups:
+        """The batches of an evaluation or of predictions, one by one or in groups; several processes go batch by batch,
+        since they decide what to do with their batches.
+        """
+        asked = 1 if self.placement.spans_processes else self.config.batches_per_dispatch
+        return Groups(first, rest, self.placement.stack, asked=asked, trials=self.group_trials[mode])
 
     def train_step(self, fetches: frozenset[str]) -> TrainStep:
         """The training program for a set of fetched outputs."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable
 from typing import Any
 
 from estimator_core.errors import InputError, PreemptedError
+from estimator_core.loop.dispatch import Dispatch
+from estimator_core.loop.groups import Groups
 from estimator_core.loop.hook_runner import HookRunner
 from estimator_core.loop.outputs import LazyOutputs, check_fetches
 from estimator_core.loop.run import LoopRun
@@ -14,12 +17,13 @@ from estimator_core.metrics.merging import compute_metrics, merge_metrics
 from estimator_core.step.eval_step import EvalStep
 
 _log = logging.getLogger("estimator_core")
+_Ways = tuple[Callable[[list[Any]], Any], Callable[[Dispatch], Any]]
 
 
 def evaluate_loop(
     run: LoopRun,
     runner: HookRunner,
-    source: Iterator[Any],
+    source: Groups,
     eval_steps: Callable[[frozenset[str]], EvalStep],
     *,
     steps: int | None,
@@ -32,7 +36,7 @@ def evaluate_loop(
     Args:
         run: what the hooks see.
         runner: calls the hooks.
-        source: gives the batches.
+        source: gives the batches, several at a time where neither hooks nor host metrics want each by itself.
         eval_steps: gives the program for a set of fetched outputs.
         steps: number of batches.
         asked_to_stop: looked at before each batch is used.
@@ -44,34 +48,46 @@ def evaluate_loop(
     accumulated: dict[str, Any] | None = None
     host_metrics: dict[str, Any] = {}
     done = 0
+    last = math.inf if steps is None else steps
     run.step = 0
     eval_step: EvalStep | None = None
-    while (steps is None or done < steps) and run.stop_reason is None:
-        batch = next(source, None)
-        if batch is None:
+    ways: _Ways | None = None
+    while done < last and run.stop_reason is None:
+        if runner.watches_clock:
+            runner.look_at_clock()
+        alone = ways is None or runner.listens or bool(host_metrics)
+        dispatch = source.draw(1 if alone else min(last, runner.wake - 1) - done)
+        if dispatch is None:
             break
         if asked_to_stop():
             raise PreemptedError(f"The evaluation was broken off after {done} batches.")
+        batch = dispatch.last
         run.batch, run.batch_size = batch, batch.size
-        if eval_step is None:
+        if eval_step is None or ways is None:
             eval_step = _prepared(run, runner, eval_steps, batch)
-        if runner.watches_clock:
-            runner.look_at_clock()
-        due = runner.wake <= done + 1
+            ways = _ways(eval_step, run.live.ready)
+        upto = done + dispatch.steps
+        due = runner.wake <= upto
         if due:
-            runner.before(done + 1)
-        result = eval_step(accumulated, run.live.ready, batch.features, batch.labels, batch.weights)
-        accumulated = result.accumulated
-        host_metrics = merge_metrics(host_metrics, result.host_metrics) if host_metrics else result.host_metrics
-        done += 1
-        run.step = done
-        _log_progress(run, done, steps)
-        if due or runner.listens:
-            outputs = LazyOutputs(result.outputs, steps=range(done, done + 1), stacked=False)
+            runner.before(upto)
+        data = (run.live.ready, dispatch.features, dispatch.labels, dispatch.weights)
+        outputs: LazyOutputs | None = None
+        if dispatch.steps > 1:
+            accumulated = eval_step.several(accumulated, *data)
+        else:
+            result = eval_step(accumulated, *data)
+            accumulated = result.accumulated
+            host_metrics = merge_metrics(host_metrics, result.host_metrics) if host_metrics else result.host_metrics
+            outputs = LazyOutputs(result.outputs, steps=range(upto, upto + 1), stacked=False)
+        _log_progress(run, done, upto, steps)
+        run.step = done = upto
+        if outputs is not None and (due or runner.listens):
             if runner.listens:
                 runner.collect(outputs)
             if due:
                 runner.after(outputs)
+        if not alone:
+            source.consider(last - done, *ways, batch)
     if accumulated is None:
         raise InputError(
             f"evaluate{'' if run.name is None else f' {run.name!r}'}: the input is empty, so there is nothing to "
@@ -100,6 +116,21 @@ def _prepared(
     return eval_step
 
 
-def _log_progress(run: LoopRun, done: int, steps: int | None) -> None:
-    if steps is not None and (steps < 20 or done % (steps // 10) == 0):
+def _ways(eval_step: EvalStep, state: Any) -> _Ways:
+    """How to evaluate batches one by one, and in one dispatch."""
+
+    def single(batches: list[Any]) -> Any:
+        accumulated = None
+        for batch in batches:
+            accumulated = eval_step(accumulated, state, batch.features, batch.labels, batch.weights).accumulated
+        return accumulated
+
+    def grouped(dispatch: Dispatch) -> Any:
+        return eval_step.several(None, state, dispatch.features, dispatch.labels, dispatch.weights)
+
+    return single, grouped
+
+
+def _log_progress(run: LoopRun, before: int, done: int, steps: int | None) -> None:
+    if steps is not None and (steps < 20 or done // (steps // 10) > before // (steps // 10)):
         _log.info("Evaluation [%d/%d]%s", done, steps, "" if run.name is None else f" ({run.name})")

@@ -119,14 +119,18 @@ class EvaluateCall:
                 state = self.state(first)
                 run.live = LiveState(state=state, step=int(np.asarray(state.clock)[0]))
             step = run.live.step
-            metrics = evaluate_loop(
-                run,
-                runner,
-                _with_first(first, batches),
-                engine.eval_step,
-                steps=self.steps,
-                asked_to_stop=lambda: engine.decisions.requested,
-            )
+            groups = engine.groups(first, batches, ModeKeys.EVAL)
+            try:
+                metrics = evaluate_loop(
+                    run,
+                    runner,
+                    groups,
+                    engine.eval_step,
+                    steps=self.steps,
+                    asked_to_stop=lambda: engine.decisions.requested,
+                )
+            finally:
+                groups.close()
         return dict(sorted({**metrics, "global_step": step}.items()))
 
     def _report(self, run: LoopRun, metrics: dict[str, Any]) -> None:
@@ -170,9 +174,3 @@ class EvaluateCall:
             return checkpoint_path(model_dir, step)
         newest = latest_checkpoint(model_dir)
         return newest if newest is not None and checkpoint_step(newest) == step else None
-
-
-def _with_first(first: Any, rest: Any) -> Any:
-    if first is not None:
-        yield first
-        yield from rest

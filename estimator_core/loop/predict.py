@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from time import perf_counter
 from typing import Any
 
 import jax
 import numpy as np
 
 from estimator_core.errors import ArgumentError, ModelFnError
+from estimator_core.loop.dispatch import Dispatch
+from estimator_core.loop.dispatch import single as one
+from estimator_core.loop.groups import Groups
 from estimator_core.loop.hook_runner import HookRunner
 from estimator_core.loop.outputs import LazyOutputs
 from estimator_core.loop.run import LoopRun
@@ -20,35 +25,59 @@ _AHEAD = 2
 def predict_batches(
     run: LoopRun,
     runner: HookRunner,
-    source: Iterator[Any],
-    predict: Callable[[Any], Any],
+    source: Groups,
+    predict: Callable[[Dispatch], Any],
     transforms: Callable[[], Sequence[Any]],
 ) -> Iterator[Any]:
-    """Predictions of each batch on the host, without padded rows; the device works up to two batches ahead."""
-    waiting: deque[tuple[Any, Any]] = deque()
-    for batch in source:
+    """Predictions of each batch on the host, without padded rows; the device works up to two dispatches ahead.
+
+    Args:
+        run: what the hooks see.
+        runner: calls the hooks.
+        source: gives the batches, several at a time where no hook wants each by itself.
+        predict: what the device computes of one dispatch.
+        transforms: gives what is applied on the host.
+    """
+    waiting: deque[tuple[Dispatch, Any]] = deque()
+
+    def single(batches: list[Any]) -> Any:
+        return jax.tree.map(lambda *leaves: np.stack(leaves), *[jax.device_get(predict(one(b))) for b in batches])
+
+    while run.stop_reason is None:
         if runner.watches_clock:
             runner.look_at_clock()
-        due = runner.wake <= run.step + 1
+        alone = runner.listens
+        try:
+            dispatch = source.draw(1 if alone else runner.wake - 1 - run.step)
+        except Exception:
+            for before in waiting:  # nothing that could be predicted is lost with a broken row behind it
+                yield from _finish(*before, transforms())
+            raise
+        if dispatch is None:
+            break
+        upto = run.step + dispatch.steps
+        due = runner.wake <= upto
         if due:
-            runner.before(run.step + 1)
-        predictions = predict(batch)
-        run.batch, run.batch_size = batch, batch.size
-        run.step += 1
-        if due or runner.listens:
+            runner.before(upto)
+        predictions = predict(dispatch)
+        run.batch, run.batch_size = dispatch.last, dispatch.last.size
+        run.step = upto
+        if due or alone:
             named = predictions if isinstance(predictions, Mapping) else {"predictions": predictions}
-            outputs = LazyOutputs(named, steps=range(run.step, run.step + 1), stacked=False)
-            if runner.listens:
+            outputs = LazyOutputs(named, steps=range(upto, upto + 1), stacked=False)
+            if alone:
                 runner.collect(outputs)
             if due:
                 runner.after(outputs)
-        waiting.append((batch, predictions))
+        waiting.append((dispatch, predictions))
         if len(waiting) > _AHEAD:
-            yield _finish(*waiting.popleft(), transforms())
-        if run.stop_reason is not None:
-            break
+            began = perf_counter()
+            yield from _finish(*waiting.popleft(), transforms())
+            source.away(perf_counter() - began)
+        if not alone:
+            source.consider(math.inf, single, predict, dispatch.last)
     while waiting:
-        yield _finish(*waiting.popleft(), transforms())
+        yield from _finish(*waiting.popleft(), transforms())
 
 
 def single_examples(batches: Iterator[Any]) -> Iterator[Any]:
@@ -94,10 +123,22 @@ def check_predict_keys(predict_keys: Sequence[str] | None, predictions: Any) -> 
     return tuple(dict.fromkeys(predict_keys))
 
 
-def _finish(batch: Any, predictions: Any, transforms: Sequence[Any]) -> Any:
-    on_host = jax.device_get(predictions)
-    if batch.weights is not None:
-        real = np.asarray(batch.weights) > 0
+def _finish(dispatch: Dispatch, predictions: Any, transforms: Sequence[Any]) -> Iterator[Any]:
+    fetched = jax.device_get(predictions)
+    if dispatch.steps == 1:
+        yield _real_rows(fetched, dispatch.weights, transforms)
+        return
+    weights = None if dispatch.weights is None else np.asarray(dispatch.weights)
+    leaves, structure = jax.tree.flatten(fetched)
+    for index in range(dispatch.steps):
+        batch = structure.unflatten([leaf[index, ...] for leaf in leaves])
+        yield _real_rows(batch, None if weights is None else weights[index], transforms)
+
+
+def _real_rows(on_host: Any, weights: Any, transforms: Sequence[Any]) -> Any:
+    """What is left without padding, after the transforms."""
+    if weights is not None:
+        real = np.asarray(weights) > 0
         on_host = jax.tree.map(
             lambda leaf: leaf[real] if np.ndim(leaf) and leaf.shape[0] == real.shape[0] else leaf, on_host
         )

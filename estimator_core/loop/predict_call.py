@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from estimator_core.inputs import open_input
+from estimator_core.loop.dispatch import Dispatch
+from estimator_core.loop.dispatch import single as one_batch
 from estimator_core.loop.engine import Engine
 from estimator_core.loop.feed import feed
 from estimator_core.loop.hook_runner import HookRunner
@@ -87,16 +88,17 @@ def _predict(
     step = engine.predict_step
     run.live = LiveState(state=snapshot, step=int(np.asarray(snapshot.clock)[0]))
 
-    def predict(batch: Any) -> Any:
+    def predict(dispatch: Dispatch) -> Any:
+        program = step if dispatch.steps == 1 else step.several
         with engine.placement.context():
-            return step(snapshot, batch.features, batch.weights)
+            return program(snapshot, dispatch.features, dispatch.weights)
 
-    ready = [predict(first)]
+    ready = [predict(one_batch(first))]
     names = list(ready[0]) if isinstance(ready[0], Mapping) else ["predictions"]
     keys = check_predict_keys(predict_keys, ready[0])
 
-    def wanted(batch: Any) -> Any:
-        predictions = ready.pop() if ready else predict(batch)
+    def wanted(dispatch: Dispatch) -> Any:
+        predictions = ready.pop() if ready else predict(dispatch)
         return predictions if keys is None else {name: predictions[name] for name in keys}
 
     runner.hooks.extend(hook for hook in step.hooks if not any(hook is known for known in runner.hooks))
@@ -107,5 +109,9 @@ def _predict(
     run.step = 0
     run.batch, run.batch_size = first, first.size
     runner.after_create()
-    batches = predict_batches(run, runner, itertools.chain([first], rest), wanted, lambda: step.prediction_transforms)
-    yield from single_examples(batches) if single else batches
+    groups = engine.groups(first, rest, ModeKeys.PREDICT)
+    try:
+        batches = predict_batches(run, runner, groups, wanted, lambda: step.prediction_transforms)
+        yield from single_examples(batches) if single else batches
+    finally:
+        groups.close()

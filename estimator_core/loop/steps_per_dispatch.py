@@ -15,7 +15,8 @@ from estimator_core.cluster.connect import ALONE, Peers
 from estimator_core.loop.dispatch import Dispatcher, Program, shapes_of, single, stack
 
 _log = logging.getLogger("estimator_core")
-_CANDIDATE = 20
+#: The batches a dispatch that are tried.
+CANDIDATE = 20
 _SLOW_STEP_SECONDS = 2e-3
 _WORTH_IT = 1.1
 
@@ -50,11 +51,11 @@ def choose(
     if remembered is not None:
         _log.info("steps_per_dispatch: %d, as before the interruption.", remembered)
         return remembered
-    batches = dispatcher.take(_CANDIDATE)
+    batches = dispatcher.take(CANDIDATE)
     try:
-        if len(batches) < _CANDIDATE or any(shapes_of(batches[0]) != shapes_of(batch) for batch in batches[1:]):
+        if len(batches) < CANDIDATE or any(shapes_of(batches[0]) != shapes_of(batch) for batch in batches[1:]):
             _log.info(
-                "steps_per_dispatch: 1, because the first %d batches are not all there, or differ in shape.", _CANDIDATE
+                "steps_per_dispatch: 1, because the first %d batches are not all there, or differ in shape.", CANDIDATE
             )
             return 1
         known: MutableMapping[Any, int] = {} if measured is None else measured
@@ -72,37 +73,41 @@ def choose(
 def _measure(
     batches: list[Any], program: Callable[[int], Program], state: Any, stack_trees: Callable[[Any], Any], peers: Peers
 ) -> int:
-    one, many = program(1), program(_CANDIDATE)
-    _, seconds = _timed(lambda: _run_single(one, jax.tree.map(jnp.copy, state), batches), peers)
-    if seconds / _CANDIDATE > _SLOW_STEP_SECONDS:
-        _log.info(
-            "steps_per_dispatch: 1, because a step takes %.1f ms and dispatching it costs little beside that.",
-            seconds / _CANDIDATE * 1e3,
-        )
-        return 1
+    one, many = program(1), program(CANDIDATE)
     stacked = stack(batches, stack_trees)
-    after_single, seconds = _timed(lambda: _run_single(one, jax.tree.map(jnp.copy, state), batches), peers)
-    after_scan, scan_seconds = _timed(
+    worth_it, figures = is_worth_it(
+        lambda: _run_single(one, jax.tree.map(jnp.copy, state), batches),
         lambda: many(jax.tree.map(jnp.copy, state), stacked.features, stacked.labels, stacked.weights)[0],
         peers,
     )
+    count = CANDIDATE if worth_it else 1
+    _log.info("steps_per_dispatch: %d (%s).", count, figures)
+    return count
+
+
+def is_worth_it(single: Callable[[], Any], grouped: Callable[[], Any], peers: Peers = ALONE) -> tuple[bool, str]:
+    """Whether one dispatch beats 20 of single batches by a tenth and gives the same bits; and why, for the log.
+
+    Args:
+        single: computes 20 batches one by one.
+        grouped: computes them in one dispatch; not called, and so not compiled, where it could not gain much.
+        peers: the processes; the first one's measurements decide.
+    """
+    after_single, seconds = _timed(single, peers)
+    if seconds / CANDIDATE > _SLOW_STEP_SECONDS:
+        milliseconds = seconds / CANDIDATE * 1e3
+        return False, f"a batch takes {milliseconds:.1f} ms, and dispatching it costs little beside that"
+    after_single, seconds = _timed(single, peers, warm=True)
+    after_group, group_seconds = _timed(grouped, peers)
     figures = (
-        f"{seconds / _CANDIDATE * 1e6:.0f} microseconds a step by itself, {scan_seconds / _CANDIDATE * 1e6:.0f} in a "
-        f"dispatch of {_CANDIDATE}"
+        f"{seconds / CANDIDATE * 1e6:.0f} microseconds a batch by itself, {group_seconds / CANDIDATE * 1e6:.0f} in a "
+        f"dispatch of {CANDIDATE}"
     )
-    if seconds < _WORTH_IT * scan_seconds:
-        _log.info("steps_per_dispatch: 1 (%s).", figures)
-        return 1
-    if not all(peers.gather("same-bits", _same_bits(after_single, after_scan))):
-        _log.info(
-            "steps_per_dispatch: 1, because %d steps in a dispatch change the last bits of the state (%s). Set it to a "
-            "number to take them all the same.",
-            _CANDIDATE,
-            figures,
-        )
-        return 1
-    _log.info("steps_per_dispatch: %d (%s, the same bits).", _CANDIDATE, figures)
-    return _CANDIDATE
+    if seconds < _WORTH_IT * group_seconds:
+        return False, figures
+    if not all(peers.gather("same-bits", _same_bits(after_single, after_group))):
+        return False, f'{figures}, but that changes the last bits; a number instead of "auto" takes them all the same'
+    return True, f"{figures}, the same bits"
 
 
 def _run_single(program: Program, state: Any, batches: list[Any]) -> Any:
@@ -112,9 +117,10 @@ def _run_single(program: Program, state: Any, batches: list[Any]) -> Any:
     return state
 
 
-def _timed(run: Callable[[], Any], peers: Peers) -> tuple[Any, float]:
-    """The result, and the seconds of the second of two runs: the first may compile."""
-    jax.block_until_ready(run())
+def _timed(run: Callable[[], Any], peers: Peers, *, warm: bool = False) -> tuple[Any, float]:
+    """The result, and the seconds of the second of two runs, unless it is warm: the first may compile."""
+    if not warm:
+        jax.block_until_ready(run())
     began = time.perf_counter()
     result = jax.block_until_ready(run())
     return result, peers.chief_says("seconds", time.perf_counter() - began)
@@ -122,7 +128,12 @@ def _timed(run: Callable[[], Any], peers: Peers) -> tuple[Any, float]:
 
 def _same_bits(one: Any, other: Any) -> bool:
     return all(
-        np.asarray(a.data).tobytes() == np.asarray(b.data).tobytes()
+        a.tobytes() == b.tobytes()
         for left, right in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
-        for a, b in zip(left.addressable_shards, right.addressable_shards, strict=True)
+        for a, b in zip(_parts(left), _parts(right), strict=True)
     )
+
+
+def _parts(leaf: Any) -> list[np.ndarray]:
+    """The values of an array that this process holds."""
+    return [np.asarray(shard.data) for shard in leaf.addressable_shards] if isinstance(leaf, jax.Array) else [leaf]

@@ -18,6 +18,7 @@ from estimator_core.inputs import open_input
 from estimator_core.loop import debug
 from estimator_core.loop.agreement import NOBODY_ASKS, NobodyAsks, OwnDecisions, SharedDecisions
 from estimator_core.loop.builtin_hooks.checkpoint_saver import CheckpointSaverHook
+from estimator_core.loop.builtin_hooks.evaluation import EvaluationHook, RunEvaluations
 from estimator_core.loop.builtin_hooks.history_recorder import HistoryRecorderHook
 from estimator_core.loop.builtin_hooks.logging_tensor import LoggingTensorHook
 from estimator_core.loop.builtin_hooks.nan_tensor import NanTensorHook
@@ -58,7 +59,7 @@ class TrainCall:
         engine: programs and state.
         model_dir: exists when `execute` is called.
         last_step: the global step to stop at; None: when the input ends.
-        evaluate: called with the run before each save, on the live state (train_and_evaluate).
+        evaluations: of train_and_evaluate.
         overrides: initial values from warm start, init_from_checkpoint and scaffold.
         plugins: the plugin registry.
     """
@@ -71,7 +72,7 @@ class TrainCall:
     listeners: Sequence[Any]
     steps: int | None
     max_steps: int | None
-    evaluate: Callable[[Any], None] | None
+    evaluations: RunEvaluations | None
     overrides: Overrides
     history: History
     plugins: Any
@@ -267,7 +268,7 @@ class _Execution:
 
     def _create_hooks(self, discovery: Discovery, first: Any) -> None:
         """Hooks of the spec begin; all are restored and created."""
-        run, runner = self._run, self._runner
+        call, run, runner = self._call, self._run, self._runner
         runner.hooks = self._ordered(discovery.training_chief_hooks, discovery.training_hooks)
         runner.begin()
         predictions = (
@@ -281,21 +282,22 @@ class _Execution:
         }
         run.output_names = frozenset([*run.output_kinds, GRADIENT_NORM, "first_bad_step"])
         run.batch, run.batch_size = first, first.size
+        evaluations = call.evaluations
         if self._saver is not None:
             self._saver.bind(
                 self._save,
                 existing=None if self._start.checkpoint is None else self._start.step,
-                evaluate=self._evaluate if self._call.evaluate is not None else None,
+                evaluate=None if evaluations is None else self._evaluating(evaluations.evaluate, saving=True),
                 before_last_save=self._before_last_save,
             )
         runner.restore(self._start.hook_states)
         if self._engine.peers.is_chief:
             write_run_record(
-                self._call.model_dir,
+                call.model_dir,
                 config=run.config,
                 params=run.params,
                 call={"first_step": run.first_step, "last_step": run.last_step},
-                plugins=self._call.plugins.versions(),
+                plugins=call.plugins.versions(),
             )
             self._recorded = True
         runner.after_create()
@@ -342,7 +344,7 @@ class _Execution:
                 else []
             )
             self._core_hooks = True
-        saver = [] if self._saver is None else [self._saver]
+        saver = [] if self._saver is None else [self._saver, *self._between(self._saver)]
         return [
             *saver,
             *chief_hooks,
@@ -355,19 +357,34 @@ class _Execution:
             *spec_hooks,
         ]
 
+    def _between(self, saver: CheckpointSaverHook) -> list[EvaluationHook]:
+        """The hook that evaluates between checkpoints, where somebody wants that."""
+        evaluations = self._call.evaluations
+        if evaluations is None or evaluations.next_step(0) is None:
+            return []
+        if not hasattr(self, "_evaluation_hook"):
+            evaluate = self._evaluating(evaluations.evaluate_between, saving=False)
+            self._evaluation_hook = EvaluationHook(
+                evaluations.next_step, lambda run: saver.guard_evaluation(run, evaluate)
+            )
+        return [self._evaluation_hook]
+
     def _nan(self) -> Any:
         if not hasattr(self, "_nan_hook"):
             self._nan_hook = NanTensorHook()
         return self._nan_hook
 
-    def _evaluate(self, run: Any) -> None:
-        """The evaluation that precedes a save."""
-        assert self._call.evaluate is not None
-        self._engine.saving_step, self._engine.decisions = run.step, self._decisions
-        try:
-            self._call.evaluate(run)
-        finally:
-            self._engine.saving_step, self._engine.decisions = None, NOBODY_ASKS
+    def _evaluating(self, evaluate: Callable[[Any], None], *, saving: bool) -> Callable[[Any], None]:
+        """An evaluation that belongs to this run; `saving`: and to the save that follows."""
+
+        def run_it(run: Any) -> None:
+            self._engine.saving_step, self._engine.decisions = run.step if saving else None, self._decisions
+            try:
+                evaluate(run)
+            finally:
+                self._engine.saving_step, self._engine.decisions = None, NOBODY_ASKS
+
+        return run_it
 
     def _save(self, step: int) -> Any:
         """Hands a checkpoint to the store: the state after `step`, the input's position, the states of all hooks."""

@@ -41,6 +41,7 @@ class EvalOutputs(NamedTuple):
 
 class _Program(NamedTuple):
     run: Callable[..., EvalOutputs]
+    several: Callable[..., dict[str, Any]]
     empty: dict[str, Any]
 
 
@@ -96,6 +97,22 @@ class EvalStep:
             weights,
         )
 
+    def several(
+        self, accumulated: dict[str, Any] | None, state: TrainState, features: Any, labels: Any, weights: Any
+    ) -> dict[str, Any]:
+        """Adds batches that are stacked along a leading axis, in their order, without a word of a single one: for
+        models without host metrics. Returns what has been accumulated.
+        """
+        first = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), (features, labels, weights))
+        program = self._program(state, *first)
+        started = accumulated is not None
+        return program.several(
+            program.empty if accumulated is None else accumulated,
+            started,
+            state._replace(opt_state=()),
+            (features, labels, weights),
+        )
+
     def _program(self, state: TrainState, features: Any, labels: Any, weights: Any) -> _Program:
         leaves, treedef = jax.tree_util.tree_flatten((features, labels, weights))
         signature = (treedef, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
@@ -122,11 +139,18 @@ class EvalStep:
                 jax.tree.map(lambda old, fresh: jnp.where(started, old, fresh), merged, new), host_metrics, outputs
             )
 
+        def several(accumulated: dict[str, Any], started: Any, state: TrainState, batches: Any) -> dict[str, Any]:
+            def add(carry: tuple[dict[str, Any], Any], batch: Any) -> tuple[tuple[dict[str, Any], Any], None]:
+                return (run(*carry, state, *batch).accumulated, jnp.bool_(True)), None
+
+            return jax.lax.scan(add, (accumulated, jnp.bool_(started)), batches)[0][0]
+
         if self._placement is None:
             empty = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), metrics)
-            return _Program(jax.jit(run), empty)
+            return _Program(jax.jit(run), jax.jit(several), empty)
         empty = self._placement.replicate(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), metrics))
-        return _Program(jax.jit(run, out_shardings=self._placement.replicated), empty)
+        whole = self._placement.replicated
+        return _Program(jax.jit(run, out_shardings=whole), jax.jit(several, out_shardings=whole), empty)
 
     def _batch(
         self, state: TrainState, features: Any, labels: Any, weights: Any

@@ -39,12 +39,20 @@ class PredictStep:
         self._traces = traces
         whole = placement.replicated if placement is not None and placement.spans_processes else None
         self._run: Callable[..., Any] = jax.jit(self._predict, out_shardings=whole)
+        self._run_several: Callable[..., Any] = jax.jit(self._predict_several)
         self.hooks: tuple[Any, ...] = ()
         self.prediction_transforms: tuple[Any, ...] = ()
 
     def __call__(self, state: TrainState, features: Any, weights: Any = None) -> Any:
         """Predictions of one batch."""
         return self._run(state._replace(opt_state=()), features, weights)
+
+    def several(self, state: TrainState, features: Any, weights: Any = None) -> Any:
+        """Predictions of batches stacked along a leading axis, each computed as by itself; of this process alone."""
+        return self._run_several(state._replace(opt_state=()), features, weights)
+
+    def _predict_several(self, state: TrainState, features: Any, weights: Any) -> Any:
+        return jax.lax.map(lambda batch: self._predict(state, *batch), (features, weights))
 
     def _predict(self, state: TrainState, features: Any, weights: Any) -> Any:
         self._traces[ModeKeys.PREDICT] += 1

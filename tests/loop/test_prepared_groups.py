@@ -82,10 +82,14 @@ def test_where_it_must_not_be_it_is_not() -> None:
     assert source.drawn == 0
 
 
-def test_an_error_of_the_input_waits_for_the_draw() -> None:
+@pytest.mark.parametrize("prepares", [True, False])
+def test_an_error_of_the_input_comes_after_the_batches_before_it(prepares: bool) -> None:
     dispatcher = Dispatcher(Source(20, error_at=6), 4, stacked)
-    dispatcher.prepare(8)
-    dispatcher.draw(4)
-    dispatcher.prepare(8)
+    seen: list[int] = []
+    for _ in range(3):
+        if prepares:
+            dispatcher.prepare(8)
+        seen += numbers(dispatcher.draw(4))
+    assert seen == [1, 2, 3, 4, 5, 6]
     with pytest.raises(ValueError, match="a broken record"):
         dispatcher.draw(4)

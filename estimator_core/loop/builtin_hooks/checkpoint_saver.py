@@ -167,12 +167,16 @@ class CheckpointSaverHook(Hook):
         if self._evaluate is None:
             return
         self._evaluated_step = run.step
+        self.guard_evaluation(run, self._evaluate)
+
+    def guard_evaluation(self, run: Run, evaluate: Callable[[Run], None]) -> None:
+        """Evaluates; if the platform breaks that off, it is owed, and if it fails, what was trained is saved first."""
         try:
-            self._evaluate(run)
+            evaluate(run)
         except PreemptedError as broken_off:
             self._owe(run, broken_off)
         except Exception:
-            if self._saved_step != run.step:  # what was trained is not lost with an evaluation that fails
+            if self._saved_step != run.step:
                 self._commit(run, may_stop=False)
             raise
 

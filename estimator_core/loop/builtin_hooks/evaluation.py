@@ -1,0 +1,52 @@
+"""Evaluates a training run between its checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from estimator_core.hooks import Hook, Run, StepOutputs
+
+
+class RunEvaluations(Protocol):
+    """The evaluations of a training run, on its live state."""
+
+    def evaluate(self, run: Run) -> None:
+        """Those that belong to a checkpoint, before its save."""
+        ...
+
+    def evaluate_between(self, run: Run) -> None:
+        """Those that belong to the current step and not to a checkpoint."""
+        ...
+
+    def next_step(self, step: int) -> int | None:
+        """The next step that wants one of the latter."""
+        ...
+
+
+class EvaluationHook(Hook):
+    """Runs the evaluations that belong to a step and not to a checkpoint.
+
+    Args:
+        next_step: gives the step of the next one.
+        evaluate: runs those of the current step.
+
+    Example:
+        >>> EvaluationHook(lambda step: (step // 100 + 1) * 100, lambda run: None).next_step(250)
+        300
+    """
+
+    name = "EvaluationHook"
+
+    def __init__(self, next_step: Callable[[int], int | None], evaluate: Callable[[Run], None]) -> None:
+        self._next_step = next_step
+        self._evaluate = evaluate
+
+    def next_step(self, step: int) -> int | None:
+        """The step of the next evaluation."""
+        return self._next_step(step)
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Evaluates; at the end of the run nothing: the last checkpoint is evaluated anyway."""
+        if run.stop_reason is None and run.step != run.last_step:
+            self._evaluate(run)

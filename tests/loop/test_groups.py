@@ -1,0 +1,209 @@
+"""Several batches of an evaluation or of predictions in one dispatch: the same results, and hooks see what they asked
+for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+import optax
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import estimator_core as ec
+from estimator_core.loop import groups as groups_module
+
+K = [2, 7, 20, "auto"]
+
+
+def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
+    """y = x w + b, with a metric that the host computes."""
+    weights = ec.get_variable("w", (3,), jax.nn.initializers.normal(1.0))
+    predictions = features["x"] @ weights + ec.get_variable("b", (), jax.nn.initializers.zeros)
+    if mode == ec.ModeKeys.PREDICT:
+        return ec.EstimatorSpec(mode, predictions={"y": predictions})
+    metrics = {"median": ec.metrics.on_host(lambda values: np.median(values), values=predictions)}
+    loss = ((predictions - labels) ** 2).mean()
+    return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.01), eval_metric_ops=metrics)
+
+
+@pytest.fixture(autouse=True)
+def tries_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ "auto" does not wait until a program has run for half a second."""
+    monkeypatch.setattr(groups_module, "_TRIAL_SECONDS", 0.0)
+
+
+@pytest.fixture
+def choices(caplog: Any) -> Any:
+    """What the log says of each trial."""
+    caplog.set_level(logging.INFO, "estimator_core")
+    return lambda: [line for line in caplog.messages if line.startswith("Batches a dispatch:")]
+
+
+def batches(data: Any, sizes: list[int]) -> Any:
+    """Batches of these sizes, each from another place of the data."""
+
+    def make() -> Iterator[Any]:
+        for number, size in enumerate(sizes):
+            rows = (np.arange(size) + number) % len(data.x)
+            yield {"x": data.x[rows]}, data.y[rows]
+
+    return make
+
+
+class Recorder(ec.Hook):
+    """Asks for every `every`-th batch and keeps what it saw."""
+
+    def __init__(self, every: int) -> None:
+        self.every, self.seen = every, list[tuple[int, int, float]]()
+
+    def next_step(self, step: int) -> int:
+        return step + self.every
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        self.seen.append((step, run.batch_size, float(np.sum(run.batch.features["x"]))))
+
+
+class Listener(ec.Hook):
+    """Wants the loss of every batch."""
+
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+
+    def values(self) -> list[str]:
+        return ["loss"]
+
+    def on_values(self, run: Any, steps: range, values: Any) -> None:
+        self.losses += values["loss"].tolist()
+
+
+@pytest.mark.parametrize("k", K)
+@pytest.mark.parametrize("steps", [None, 1, 19, 45])
+def test_evaluations_give_the_same(make_estimator: Any, train_input: Any, data: Any, k: Any, steps: Any) -> None:
+    estimator = make_estimator(batches_per_dispatch=1).train(train_input, steps=5)
+    grouped = make_estimator(batches_per_dispatch=k)
+    source = batches(data, [8] * 23 + [3] + [8] * 22 + [5])
+    expected = estimator.evaluate(source, steps=steps)
+    for _ in range(2):
+        assert grouped.evaluate(source, steps=steps) == expected
+
+
+@settings(max_examples=15, deadline=None)
+@given(sizes=st.lists(st.sampled_from([4, 4, 4, 4, 2]), min_size=1, max_size=60), k=st.sampled_from([1, 2, 3, 20]))
+def test_predictions_are_the_same_rows_in_order(trained: Any, data: Any, sizes: list[int], k: int) -> None:
+    estimator = trained(k)
+    expected = np.concatenate([batch[0]["x"] for batch in batches(data, sizes)()]) @ estimator.get_variable_value("w")
+    got = list(estimator.predict(batches(data, sizes), yield_single_examples=False))
+    assert [len(each["y"]) for each in got] == sizes
+    found = np.concatenate([each["y"] for each in got]) - estimator.get_variable_value("b")
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory, data: Any) -> Any:
+    """One trained model, for each number of batches a dispatch."""
+    directory, made = tmp_path_factory.mktemp("trained"), dict[Any, ec.Estimator]()
+
+    def of(k: Any) -> ec.Estimator:
+        if k not in made:
+            config = ec.RunConfig(model_dir=str(directory), tf_random_seed=1, batches_per_dispatch=k)
+            made[k] = ec.Estimator(model_fn, config=config)
+            if len(made) == 1:
+                made[k].train(batches(data, [8] * 3))
+        return made[k]
+
+    return of
+
+
+def test_auto_takes_groups_only_with_the_same_bits(
+    make_estimator: Any, train_input: Any, data: Any, choices: Any
+) -> None:
+    one = make_estimator(batches_per_dispatch=1).train(train_input, steps=5)
+    auto = make_estimator()
+    for source in (batches(data, [8] * 70), batches(data, [8] * 41 + [3])):
+        left, right = (list(each.predict(source, yield_single_examples=False)) for each in (one, auto))
+        for a, b in zip(left, right, strict=True):
+            assert a["y"].tobytes() == b["y"].tobytes()
+            assert type(a["y"]) is type(b["y"])
+    assert len(choices()) == 1, "tried once for one shape, not once a call"
+
+
+def test_a_hook_sees_the_batches_it_asked_for(make_estimator: Any, train_input: Any, data: Any) -> None:
+    make_estimator().train(train_input, steps=5)
+    source = batches(data, [8] * 50)
+    for call in ("evaluate", "predict"):
+        seen = []
+        for k in (1, 5):
+            hook = Recorder(every=9)
+            result = getattr(make_estimator(batches_per_dispatch=k), call)(source, hooks=[hook])
+            if call == "predict":
+                assert len(list(result)) == 400
+            seen.append(hook.seen)
+        assert seen[0] == seen[1]
+        assert [step for step, _, _ in seen[0]] == [9, 18, 27, 36, 45]
+
+
+def test_a_hook_that_wants_every_batch_gets_it(make_estimator: Any, train_input: Any, data: Any) -> None:
+    make_estimator().train(train_input, steps=5)
+    heard = []
+    for k in (1, 20):
+        hook = Listener()
+        make_estimator(batches_per_dispatch=k).evaluate(batches(data, [8] * 50), hooks=[hook])
+        heard.append(hook.losses)
+    assert heard[0] == heard[1]
+    assert len(heard[0]) == 50
+
+
+def test_host_metrics_get_every_batch(make_estimator: Any, train_input: Any, data: Any) -> None:
+    source = batches(data, [8] * 50)
+    estimator = make_estimator(model_fn, batches_per_dispatch=20).train(train_input, steps=3)
+    rows = np.concatenate([batch[0]["x"] for batch in source()])
+    expected = np.median(rows @ estimator.get_variable_value("w") + estimator.get_variable_value("b"))
+    assert estimator.evaluate(source)["median"] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("k", [1, 20])
+def test_what_comes_before_a_broken_batch_is_predicted(
+    make_estimator: Any, train_input: Any, data: Any, k: int
+) -> None:
+    make_estimator().train(train_input, steps=5)
+
+    def broken() -> Iterator[Any]:
+        yield from batches(data, [8] * 33)()
+        raise ValueError("row 265 is broken")
+
+    predictions = make_estimator(batches_per_dispatch=k).predict(lambda: broken())
+    assert len(list(itertools.islice(predictions, 33 * 8))) == 33 * 8
+    with pytest.raises(ValueError, match="row 265"):
+        next(predictions)
+
+
+def test_an_evaluation_of_so_many_steps_draws_no_more(make_estimator: Any, train_input: Any, data: Any) -> None:
+    estimator = make_estimator(batches_per_dispatch=20).train(train_input, steps=5)
+    drawn = 0
+
+    def counted() -> Iterator[Any]:
+        nonlocal drawn
+        for batch in batches(data, [8] * 100)():
+            drawn += 1
+            yield batch
+
+    iterator = counted()
+    estimator.evaluate(lambda: iterator, steps=50)
+    assert drawn == 50
+
+
+def test_large_batches_go_one_by_one(
+    make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, choices: Any
+) -> None:
+    monkeypatch.setattr(groups_module, "_MOST_BYTES", 1000)
+    estimator = make_estimator().train(train_input, steps=5)
+    estimator.evaluate(batches(data, [8] * 50))
+    assert choices() == []
+    assert set(estimator.trace_counts.items()) >= {("eval", 1)}
