@@ -2,9 +2,9 @@
 
     uv run python benchmarks/train_and_evaluate.py [--rounds 15] [--steps 3000] [--tf-python PYTHON] [--json FILE]
 
-Each round goes on from the one before by so many steps. The Estimator writes two event files and a checkpoint at the end
-of each round; in a second form one at each evaluation, as tf.estimator always does. The hand-written loops write nothing,
-and in a second form ten checkpoints.
+Each round goes on from the one before by so many steps. The Estimator writes two event files and a checkpoint at the
+end of each round; in a second form one at each evaluation, as tf.estimator always does. The hand-written loops write
+nothing, and in a second form ten checkpoints.
 """
 
 from __future__ import annotations
