@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -58,6 +59,7 @@ class Engine:
         specs: every variable declared so far, in any mode.
         live: the newest state.
         training: whether a training call is under way; `time_spent` its account.
+        newest_results: the newest step that this call has recorded, by evaluation directory.
         replaces_results: whether an evaluation takes the place of one recorded for its step, as all do inside training.
         decisions: of a training call, asked by the evaluations that belong to its saves: whether to break off.
         by_itself: whether this process works without the others at the moment.
@@ -77,6 +79,7 @@ class Engine:
     traces: Counter[str] = field(default_factory=Counter)
     training: bool = False
     saving_step: int | None = None
+    newest_results: dict[Path, int] = field(default_factory=dict[Path, int])
     replaces_results: bool = False
     decisions: OwnDecisions | SharedDecisions | NobodyAsks = NOBODY_ASKS
     by_itself: bool = False

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core.checkpoint import checkpoint_step, latest_checkpoint
-from estimator_core.checkpoint.layout import checkpoint_path
+from estimator_core.checkpoint.layout import checkpoint_path, checkpoints_dir, committed_steps
 from estimator_core.errors import InputError, PreemptedError
 from estimator_core.inputs import BatchSource, open_input
 from estimator_core.loop.engine import Engine
@@ -145,8 +145,7 @@ class EvaluateCall:
     def _write(self, run: LoopRun, metrics: dict[str, Any]) -> None:
         step = metrics["global_step"]
         values = {name: value for name, value in metrics.items() if name != "global_step"}
-        replaces = self.engine.training or self.engine.replaces_results
-        if replaces and any(recorded >= step for recorded in read_eval_metrics(self.eval_dir)):
+        if (self.engine.training or self.engine.replaces_results) and self._newest_recorded() >= step:
             # A killed run had got further than the checkpoint this one goes on from.
             open_summary_writer(self.eval_dir, resume_step=step - 1)
         for name, value in values.items():
@@ -164,6 +163,13 @@ class EvaluateCall:
             run.summaries.text("checkpoint_path", path, step)
         run.summaries.flush()
         append_eval_metrics(self.eval_dir, step, values, path)
+        if self.engine.training:
+            self.engine.newest_results[self.eval_dir] = step
+
+    def _newest_recorded(self) -> int:
+        """The newest step with a result; read once a training run, which alone adds to them."""
+        known = self.engine.newest_results.get(self.eval_dir)
+        return max(read_eval_metrics(self.eval_dir), default=-1) if known is None else known
 
     def _checkpoint_of(self, step: int) -> str | None:
         """The checkpoint that holds the state evaluated; an evaluation inside training may come before its commit."""
@@ -172,5 +178,7 @@ class EvaluateCall:
         model_dir = str(self.engine.config.model_dir)
         if self.engine.saving_step == step:
             return checkpoint_path(model_dir, step)
+        if step not in committed_steps(checkpoints_dir(model_dir)):
+            return None
         newest = latest_checkpoint(model_dir)
         return newest if newest is not None and checkpoint_step(newest) == step else None

@@ -58,7 +58,10 @@ def state_for_inference(
     if checkpoint_path is not None:
         path = str(resolve_checkpoint(checkpoint_path))
         return engine.checkpoint_state(path, lambda: _read(engine, path))
-    live, newest = engine.live, latest_checkpoint(model_dir)
+    live = engine.live
+    if live.state is not None and engine.training and not engine.by_itself:
+        return live.state if mode == ModeKeys.EVAL else live.snapshot()
+    newest = latest_checkpoint(model_dir)
     if engine.by_itself and newest is not None:  # the live state is spread over processes that are not asked
         return engine.checkpoint_state(newest, lambda: _read_newest(engine, model_dir))
     if live.state is not None and (

@@ -174,6 +174,7 @@ class _Execution:
                 self._keep()
             finally:
                 self._engine.training, self._engine.time_spent = False, None
+                self._engine.newest_results.clear()
                 self._engine.close_event_files()
                 if error is not None and self._recorded and not isinstance(error, ProcessLostError):
                     with contextlib.suppress(OSError):  # what it would say is raised anyway
