@@ -391,12 +391,12 @@ def faults(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", default=False)
 def bench(session: nox.Session) -> None:
-    """Workloads side by side with bare loops and peers: `-- NAME [options]` for one of them, all without a name."""
-    workloads = {path.stem: str(path) for path in sorted(ROOT.glob("benchmarks/[!_]*.py"))}
+    """Workloads side by side with bare loops and peers: `-- NAME [options]` for one, all without a name (_suite.py)."""
+    folder = ROOT / "benchmarks"
     named = [argument for argument in session.posargs[:1] if not argument.startswith("-")]
-    options = session.posargs[len(named) :]
+    workloads = sorted(path.stem for path in folder.glob("[!_]*.py"))
     for name in named:
         if name not in workloads:
             session.error(f"There is no workload {name!r}. There are: {', '.join(workloads)}")
-    for script in [workloads[name] for name in named or workloads]:
-        session.run(*UV_RUN, "python", script, *options, external=True)
+    script = folder / f"{(named or ['_suite'])[0]}.py"
+    session.run(*UV_RUN, "python", str(script), *session.posargs[len(named) :], external=True)

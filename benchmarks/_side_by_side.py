@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,8 +14,10 @@ class Comparison:
     """One contestant against the reference.
 
     Attributes:
-        ratio: median over the rounds of (rate of the contestant / rate of the reference in the same round).
+        ratio: median over the rounds of (rate of the contestant / rate of the reference in the same round); where
+            smaller is better, of (amount of the contestant / amount of the reference).
         low, high: 95% bootstrap interval of that median.
+        median, reference_median: of what was measured, in seconds or bytes.
     """
 
     name: str
@@ -26,15 +25,16 @@ class Comparison:
     ratio: float
     low: float
     high: float
-    median_seconds: float
-    reference_seconds: float
+    median: float
+    reference_median: float
     rounds: int
+    smaller_is_better: bool = False
 
 
 def compare(
     contestants: Mapping[str, Callable[[], None]],
     *,
-    reference: str,
+    reference: str | None = None,
     rounds: int = 15,
     warm_up: int = 1,
     pairs: Sequence[tuple[str, str]] = (),
@@ -43,10 +43,10 @@ def compare(
 
     Args:
         contestants: what to run.
-        reference: the contestant that all others are compared with.
+        reference: the contestant that all others are compared with; None compares `pairs` only.
         rounds: rounds that count.
         warm_up: rounds before them.
-        pairs: further `(contestant, reference)` to compare.
+        pairs: further `(contestant, reference)` to compare; those with an absent contestant are left out.
     """
     names = list(contestants)
     seconds: dict[str, list[float]] = {name: [] for name in names}
@@ -57,23 +57,27 @@ def compare(
             contestants[name]()
             if index >= warm_up:
                 seconds[name].append(time.perf_counter() - began)
-    asked = [(name, reference) for name in names if name != reference]
+    asked = [] if reference is None else [(name, reference) for name in names if name != reference]
     return [compared(seconds, name, other) for name, other in [*asked, *pairs] if {name, other} <= set(names)]
 
 
-def compared(seconds: Mapping[str, Sequence[float]], name: str, reference: str) -> Comparison:
-    """One contestant's seconds against the reference's of the same rounds."""
-    own, base = np.array(seconds[name]), np.array(seconds[reference])
-    low, high = bootstrap_interval(base / own)
+def compared(
+    measured: Mapping[str, Sequence[float]], name: str, reference: str, *, smaller_is_better: bool = False
+) -> Comparison:
+    """One contestant's seconds, or bytes, against the reference's of the same rounds."""
+    own, base = np.array(measured[name]), np.array(measured[reference])
+    ratios = own / base if smaller_is_better else base / own
+    low, high = bootstrap_interval(ratios)
     return Comparison(
         name=name,
         reference=reference,
-        ratio=float(np.median(base / own)),
+        ratio=float(np.median(ratios)),
         low=low,
         high=high,
-        median_seconds=float(np.median(own)),
-        reference_seconds=float(np.median(base)),
+        median=float(np.median(own)),
+        reference_median=float(np.median(base)),
         rounds=len(own),
+        smaller_is_better=smaller_is_better,
     )
 
 
@@ -82,21 +86,3 @@ def bootstrap_interval(ratios: np.ndarray, draws: int = 10_000) -> tuple[float, 
     generator = np.random.default_rng(0)
     medians = np.median(ratios[generator.integers(0, len(ratios), size=(draws, len(ratios)))], axis=1)
     return float(np.quantile(medians, 0.025)), float(np.quantile(medians, 0.975))
-
-
-def report(title: str, results: list[Comparison], *, steps: int, output: Path | None = None) -> None:
-    """Prints a table, and writes JSON beside it if asked."""
-    print(
-        f"\n{title} ({results[0].rounds} alternating rounds of {steps} steps; "
-        f"{platform.processor() or platform.machine()}, Python {platform.python_version()})"
-    )
-    print(f"{'contestant':<34} {'reference':<14} {'ratio':>7} {'95% interval':>16} {'us/step':>9} {'ref us/step':>12}")
-    for item in results:
-        print(
-            f"{item.name:<34} {item.reference:<14} {item.ratio:7.3f}   [{item.low:.3f}, {item.high:.3f}] "
-            f"{item.median_seconds / steps * 1e6:9.1f} {item.reference_seconds / steps * 1e6:12.1f}"
-        )
-    if output is not None:
-        output.write_text(
-            json.dumps({"title": title, "steps": steps, "results": [asdict(item) for item in results]}, indent=1) + "\n"
-        )

@@ -1,24 +1,26 @@
 """The cost of a step by the rows of an embedding table, on one device and split over eight of a CPU.
 
-    uv run python benchmarks/embedding_table.py [--rows 20000 20000000] [--devices 1 8] [--pairs 3]
+    uv run python benchmarks/embedding_table.py [--rows 20000 20000000] [--devices 1 8] [--rounds 15] [--json FILE]
 
-Each measurement is a process of its own; small and large tables take turns. The target is a ratio of 1.3.
+Each measurement is a process of its own; small and large tables, on one device and on several, in random order.
 """
 
 import argparse
 import os
-import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+import numpy as np
+from _report import report, write
+from _side_by_side import compared
 
 BATCH, STEPS, WARM = 1024, 220, 60
 
 
 def measure(rows: int, devices: int) -> float:
-    """The median milliseconds of a step."""
-    import numpy as np
-
+    """The median seconds of a step."""
     import estimator_canned_tabular as tab
     import estimator_core as ec
 
@@ -47,30 +49,44 @@ def measure(rows: int, devices: int) -> float:
     times = Times()
     estimator = tab.DNNClassifier([32], [table, tab.numeric_column("x", 8)], config=config)
     estimator.train(lambda: (batches[step % 20] for step in range(STEPS)), hooks=[times])
-    return float(np.median(np.diff(times.times)[WARM:])) * 1e3
+    return float(np.median(np.diff(times.times)[WARM:]))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs=2, default=[20_000, 20_000_000])
     parser.add_argument("--devices", type=int, nargs="+", default=[1, 8])
-    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--measure", type=int, nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     if args.measure:
         print(measure(*args.measure))
         return
-    for devices in args.devices:
-        flags = f"--xla_force_host_platform_device_count={devices}"
-        env = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
-        found: dict[int, list[float]] = {rows: [] for rows in args.rows}
-        for rows in args.rows * args.pairs:
-            command = [sys.executable, __file__, "--measure", str(rows), str(devices)]
-            output = subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
-            found[rows].append(float(output.splitlines()[-1]))
-        small, large = (statistics.median(found[rows]) for rows in args.rows)
-        print(f"{devices} devices: {args.rows[0]} rows {small:.2f} ms, {args.rows[1]} rows {large:.2f} ms")
-        print(f"{devices} devices: ratio {large / small:.2f}")
+    cases = {name_of(rows, devices): (rows, devices) for devices in args.devices for rows in args.rows}
+    seconds: dict[str, list[float]] = {name: [] for name in cases}
+    order = np.random.default_rng(0)
+    for _ in range(args.rounds):
+        for name in order.permutation(list(cases)):
+            seconds[name].append(in_a_process(*cases[name]))
+    small, large = args.rows
+    pairs = [(name_of(large, devices), name_of(small, devices)) for devices in args.devices]
+    results = [compared(seconds, *pair, smaller_is_better=True) for pair in pairs]
+    title = "Time of a step with a large embedding table / with a small one"
+    write(args.json, report(title, results, steps=1, targets=dict.fromkeys(pairs, 1.3)))
+
+
+def name_of(rows: int, devices: int) -> str:
+    return f"{rows:,} rows, {devices} device" + "s" * (devices > 1)
+
+
+def in_a_process(rows: int, devices: int) -> float:
+    """The median seconds of a step, measured by a process that has so many devices."""
+    flags = f"--xla_force_host_platform_device_count={devices}"
+    env = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+    command = [sys.executable, __file__, "--measure", str(rows), str(devices)]
+    output = subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
+    return float(output.splitlines()[-1])
 
 
 if __name__ == "__main__":

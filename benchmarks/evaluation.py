@@ -18,7 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 from _mlp_model import arrays, loss_of, trained, values_of
 from _peers import tf_estimator
-from _side_by_side import compare, report
+from _report import report, write
+from _side_by_side import compare
 from mlp import BATCH, initial_variables, logits_of
 
 import estimator_core as ec
@@ -67,7 +68,9 @@ def main() -> None:
     results = compare(
         contestants, reference="hand-written loop", rounds=args.rounds, pairs=[("estimator", "tf.estimator")]
     )
-    report(f"Evaluation of {args.batches} batches, five metrics", results, steps=args.batches, output=args.json)
+    title = f"Evaluation of {args.batches} batches, five metrics"
+    targets = {("estimator", "hand-written loop"): 0.95}
+    write(args.json, report(title, results, steps=args.batches, targets=targets))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ from typing import Any
 import jax
 import numpy as np
 import optax
-from _side_by_side import bootstrap_interval, compare, report
+from _report import report, write
+from _side_by_side import Comparison, compare, compared
 from mlp import FreshBatches, initial_variables, logits_of
 
 import estimator_core as ec
@@ -96,17 +97,17 @@ class LooksAtTheClock(ec.Hook):
         self.times.append(time.perf_counter())
 
 
-def within_one_call(blocks: int, block: int = 500) -> tuple[float, float, float]:
-    """Ten hooks that sleep in every other block of one call: median of (seconds asleep / seconds awake) of neighbouring
-    blocks, with its interval. Neighbours share the state of the machine better than calls do.
+def within_one_call(blocks: int, block: int = 500) -> Comparison:
+    """Ten hooks that sleep in every other block of one call: awake against asleep, a pair of neighbouring blocks a
+    round. Neighbours share the state of the machine better than calls do.
     """
     clock = LooksAtTheClock(block)
     hooks = [*(WritesOneValue(f"logit_{index}", f"hook_{index}", block) for index in range(HOOKS)), clock]
     training(blocks * block, lambda: list(hooks))()
     seconds = np.diff(clock.times)[3:]  # blocks 4, 5, 6, ...: asleep where the number is even
     pairs = seconds[: len(seconds) // 2 * 2].reshape(-1, 2)
-    ratios = pairs[:, 0] / pairs[:, 1]
-    return float(np.median(ratios)), *bootstrap_interval(ratios)
+    measured = {"blocks without": pairs[:, 0] / block, "blocks with ten hooks": pairs[:, 1] / block}
+    return compared({name: found.tolist() for name, found in measured.items()}, *reversed(measured))
 
 
 def ten_hooks() -> list[Any]:
@@ -152,10 +153,12 @@ def main() -> None:
             "progress lines": training(args.steps, lambda: [ProgressBarHook(nowhere)]),
         }
         results += compare(others, reference="no hooks", rounds=max(5, args.rounds // 10))
-    report("Hooks on the MLP 64-128-128-10, batch 32, Adam", results, steps=args.steps, output=args.json)
-    ratio, low, high = within
-    print(f"ten hooks within one call, median of pairs of neighbouring blocks: {ratio:.3f} [{low:.3f}, {high:.3f}]")
-    print("steps missed by ten hooks with 50 steps a dispatch:", missed_steps(args.steps, 50))
+    missed = f"steps missed by ten hooks with 50 steps a dispatch: {missed_steps(args.steps, 50)}"
+    write(
+        args.json,
+        report("Hooks on the MLP 64-128-128-10, batch 32, Adam", results, steps=args.steps, notes=[missed]),
+        report("Ten hooks within one call, pairs of neighbouring blocks", [within], steps=1),
+    )
 
 
 if __name__ == "__main__":

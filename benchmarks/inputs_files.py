@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 from _peers import peer
-from _side_by_side import compare, report
+from _report import report, write
+from _side_by_side import compare
 
 BATCH, PARTS = 512, 4
 KINDS = ("csv", "tfrecord", "parquet")
@@ -61,17 +62,11 @@ def measure(folder: Path, args: argparse.Namespace) -> None:
             for run in theirs.values():
                 contestants[f"tf.data {name}"] = run
                 pairs.append((name, f"tf.data {name}"))
-    first = next(iter(contestants))
-    results = compare(contestants, reference=first, rounds=args.rounds, warm_up=args.warm_up, pairs=pairs)
-    wanted = [item for item in results if (item.name, item.reference) in pairs] or results
-    if not wanted:
-        return
-    report(f"{args.rows:,} rows of 15 columns", wanted, steps=args.rows // BATCH, output=args.json)
-    print()
-    rates = {item.name: args.rows / item.median_seconds for item in results}
-    rates |= {item.reference: args.rows / item.reference_seconds for item in results}
-    for name, rate in sorted(rates.items()):
-        print(f"{name:<34} {rate:12,.0f} rows/s")
+            if not theirs:
+                pairs.append((name, next(iter(contestants))))
+    pairs = [pair for pair in pairs if len(set(pair)) == 2]
+    results = compare(contestants, rounds=args.rounds, warm_up=args.warm_up, pairs=pairs)
+    write(args.json, report(f"{args.rows:,} rows of 15 columns", results, steps=args.rows // BATCH, rows=args.rows))
 
 
 def ours(folder: Path, kind: str, shuffle: bool, rows: int) -> Callable[[], None]:

@@ -1,6 +1,6 @@
 """Peak memory of predict and evaluate over some data, and over ten times as much.
 
-    uv run python benchmarks/memory.py [--batches 400] [--rounds 5] [--json FILE]
+    uv run python benchmarks/memory.py [--batches 400] [--rounds 15] [--json FILE]
 
 Each measurement is a process of its own, so that its peak resident size is its own. The data are drawn batch by batch.
 """
@@ -8,7 +8,6 @@ Each measurement is a process of its own, so that its peak resident size is its 
 from __future__ import annotations
 
 import argparse
-import json
 import resource
 import subprocess
 import sys
@@ -17,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from _report import report, write
+from _side_by_side import compared
 
 BATCH, WIDTH = 256, 512
 VERBS = ("predict", "evaluate")
@@ -64,10 +65,10 @@ def child(verb: str, batches: int) -> None:
 
 
 def main() -> None:
-    """Prints a table: peak memory over the data and over ten times the data, and their ratio."""
+    """Peak memory over ten times the data against peak memory over the data."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--batches", type=int, default=400)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--child", choices=VERBS)
     args = parser.parse_args()
@@ -75,18 +76,19 @@ def main() -> None:
         child(args.child, args.batches)
         return
     megabytes = args.batches * BATCH * (WIDTH + 8) * 4 / 1e6
-    print(f"{megabytes:.0f} MB of data and ten times as much, {args.rounds} alternating rounds")
-    print(f"{'verb':<10} {'MB':>8} {'MB, 10x':>8} {'ratio':>7} {'all ratios'}")
-    found = {}
+    sizes = {f"{megabytes * times:.0f} MB of data": times * args.batches for times in (1, 10)}
+    found: dict[str, list[float]] = {f"{verb}, {size}": [] for verb in VERBS for size in sizes}
+    order = np.random.default_rng(0)
     for verb in VERBS:
         measured(verb, 1)  # what is compiled is read from the cache by the others
-        pairs = [(measured(verb, args.batches), measured(verb, 10 * args.batches)) for _ in range(args.rounds)]
-        ratios = [ten / one for one, ten in pairs]
-        one, ten = np.median([pair[0] for pair in pairs]) / 1e6, np.median([pair[1] for pair in pairs]) / 1e6
-        print(f"{verb:<10} {one:8.0f} {ten:8.0f} {np.median(ratios):7.3f} {[round(ratio, 3) for ratio in ratios]}")
-        found[verb] = {"bytes": [pair[0] for pair in pairs], "bytes_of_ten_times": [pair[1] for pair in pairs]}
-    if args.json is not None:
-        args.json.write_text(json.dumps({"title": "Peak memory", "batches": args.batches, **found}, indent=1) + "\n")
+    for _ in range(args.rounds):
+        for verb, size in order.permutation([(verb, size) for verb in VERBS for size in sizes]):
+            found[f"{verb}, {size}"].append(measured(verb, sizes[size]))
+    one, ten = sizes
+    pairs = [(f"{verb}, {ten}", f"{verb}, {one}") for verb in VERBS]
+    results = [compared(found, *pair, smaller_is_better=True) for pair in pairs]
+    title, targets = "Peak memory over ten times the data", dict.fromkeys(pairs, 1.05)
+    write(args.json, report(title, results, steps=1, targets=targets, unit=("MB", 1e-6)))
 
 
 if __name__ == "__main__":

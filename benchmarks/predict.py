@@ -18,7 +18,8 @@ import jax
 import numpy as np
 from _mlp_model import arrays, trained
 from _peers import keras_mlp, tf_estimator
-from _side_by_side import compare, report
+from _report import report, write
+from _side_by_side import compare
 from mlp import BATCH, WIDTHS, initial_variables, logits_of
 
 import estimator_core as ec
@@ -73,16 +74,19 @@ def main() -> None:
     results = compare(
         contestants, reference="hand-written loop", rounds=args.rounds, pairs=[("estimator, whole batches", "Keras")]
     )
-    report(
-        f"Predictions of {args.rows} rows in batches of {BATCH}", results, steps=args.rows // BATCH, output=args.json
-    )
+    title = f"Predictions of {args.rows} rows in batches of {BATCH}"
+    whole = "estimator, whole batches"
+    targets = {(whole, "hand-written loop"): 0.95, (whole, "Keras"): 2.0}
+    tables = [report(title, results, steps=args.rows // BATCH, targets=targets)]
     few = args.rows // 10
     peers = tf_estimator(args.tf_python, "predict", rows=few)
     if peers:
         ours = {"estimator, single examples": estimator_predict(estimator, x[:few], single=True)}
         results = compare(ours | peers, reference="tf.estimator", rounds=min(args.rounds, 7))
-        output = args.json and args.json.with_stem(args.json.stem + "_tf")
-        report(f"Predictions of {few} rows, single examples", results, steps=few // BATCH, output=output)
+        title = f"Predictions of {few} rows, single examples"
+        targets = {("estimator, single examples", "tf.estimator"): 5.0}
+        tables.append(report(title, results, steps=few // BATCH, targets=targets))
+    write(args.json, *tables)
 
 
 if __name__ == "__main__":

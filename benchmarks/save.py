@@ -23,7 +23,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
-from _side_by_side import compared, report
+from _report import report, write
+from _side_by_side import compared
 
 from estimator_core.checkpoint import CheckpointItems
 from estimator_core.checkpoint.store import CheckpointStore
@@ -123,11 +124,26 @@ def main() -> None:
         compared(seconds, "ours, whole save", "orbax, whole save"),
     ]
     loops = [compared(seconds, f"loop beside {name}", "loop alone") for name in ways]
-    for title, results in (("whole save / call", whole), ("rate of the loop beside a save", loops)):
-        output = args.json and args.json.with_stem(f"{args.json.stem}_{title.split()[0]}")
-        report(f"State of {args.megabytes} MB: {title}", results, steps=1, output=output)
     blocks = [1 / value for value in (whole[0].ratio, whole[0].high, whole[0].low)]
-    print("the call blocks for {:.1%} [{:.1%}, {:.1%}] of a whole save".format(*blocks))
+    state_of = f"State of {args.megabytes} MB"
+    write(
+        args.json,
+        report(
+            f"{state_of}: whole save / call",
+            whole,
+            steps=1,
+            unit=("ms", 1e3),
+            targets={("ours, the call", "ours, whole save"): 20.0},
+            notes=["the call blocks for {:.1%} [{:.1%}, {:.1%}] of a whole save".format(*blocks)],
+        ),
+        report(
+            f"{state_of}: rate of the loop beside a save",
+            loops,
+            steps=1,
+            unit=("ms", 1e3),
+            targets={("loop beside ours", "loop alone"): 0.4},
+        ),
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Latency and throughput of `estimator serve` beside a plain handler that calls the compiled function for each request.
 
-    python benchmarks/serving.py [--seconds 10] [--clients 1 64] [--rounds 3]
+    uv run python benchmarks/serving.py [--seconds 8] [--clients 1 64] [--rounds 15] [--json FILE]
 
 A transformer of BERT-tiny's size on 32 tokens, one row a request, binary tensors. Servers and clients are processes of
-their own; the servers take turns. The plain handler is run in two forms: a call in a thread, and on the event loop.
-Needs estimator-exporters[serve].
+their own; the servers take turns in random order. The plain handler is run in two forms: a call in a thread, and on the
+event loop. Needs estimator-exporters[serve].
 """
 
 import argparse
@@ -24,7 +24,9 @@ from pathlib import Path
 
 import numpy as np
 from _http_load import row_of
+from _report import report, write
 from _serving_model import make_export
+from _side_by_side import compared
 
 HERE = Path(__file__).parent
 OURS = "estimator serve"
@@ -99,8 +101,9 @@ def measure(export, args):
     """Requests a second and latencies by server and clients, and what `estimator serve` did besides."""
     rates, latencies, failed = defaultdict(list), defaultdict(list), defaultdict(int)
     seen = {"histogram": defaultdict(int), "difference": 0.0, "busy": 0.0}
+    order = np.random.default_rng(0)
     for _ in range(args.rounds):
-        for name in args.servers:
+        for name in order.permutation(args.servers).tolist():
             port = free_port()
             with running(commands(export, port)[name], port):
                 for clients in args.clients:
@@ -117,7 +120,8 @@ def measure(export, args):
     return rates, latencies, failed, seen
 
 
-def report(args, rates, latencies, failed, seen):
+def show(args, rates, latencies, failed, seen):
+    """Prints a line a server; returns what `estimator serve` did besides."""
     print("| server | clients | requests/s, median of rounds | p50 ms | p99 ms | requests | failed |")
     print("|---|---|---|---|---|---|---|")
     for (name, clients), found in sorted(rates.items(), key=lambda item: item[0][1]):
@@ -127,27 +131,40 @@ def report(args, rates, latencies, failed, seen):
             f"| {len(latencies[name, clients])} | {failed[name, clients]} |"
         )
     print(f"\n{os.cpu_count()} cores; the clients kept {seen['busy']:.0%} of one busy")
+    notes = []
     for clients in args.clients:
         sizes = {size: count for (of, size), count in sorted(seen["histogram"].items()) if of == clients and count}
-        print(f"batches of {OURS} by padded size, {clients} clients: {sizes}")
+        notes.append(f"batches of {OURS} by padded size, {clients} clients: {sizes}")
         for name in args.servers:
             if name != OURS and OURS in args.servers:
-                ratio = statistics.median(rates[OURS, clients]) / statistics.median(rates[name, clients])
                 slower = statistics.median(latencies[OURS, clients]) / statistics.median(latencies[name, clients])
-                print(f"beside {name}, {clients} clients: throughput x {ratio:.2f}, median latency x {slower:.2f}")
-    print(f"greatest difference from unbatched answers: {seen['difference']:.1e}")
+                notes.append(f"beside {name}, {clients} clients: median latency x {slower:.2f}")
+    return [*notes, f"greatest difference from unbatched answers: {seen['difference']:.1e}"]
+
+
+def throughput(args, rates):
+    """Requests a second of `estimator serve` against those of the plain handlers."""
+    seconds = {f"{name}, {clients} clients": [1 / rate for rate in found] for (name, clients), found in rates.items()}
+    others = [name for name in args.servers if name != OURS and OURS in args.servers]
+    pairs = [
+        (f"{OURS}, {clients} clients", f"{name}, {clients} clients") for clients in args.clients for name in others
+    ]
+    return [compared(seconds, *pair) for pair in pairs]
 
 
 def main():
     names = list(commands("", 0))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 64])
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--servers", nargs="+", default=names, choices=names)
+    parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        report(args, *measure(make_export(directory), args))
+        rates, *others = measure(make_export(directory), args)
+    notes = show(args, rates, *others)
+    write(args.json, report("Requests a second, one row each", throughput(args, rates), steps=1, notes=notes))
 
 
 if __name__ == "__main__":

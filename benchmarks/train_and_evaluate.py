@@ -25,7 +25,8 @@ import numpy as np
 import optax
 from _mlp_model import arrays, loss_of, model_fn, values_of
 from _peers import tf_estimator
-from _side_by_side import compare, report
+from _report import report, write
+from _side_by_side import compare
 from mlp import BATCH, FreshBatches, initial_variables, logits_of
 from mlp import batches as fresh_batches
 
@@ -140,13 +141,16 @@ def main() -> None:
     }
     pairs = [(saving, "hand-written loops, orbax saves")]
     results = compare(contestants, reference="hand-written loops", rounds=args.rounds, pairs=pairs)
-    report("train_and_evaluate, ten evaluations of ten batches", results, steps=args.steps, output=args.json)
+    title = "train_and_evaluate, ten evaluations of ten batches"
+    targets = {("estimator", "hand-written loops"): 0.87}
+    tables = [report(title, results, steps=args.steps, targets=targets)]
     numbers = {"steps": args.steps, "evaluations": EVALUATIONS, "batches": EVAL_BATCHES}
     peers = tf_estimator(args.tf_python, "train_and_evaluate", **numbers)
     if peers:
         results = compare(ours | peers, reference="tf.estimator", rounds=args.tf_rounds)
-        output = args.json and args.json.with_stem(args.json.stem + "_tf")
-        report("train_and_evaluate, ten evaluations of ten batches", results, steps=args.steps, output=output)
+        targets = {("estimator", "tf.estimator"): 8.0}
+        tables.append(report(f"{title}, beside tf.estimator", results, steps=args.steps, targets=targets))
+    write(args.json, *tables)
 
 
 if __name__ == "__main__":

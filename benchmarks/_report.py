@@ -1,0 +1,89 @@
+"""What a workload found: tables on the screen, and JSON that `_plot.py` draws."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from _side_by_side import Comparison
+
+Table = dict[str, Any]
+
+
+def report(
+    title: str,
+    results: Sequence[Comparison],
+    *,
+    steps: int,
+    targets: Mapping[tuple[str, str], float] | None = None,
+    rows: int | None = None,
+    unit: tuple[str, float] | None = None,
+    notes: Sequence[str] = (),
+) -> Table:
+    """Prints a table and returns it for `write`.
+
+    Args:
+        title: of the table.
+        results: its lines.
+        steps: what a round consists of.
+        targets: what a ratio should reach, or not exceed where smaller is better, by `(contestant, reference)`; lines
+            without one are for orientation.
+        rows: examples of a round, where rows a second are of interest.
+        unit: of the two medians, and how many of it one second or byte is; default: microseconds a step.
+        notes: what else was found, a line each.
+    """
+    wanted = dict(targets or {})
+    unit_name, scale = unit or ("us/step", 1e6 / steps)
+    machine = platform.processor() or platform.machine()
+    print(f"\n{title} ({max((item.rounds for item in results), default=0)} rounds of {steps} steps; {machine})")
+    print(
+        f"{'contestant':<34} {'reference':<32} {'ratio':>7} {'95% interval':>16} {'target':>7} "
+        f"{unit_name:>9} {'reference':>9}"
+    )
+    for item in results:
+        target = wanted.get((item.name, item.reference))
+        sign = "<=" if item.smaller_is_better else ">="
+        print(
+            f"{item.name:<34} {item.reference:<32} {item.ratio:7.3f}   [{item.low:.3f}, {item.high:.3f}] "
+            f"{'' if target is None else f'{sign} {target:g}':>7} "
+            f"{item.median * scale:9.1f} {item.reference_median * scale:9.1f}"
+        )
+    for name, reference in sorted(wanted.keys() - {(item.name, item.reference) for item in results}):
+        print(f"not measured: {name} / {reference}")  # a peer that is not here
+    medians = {item.reference: item.reference_median for item in results}
+    medians |= {item.name: item.median for item in results}
+    rates = {} if rows is None else {name: rows / value for name, value in sorted(medians.items())}
+    for line in [*(f"{name:<34} {rate:12,.0f} rows/s" for name, rate in rates.items()), *notes]:
+        print(line)
+    return {
+        "title": title,
+        "steps": steps,
+        "results": [{**asdict(item), "target": wanted.get((item.name, item.reference))} for item in results],
+        "rows_per_second": rates,
+        "notes": list(notes),
+    }
+
+
+def write(output: Path | None, *tables: Table) -> None:
+    """Writes the tables of a workload as JSON, if that is asked for."""
+    if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(json.dumps({"environment": environment(), "tables": tables}, indent=1) + "\n")
+
+
+def environment() -> dict[str, Any]:
+    """What the figures depend on besides the code."""
+    from importlib.metadata import version  # not at the top: start_up.py times processes that import this file
+
+    return {
+        "machine": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+        "jax": version("jax"),
+    }

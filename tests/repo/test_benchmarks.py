@@ -1,0 +1,85 @@
+"""Every workload can be measured and drawn: it writes JSON, stands in the suite, and plots mark its targets."""
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SVG = "{http://www.w3.org/2000/svg}"
+# Writes what a workload would have found: three rows, two of them with targets.
+WRITES_RESULTS = """
+import sys
+from pathlib import Path
+from _report import report, write
+from _side_by_side import compared
+
+measured = {"ours & co": [1.0, 1.1, 0.9], "loop": [0.97, 1.05, 0.93], "ten times": [4e6, 4.1e6], "once": [4e6, 4e6]}
+faster = [compared(measured, "ours & co", "loop"), compared(measured, "loop", "ours & co")]
+memory = compared(measured, "ten times", "once", smaller_is_better=True)
+write(
+    Path(sys.argv[1]),
+    report("A <workload>", faster, steps=10, rows=100, targets={("ours & co", "loop"): 0.95}, notes=["a note"]),
+    report("Memory", [memory], steps=1, unit=("MB", 1e-6), targets={("ten times", "once"): 1.05, ("absent", "x"): 1.0}),
+)
+"""
+
+
+@pytest.fixture(scope="module")
+def benchmarks(root: Path) -> Path:
+    return root / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def results(benchmarks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the results of one workload."""
+    folder = tmp_path_factory.mktemp("results")
+    command = [sys.executable, "-c", WRITES_RESULTS, str(folder / "one.json")]
+    subprocess.run(command, cwd=benchmarks, check=True)
+    return folder
+
+
+def draw(benchmarks: Path, results: Path, output: Path) -> dict[str, str]:
+    """What `_plot.py` writes, by name."""
+    subprocess.run([sys.executable, str(benchmarks / "_plot.py"), str(output), str(results)], check=True)
+    return {path.name: path.read_text(encoding="utf-8") for path in [*output.iterdir(), output.with_suffix(".svg")]}
+
+
+def test_results_hold_ratios_and_targets(results: Path) -> None:
+    content: dict[str, Any] = json.loads((results / "one.json").read_text())
+    faster, memory = content["tables"]
+    assert [line["target"] for line in faster["results"]] == [0.95, None]
+    first, (grown,) = faster["results"][0], memory["results"]
+    assert first["ratio"] == pytest.approx(0.97)
+    assert first["low"] <= first["ratio"] <= first["high"]
+    assert grown["ratio"] == pytest.approx(1.0125)
+    assert grown["smaller_is_better"]
+    assert faster["rows_per_second"]["ours & co"] == pytest.approx(100)
+    assert {"cores", "python", "jax"} <= content["environment"].keys()
+
+
+def test_a_plot_for_each_workload_and_one_of_all_targets(benchmarks: Path, results: Path, tmp_path: Path) -> None:
+    drawn = draw(benchmarks, results, tmp_path / "plots")
+    assert drawn.keys() == {"one.svg", "plots.svg"}
+    for name, rows in {"one.svg": 3, "plots.svg": 2}.items():
+        tree = ElementTree.fromstring(drawn[name])
+        assert len([path for path in tree.iter(f"{SVG}path") if path.get("class") == "target"]) == 2
+        texts = [element.text or "" for element in tree.iter(f"{SVG}text")]
+        assert sum(" / " in text for text in texts) == rows
+        assert any("\u2265 0.95" in text for text in texts)
+        assert any("\u2264 1.05" in text for text in texts)
+
+
+def test_the_same_results_give_the_same_plot(benchmarks: Path, results: Path, tmp_path: Path) -> None:
+    first, second = (draw(benchmarks, results, tmp_path / name / "plots") for name in ("first", "second"))
+    assert first == second
+
+
+def test_every_workload_writes_json_and_stands_in_the_suite(benchmarks: Path) -> None:
+    suite = (benchmarks / "_suite.py").read_text()
+    for path in benchmarks.glob("[!_]*.py"):
+        assert '"--json"' in path.read_text(), path.name
+        assert f'"{path.name}"' in suite, path.name
