@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from estimator_core.inputs.batch import Batch
@@ -77,50 +77,44 @@ class BatchSource(Iterator[Batch]):
         self._source = make()
         self._wanted = position
         self._with_labels = with_labels
-        self._elements: Iterator[Any] | None = None
         self._normalise: Callable[[Any], Parts] = _not_started
-        self._mask: Callable[[Parts], Mask] = unpadded
-        self._get_state: Callable[[], Any] | None = None
-        self._fingerprint = ""
-        self._examples = self._batches = 0
+        self._batches = self._draw()
         self.restored: str | None = None
         self.endless = False
         self.position: InputPosition | None = None
 
+    def __iter__(self) -> Iterator[Batch]:
+        return self._batches
+
     def __next__(self) -> Batch:
-        elements = self._elements
-        if elements is None:
-            elements = self._start()
-        try:
-            element = next(elements)
-        except StopIteration:
-            last = self.position or InputPosition(self._fingerprint, self._examples, self._batches)
-            self.position = last._replace(exhausted=True)
-            raise
-        features, labels, host, size = parts = self._normalise(element)
-        weights = None
-        if self._mask is not unpadded:
-            (features, labels, host, _), weights, size = self._mask(parts)
-        self._examples += size
-        self._batches += 1
-        state = None if self._get_state is None else self._get_state()
-        where = (self._fingerprint, self._examples, self._batches, False, state)
-        self.position = position = _new(InputPosition, where)
-        return _new(Batch, (features, labels, host, size, position, weights))
+        return next(self._batches)
 
     def close(self) -> None:
         """Lets the input go. An iterator that input_fn returned is not closed: it may be handed in again."""
-        self._elements = iter(())
-        self._source = self._get_state = None
+        self._batches.close()
+        self._source = None
 
-    def _start(self) -> Iterator[Any]:
+    def _draw(self) -> Generator[Batch]:
+        """All batches. A generator, since a method call a batch would cost what the rest of this costs."""
         taken = take_up(self._wanted, self._open_walk, self._size_of)
         self._source = None
-        self._fingerprint = taken.walk.fingerprint()
-        self._get_state = taken.walk.get_state
-        self._examples, self._batches, self.restored = taken.examples, taken.batches, taken.note
-        self._elements = elements = self._look_at_first(taken)
-        return elements
+        fingerprint, get_state = taken.walk.fingerprint(), taken.walk.get_state
+        examples, batches, self.restored = taken.examples, taken.batches, taken.note
+        mask, elements = self._look_at_first(taken)
+        normalise, masks, state = self._normalise, mask is not unpadded, None
+        for element in elements:
+            features, labels, host, size = parts = normalise(element)
+            weights = None
+            if masks:
+                (features, labels, host, _), weights, size = mask(parts)
+            examples += size
+            batches += 1
+            if get_state is not None:
+                state = get_state()
+            self.position = position = _new(InputPosition, (fingerprint, examples, batches, False, state))
+            yield _new(Batch, (features, labels, host, size, position, weights))
+        last = self.position or InputPosition(fingerprint, examples, batches)
+        self.position = last._replace(exhausted=True)
 
     def _open_walk(self) -> Walk:
         source = self._make() if self._source is None else self._source
@@ -138,12 +132,12 @@ class BatchSource(Iterator[Batch]):
         parts = self._normalise(element)
         return masking(opened.options, parts)(parts).size
 
-    def _look_at_first(self, taken: TakenUp) -> Iterator[Any]:
+    def _look_at_first(self, taken: TakenUp) -> tuple[Callable[[Parts], Mask], Iterator[Any]]:
         """Chooses the mask by the first batch, and puts that back."""
         for first in taken.elements:
-            self._mask = masking(taken.walk.options, self._normalise(first))
-            return itertools.chain([first], taken.elements)
-        return taken.elements
+            mask = masking(taken.walk.options, self._normalise(first))
+            return mask, itertools.chain([first], taken.elements)
+        return unpadded, taken.elements
 
 
 def _not_started(element: Any) -> Parts:

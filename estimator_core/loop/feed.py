@@ -33,36 +33,50 @@ class Feed(Iterator[Any]):
     def __init__(self, source: Any, place: Any, depth: int | Literal["auto"]) -> None:
         self._source: Any = source
         self._place = place
-        self._times: list[float] | None = [] if depth == "auto" else None
         if isinstance(depth, int) and depth > 0:
             self._draw_ahead(depth)
+        self._batches = self._draw(measure=depth == "auto")
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._batches
 
     def __next__(self) -> Any:
-        if self._times is None:
-            return self._draw()
-        began = time.perf_counter()
-        batch = self._draw()
-        self._times.append(time.perf_counter() - began)
-        if len(self._times) == _MEASURED:
-            # The first draw opens the input and is no measure of the others.
-            seconds = statistics.median(self._times[1:])
-            self._times = None
-            if seconds > _SLOW_SECONDS:
-                _log.info(
-                    "Drawing a batch takes %.1f ms: a thread draws %d batches ahead (RunConfig.prefetch).",
-                    seconds * 1e3,
-                    _DEPTH,
-                )
-                self._draw_ahead(_DEPTH)
-        return batch
+        return next(self._batches)
 
     def close(self) -> None:
         """Stops drawing; joins the thread if there is one."""
         self._source.close()
 
-    def _draw(self) -> Any:
-        batch = next(self._source)
-        return batch if self._place is None else self._place(batch)
+    def _draw(self, *, measure: bool) -> Iterator[Any]:
+        """All batches; generators all the way down, which cost less than a method call a batch."""
+        if measure:
+            yield from self._measured()
+        if self._place is None:
+            yield from self._source
+        else:
+            yield from map(self._place, self._source)
+
+    def _measured(self) -> Iterator[Any]:
+        """The first batches; then a thread may take over."""
+        place = self._place or _as_it_is
+        times: list[float] = []
+        while len(times) < _MEASURED:
+            began = time.perf_counter()
+            batch = next(self._source, None)
+            if batch is None:
+                return
+            batch = place(batch)
+            times.append(time.perf_counter() - began)
+            yield batch
+        # The first draw opens the input and is no measure of the others.
+        seconds = statistics.median(times[1:])
+        if seconds > _SLOW_SECONDS:
+            _log.info(
+                "Drawing a batch takes %.1f ms: a thread draws %d batches ahead (RunConfig.prefetch).",
+                seconds * 1e3,
+                _DEPTH,
+            )
+            self._draw_ahead(_DEPTH)
 
     def _draw_ahead(self, depth: int) -> None:
         self._source = prefetch(self._source, self._place or _as_it_is, depth=depth)

@@ -67,42 +67,44 @@ def train_loop(
     extras = {"first_bad_step": live.first_bad_step}
     decisions.settle(run)
     drawing = 0.0  # seconds of drawing that are not on the account yet
+    draw, dispatched = dispatcher.draw, pace.dispatched
     try:
         while True:
             if run.stop_reason is not None:
                 return run.stop_reason
-            if run.step >= last_step:
-                return f"reached step {run.step}"
+            step = run.step
+            if step >= last_step:
+                return f"reached step {step}"
             if decisions.requested:
                 return INTERRUPTED
             if watches_clock:
                 decisions.look_at_clock()
+            wake = runner.wake
             began = perf_counter()
-            dispatch = dispatcher.draw(min(runner.wake, last_step) - run.step)
+            dispatch = draw((wake if wake < last_step else last_step) - step)
             drawing += perf_counter() - began
             if dispatch is None:
                 live.position = None if live.position is None else live.position._replace(exhausted=True)
                 return "the input ended"
-            upto = run.step + dispatch.steps
-            due = runner.wake <= upto
+            features, labels, weights, steps, last = dispatch
+            upto = step + steps
+            due = wake <= upto
             if due:
                 spent.charge(INPUT, drawing)
                 drawing = 0.0
-                run.batch = dispatch.last
+                run.batch = last
                 with spent.on(HOOKS):
                     runner.before(upto)
-            live.state, values = programs[dispatch.steps](
-                live.state, dispatch.features, dispatch.labels, dispatch.weights
-            )
-            live.position = dispatch.last.position
+            live.state, values = programs[steps](live.state, features, labels, weights)
+            live.position = last.position
             run.step = live.step = upto
-            run.batch_size = dispatch.last.size
-            pace.dispatched(values["loss"])
+            run.batch_size = last.size
+            dispatched(values["loss"])
             if due or listens:
                 outputs = LazyOutputs(
                     values,
-                    steps=range(upto - dispatch.steps + 1, upto + 1),
-                    stacked=dispatch.steps > 1,
+                    steps=range(step + 1, upto + 1),
+                    stacked=steps > 1,
                     extras=extras,
                     waiting=waiting,
                 )

@@ -207,3 +207,18 @@ def test_large_batches_go_one_by_one(
     estimator.evaluate(batches(data, [8] * 50))
     assert choices() == []
     assert set(estimator.trace_counts.items()) >= {("eval", 1)}
+
+
+@pytest.mark.parametrize(("k", "dispatches"), [(1, 50), (20, 12)])
+def test_groups_are_asked_for_by_a_number(
+    make_estimator: Any, train_input: Any, data: Any, k: int, dispatches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first batch comes by itself, then two groups, then nine that do not fill a third."""
+    make_estimator().train(train_input, steps=5)
+    estimator, calls = make_estimator(batches_per_dispatch=k), list[int]()
+    step = type(estimator._engine.predict_step)
+    for name in ("__call__", "several"):
+        original = getattr(step, name)
+        monkeypatch.setattr(step, name, lambda *args, original=original: (calls.append(1), original(*args))[1])
+    assert len(list(estimator.predict(batches(data, [8] * 50)))) == 400
+    assert len(calls) == dispatches

@@ -24,6 +24,7 @@ from estimator_core.testing import run_with_devices
 ELSEWHERE = {
     "compile_cache": "tests/loop/test_compile_cache.py",
     "grace_secs": ("tests/loop/test_interruption.py::test_when_the_grace_time_is_over_the_log_says_what_is_waited_for"),
+    "batches_per_dispatch": "tests/loop/test_groups.py::test_groups_are_asked_for_by_a_number",
     "mesh": "tests/loop/test_settings.py::test_mesh_and_partition_rules_place_the_variables",
     "partition_rules": "tests/loop/test_settings.py::test_mesh_and_partition_rules_place_the_variables",
     "model_dir": "tests/loop/test_calls.py::test_the_run_is_recorded",
