@@ -11,13 +11,13 @@ from typing import Any, Literal
 import jax
 
 from estimator_core.loop.dispatch import Dispatch, Dispatcher, shapes_of, single, stack
-from estimator_core.loop.steps_per_dispatch import CANDIDATE, is_worth_it
+from estimator_core.loop.steps_per_dispatch import CANDIDATE, SLOW_STEP_SECONDS, is_worth_it
 
 _log = logging.getLogger("estimator_core")
 #: A program that has run for so long is worth a trial, which compiles it once more.
 _TRIAL_SECONDS = 0.5
-#: Of the batches of one dispatch, and of what is computed from them.
-_MOST_BYTES = 64 * 2**20
+#: Of the batches of one dispatch, and of what is computed from them: larger ones gain nothing, and cost memory.
+_MOST_BYTES = 4 * 2**20
 
 
 @dataclass
@@ -25,11 +25,12 @@ class GroupTrials:
     """What is known of one program.
 
     Attributes:
-        seconds: how long it has run on single batches, over all calls.
+        seconds, batches: how long it has run on single batches, over all calls, and on how many; drawing them included.
         counts: the batches a dispatch, by shapes of the batches, where that has been tried.
     """
 
     seconds: float = 0.0
+    batches: int = 0
     counts: dict[Any, int] = field(default_factory=dict[Any, int])
 
 
@@ -65,8 +66,7 @@ class Groups:
         self._first = first
         self._trials = GroupTrials() if trials is None else trials
         self._open = asked == "auto"
-        self._known = not self._trials.counts
-        self._began = perf_counter()
+        self._began: float | None = None
 
     def draw(self, room: float) -> Dispatch | None:
         """The next batch or batches, no more than `room` of them; None at the end of the input."""
@@ -75,7 +75,8 @@ class Groups:
 
     def away(self, seconds: float) -> None:
         """Time in which the call did nothing, because its caller did."""
-        self._began += seconds
+        if self._began is not None:
+            self._began += seconds
 
     def consider(
         self, room: float, one_by_one: Callable[[list[Any]], Any], grouped: Callable[[Dispatch], Any], batch: Any
@@ -91,14 +92,17 @@ class Groups:
         if not self._open:
             return
         counts = self._trials.counts
-        if not self._known:
-            self._known = True
+        if self._began is None:
+            self._began = perf_counter()  # behind the first batch, which may have compiled
             if (shapes := _hashable(batch)) in counts:
                 self._open, self._dispatcher.k = False, counts[shapes]
-                return
+            return
+        self._trials.batches += 1
         if self._seconds < _TRIAL_SECONDS:
             return
         self._open = False
+        if self._seconds > SLOW_STEP_SECONDS * self._trials.batches:
+            return  # the input is slow, or the model
         count = self._tried(room, one_by_one, grouped)
         if count is not None:
             self._dispatcher.k = counts[_hashable(batch)] = count
@@ -110,7 +114,7 @@ class Groups:
 
     @property
     def _seconds(self) -> float:
-        return self._trials.seconds + perf_counter() - self._began
+        return self._trials.seconds + (0.0 if self._began is None else perf_counter() - self._began)
 
     def _tried(
         self, room: float, one_by_one: Callable[[list[Any]], Any], grouped: Callable[[Dispatch], Any]

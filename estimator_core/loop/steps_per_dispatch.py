@@ -17,7 +17,8 @@ from estimator_core.loop.dispatch import Dispatcher, Program, shapes_of, single,
 _log = logging.getLogger("estimator_core")
 #: The batches a dispatch that are tried.
 CANDIDATE = 20
-_SLOW_STEP_SECONDS = 2e-3
+#: Of a step that is not worth a trial: its dispatch costs little beside it.
+SLOW_STEP_SECONDS = 2e-3
 _WORTH_IT = 1.1
 
 
@@ -94,7 +95,7 @@ def is_worth_it(single: Callable[[], Any], grouped: Callable[[], Any], peers: Pe
         peers: the processes; the first one's measurements decide.
     """
     after_single, seconds = _timed(single, peers)
-    if seconds / CANDIDATE > _SLOW_STEP_SECONDS:
+    if seconds / CANDIDATE > SLOW_STEP_SECONDS:
         milliseconds = seconds / CANDIDATE * 1e3
         return False, f"a batch takes {milliseconds:.1f} ms, and dispatching it costs little beside that"
     after_single, seconds = _timed(single, peers, warm=True)
