@@ -116,11 +116,16 @@ class Placement:
             return self.replicated
         return NamedSharding(self.mesh, PartitionSpec(*[None] * leading, self.batch_axes))
 
-    def stack(self, trees: Sequence[Any]) -> Any:
-        """Batches of one shape stacked along a leading axis of steps, each step split like a batch."""
-        if self.single:
-            return jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
-        return jax.tree.map(lambda *leaves: self._stacked(leaves), *trees)
+    def stack(self, arrays: Sequence[Any]) -> Any:
+        """Arrays of one shape, of one place in several batches, stacked along a leading axis of steps; each is split
+        like a batch.
+        """
+        shape = (len(arrays), *arrays[0].shape)
+        if not self.single:
+            out = self.batch_sharding(shape, leading=1)
+            return jax.jit(lambda *parts: jnp.stack(parts), out_shardings=out)(*arrays)
+        # Joining takes half the time of np.stack, which adds the axis to every array first.
+        return np.concatenate(arrays).reshape(shape) if len(shape) > 1 else np.stack(arrays)
 
     def micro_batches(self, tree: Any) -> Any:
         """Inside a trace: the parts of a batch, stacked along a leading axis, each split over all devices again."""
@@ -174,10 +179,6 @@ class Placement:
             f"{whole / 1e6:,.2f} MB."
         )
         return "\n".join([line, *self.rules.notes])
-
-    def _stacked(self, leaves: Sequence[Any]) -> Any:
-        shape = (len(leaves), *leaves[0].shape)
-        return jax.jit(lambda *parts: jnp.stack(parts), out_shardings=self.batch_sharding(shape, leading=1))(*leaves)
 
     def _sharding_of(self, spec: VariableSpec) -> NamedSharding:
         return NamedSharding(self.mesh, self.rules.spec_of(spec))

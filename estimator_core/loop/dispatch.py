@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from jax.tree_util import tree_flatten
+from jax.tree_util import tree_flatten, tree_unflatten
 
 _log = logging.getLogger("estimator_core")
 _new = tuple.__new__  # half the time of calling the class: one is made for every step
@@ -16,6 +16,7 @@ _new = tuple.__new__  # half the time of calling the class: one is made for ever
 
 #: `(state, features, labels, weights) -> (state, outputs)`
 Program = Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]]
+Stacking = Callable[[Sequence[Any]], Any]
 
 
 class Dispatch(NamedTuple):
@@ -33,18 +34,16 @@ class Dispatcher:
 
     Args:
         source: iterator of Batch.
-        stack_trees: stacks the trees of several batches along a new leading axis, on the devices.
+        stack_arrays: stacks arrays of one shape along a new leading axis, on the devices.
         k: steps per dispatch; groups are of exactly `k` or 1, so that only two executables exist per batch shape.
         prepares: whether `prepare` may draw earlier than the batches are needed.
     """
 
-    def __init__(
-        self, source: Iterator[Any], k: int, stack_trees: Callable[[Any], Any], *, prepares: bool = True
-    ) -> None:
+    def __init__(self, source: Iterator[Any], k: int, stack_arrays: Stacking, *, prepares: bool = True) -> None:
         self._source = iter(source)
         self._prepares = prepares
         self._ended = False
-        self.stack_trees = stack_trees
+        self.stack_arrays = stack_arrays
         self._pending: deque[Any] = deque()
         self._prepared: Dispatch | None = None
         self._prepared_from: list[Any] = []
@@ -107,14 +106,10 @@ class Dispatcher:
             self._pending.append(batch)
         if not self._pending:
             return None
-        count = self.k if len(self._pending) >= self.k and self._of_one_shape() else 1
-        self._prepared_from = batches = [self._pending.popleft() for _ in range(count)]
-        return single(batches[0]) if count == 1 else stack(batches, self.stack_trees)
-
-    def _of_one_shape(self) -> bool:
-        batches = itertools.islice(self._pending, self.k)
-        first = shapes_of(next(batches))
-        return all(shapes_of(batch) == first for batch in batches)
+        whole = len(self._pending) >= self.k > 1
+        group = stacked(list(itertools.islice(self._pending, self.k)), self.stack_arrays) if whole else None
+        self._prepared_from = batches = [self._pending.popleft() for _ in range(1 if group is None else self.k)]
+        return single(batches[0]) if group is None else group
 
     def _next(self) -> Any:
         return self._pending.popleft() if self._pending else self._drawn()
@@ -135,14 +130,20 @@ def single(batch: Any) -> Dispatch:
     return Dispatch(batch.features, batch.labels, batch.weights, 1, batch)
 
 
-def stack(batches: list[Any], stack_trees: Callable[[Any], Any]) -> Dispatch:
-    """Batches of one shape as one dispatch."""
-    trees = [(batch.features, batch.labels, batch.weights) for batch in batches]
-    features, labels, weights = stack_trees(trees)
+def stacked(batches: list[Any], stack_arrays: Stacking) -> Dispatch | None:
+    """Batches as one dispatch; None where they are not of one shape."""
+    flat = [tree_flatten((batch.features, batch.labels, batch.weights)) for batch in batches]
+    first, structure = flat[0]
+    shapes = [leaf.shape for leaf in first]
+    for leaves, other in flat:  # an input's dtypes do not change
+        if other != structure or [leaf.shape for leaf in leaves] != shapes:
+            return None
+    columns = zip(*[leaves for leaves, _ in flat], strict=True)
+    features, labels, weights = tree_unflatten(structure, [stack_arrays(column) for column in columns])
     return Dispatch(features, labels, weights, len(batches), batches[-1])
 
 
 def shapes_of(batch: Any) -> Any:
-    """What batches must have in common to be stacked."""
+    """What batches must have in common to be stacked; can be a key."""
     leaves, structure = tree_flatten((batch.features, batch.labels, batch.weights))
-    return structure, [(leaf.shape, leaf.dtype) for leaf in leaves]
+    return structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)

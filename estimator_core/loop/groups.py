@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import jax
 
-from estimator_core.loop.dispatch import Dispatch, Dispatcher, shapes_of, single, stack
+from estimator_core.loop.dispatch import Dispatch, Dispatcher, Stacking, shapes_of, single, stacked
 from estimator_core.loop.steps_per_dispatch import CANDIDATE, SLOW_STEP_SECONDS, is_worth_it
 
 _log = logging.getLogger("estimator_core")
@@ -40,7 +40,7 @@ class Groups:
     Args:
         first: the first batch, which comes by itself; None: the input is empty.
         source: iterator of the others.
-        stack_trees: see `Dispatcher`.
+        stack_arrays: see `Dispatcher`.
         asked: as in `RunConfig(batches_per_dispatch=...)`.
         trials: of the program; read and added to.
 
@@ -48,7 +48,7 @@ class Groups:
         >>> import numpy as np
         >>> from estimator_core.inputs import open_input
         >>> source = open_input(lambda: [({"x": np.full((2, 1), n)}, None) for n in range(5)], mode="eval")
-        >>> groups = Groups(next(source), source, lambda trees: jax.tree.map(lambda *a: np.stack(a), *trees), asked=3)
+        >>> groups = Groups(next(source), source, np.stack, asked=3)
         >>> [groups.draw(room=10).steps for _ in range(3)]
         [1, 3, 1]
     """
@@ -57,12 +57,12 @@ class Groups:
         self,
         first: Any,
         source: Iterator[Any],
-        stack_trees: Callable[[Any], Any],
+        stack_arrays: Stacking,
         *,
         asked: int | Literal["auto"],
         trials: GroupTrials | None = None,
     ) -> None:
-        self._dispatcher = Dispatcher(source, 1 if asked == "auto" else asked, stack_trees)
+        self._dispatcher = Dispatcher(source, 1 if asked == "auto" else asked, stack_arrays)
         self._first = first
         self._trials = GroupTrials() if trials is None else trials
         self._open = asked == "auto"
@@ -94,7 +94,7 @@ class Groups:
         counts = self._trials.counts
         if self._began is None:
             self._began = perf_counter()  # behind the first batch, which may have compiled
-            if (shapes := _hashable(batch)) in counts:
+            if (shapes := shapes_of(batch)) in counts:
                 self._open, self._dispatcher.k = False, counts[shapes]
             return
         self._trials.batches += 1
@@ -105,7 +105,7 @@ class Groups:
             return  # the input is slow, or the model
         count = self._tried(room, one_by_one, grouped)
         if count is not None:
-            self._dispatcher.k = counts[_hashable(batch)] = count
+            self._dispatcher.k = counts[shapes_of(batch)] = count
 
     def close(self) -> None:
         """Notes how long the program has run."""
@@ -123,26 +123,25 @@ class Groups:
         dispatcher = self._dispatcher
         batches = dispatcher.take(int(min(CANDIDATE, room)))
         try:
-            if len(batches) < CANDIDATE or any(shapes_of(batches[0]) != shapes_of(batch) for batch in batches[1:]):
+            if len(batches) < CANDIDATE or len({shapes_of(batch) for batch in batches}) > 1:
                 return None
             if _bytes(batches[0][:2]) * CANDIDATE > _MOST_BYTES:
                 return 1
             if _bytes(one_by_one(batches[:1])) * CANDIDATE > _MOST_BYTES:
                 return 1
-            worth_it, figures = is_worth_it(
-                lambda: one_by_one(batches), lambda: grouped(stack(batches, dispatcher.stack_trees))
-            )
+
+            def in_one_dispatch() -> Any:
+                group = stacked(batches, dispatcher.stack_arrays)
+                assert group is not None
+                return grouped(group)
+
+            worth_it, figures = is_worth_it(lambda: one_by_one(batches), in_one_dispatch)
             count = CANDIDATE if worth_it else 1
             _log.info("Batches a dispatch: %d (%s).", count, figures)
             return count
         finally:
             for batch in reversed(batches):
                 dispatcher.push_back(batch)
-
-
-def _hashable(batch: Any) -> Any:
-    structure, leaves = shapes_of(batch)
-    return structure, tuple(leaves)
 
 
 def _bytes(tree: Any) -> int:

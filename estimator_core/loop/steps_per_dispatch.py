@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimator_core.cluster.connect import ALONE, Peers
-from estimator_core.loop.dispatch import Dispatcher, Program, shapes_of, single, stack
+from estimator_core.loop.dispatch import Dispatcher, Program, Stacking, shapes_of, single, stacked
 
 _log = logging.getLogger("estimator_core")
 #: The batches a dispatch that are tried.
@@ -64,7 +64,7 @@ def choose(
         if shapes in known:
             _log.info("steps_per_dispatch: %d, as measured before.", known[shapes])
         else:
-            known[shapes] = _measure(batches, program, state, dispatcher.stack_trees, peers)
+            known[shapes] = _measure(batches, program, state, dispatcher.stack_arrays, peers)
         return known[shapes]
     finally:
         for batch in reversed(batches):
@@ -72,13 +72,14 @@ def choose(
 
 
 def _measure(
-    batches: list[Any], program: Callable[[int], Program], state: Any, stack_trees: Callable[[Any], Any], peers: Peers
+    batches: list[Any], program: Callable[[int], Program], state: Any, stack_arrays: Stacking, peers: Peers
 ) -> int:
     one, many = program(1), program(CANDIDATE)
-    stacked = stack(batches, stack_trees)
+    group = stacked(batches, stack_arrays)
+    assert group is not None
     worth_it, figures = is_worth_it(
         lambda: _run_single(one, jax.tree.map(jnp.copy, state), batches),
-        lambda: many(jax.tree.map(jnp.copy, state), stacked.features, stacked.labels, stacked.weights)[0],
+        lambda: many(jax.tree.map(jnp.copy, state), group.features, group.labels, group.weights)[0],
         peers,
     )
     count = CANDIDATE if worth_it else 1

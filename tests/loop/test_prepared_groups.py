@@ -33,10 +33,6 @@ class Source(Iterator[Any]):
         return SimpleNamespace(features=np.full(rows, self.drawn), labels=None, weights=None, size=rows)
 
 
-def stacked(trees: list[Any]) -> Any:
-    return np.stack([features for features, _, _ in trees]), None, None
-
-
 def numbers(dispatch: Any) -> list[int]:
     features = dispatch.features if dispatch.steps > 1 else [dispatch.features]
     return [int(one[0]) for one in features]
@@ -49,7 +45,7 @@ def numbers(dispatch: Any) -> list[int]:
     calls=st.lists(st.booleans() | st.integers(1, 8), min_size=1, max_size=60),
 )
 def test_every_batch_comes_once_and_in_order(count: int, odd: frozenset[int], k: int, calls: list[Any]) -> None:
-    dispatcher = Dispatcher(Source(count, odd), k, stacked)
+    dispatcher = Dispatcher(Source(count, odd), k, np.stack)
     seen: list[int] = []
     for call in calls:
         if isinstance(call, bool):
@@ -68,7 +64,7 @@ def test_every_batch_comes_once_and_in_order(count: int, odd: frozenset[int], k:
 
 def test_a_group_is_drawn_before_it_is_asked_for() -> None:
     source = Source(20)
-    dispatcher = Dispatcher(source, 4, stacked)
+    dispatcher = Dispatcher(source, 4, np.stack)
     dispatcher.prepare(8)
     dispatcher.prepare(8)
     assert source.drawn == 4
@@ -77,14 +73,14 @@ def test_a_group_is_drawn_before_it_is_asked_for() -> None:
 
 def test_where_it_must_not_be_it_is_not() -> None:
     source = Source(20)
-    Dispatcher(source, 4, stacked, prepares=False).prepare(8)
-    Dispatcher(source, 4, stacked).prepare(3)
+    Dispatcher(source, 4, np.stack, prepares=False).prepare(8)
+    Dispatcher(source, 4, np.stack).prepare(3)
     assert source.drawn == 0
 
 
 @pytest.mark.parametrize("prepares", [True, False])
 def test_an_error_of_the_input_comes_after_the_batches_before_it(prepares: bool) -> None:
-    dispatcher = Dispatcher(Source(20, error_at=6), 4, stacked)
+    dispatcher = Dispatcher(Source(20, error_at=6), 4, np.stack)
     seen: list[int] = []
     for _ in range(3):
         if prepares:
