@@ -11,13 +11,13 @@ import numpy as np
 
 from estimator_core.config import RunConfig
 from estimator_core.errors import HookError
-from estimator_core.hooks import SummaryWriter
 from estimator_core.inputs.calling import InputFn
 from estimator_core.inputs.normalise import split_element
 from estimator_core.inputs.wrapped import WrappedInput
 from estimator_core.loop.live import LiveState, whole_on_host
 from estimator_core.loop.time_spent import STEP, TimeSpent
 from estimator_core.modes import ModeKeys
+from estimator_core.summaries import EventFile, NoSummaries
 
 _log = logging.getLogger("estimator_core")
 
@@ -36,7 +36,7 @@ class LoopRun:
         config: RunConfig,
         params: Any,
         model_dir: Path,
-        summaries: SummaryWriter,
+        summaries: EventFile | NoSummaries,
         live: LiveState,
         name: str | None = None,
         last_step: int | None = None,

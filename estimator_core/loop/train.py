@@ -67,6 +67,7 @@ def train_loop(
     extras = {"first_bad_step": live.first_bad_step}
     decisions.settle(run)
     drawing = 0.0  # seconds of drawing that are not on the account yet
+    written = False
     draw, dispatched = dispatcher.draw, pace.dispatched
     try:
         while True:
@@ -100,6 +101,9 @@ def train_loop(
             run.step = live.step = upto
             run.batch_size = last.size
             dispatched(values["loss"])
+            if written:
+                run.summaries.encode()
+                written = False
             if due or listens:
                 outputs = LazyOutputs(
                     values,
@@ -117,6 +121,7 @@ def train_loop(
                     with spent.on(HOOKS):
                         runner.after(outputs)
                         decisions.settle(run)
+                    written = True
     finally:
         spent.charge(INPUT, drawing)
 

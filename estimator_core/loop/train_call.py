@@ -249,7 +249,8 @@ class _Execution:
                 engine.measured_dispatches.setdefault(step, {}),
             )
             runner.steps_per_dispatch = self._k
-            reason = train_loop(run, runner, dispatcher, program, engine.live, decisions)
+            with run.summaries.collecting():
+                reason = train_loop(run, runner, dispatcher, program, engine.live, decisions)
             if self._saver is None and reason != INTERRUPTED:
                 self._before_last_save()
             return reason

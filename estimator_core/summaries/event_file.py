@@ -17,6 +17,8 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -78,11 +80,41 @@ class EventFile:
         self._lock = threading.RLock()
         self._writer: Any = None
         self._resume_step: int | None = None
+        self._waiting: list[tuple[str, float, int, float]] = []
+        self._collecting = False
 
     def scalar(self, tag: str, value: float, step: int) -> None:
         """Writes one number (anything `float()` takes)."""
-        summary = _protocol().Summary
-        self._write(summary(value=[summary.Value(tag=_clean_tag(tag), simple_value=float(value))]), step)
+        with self._lock:
+            self._waiting.append((tag, float(value), step, time.time()))
+            if not self._collecting:
+                self.encode()
+
+    @contextmanager
+    def collecting(self) -> Generator[None]:
+        """Within, numbers wait for `encode`, `flush`, `close` or another kind of point.
+
+        A training run encodes them while the device is busy again: they would keep it waiting, 40 microseconds each.
+        """
+        self._collecting = True
+        try:
+            yield
+        except BaseException:
+            self._collecting = False
+            with suppress(OSError):  # must not hide what went wrong before
+                self.encode()
+            raise
+        self._collecting = False
+        self.encode()
+
+    def encode(self) -> None:
+        """Writes the numbers that wait."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+            for tag, value, step, wall_time in waiting:
+                summary = _protocol().Summary
+                point = summary(value=[summary.Value(tag=_clean_tag(tag), simple_value=value)])
+                self._append(point, step, wall_time)
 
     def histogram(self, tag: str, values: Any, step: int) -> None:
         """Writes the distribution of an array of any shape.
@@ -118,34 +150,38 @@ class EventFile:
     def resume(self, step: int) -> None:
         """Marks that a run continues from `step`: readers drop what the directory holds of later steps."""
         with self._lock:
+            self.encode()
             self._resume_step = step
 
     def flush(self) -> None:
         """Hands everything written so far to the operating system: it survives the end of this process."""
         with self._lock:
+            self.encode()
             if self._writer is not None:
                 self._writer.flush()
 
     def close(self) -> None:
         """Closes the file. A later point opens a new one."""
         with self._lock:
+            self.encode()
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None
 
     def _write(self, summary: Any, step: int) -> None:
-        events = _events()
         with self._lock:
-            writer = self._opened()
-            if self._resume_step is not None:
-                start = events.SessionLog(status=events.SessionLog.START)
-                # TensorBoard's web server takes the first START it meets for the beginning of the run: two of them.
-                for _ in range(2):
-                    writer.write_event(
-                        events.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start)
-                    )
-                self._resume_step = None
-            writer.write_event(events.Event(wall_time=time.time(), step=int(step), summary=summary))
+            self.encode()
+            self._append(summary, step, time.time())
+
+    def _append(self, summary: Any, step: int, wall_time: float) -> None:
+        events, writer = _events(), self._opened()
+        if self._resume_step is not None:
+            start = events.SessionLog(status=events.SessionLog.START)
+            # TensorBoard's web server takes the first START it meets for the beginning of the run: two of them.
+            for _ in range(2):
+                writer.write_event(events.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start))
+            self._resume_step = None
+        writer.write_event(events.Event(wall_time=wall_time, step=int(step), summary=summary))
 
     def _opened(self) -> Any:
         if self._writer is None:

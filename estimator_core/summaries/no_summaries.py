@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, final
 
 
@@ -23,6 +24,13 @@ class NoSummaries:
         """Does nothing."""
 
     def text(self, tag: str, text: str, step: int) -> None:
+        """Does nothing."""
+
+    def collecting(self) -> AbstractContextManager[None]:
+        """Does nothing."""
+        return nullcontext()
+
+    def encode(self) -> None:
         """Does nothing."""
 
     def flush(self) -> None:

@@ -1,10 +1,12 @@
 """Event files, read back with TensorBoard's own reader."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +83,37 @@ def test_flushed_points_are_readable_while_the_file_is_open(tmp_path: Path):
     writer.flush()
     assert points(tmp_path, "a") == [(1, 1.0)]
     writer.close()
+
+
+def test_collected_numbers_keep_their_order_and_time(tmp_path: Path):
+    writer = open_summary_writer(tmp_path)
+    with writer.collecting():
+        writer.scalar("a", 1, 1)
+        before = time.time()
+        assert not list(tmp_path.iterdir()), "nothing is written before it is asked for"
+        writer.encode()
+        writer.scalar("a", 2, 2)
+        writer.text("note", "between", 2)
+        writer.scalar("a", 3, 3)
+        writer.flush()
+        assert points(tmp_path, "a") == [(1, 1.0), (2, 2.0), (3, 3.0)]
+        writer.scalar("a", 4, 4)
+    writer.scalar("a", 5, 5)
+    writer.close()
+    events = read(tmp_path).Scalars("a")
+    assert [event.step for event in events] == [1, 2, 3, 4, 5]
+    assert events[0].wall_time <= before
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_what_was_collected_is_written_however_it_ends(tmp_path: Path, failing: bool):
+    writer = open_summary_writer(tmp_path)
+    with contextlib.suppress(KeyError), writer.collecting():
+        writer.scalar("a", 1, 1)
+        if failing:
+            raise KeyError
+    writer.close()
+    assert points(tmp_path, "a") == [(1, 1.0)]
 
 
 def test_files_opened_within_one_second_do_not_overwrite_each_other(tmp_path: Path):
