@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
@@ -12,6 +13,7 @@ from estimator_inputs.reading.file_input import FileInput
 from estimator_inputs.reading.files import FilePattern, find_files, opened
 from estimator_inputs.reading.options import ReadOptions, ReadPlan
 from estimator_inputs.reading.ragged import Columns, join
+from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.table.blocks import block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
 from estimator_inputs.table.types import inferred
@@ -30,6 +32,7 @@ def jsonl_input_fn(
     select_columns: Sequence[str] | None = None,
     column_types: Mapping[str, Any] | None = None,
     column_defaults: Mapping[str, Any] | Sequence[Any] | None = None,
+    vocabularies: Vocabularies | None = None,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
     r"""An input_fn over files with one JSON object a line; every call of it gives a fresh iterator.
@@ -46,12 +49,14 @@ def jsonl_input_fn(
             as float32. Strings become bytes objects.
         column_defaults: what is taken where a key is missing or null: by key, or one for each. Without one a missing
             number is a bad row, and a missing string is empty.
+        vocabularies: allowed strings or integers by key; a row with another value is a bad row, also where
+            it is one of a list. An empty field that becomes b"" is allowed where "" is one of them. None: all are.
         options: see `ReadOptions`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no such file or key, a type, default or option that cannot be.
-        InputError: while reading: a line that is no JSON object, a value that is none of its type, a missing number,
-            naming file, line and key.
+        ArgumentError, ArgumentTypeError: no such file or key, a type, default, vocabulary or option that cannot be.
+        InputError: while reading: a line that is no JSON object, a value that is none of its type, an unknown token,
+            a missing number, naming file, line and key.
 
     Example:
         >>> import pathlib, tempfile
@@ -65,7 +70,9 @@ def jsonl_input_fn(
     """
     plan = ReadPlan.of(batch_size, shuffle, options)
     files = find_files(file_pattern)
-    schema = chosen_columns(_infer(files[0], plan), select_columns, column_types, column_defaults, label_name)
+    schema = chosen_columns(
+        _infer(files[0], plan), select_columns, column_types, column_defaults, label_name, vocabularies
+    )
     return FileInput(files, JsonLinesKind(schema, plan), plan)
 
 
@@ -131,10 +138,13 @@ class _Lines:
         """A function from row to place; without `lines` the rows are the lines that are not empty."""
 
         def where(row: int) -> str:
-            filled = lines or [n for n, text in enumerate(self._chunk.data.split(b"\n")) if text.strip()]
-            return self(filled[row])
+            return self((lines or self._filled)[row])
 
         return where
+
+    @functools.cached_property
+    def _filled(self) -> list[int]:
+        return [n for n, text in enumerate(self._chunk.data.split(b"\n")) if text.strip()]
 
 
 def _infer(path: Path, plan: ReadPlan) -> dict[str, Any]:

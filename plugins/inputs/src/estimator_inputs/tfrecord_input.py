@@ -12,6 +12,7 @@ from estimator_inputs.reading.file_input import FileInput
 from estimator_inputs.reading.files import FilePattern, find_files, opened
 from estimator_inputs.reading.options import ReadOptions, ReadPlan
 from estimator_inputs.reading.ragged import Columns
+from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.tfrecord.spec import FeatureSpec, feature_specs, summary_of
 
 
@@ -22,6 +23,7 @@ def tfrecord_input_fn(
     *,
     shuffle: bool,
     label_key: str | None = None,
+    vocabularies: Vocabularies | None = None,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
     """An input_fn over the tf.Examples of TFRecord files; every call of it gives a fresh iterator.
@@ -36,12 +38,14 @@ def tfrecord_input_fn(
             up, and the longest is rounded up to a power of two.
         shuffle: True for training, False for evaluation and prediction.
         label_key: the feature that is the label; None: there is none.
+        vocabularies: allowed strings or integers by feature; a record with another value is a bad one, also where it is
+            one of many. None: all are allowed.
         options: see `ReadOptions`.
 
     Raises:
         ArgumentError, ArgumentTypeError: no such file, a feature that is no specification, an option that cannot be.
         InputError: while reading: a truncated file, a wrong checksum, a record that lacks a feature, or has another
-            kind or number of values, naming file, record and feature.
+            kind or number of values or an unknown token, naming file, record and feature.
 
     Example:
         >>> import tempfile
@@ -58,7 +62,7 @@ def tfrecord_input_fn(
 
     Source: `tf.data.experimental.make_batched_features_dataset`.
     """
-    specs = feature_specs(features)
+    specs = feature_specs(features, vocabularies)
     if label_key is not None and label_key not in specs:
         raise ArgumentError(f"label_key {label_key!r} is none of the features: {', '.join(specs)}.")
     plan = ReadPlan.of(batch_size, shuffle, {"parser_num_threads": 0, **options})
@@ -149,6 +153,6 @@ class TFRecordKind:
         """Features, and labels where there is a label key."""
         return split_labels(columns, self._label_key)
 
-    def _bad_row(self, path: Path, record: int, fault: tuple[str | None, str]) -> BadRow:
+    def _bad_row(self, path: Path, record: int, fault: tuple[str | None, object]) -> BadRow:
         feature, text = fault
         return BadRow(f"{path}, record {record}", text if feature is None else f"feature {feature!r} {text}")

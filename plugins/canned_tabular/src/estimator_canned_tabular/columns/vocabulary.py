@@ -50,6 +50,11 @@ class VocabularyListCategoricalColumn:
         """Any number of values."""
         return {self.key: VarLenFeature(self.dtype)}
 
+    @property
+    def tokens(self) -> tuple[Any, ...]:
+        """The vocabulary, in the order of its ids: bytes objects or integers."""
+        return tuple(_table(self.vocabulary_list))
+
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
         """The place of each value in the vocabulary."""
         return _found(
@@ -91,10 +96,17 @@ class VocabularyFileCategoricalColumn:
         """Any number of values."""
         return {self.key: VarLenFeature(self.dtype)}
 
+    @property
+    def tokens(self) -> tuple[Any, ...]:
+        """The vocabulary, in the order of its ids: bytes objects or integers."""
+        return tuple(self._table())
+
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
         """The line of each value in the file."""
-        table = _table_of_file(self.vocabulary_file, self.vocabulary_size, self.dtype)
-        return _found(rows_of(batch, self.key, self.name, self.max_values), table, self)
+        return _found(rows_of(batch, self.key, self.name, self.max_values), self._table(), self)
+
+    def _table(self) -> dict[Any, int]:
+        return _table_of_file(self.vocabulary_file, self.vocabulary_size, self.dtype)
 
 
 def categorical_column_with_vocabulary_list(

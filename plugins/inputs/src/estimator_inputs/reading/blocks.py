@@ -20,11 +20,11 @@ class BadRow(NamedTuple):
 
     Attributes:
         where: file, and line or record.
-        what: column and fault.
+        what: column and fault; `str` tells it.
     """
 
     where: str
-    what: str
+    what: object
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"
