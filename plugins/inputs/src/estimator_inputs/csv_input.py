@@ -117,6 +117,11 @@ class CsvKind:
         """Columns with types."""
         return self.schema.summary
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names."""
+        return tuple(self.schema.types)
+
     def infer(self, rows: int) -> dict[str, Any]:
         """All columns of the first file, with types that its first rows suggest."""
         names, place = self._names(self._first)
@@ -124,15 +129,21 @@ class CsvKind:
             return infer_types(stream, names, self._form, rows=rows, where=self._first)
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
-        """Blocks of whole records; a place is (byte offset, line)."""
+        """Blocks of whole records; a place is (byte offset, line, row)."""
         names, start = self._names(path)
         missing = [name for name in self.schema.types if name not in names]
         if missing:
             raise InputError(f"{path}, line 1: column {missing[0]!r} is missing. Its columns are: {', '.join(names)}.")
-        offset, line = place or start
+        offset, line, row = place or (*start, 0)
         with opened(path, self._plan.compression, offset) as stream:
             for chunk in read_chunks(
-                stream, block_bytes=self._plan.block_bytes, quoting=self._quoting, offset=offset, line=line
+                stream,
+                block_bytes=self._plan.block_bytes,
+                quoting=self._quoting,
+                offset=offset,
+                line=line,
+                row=row,
+                count_rows=self._plan.hold_out_every is not None,
             ):
                 yield Piece(path, (names, chunk), list(chunk.after))
 
@@ -154,14 +165,15 @@ class CsvKind:
         except pa.ArrowInvalid:
             table = None
         if table is not None:
-            return block_of(table, types, where.of_row)
+            return block_of(table, types, where.of_row, first=chunk.row)
         tables, faulty = read_what_can_be(chunk.data, names, types, self._form, first_only=not all_bad_rows)
         blocks = [block_of(one, types, lambda row, begins=begins: where(begins[row])) for one, begins in tables]
         bad = [BadRow(where(fault.begin), fault.text) for fault in faulty]
         bad += [row for block in blocks for row in block.bad]
         good: list[Columns] = [block.columns for block in blocks if block.rows]
         rows = sum(block.rows for block in blocks)
-        return Block(columns=join(good) if good else {}, rows=rows, bad=sorted(bad, key=_line_of))
+        ordered = sorted(bad, key=_line_of)
+        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=chunk.row)
 
     def batch(self, columns: Columns) -> Any:
         """Features, and labels where there is a label name."""

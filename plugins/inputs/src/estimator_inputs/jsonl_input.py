@@ -85,14 +85,22 @@ class JsonLinesKind:
         self._schema = schema
         self._plan = plan
         self.summary = schema.summary
+        self.columns = tuple(schema.types)
         self.varying_shapes = any(kind.listed for kind in schema.types.values())
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
-        """Blocks of whole lines; a place is (byte offset, line)."""
-        offset, line = place or (0, 1)
+        """Blocks of whole lines; a place is (byte offset, line, row)."""
+        offset, line, row = place or (0, 1, 0)
         with opened(path, self._plan.compression, offset) as stream:
-            size = self._plan.block_bytes
-            for chunk in read_chunks(stream, block_bytes=size, quoting=None, offset=offset, line=line):
+            for chunk in read_chunks(
+                stream,
+                block_bytes=self._plan.block_bytes,
+                quoting=None,
+                offset=offset,
+                line=line,
+                row=row,
+                count_rows=self._plan.hold_out_every is not None,
+            ):
                 yield Piece(path, chunk, list(chunk.after))
 
     def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
@@ -117,7 +125,7 @@ class JsonLinesKind:
         good = [block.columns for block in blocks if block.rows]
         rows = sum(block.rows for block in blocks)
         ordered = [row for _, row in sorted(bad, key=lambda item: item[0])]
-        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered)
+        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=chunk.row)
 
     def batch(self, columns: Columns) -> Any:
         """Features, and labels where there is a label name."""

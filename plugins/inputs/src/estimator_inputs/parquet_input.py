@@ -87,6 +87,7 @@ class ParquetKind:
     def __init__(self, schema: TableSchema) -> None:
         self._schema = schema
         self.summary = schema.summary
+        self.columns = tuple(schema.types)
         self.varying_shapes = any(kind.listed for kind in schema.types.values())
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
@@ -113,7 +114,7 @@ class ParquetKind:
 
         first, batch = piece.content
         try:
-            return block_of(batch, self._schema.types, lambda row: f"{piece.path}, row {first + row}")
+            return block_of(batch, self._schema.types, lambda row: f"{piece.path}, row {first + row}", first=first)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise InputError(
                 f"{piece.path}, rows {first} to {first + batch.num_rows - 1}: {self._uncastable(batch, error)}."

@@ -121,6 +121,7 @@ class TFRecordKind:
         self._plan = plan
         self.varying_shapes = any(spec.form != "fixed" for spec in specs.values())
         self.summary = summary_of(specs)
+        self.columns = tuple(specs)
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
         """Blocks of whole records; a place is (byte offset, record)."""
@@ -147,7 +148,7 @@ class TFRecordKind:
         bad = [self._bad_row(piece.path, frames.record + row, fault) for row, fault in more.items()]
         if frames.fault is not None:
             bad.append(self._bad_row(piece.path, frames.record + len(begins), (None, frames.fault)))
-        return Block(columns=columns, rows=len(begins) - len(more), bad=bad)
+        return Block(columns=columns, rows=len(begins) - len(more), bad=bad, first=frames.record)
 
     def batch(self, columns: Columns) -> Any:
         """Features, and labels where there is a label key."""

@@ -13,13 +13,14 @@ from estimator_inputs.table.arrays import to_column
 from estimator_inputs.table.types import ColumnType
 
 
-def block_of(table: Any, types: Mapping[str, ColumnType], where: Callable[[int], str]) -> Block:
+def block_of(table: Any, types: Mapping[str, ColumnType], where: Callable[[int], str], *, first: int = 0) -> Block:
     """The rows of a table.
 
     Args:
         table: with the columns of `types`.
         types: what they become.
         where: tells file and line or record of a row.
+        first: number of the first row in the file.
     """
     columns: dict[str, Column] = {}
     faults: dict[int, object] = {}
@@ -33,9 +34,9 @@ def block_of(table: Any, types: Mapping[str, ColumnType], where: Callable[[int],
                 faults.setdefault(row, unknown)
     rows = table.num_rows
     if not faults:
-        return Block(columns=columns, rows=rows)
+        return Block(columns=columns, rows=rows, first=first)
     good = np.ones(rows, bool)
     good[list(faults)] = False
     bad = [BadRow(where(row), faults[row]) for row in sorted(faults)]
     kept = np.flatnonzero(good)
-    return Block(columns=take(columns, kept), rows=len(kept), bad=bad)
+    return Block(columns=take(columns, kept), rows=len(kept), bad=bad, first=first)
