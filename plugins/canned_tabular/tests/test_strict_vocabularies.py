@@ -10,6 +10,7 @@ import pytest
 
 import estimator_canned_tabular as tab
 from estimator_core.errors import ArgumentError, InputError
+from estimator_inputs import csv_input_fn
 
 SIZES = tab.categorical_column_with_vocabulary_list("size", ["S", "M"])
 
@@ -70,10 +71,7 @@ def test_what_is_refused() -> None:
         tab.strict_vocabularies(["size"])
 
 
-@pytest.mark.plugins
 def test_the_reader_refuses_what_the_columns_do_not_know(tmp_path: Path) -> None:
-    from estimator_inputs import csv_input_fn
-
     path = tmp_path / "rows.csv"
     path.write_text("size,sold\nS,no\n,yes\nXL,no\nM,maybe\n")
     vocabularies = tab.strict_vocabularies([SIZES], label="sold", label_vocabulary=["no", "yes"])

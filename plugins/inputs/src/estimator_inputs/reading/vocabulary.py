@@ -77,13 +77,13 @@ class UnknownToken:
     vocabulary: Vocabulary
 
     def __str__(self) -> str:
-        name, tokens = f"vocabularies[{self.vocabulary.column!r}]", self.vocabulary.tokens
+        tokens = self.vocabulary.tokens
         near = _near(self.token, tokens)
         if near:
-            what = f"nearest in {name}: {', '.join(near)}"
+            what = f"nearest in the vocabulary: {', '.join(near)}"
         else:
             listed = ", ".join(map(_shown, tokens[:_LISTED]))
-            what = f"{name} has {listed}{f' and {len(tokens) - _LISTED} more' if len(tokens) > _LISTED else ''}"
+            what = f"the vocabulary has {listed}{f' and {len(tokens) - _LISTED} more' if len(tokens) > _LISTED else ''}"
         return f"{self.prefix}unknown token {_shown(self.token)} ({what}; add it there if it is right)"
 
 
