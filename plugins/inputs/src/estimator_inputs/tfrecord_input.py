@@ -129,8 +129,14 @@ class TFRecordKind:
 
         offset, record = place or (0, 0)
         with opened(path, self._plan.compression, offset) as stream:
-            for frames in read_frames(stream, block_bytes=self._plan.block_bytes, offset=offset, record=record):
-                yield Piece(path, frames, [frames.after, frames.record + len(frames.begins)])
+            for frames in read_frames(
+                stream,
+                block_bytes=self._plan.block_bytes,
+                offset=offset,
+                record=record,
+                resync=self._plan.on_error == "skip",
+            ):
+                yield Piece(path, frames, [frames.after, frames.next_record])
 
     def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
         """The examples of a block whose checksums hold."""

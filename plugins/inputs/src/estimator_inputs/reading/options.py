@@ -30,7 +30,8 @@ class ReadOptions(TypedDict, total=False):
             when a block is needed: the default for TFRecord, whose decoding two threads do no faster; 2 for others.
         block_bytes: bytes of a file that are decoded at once; default 512 KiB.
         drop_remainder: leaves out a short last batch.
-        compression: "auto" (by suffix: .gz .bz2 .xz .zst .lz4), "none", "gzip", "bz2", "xz", "zstd" or "lz4".
+        compression: "auto" (by suffix: .gz .bz2 .xz .zst .lz4), "none", "gzip", "bz2", "xz", "zstd", "lz4",
+            or "zlib", which no suffix tells.
         on_error: "raise", or "skip" to leave out bad rows, count them and report them in the log.
         shard_by: how several processes share the rows: "files", "rows" (each reads all files), or "auto": by files
             where they divide evenly, or there are at least ten for each process.
