@@ -13,14 +13,14 @@ import numpy as np
 from estimator_canned_tabular.columns.checks import check_default, check_key, check_max_values, check_oov
 from estimator_canned_tabular.columns.contract import HostIds
 from estimator_canned_tabular.columns.dtypes import INT64, STRING, string_or_integer
+from estimator_canned_tabular.columns.one_feature import OneFeature
 from estimator_canned_tabular.errors import FeatureColumnError
 from estimator_canned_tabular.host.values import Rows, fingerprints_of, rows_of
 from estimator_core.errors import ArgumentError
-from estimator_core.export import VarLenFeature
 
 
 @dataclass(frozen=True)
-class VocabularyListCategoricalColumn:
+class VocabularyListCategoricalColumn(OneFeature):
     """Made by `categorical_column_with_vocabulary_list`."""
 
     key: str
@@ -31,24 +31,9 @@ class VocabularyListCategoricalColumn:
     max_values: int | None = None
 
     @property
-    def name(self) -> str:
-        """The key."""
-        return self.key
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The feature's name."""
-        return (self.key,)
-
-    @property
     def num_buckets(self) -> int:
         """The vocabulary and the buckets of unknown values."""
         return len(self.vocabulary_list) + self.num_oov_buckets
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """Any number of values."""
-        return {self.key: VarLenFeature(self.dtype)}
 
     @property
     def tokens(self) -> tuple[Any, ...]:
@@ -65,7 +50,7 @@ class VocabularyListCategoricalColumn:
 
 
 @dataclass(frozen=True)
-class VocabularyFileCategoricalColumn:
+class VocabularyFileCategoricalColumn(OneFeature):
     """Made by `categorical_column_with_vocabulary_file`."""
 
     key: str
@@ -77,24 +62,9 @@ class VocabularyFileCategoricalColumn:
     max_values: int | None = None
 
     @property
-    def name(self) -> str:
-        """The key."""
-        return self.key
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The feature's name."""
-        return (self.key,)
-
-    @property
     def num_buckets(self) -> int:
         """The vocabulary and the buckets of unknown values."""
         return self.vocabulary_size + self.num_oov_buckets
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """Any number of values."""
-        return {self.key: VarLenFeature(self.dtype)}
 
     @property
     def tokens(self) -> tuple[Any, ...]:
