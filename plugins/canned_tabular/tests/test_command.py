@@ -81,9 +81,13 @@ def test_a_linear_model_of_edited_columns(people, tmp_path, capsys):
     ("change", "more", "message"),
     [
         (lambda text: text, ["--label", "wage"], "There is no column 'wage'. Columns: name, age, city, hours, income"),
-        (lambda text: text.replace("\nn7,", "\nn7,extra,"), [], "people.csv, line 9: 6 fields, and the header names 5"),
+        (
+            lambda text: text.replace("\nn7,", "\nn7,extra,"),
+            [],
+            "people.csv, line 9: 6 fields, more than the 5 columns",
+        ),
         (lambda text: HEADER[0] + "\n", [], "has no rows"),
-        (lambda text: text.replace("name,age", "age,age"), [], "line 1: it must name the columns, each once"),
+        (lambda text: text.replace("name,age", "age,age"), [], "line 1: two columns have the name 'age'"),
         (lambda text: text + "x,1,Oslo,3,\n", [], "The label 'income' is empty in 1 rows"),
         (lambda text: text, ["--columns", "{tmp}/none.json"], "none.json cannot be read"),
         (lambda text: text, ["--hidden-units", "a"], "--hidden-units should be integers"),
@@ -103,7 +107,52 @@ def test_a_number_that_is_none(people, tmp_path, capsys):
     lines[3] = "x,forty,Oslo,3,low"
     people.write_text("\n".join(lines) + "\n")
     assert command(people, tmp_path, "--model", "linear") == 1
-    assert "people.csv, row 3, column 'age': 'forty' is no number" in capsys.readouterr().err
+    assert "people.csv, line 4: column 'age': 'forty' is no float32" in capsys.readouterr().err
+
+
+def test_a_class_that_is_none(people, tmp_path, capsys):
+    quick = ["--model", "linear", "--no-export", "--no-plots", "--epochs", "1"]
+    assert command(people, tmp_path, *quick) == 0
+    lines = people.read_text().splitlines()
+    lines[8] = "x,40,Oslo,3,hihg"
+    people.write_text("\n".join([*lines, "y,40,Oslo,3,"]) + "\n")
+    capsys.readouterr()
+    assert command(people, tmp_path, *quick) == 1
+    message = "people.csv, line 9: column 'income': unknown token 'hihg' (nearest in the vocabulary: 'high'"
+    assert message in capsys.readouterr().err
+    skipping = ["--model-dir", tmp_path / "other", "--columns", tmp_path / "model" / "columns.json"]
+    assert command(people, tmp_path, *skipping, *quick, "--on-error", "skip") == 0
+    output = capsys.readouterr().out
+    assert "on 270 rows" in output  # 301 rows, of which two are bad
+    assert "evaluated on 29 rows" in output
+
+
+def test_every_tenth_row_is_held_out(people, tmp_path, capsys):
+    """The evaluation of those rows in a file of their own is the same."""
+    quick = ["--model", "linear", "--no-export", "--no-plots", "--epochs", "2", "--shuffle-rows", "64"]
+    assert command(people, tmp_path, *quick) == 0
+    first = capsys.readouterr().out.splitlines()
+    header, *rows = people.read_text().splitlines()
+    training, held_out = tmp_path / "training.csv", tmp_path / "held_out.csv"
+    training.write_text("\n".join([header, *(row for n, row in enumerate(rows) if n % 10 != 9)]) + "\n")
+    held_out.write_text("\n".join([header, *rows[9::10]]) + "\n")
+    columns = tmp_path / "model" / "columns.json"
+    apart = ["--csv", training, "--eval-csv", held_out, "--columns", columns, "--label", "income"]
+    assert main(["tabular", "train", *map(str, [*apart, "--model-dir", tmp_path / "apart"]), *quick]) == 0
+    second = capsys.readouterr().out.splitlines()
+    assert first[1:] == second[1:]  # rows, steps, loss and metrics
+    assert first[1].startswith("trained: 9 steps on 270 rows")
+
+
+def test_what_is_not_a_number_becomes_the_mean(people, tmp_path, capsys):
+    """nan is a number that is none: it counts as an empty field."""
+    people.write_text(people.read_text() + "".join(f"z{n},nan,Oslo,20,high\n" for n in range(10)))
+    assert command(people, tmp_path, "--no-export", "--no-plots", "--epochs", "1") == 0
+    columns = json.loads((tmp_path / "model" / "columns.json").read_text())["columns"]
+    assert columns["age"]["kind"] == "numeric"
+    assert 30 < columns["age"]["mean"] < 50
+    loss = next(line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("loss ="))
+    assert np.isfinite(float(loss.split("=")[1]))
 
 
 @pytest.mark.slow
@@ -113,7 +162,7 @@ def test_other_models_and_a_number_to_predict(tmp_path, capsys, model):
     x = rng.normal(size=200)
     path = tmp_path / "line.csv"
     path.write_text("x,y\n" + "".join(f"{a:.4f},{3 * a + 1:.4f}\n" for a in x))
-    more = ["--model", model, "--epochs", "40", "--learning-rate", "0.01", "--hidden-units", "16"]
+    more = ["--model", model, "--epochs", "60", "--learning-rate", "0.01", "--hidden-units", "16"]
     arguments = ["--csv", path, "--label", "y", "--model-dir", tmp_path / "model", *more]
     assert main(["tabular", "train", *map(str, arguments), *(["--no-export"] if model == "baseline" else [])]) == 0
     loss = next(line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("average_loss"))

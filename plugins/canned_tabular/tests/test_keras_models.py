@@ -5,7 +5,7 @@ import pytest
 
 import estimator_canned_tabular as tab
 import estimator_core as ec
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, ModelFnError
 from plugins.canned_tabular.tests.given_weights import QUIET
 
 keras = pytest.importorskip("keras")
@@ -86,6 +86,56 @@ def test_several_inputs_and_outputs(tmp_path):
     found = estimator.train(lambda: [(features, labels)]).evaluate(lambda: [(features, labels)])
     assert set(found) == {"loss", "error", "global_step"}
     assert found["loss"] < expected["loss"]
+
+
+def weighted(loss):
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential([keras.Input((3,), name="x"), keras.layers.Dense(2, activation="softmax")])
+    more = {
+        "metrics": ["accuracy"],
+        "weighted_metrics": ["accuracy", keras.metrics.SparseCategoricalCrossentropy(name="error")],
+    }
+    model.compile(optimizer=keras.optimizers.SGD(0.5), loss=loss, **more)
+    return model
+
+
+@pytest.mark.parametrize("loss", ["sparse_categorical_crossentropy", "class"])
+@pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
+def test_weights_are_those_of_fit(tmp_path, loss, shape):
+    given = keras.losses.SparseCategoricalCrossentropy() if loss == "class" else loss
+    model, peer = weighted(given), weighted(given)
+    weights = RNG.integers(0, 4, 64).astype(np.float32)
+    batches = [(x, y, weights[at : at + 16]) for at, (x, y) in zip(range(0, 64, 16), BATCHES, strict=True)]
+    estimator = tab.model_to_estimator(model, config=quiet(tmp_path), weight_column="w")
+    estimator.train(lambda: [({"x": x, "w": w.reshape(shape)}, y) for x, y, w in batches])
+    for x, y, w in batches:
+        peer.train_on_batch(x, y, sample_weight=w)
+    found = estimator.evaluate(lambda: [({"x": X, "w": weights.reshape(shape)}, Y)])
+    expected = peer.evaluate(X, Y, sample_weight=weights, batch_size=64, verbose=0, return_dict=True)
+    assert set(found) == {*expected, "global_step"} == {"loss", "accuracy", "weighted_accuracy", "error", "global_step"}
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, abs=1e-5), name
+    assert found["accuracy"] != pytest.approx(found["weighted_accuracy"], abs=1e-3)
+    predicted = [row[model.layers[-1].name] for row in estimator.predict(lambda: [{"x": X}])]
+    np.testing.assert_allclose(predicted, peer.predict(X, verbose=0), atol=1e-5)
+
+
+def test_weighted_metrics_without_weights(tmp_path):
+    model = weighted("sparse_categorical_crossentropy")
+    estimator = tab.model_to_estimator(model, config=quiet(tmp_path)).train(lambda: BATCHES)
+    found = estimator.evaluate(lambda: [(X, Y)])
+    assert found["accuracy"] == found["weighted_accuracy"]
+
+
+def test_weights_that_cannot_be_used_are_refused(tmp_path):
+    for column in ("x", 3, {"sum": "w"}):
+        with pytest.raises(ArgumentError, match="weight_column should be the name of one feature that is no input"):
+            tab.model_to_estimator(classifier(), weight_column=column)
+    estimator = tab.model_to_estimator(classifier(), config=quiet(tmp_path), weight_column="w")
+    with pytest.raises(ModelFnError, match=r"The weight_column 'w' is not among the features: \['x'\]"):
+        estimator.train(lambda: [({"x": X}, Y)])
+    with pytest.raises(ModelFnError, match=r"'w' must have one number for each example, given: .*\(64, 3\)"):
+        estimator.train(lambda: [({"x": X, "w": X}, Y)])
 
 
 def test_refused(tmp_path):

@@ -71,8 +71,10 @@ def test_real_data_is_the_same_in_csv_parquet_and_tfrecord(tmp_path: Path) -> No
 WRITTEN_BY_TENSORFLOW = Path(__file__).parent / "written_by_tensorflow"
 
 
-@pytest.mark.parametrize("name", ["wine.tfrecord", "wine.tfrecord.gz"])
-def test_a_file_written_by_tensorflow(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "compression"), [("wine.tfrecord", "auto"), ("wine.tfrecord.gz", "auto"), ("wine.zlib.tfrecord", "zlib")]
+)
+def test_a_file_written_by_tensorflow(name: str, compression: str) -> None:
     """`write.py` beside it wrote the file with tf.io.TFRecordWriter."""
     wine = pytest.importorskip("sklearn.datasets").load_wine()
     spec = {
@@ -83,7 +85,7 @@ def test_a_file_written_by_tensorflow(name: str) -> None:
         "odd": export.VarLenFeature("int64"),
         "absent": export.FixedLenFeature((2,), "int64", default_value=[7, -8]),
     }
-    batches = list(tfrecord_input_fn(WRITTEN_BY_TENSORFLOW / name, 40, spec, shuffle=False)())
+    batches = list(tfrecord_input_fn(WRITTEN_BY_TENSORFLOW / name, 40, spec, shuffle=False, compression=compression)())
     found = {key: np.concatenate([batch[key] for batch in batches]) for key in ("row", "measures", "name", "absent")}
     np.testing.assert_array_equal(found["row"], np.arange(178))
     np.testing.assert_array_equal(found["measures"], wine.data.astype(np.float32))

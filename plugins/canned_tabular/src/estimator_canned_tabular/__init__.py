@@ -65,6 +65,7 @@ _HOME = {
     "models.two_tower": ("two_tower_model_fn",),
     "optimizers": ("choose_optimizer",),
     "parsing": ("classifier_parse_example_spec", "make_parse_example_spec", "regressor_parse_example_spec"),
+    "strict_vocabularies": ("strict_vocabularies",),
     "vocabularies": ("frequent_values",),
 }
 _MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}

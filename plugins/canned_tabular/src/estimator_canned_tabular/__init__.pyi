@@ -77,6 +77,7 @@ from estimator_canned_tabular.optimizers import choose_optimizer as choose_optim
 from estimator_canned_tabular.parsing import classifier_parse_example_spec as classifier_parse_example_spec
 from estimator_canned_tabular.parsing import make_parse_example_spec as make_parse_example_spec
 from estimator_canned_tabular.parsing import regressor_parse_example_spec as regressor_parse_example_spec
+from estimator_canned_tabular.strict_vocabularies import strict_vocabularies as strict_vocabularies
 from estimator_canned_tabular.vocabularies import frequent_values as frequent_values
 
 __version__: str

@@ -15,6 +15,7 @@ from estimator_inputs.reading.blocks import BadRow, split_labels
 from estimator_inputs.reading.files import FilePattern, find_files
 from estimator_inputs.reading.options import OnError, ReadPlan
 from estimator_inputs.reading.ragged import Columns, rows_of
+from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.tfrecord.decode import decode_examples
 from estimator_inputs.tfrecord.spec import FeatureSpec, feature_specs, summary_of
 
@@ -26,6 +27,7 @@ def array_record_input_fn(
     *,
     shuffle: bool,
     label_key: str | None = None,
+    vocabularies: Vocabularies | None = None,
     num_epochs: int | None = 1,
     seed: int | None = None,
     drop_remainder: bool = False,
@@ -42,6 +44,8 @@ def array_record_input_fn(
         features: see `tfrecord_input_fn`.
         shuffle: True for training, False for evaluation and prediction.
         label_key: the feature that is the label; None: there is none.
+        vocabularies: allowed strings or integers by feature; a record with another value is a bad one, also where it is
+            one of many. None: all are allowed.
         num_epochs: passes over the data; None repeats for ever.
         seed: of the order; None: `tf_random_seed` of the RunConfig, or 0 where that is not set.
         drop_remainder: leaves out a short last batch.
@@ -70,7 +74,7 @@ def array_record_input_fn(
 
     Source: `grain.sources.ArrayRecordDataSource`.
     """
-    specs = feature_specs(features)
+    specs = feature_specs(features, vocabularies)
     if label_key is not None and label_key not in specs:
         raise ArgumentError(f"label_key {label_key!r} is none of the features: {', '.join(specs)}.")
     options = {"num_epochs": num_epochs, "seed": seed, "drop_remainder": drop_remainder, "on_error": on_error}

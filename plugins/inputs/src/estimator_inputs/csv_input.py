@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
@@ -14,11 +15,13 @@ from estimator_inputs.reading.file_input import FileInput
 from estimator_inputs.reading.files import FilePattern, find_files, opened
 from estimator_inputs.reading.options import ReadOptions, ReadPlan
 from estimator_inputs.reading.ragged import Columns, join
+from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.table.blocks import block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
 from estimator_inputs.text.chunks import Chunk, Quoting, read_chunks
 from estimator_inputs.text.csv_header import infer_types, read_header
 from estimator_inputs.text.csv_table import CsvFormat, read_table, read_what_can_be
+from estimator_inputs.text.quotes import record_ends
 
 
 def csv_input_fn(
@@ -31,6 +34,7 @@ def csv_input_fn(
     select_columns: Sequence[str] | None = None,
     column_types: Mapping[str, Any] | None = None,
     column_defaults: Mapping[str, Any] | Sequence[Any] | None = None,
+    vocabularies: Vocabularies | None = None,
     header: bool = True,
     field_delim: str = ",",
     use_quote_delim: bool = True,
@@ -51,6 +55,8 @@ def csv_input_fn(
             objects.
         column_defaults: what empty fields become: by column, or one for each column read, in order; None in it: no
             default. Without one an empty number is a bad row, and an empty string is empty.
+        vocabularies: allowed strings or integers by column; a row with another value is a bad row, also where
+            it is one of a list. An empty field that becomes b"" is allowed where "" is one of them. None: all are.
         header: whether each file begins with the names of its columns. They may stand in another order in each file.
         field_delim: one character.
         use_quote_delim: whether fields may be quoted with `"`.
@@ -59,9 +65,9 @@ def csv_input_fn(
         options: see `ReadOptions`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no such file or column, a type, default or option that cannot be.
-        InputError: while reading: a missing column, another number of fields, a value that is none of its type, a
-            quote out of place, bytes that are no UTF-8, naming file, line and column.
+        ArgumentError, ArgumentTypeError: no such file or column, a type, default, vocabulary or option that cannot be.
+        InputError: while reading: a missing column, another number of fields, a value that is none of its type, an
+            unknown token, a quote out of place, bytes that are no UTF-8, naming file, line and column.
 
     Example:
         >>> import pathlib, tempfile
@@ -84,7 +90,7 @@ def csv_input_fn(
     files = find_files(file_pattern)
     kind = CsvKind(files[0], form, header=header, column_names=column_names, plan=plan)
     kind.schema = chosen_columns(
-        kind.infer(num_rows_for_inference), select_columns, column_types, column_defaults, label_name
+        kind.infer(num_rows_for_inference), select_columns, column_types, column_defaults, label_name, vocabularies
     )
     return FileInput(files, kind, plan)
 
@@ -111,6 +117,11 @@ class CsvKind:
         """Columns with types."""
         return self.schema.summary
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names."""
+        return tuple(self.schema.types)
+
     def infer(self, rows: int) -> dict[str, Any]:
         """All columns of the first file, with types that its first rows suggest."""
         names, place = self._names(self._first)
@@ -118,15 +129,21 @@ class CsvKind:
             return infer_types(stream, names, self._form, rows=rows, where=self._first)
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
-        """Blocks of whole records; a place is (byte offset, line)."""
+        """Blocks of whole records; a place is (byte offset, line, row)."""
         names, start = self._names(path)
         missing = [name for name in self.schema.types if name not in names]
         if missing:
             raise InputError(f"{path}, line 1: column {missing[0]!r} is missing. Its columns are: {', '.join(names)}.")
-        offset, line = place or start
+        offset, line, row = place or (*start, 0)
         with opened(path, self._plan.compression, offset) as stream:
             for chunk in read_chunks(
-                stream, block_bytes=self._plan.block_bytes, quoting=self._quoting, offset=offset, line=line
+                stream,
+                block_bytes=self._plan.block_bytes,
+                quoting=self._quoting,
+                offset=offset,
+                line=line,
+                row=row,
+                count_rows=self._plan.hold_out_every is not None,
             ):
                 yield Piece(path, (names, chunk), list(chunk.after))
 
@@ -142,23 +159,21 @@ class CsvKind:
         if not chunk.data.strip(b"\r\n"):
             return Block(columns={}, rows=0)
         types = self.schema.types
+        where = _Lines(piece.path, chunk, self._form.quote)
         try:
             table = read_table(chunk.data, names, types, self._form)
         except pa.ArrowInvalid:
             table = None
         if table is not None:
-            found = block_of(table, types, lambda row: self._line(piece, self._begin_of_row(chunk.data, row)))
-            return found
+            return block_of(table, types, where.of_row, first=chunk.row)
         tables, faulty = read_what_can_be(chunk.data, names, types, self._form, first_only=not all_bad_rows)
-        blocks = [
-            block_of(one, types, lambda row, begins=begins: self._line(piece, int(begins[row])))
-            for one, begins in tables
-        ]
-        bad = [BadRow(self._line(piece, fault.begin), fault.text) for fault in faulty]
+        blocks = [block_of(one, types, lambda row, begins=begins: where(begins[row])) for one, begins in tables]
+        bad = [BadRow(where(fault.begin), fault.text) for fault in faulty]
         bad += [row for block in blocks for row in block.bad]
         good: list[Columns] = [block.columns for block in blocks if block.rows]
         rows = sum(block.rows for block in blocks)
-        return Block(columns=join(good) if good else {}, rows=rows, bad=sorted(bad, key=_line_of))
+        ordered = sorted(bad, key=_line_of)
+        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=chunk.row)
 
     def batch(self, columns: Columns) -> Any:
         """Features, and labels where there is a label name."""
@@ -180,17 +195,32 @@ class CsvKind:
             )
         return self._column_names, place
 
-    def _begin_of_row(self, data: bytes, row: int) -> int:
-        from estimator_inputs.text.quotes import record_ends
 
-        begins = np.append(0, record_ends(data, self._form.quote)).tolist()
-        filled = [b for b, e in zip(begins, [*begins[1:], len(data)], strict=True) if data[b:e].strip(b"\r\n")]
-        return filled[row]
+class _Lines:
+    """Names the lines of a chunk; where they are is found once, for there may be many bad rows."""
 
-    def _line(self, piece: Piece, begin: int) -> str:
-        chunk: Chunk = piece.content[1]
-        line = chunk.line + chunk.data.count(b"\n", 0, begin)
-        return f"{piece.path}, line {line}"
+    def __init__(self, path: Path, chunk: Chunk, quote: bytes | None) -> None:
+        self._path = path
+        self._chunk = chunk
+        self._quote = quote
+
+    def __call__(self, begin: int) -> str:
+        """File and line of the record that begins at a place."""
+        return f"{self._path}, line {self._chunk.line + int(np.searchsorted(self._newlines, begin))}"
+
+    def of_row(self, row: int) -> str:
+        """File and line of a row, where all records that are not empty are rows."""
+        return self(self._filled[row])
+
+    @functools.cached_property
+    def _newlines(self) -> np.ndarray:
+        return record_ends(self._chunk.data, None) - 1
+
+    @functools.cached_property
+    def _filled(self) -> list[int]:
+        data = self._chunk.data
+        begins = np.append(0, record_ends(data, self._quote)).tolist()
+        return [b for b, e in zip(begins, [*begins[1:], len(data)], strict=True) if data[b:e].strip(b"\r\n")]
 
 
 def _line_of(row: BadRow) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
@@ -12,6 +13,7 @@ from estimator_inputs.reading.file_input import FileInput
 from estimator_inputs.reading.files import FilePattern, find_files, opened
 from estimator_inputs.reading.options import ReadOptions, ReadPlan
 from estimator_inputs.reading.ragged import Columns, join
+from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.table.blocks import block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
 from estimator_inputs.table.types import inferred
@@ -30,6 +32,7 @@ def jsonl_input_fn(
     select_columns: Sequence[str] | None = None,
     column_types: Mapping[str, Any] | None = None,
     column_defaults: Mapping[str, Any] | Sequence[Any] | None = None,
+    vocabularies: Vocabularies | None = None,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
     r"""An input_fn over files with one JSON object a line; every call of it gives a fresh iterator.
@@ -46,12 +49,14 @@ def jsonl_input_fn(
             as float32. Strings become bytes objects.
         column_defaults: what is taken where a key is missing or null: by key, or one for each. Without one a missing
             number is a bad row, and a missing string is empty.
+        vocabularies: allowed strings or integers by key; a row with another value is a bad row, also where
+            it is one of a list. An empty field that becomes b"" is allowed where "" is one of them. None: all are.
         options: see `ReadOptions`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no such file or key, a type, default or option that cannot be.
-        InputError: while reading: a line that is no JSON object, a value that is none of its type, a missing number,
-            naming file, line and key.
+        ArgumentError, ArgumentTypeError: no such file or key, a type, default, vocabulary or option that cannot be.
+        InputError: while reading: a line that is no JSON object, a value that is none of its type, an unknown token,
+            a missing number, naming file, line and key.
 
     Example:
         >>> import pathlib, tempfile
@@ -65,7 +70,9 @@ def jsonl_input_fn(
     """
     plan = ReadPlan.of(batch_size, shuffle, options)
     files = find_files(file_pattern)
-    schema = chosen_columns(_infer(files[0], plan), select_columns, column_types, column_defaults, label_name)
+    schema = chosen_columns(
+        _infer(files[0], plan), select_columns, column_types, column_defaults, label_name, vocabularies
+    )
     return FileInput(files, JsonLinesKind(schema, plan), plan)
 
 
@@ -78,14 +85,22 @@ class JsonLinesKind:
         self._schema = schema
         self._plan = plan
         self.summary = schema.summary
+        self.columns = tuple(schema.types)
         self.varying_shapes = any(kind.listed for kind in schema.types.values())
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
-        """Blocks of whole lines; a place is (byte offset, line)."""
-        offset, line = place or (0, 1)
+        """Blocks of whole lines; a place is (byte offset, line, row)."""
+        offset, line, row = place or (0, 1, 0)
         with opened(path, self._plan.compression, offset) as stream:
-            size = self._plan.block_bytes
-            for chunk in read_chunks(stream, block_bytes=size, quoting=None, offset=offset, line=line):
+            for chunk in read_chunks(
+                stream,
+                block_bytes=self._plan.block_bytes,
+                quoting=None,
+                offset=offset,
+                line=line,
+                row=row,
+                count_rows=self._plan.hold_out_every is not None,
+            ):
                 yield Piece(path, chunk, list(chunk.after))
 
     def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
@@ -110,7 +125,7 @@ class JsonLinesKind:
         good = [block.columns for block in blocks if block.rows]
         rows = sum(block.rows for block in blocks)
         ordered = [row for _, row in sorted(bad, key=lambda item: item[0])]
-        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered)
+        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=chunk.row)
 
     def batch(self, columns: Columns) -> Any:
         """Features, and labels where there is a label name."""
@@ -131,10 +146,13 @@ class _Lines:
         """A function from row to place; without `lines` the rows are the lines that are not empty."""
 
         def where(row: int) -> str:
-            filled = lines or [n for n, text in enumerate(self._chunk.data.split(b"\n")) if text.strip()]
-            return self(filled[row])
+            return self((lines or self._filled)[row])
 
         return where
+
+    @functools.cached_property
+    def _filled(self) -> list[int]:
+        return [n for n, text in enumerate(self._chunk.data.split(b"\n")) if text.strip()]
 
 
 def _infer(path: Path, plan: ReadPlan) -> dict[str, Any]:

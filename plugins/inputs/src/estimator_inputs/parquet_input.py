@@ -12,6 +12,7 @@ from estimator_inputs.reading.file_input import FileInput
 from estimator_inputs.reading.files import FilePattern, find_files
 from estimator_inputs.reading.options import ReadOptions, ReadPlan
 from estimator_inputs.reading.ragged import Columns
+from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.table.blocks import block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
 from estimator_inputs.table.types import inferred
@@ -31,6 +32,7 @@ def parquet_input_fn(
     select_columns: Sequence[str] | None = None,
     column_types: Mapping[str, Any] | None = None,
     column_defaults: Mapping[str, Any] | Sequence[Any] | None = None,
+    vocabularies: Vocabularies | None = None,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
     """An input_fn over the rows of Parquet files; every call of it gives a fresh iterator.
@@ -47,12 +49,14 @@ def parquet_input_fn(
             float32. Strings become bytes objects.
         column_defaults: what nulls become: by column, or one for each column read, in order. Without one a null number
             is a bad row, and a null string is empty.
+        vocabularies: allowed strings or integers by column; a row with another value is a bad row, also where
+            it is one of a list. An empty field that becomes b"" is allowed where "" is one of them. None: all are.
         options: see `ReadOptions`; `block_bytes` and `compression` mean nothing here.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no such file or column, a type, default or option that cannot be.
-        InputError: while reading: a file that is no Parquet, a missing column, a value that does not fit its type, a
-            null without a default, naming file, row and column.
+        ArgumentError, ArgumentTypeError: no such file or column, a type, default, vocabulary or option that cannot be.
+        InputError: while reading: a file that is no Parquet, a missing column, a value that does not fit its type, an
+            unknown token, a null without a default, naming file, row and column.
 
     Example:
         >>> import tempfile
@@ -71,7 +75,7 @@ def parquet_input_fn(
     files = find_files(file_pattern)
     with _opened(files[0]) as file:
         found = {field.name: inferred(field.type) for field in file.schema_arrow}
-    schema = chosen_columns(found, select_columns, column_types, column_defaults, label_name)
+    schema = chosen_columns(found, select_columns, column_types, column_defaults, label_name, vocabularies)
     return FileInput(files, ParquetKind(schema), plan)
 
 
@@ -83,6 +87,7 @@ class ParquetKind:
     def __init__(self, schema: TableSchema) -> None:
         self._schema = schema
         self.summary = schema.summary
+        self.columns = tuple(schema.types)
         self.varying_shapes = any(kind.listed for kind in schema.types.values())
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
@@ -109,7 +114,7 @@ class ParquetKind:
 
         first, batch = piece.content
         try:
-            return block_of(batch, self._schema.types, lambda row: f"{piece.path}, row {first + row}")
+            return block_of(batch, self._schema.types, lambda row: f"{piece.path}, row {first + row}", first=first)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise InputError(
                 f"{piece.path}, rows {first} to {first + batch.num_rows - 1}: {self._uncastable(batch, error)}."

@@ -12,6 +12,7 @@ from estimator_inputs.reading.file_input import FileInput
 from estimator_inputs.reading.files import FilePattern, find_files, opened
 from estimator_inputs.reading.options import ReadOptions, ReadPlan
 from estimator_inputs.reading.ragged import Columns
+from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.tfrecord.spec import FeatureSpec, feature_specs, summary_of
 
 
@@ -22,6 +23,7 @@ def tfrecord_input_fn(
     *,
     shuffle: bool,
     label_key: str | None = None,
+    vocabularies: Vocabularies | None = None,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
     """An input_fn over the tf.Examples of TFRecord files; every call of it gives a fresh iterator.
@@ -36,12 +38,14 @@ def tfrecord_input_fn(
             up, and the longest is rounded up to a power of two.
         shuffle: True for training, False for evaluation and prediction.
         label_key: the feature that is the label; None: there is none.
+        vocabularies: allowed strings or integers by feature; a record with another value is a bad one, also where it is
+            one of many. None: all are allowed.
         options: see `ReadOptions`.
 
     Raises:
         ArgumentError, ArgumentTypeError: no such file, a feature that is no specification, an option that cannot be.
         InputError: while reading: a truncated file, a wrong checksum, a record that lacks a feature, or has another
-            kind or number of values, naming file, record and feature.
+            kind or number of values or an unknown token, naming file, record and feature.
 
     Example:
         >>> import tempfile
@@ -58,7 +62,7 @@ def tfrecord_input_fn(
 
     Source: `tf.data.experimental.make_batched_features_dataset`.
     """
-    specs = feature_specs(features)
+    specs = feature_specs(features, vocabularies)
     if label_key is not None and label_key not in specs:
         raise ArgumentError(f"label_key {label_key!r} is none of the features: {', '.join(specs)}.")
     plan = ReadPlan.of(batch_size, shuffle, {"parser_num_threads": 0, **options})
@@ -117,6 +121,7 @@ class TFRecordKind:
         self._plan = plan
         self.varying_shapes = any(spec.form != "fixed" for spec in specs.values())
         self.summary = summary_of(specs)
+        self.columns = tuple(specs)
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
         """Blocks of whole records; a place is (byte offset, record)."""
@@ -124,8 +129,14 @@ class TFRecordKind:
 
         offset, record = place or (0, 0)
         with opened(path, self._plan.compression, offset) as stream:
-            for frames in read_frames(stream, block_bytes=self._plan.block_bytes, offset=offset, record=record):
-                yield Piece(path, frames, [frames.after, frames.record + len(frames.begins)])
+            for frames in read_frames(
+                stream,
+                block_bytes=self._plan.block_bytes,
+                offset=offset,
+                record=record,
+                resync=self._plan.on_error == "skip",
+            ):
+                yield Piece(path, frames, [frames.after, frames.next_record])
 
     def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
         """The examples of a block whose checksums hold."""
@@ -143,12 +154,12 @@ class TFRecordKind:
         bad = [self._bad_row(piece.path, frames.record + row, fault) for row, fault in more.items()]
         if frames.fault is not None:
             bad.append(self._bad_row(piece.path, frames.record + len(begins), (None, frames.fault)))
-        return Block(columns=columns, rows=len(begins) - len(more), bad=bad)
+        return Block(columns=columns, rows=len(begins) - len(more), bad=bad, first=frames.record)
 
     def batch(self, columns: Columns) -> Any:
         """Features, and labels where there is a label key."""
         return split_labels(columns, self._label_key)
 
-    def _bad_row(self, path: Path, record: int, fault: tuple[str | None, str]) -> BadRow:
+    def _bad_row(self, path: Path, record: int, fault: tuple[str | None, object]) -> BadRow:
         feature, text = fault
         return BadRow(f"{path}, record {record}", text if feature is None else f"feature {feature!r} {text}")

@@ -27,7 +27,7 @@ def main() -> None:
         return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
 
     records = [example(row) for row in range(len(wine.target))]
-    for name, compression in (("wine.tfrecord", ""), ("wine.tfrecord.gz", "GZIP")):
+    for name, compression in (("wine.tfrecord", ""), ("wine.tfrecord.gz", "GZIP"), ("wine.zlib.tfrecord", "ZLIB")):
         with tf.io.TFRecordWriter(str(FOLDER / name), compression) as writer:
             for record in records:
                 writer.write(record)

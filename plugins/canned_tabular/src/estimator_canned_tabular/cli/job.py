@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +12,8 @@ import optax
 
 import estimator_core as ec
 from estimator_canned_tabular.cli import features
-from estimator_canned_tabular.cli.rows import read_rows
 from estimator_canned_tabular.cli.schema import Schema
+from estimator_canned_tabular.cli.table import counted, profiles_of, typed_input
 from estimator_canned_tabular.models.baseline import baseline_model_fn
 from estimator_canned_tabular.models.combined import dnn_linear_combined_model_fn
 from estimator_canned_tabular.models.dcn import dcn_model_fn
@@ -22,62 +21,66 @@ from estimator_canned_tabular.models.deep import dnn_model_fn
 from estimator_canned_tabular.models.linear import linear_model_fn
 from estimator_core.errors import ArgumentError
 from estimator_heads import BinaryClassHead, MultiClassHead, RegressionHead
+from estimator_inputs import FileInput
 
 _RATES = {"linear": 0.02, "baseline": 0.02}
 _RATE = 0.001
 _HELD_OUT = 10  # each so many rows, one is for the evaluation
-Rows = tuple[dict[str, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Job:
-    """What the arguments of the command came to."""
+    """What the arguments of the command came to.
+
+    Attributes:
+        args: as given.
+        schema: of the columns.
+        rows, held_out_rows: for training and for the evaluation.
+        estimator: that is trained.
+    """
 
     args: argparse.Namespace
     schema: Schema
-    training: Rows
-    held_out: Rows
+    rows: int
+    held_out_rows: int
     estimator: ec.Estimator
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Job:
-        """Reads and checks everything, before any work is done.
+        """Reads and checks everything, before any work is done: the whole file, in blocks.
 
         Raises:
-            ArgumentError: naming file, row and column.
+            ArgumentError, InputError: naming file, line and column.
         """
-        for name in ("batch_size", "epochs"):
+        for name in ("batch_size", "epochs", "shuffle_rows"):
             if getattr(args, name) < 1:
                 raise ArgumentError(f"--{name.replace('_', '-')} should be positive, given: {getattr(args, name)}.")
-        rows = read_rows(args.csv)
         path = args.columns or args.model_dir / "columns.json"
         inferred = args.columns is None and not path.is_file()
-        schema = Schema.inferred(rows, args.label, (args.weight_column,)) if inferred else Schema.read(path)
+        if inferred:
+            profiles = profiles_of(args.csv, args.on_error)
+            leave_out = args.on_error == "skip"
+            schema = Schema.inferred(profiles, args.label, (args.weight_column,), may_be_empty=leave_out)
+        else:
+            schema = Schema.read(path)
         if schema.label != args.label:
             raise ArgumentError(f"{path} is of the label {schema.label!r}, not {args.label!r}.")
-        whole = _rows(schema, rows, args.weight_column, str(args.csv))
-        if args.eval_csv is not None:
-            training, held_out = whole, _rows(schema, read_rows(args.eval_csv), args.weight_column, str(args.eval_csv))
-        else:
-            held = np.arange(len(whole[1])) % _HELD_OUT == _HELD_OUT - 1
-            training, held_out = _where(whole, ~held), _where(whole, held)
-        if not len(held_out[1]):
-            raise ArgumentError(f"{args.csv} has fewer than {_HELD_OUT} rows: give --eval-csv.")
+        rows, held_out_rows = _counts(args, schema)
         schema.write(args.model_dir / "columns.json")
         print(f"columns: {args.model_dir / 'columns.json'} ({'inferred' if inferred else 'as given'})")
-        return cls(args, schema, training, held_out, _estimator(args, schema))
+        return cls(args, schema, rows, held_out_rows, _estimator(args, schema))
 
     def train(self) -> None:
         """All epochs, or what is left of them."""
-        count = len(self.training[1])
-        steps = -(-count * self.args.epochs // self.args.batch_size)
-        self.estimator.train(self._input_fn(self.training, shuffle=True), max_steps=steps)
-        print(f"trained: {steps} steps on {count} rows; {self.estimator.stop_reason}")
+        steps = -(-self.rows * self.args.epochs // self.args.batch_size)
+        rows = _input(self.args, self.schema, shuffle=True, num_epochs=None, shuffle_buffer_size=self.args.shuffle_rows)
+        self.estimator.train(rows, max_steps=steps)
+        print(f"trained: {steps} steps on {self.rows} rows; {self.estimator.stop_reason}")
 
     def evaluate(self) -> None:
         """The held-out rows."""
-        found = self.estimator.evaluate(self._input_fn(self.held_out, shuffle=False))
-        print(f"evaluated on {len(self.held_out[1])} rows:")
+        found = self.estimator.evaluate(_input(self.args, self.schema, held_out=True))
+        print(f"evaluated on {self.held_out_rows} rows:")
         for name, value in sorted(found.items()):
             if np.ndim(value) == 0:
                 print(f"  {name} = {value:.6g}")
@@ -87,39 +90,32 @@ class Job:
         receiver = ec.export.build_raw_serving_input_receiver_fn(features.received(self.schema))
         print(f"exported: {self.estimator.export_saved_model(str(self.args.model_dir / 'export'), receiver)}")
 
-    def _input_fn(self, rows: Rows, *, shuffle: bool) -> Any:
-        return ec.inputs.numpy_input_fn(
-            rows[0],
-            rows[1],
-            batch_size=self.args.batch_size,
-            num_epochs=None if shuffle else 1,
-            shuffle=shuffle,
-            seed=self.args.seed,
-        )
+
+def _input(
+    args: argparse.Namespace, schema: Schema, *, held_out: bool = False, shuffle: bool = False, **options: Any
+) -> FileInput:
+    """The rows of one part: every tenth is held out, or all of another file are."""
+    apart = args.eval_csv is not None
+    part: dict[str, Any] = {} if apart else {"hold_out_every": _HELD_OUT, "held_out": held_out}
+    path = args.eval_csv if apart and held_out else args.csv
+    common = {"seed": args.seed, "on_error": args.on_error}
+    return typed_input(path, schema, args.weight_column, args.batch_size, shuffle=shuffle, **common, **part, **options)
 
 
-def _rows(schema: Schema, rows: Mapping[str, np.ndarray], weight_column: str | None, where: str) -> Rows:
-    made = features.arrays(schema, rows, where)
-    for name in (schema.label, *((weight_column,) if weight_column else ())):
-        if name not in rows:
-            raise ArgumentError(f"{where} lacks the column {name!r}. Columns: {', '.join(rows)}.")
-    if weight_column:
-        made[weight_column] = features.numbers(rows[weight_column], weight_column, where).astype(np.float32)
-    labels = rows[schema.label]
-    if not schema.classes:
-        return made, features.numbers(labels, schema.label, where).astype(np.float32)
-    unknown = ~np.isin(labels.astype(str), schema.classes)
-    if unknown.any():
-        row = int(np.argmax(unknown))
-        raise ArgumentError(
-            f"{where}, row {row + 1}, column {schema.label!r}: {labels[row]!r} is none of the classes "
-            f"{', '.join(schema.classes)}."
-        )
-    return made, labels.astype(str)
-
-
-def _where(rows: Rows, chosen: np.ndarray) -> Rows:
-    return {name: array[chosen] for name, array in rows[0].items()}, rows[1][chosen]
+def _counts(args: argparse.Namespace, schema: Schema) -> tuple[int, int]:
+    """How many rows are trained on, and how many evaluated; every row is looked at."""
+    everything = typed_input(
+        args.csv, schema, args.weight_column, args.batch_size, shuffle=False, on_error=args.on_error
+    )
+    found = counted(everything)
+    if args.eval_csv is not None:
+        return found.rows, counted(_input(args, schema, held_out=True)).rows
+    if found.rows < _HELD_OUT:
+        raise ArgumentError(f"{args.csv} has fewer than {_HELD_OUT} rows: give --eval-csv.")
+    if found.bad:  # which rows of a block are held out depends on those that are left out
+        return counted(_input(args, schema)).rows, counted(_input(args, schema, held_out=True)).rows
+    held_out = found.rows // _HELD_OUT
+    return found.rows - held_out, held_out
 
 
 def _estimator(args: argparse.Namespace, schema: Schema) -> ec.Estimator:

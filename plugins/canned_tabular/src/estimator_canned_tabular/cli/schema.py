@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_canned_tabular.cli.rows import as_numbers
+from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_core.errors import ArgumentError
 
 KINDS = ("numeric", "vocabulary", "hash", "skip")
@@ -53,18 +52,32 @@ class Schema:
     columns: Mapping[str, ColumnSchema] = field(default_factory=dict[str, ColumnSchema])
 
     @classmethod
-    def inferred(cls, rows: Mapping[str, np.ndarray], label: str, ignored: tuple[str | None, ...] = ()) -> Schema:
+    def inferred(
+        cls,
+        profiles: Mapping[str, ColumnProfile],
+        label: str,
+        ignored: tuple[str | None, ...] = (),
+        *,
+        may_be_empty: bool = False,
+    ) -> Schema:
         """What the values suggest.
+
+        Args:
+            profiles: of all columns.
+            label: the column to predict.
+            ignored: columns that are no features.
+            may_be_empty: rows without a label are left out later.
 
         Raises:
             ArgumentError: there is no such label, or nothing else.
         """
-        if label not in rows:
-            raise ArgumentError(f"There is no column {label!r}. Columns: {', '.join(rows)}.")
-        columns = {name: _inferred(values) for name, values in rows.items() if name != label and name not in ignored}
+        if label not in profiles:
+            raise ArgumentError(f"There is no column {label!r}. Columns: {', '.join(profiles)}.")
+        classes = _classes(profiles[label], label, may_be_empty=may_be_empty)
+        columns = {name: _inferred(found) for name, found in profiles.items() if name != label and name not in ignored}
         if not columns:
             raise ArgumentError(f"There is no column but the label {label!r}.")
-        return cls(label=label, classes=_classes(rows[label], label), columns=columns)
+        return cls(label=label, classes=classes, columns=columns)
 
     @classmethod
     def read(cls, path: Path) -> Schema:
@@ -99,30 +112,26 @@ def _column(path: Path, name: str, given: Mapping[str, Any]) -> ColumnSchema:
     return ColumnSchema(**plain)
 
 
-def _inferred(values: np.ndarray) -> ColumnSchema:
-    numbers = as_numbers(values)
-    if numbers is not None and not np.isnan(numbers).all():
-        known = numbers[~np.isnan(numbers)]
-        return ColumnSchema(kind="numeric", mean=float(known.mean()), scale=float(known.std()) or 1.0)
-    counted = Counter(value for value in values.tolist() if value)
-    if not counted:
+def _inferred(profile: ColumnProfile) -> ColumnSchema:
+    if profile.numbers:
+        return ColumnSchema(kind="numeric", mean=profile.mean, scale=profile.scale)
+    often = [word for word, count in profile.words.items() if count >= _SEEN_TWICE]
+    if not often:  # nothing, or names and keys: every value another one
         return ColumnSchema(kind="skip")
-    often = [word for word, count in counted.most_common() if count >= _SEEN_TWICE]
-    if not often:  # names, keys: every value another one
-        return ColumnSchema(kind="skip")
-    dimension = int(np.clip(round(1.6 * len(counted) ** 0.56), 2, 64))
+    dimension = int(np.clip(round(1.6 * profile.distinct**0.56), 2, 64))
     if len(often) > _MOST_WORDS:
-        return ColumnSchema(kind="hash", buckets=2 * len(counted), dimension=dimension)
+        return ColumnSchema(kind="hash", buckets=2 * profile.distinct, dimension=dimension)
     return ColumnSchema(kind="vocabulary", words=tuple(sorted(often)), dimension=dimension)
 
 
-def _classes(values: np.ndarray, label: str) -> tuple[str, ...]:
-    names = sorted(set(values.tolist()))
-    if "" in names:
-        raise ArgumentError(f"The label {label!r} is empty in {int((values == '').sum())} rows: leave them out.")
-    numbers = as_numbers(values)
-    if numbers is not None and (len(names) > _FEW_NUMBERS or (numbers % 1 != 0).any()):
+def _classes(profile: ColumnProfile, label: str, *, may_be_empty: bool) -> tuple[str, ...]:
+    if profile.empty and not may_be_empty:
+        raise ArgumentError(f"The label {label!r} is empty in {profile.empty} rows: leave them out.")
+    if profile.numbers and (profile.distinct > _FEW_NUMBERS or not profile.whole):
         return ()
+    if not profile.all_counted:
+        raise ArgumentError(f"The label {label!r} has more than {len(profile.words)} different words: no classes.")
+    names = tuple(sorted(profile.words))
     if len(names) < 2:
-        raise ArgumentError(f"The label {label!r} has one value alone: {names[0]!r}.")
-    return tuple(names)
+        raise ArgumentError(f"The label {label!r} has one value alone: {''.join(names)!r}.")
+    return names

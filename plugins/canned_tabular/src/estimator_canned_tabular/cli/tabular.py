@@ -4,7 +4,7 @@
     estimator predict runs/people/export --input people.csv --output scores.csv
 
 The columns are inferred and written to MODEL_DIR/columns.json. Edit that file and give it with --columns to decide
-otherwise. The same command again goes on where it was stopped.
+otherwise. The same command again goes on where it was stopped. Files may be larger than memory.
 """
 
 from __future__ import annotations
@@ -26,6 +26,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--eval-csv", type=Path, help="rows to evaluate (default: every tenth row of --csv)")
     data.add_argument("--columns", type=Path, help="a columns.json (default: inferred)")
     data.add_argument("--weight-column", help="the column that tells how much a row counts")
+    data.add_argument(
+        "--on-error", choices=("raise", "skip"), default="raise", help="what becomes of bad rows (default: raise)"
+    )
+    data.add_argument(
+        "--shuffle-rows", type=int, default=50_000, help="neighbouring rows that are mixed, in memory (default: 50000)"
+    )
     model = train.add_argument_group("model")
     model.add_argument("--model", choices=MODELS, default="dnn_linear_combined", help="default: dnn_linear_combined")
     model.add_argument("--model-dir", type=Path, required=True, help="where results go")

@@ -11,12 +11,12 @@ import numpy as np
 from estimator_canned_tabular.columns.checks import check_count, check_key, check_max_values
 from estimator_canned_tabular.columns.contract import HostIds
 from estimator_canned_tabular.columns.dtypes import STRING, string_or_integer
+from estimator_canned_tabular.columns.one_feature import OneFeature
 from estimator_canned_tabular.host.values import fingerprints_of, rows_of
-from estimator_core.export import VarLenFeature
 
 
 @dataclass(frozen=True)
-class HashedCategoricalColumn:
+class HashedCategoricalColumn(OneFeature):
     """Made by `categorical_column_with_hash_bucket`."""
 
     key: str
@@ -25,24 +25,9 @@ class HashedCategoricalColumn:
     max_values: int | None = None
 
     @property
-    def name(self) -> str:
-        """The key."""
-        return self.key
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The feature's name."""
-        return (self.key,)
-
-    @property
     def num_buckets(self) -> int:
         """The number of buckets."""
         return self.hash_bucket_size
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """Any number of values."""
-        return {self.key: VarLenFeature(self.dtype)}
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
         """The hash of each value."""

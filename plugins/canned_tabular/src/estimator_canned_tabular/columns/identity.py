@@ -4,41 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from estimator_canned_tabular.columns.checks import check_count, check_default, check_key, check_max_values
 from estimator_canned_tabular.columns.contract import HostIds
 from estimator_canned_tabular.columns.dtypes import INT64
+from estimator_canned_tabular.columns.one_feature import OneFeature
 from estimator_canned_tabular.errors import FeatureColumnError
 from estimator_canned_tabular.host.values import rows_of
-from estimator_core.export import VarLenFeature
 
 
 @dataclass(frozen=True)
-class IdentityCategoricalColumn:
+class IdentityCategoricalColumn(OneFeature):
     """Made by `categorical_column_with_identity`."""
 
     key: str
     num_buckets: int
     default_value: int | None = None
     max_values: int | None = None
-
-    @property
-    def name(self) -> str:
-        """The key."""
-        return self.key
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The feature's name."""
-        return (self.key,)
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """Any number of integers."""
-        return {self.key: VarLenFeature(INT64)}
+    dtype = INT64
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
         """The values in range; others become the default, or none."""

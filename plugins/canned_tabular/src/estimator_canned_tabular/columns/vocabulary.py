@@ -13,14 +13,14 @@ import numpy as np
 from estimator_canned_tabular.columns.checks import check_default, check_key, check_max_values, check_oov
 from estimator_canned_tabular.columns.contract import HostIds
 from estimator_canned_tabular.columns.dtypes import INT64, STRING, string_or_integer
+from estimator_canned_tabular.columns.one_feature import OneFeature
 from estimator_canned_tabular.errors import FeatureColumnError
 from estimator_canned_tabular.host.values import Rows, fingerprints_of, rows_of
 from estimator_core.errors import ArgumentError
-from estimator_core.export import VarLenFeature
 
 
 @dataclass(frozen=True)
-class VocabularyListCategoricalColumn:
+class VocabularyListCategoricalColumn(OneFeature):
     """Made by `categorical_column_with_vocabulary_list`."""
 
     key: str
@@ -31,24 +31,14 @@ class VocabularyListCategoricalColumn:
     max_values: int | None = None
 
     @property
-    def name(self) -> str:
-        """The key."""
-        return self.key
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The feature's name."""
-        return (self.key,)
-
-    @property
     def num_buckets(self) -> int:
         """The vocabulary and the buckets of unknown values."""
         return len(self.vocabulary_list) + self.num_oov_buckets
 
     @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """Any number of values."""
-        return {self.key: VarLenFeature(self.dtype)}
+    def tokens(self) -> tuple[Any, ...]:
+        """The vocabulary, in the order of its ids: bytes objects or integers."""
+        return tuple(_table(self.vocabulary_list))
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
         """The place of each value in the vocabulary."""
@@ -60,7 +50,7 @@ class VocabularyListCategoricalColumn:
 
 
 @dataclass(frozen=True)
-class VocabularyFileCategoricalColumn:
+class VocabularyFileCategoricalColumn(OneFeature):
     """Made by `categorical_column_with_vocabulary_file`."""
 
     key: str
@@ -72,29 +62,21 @@ class VocabularyFileCategoricalColumn:
     max_values: int | None = None
 
     @property
-    def name(self) -> str:
-        """The key."""
-        return self.key
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The feature's name."""
-        return (self.key,)
-
-    @property
     def num_buckets(self) -> int:
         """The vocabulary and the buckets of unknown values."""
         return self.vocabulary_size + self.num_oov_buckets
 
     @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """Any number of values."""
-        return {self.key: VarLenFeature(self.dtype)}
+    def tokens(self) -> tuple[Any, ...]:
+        """The vocabulary, in the order of its ids: bytes objects or integers."""
+        return tuple(self._table())
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
         """The line of each value in the file."""
-        table = _table_of_file(self.vocabulary_file, self.vocabulary_size, self.dtype)
-        return _found(rows_of(batch, self.key, self.name, self.max_values), table, self)
+        return _found(rows_of(batch, self.key, self.name, self.max_values), self._table(), self)
+
+    def _table(self) -> dict[Any, int]:
+        return _table_of_file(self.vocabulary_file, self.vocabulary_size, self.dtype)
 
 
 def categorical_column_with_vocabulary_list(

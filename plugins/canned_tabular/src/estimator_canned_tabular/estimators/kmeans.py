@@ -30,8 +30,8 @@ class KMeans(ec.Estimator):
             float32[num_clusters, size]; or a function `(points, num_clusters)` that gives one (traced by JAX).
         distance_metric: "squared_euclidean" or "cosine".
         seed: of the choice of the first clusters; None: that of the run.
-        use_mini_batch: centres move to the mean of all points they have had; False: to that of the batch, which must
-            be the whole input.
+        use_mini_batch: centres move to the mean of all points they have had, where the first centre counts as one;
+            False: to that of the batch, which must be the whole input.
         mini_batch_steps_per_iteration: centres are replaced once in so many steps.
         kmeans_plus_plus_num_retries: further candidates for each first centre.
         relative_tolerance: stop when the loss changes by less, relatively.

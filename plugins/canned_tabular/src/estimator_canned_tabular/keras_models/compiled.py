@@ -12,7 +12,23 @@ import numpy as np
 from estimator_canned_tabular.keras_models.warnings import reading_keras
 from estimator_core.errors import ArgumentError
 
-Loss = Callable[[Any, Any], Any]
+#: Of labels, predictions, and weights or None.
+Loss = Callable[[Any, Any, Any], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledMetric:
+    """A metric of one output.
+
+    Attributes:
+        compute: a function of numpy labels and predictions, and weights where there are some.
+        output: its name.
+        weighted: whether weights count in it.
+    """
+
+    compute: Callable[..., float]
+    output: str
+    weighted: bool
 
 
 @dataclass(frozen=True)
@@ -22,12 +38,12 @@ class CompiledModel:
     Attributes:
         outputs: names of the outputs.
         losses: a loss for each output, with its weight.
-        metrics: metrics by name: a function of numpy labels and predictions, and the output it is of.
+        metrics: by name.
     """
 
     outputs: tuple[str, ...]
     losses: Mapping[str, tuple[Loss, float]]
-    metrics: Mapping[str, tuple[Callable[..., float], str]]
+    metrics: Mapping[str, CompiledMetric]
 
     @classmethod
     def of(cls, model: Any, renamed: Mapping[str, str]) -> CompiledModel:
@@ -49,7 +65,10 @@ class CompiledModel:
         outputs = tuple(getattr(model, "output_names", None) or [model.layers[-1].name])
         losses = _by_output(keras.saving.deserialize_keras_object(config.get("loss")), outputs)
         weights = _by_output(config.get("loss_weights"), outputs)
-        metrics = _by_output(keras.saving.deserialize_keras_object(config.get("metrics")), outputs)
+        metrics, weighted = (
+            _by_output(keras.saving.deserialize_keras_object(config.get(kind)), outputs)
+            for kind in ("metrics", "weighted_metrics")
+        )
         made = {
             name: (_loss(losses[name]), 1.0 if weights.get(name) is None else float(weights[name]))
             for name in outputs
@@ -57,11 +76,17 @@ class CompiledModel:
         }
         if not made:
             raise ArgumentError("The given keras model was compiled without a loss.")
-        return cls(outputs, made, _metrics(outputs, metrics, renamed))
+        return cls(outputs, made, _metrics(outputs, metrics, weighted, renamed))
 
-    def total_loss(self, labels: Mapping[str, Any], predictions: Mapping[str, Any]) -> Any:
-        """The weighted sum of the losses of all outputs."""
-        return sum(weight * loss(labels[name], predictions[name]) for name, (loss, weight) in self.losses.items())
+    def total_loss(self, labels: Mapping[str, Any], predictions: Mapping[str, Any], weights: Any = None) -> Any:
+        """The weighted sum of the losses of all outputs.
+
+        Args:
+            labels: by output.
+            predictions: by output.
+            weights: float32[batch], how much an example counts in each loss; None: all alike.
+        """
+        return sum(part * loss(labels[name], predictions[name], weights) for name, (loss, part) in self.losses.items())
 
 
 def _by_output(given: Any, outputs: Sequence[str]) -> dict[str, Any]:
@@ -78,8 +103,13 @@ def _loss(given: Any) -> Loss:
 
     loss: Any = keras.losses.get(given)
     if isinstance(loss, keras.Loss):
-        return lambda labels, predictions: loss(labels, predictions)
-    return lambda labels, predictions: jnp.mean(loss(_fitted(labels, predictions), predictions))
+        return lambda labels, predictions, weights: loss(labels, predictions, sample_weight=weights)
+
+    def mean(labels: Any, predictions: Any, weights: Any) -> Any:
+        values = loss(_fitted(labels, predictions), predictions)
+        return jnp.mean(values if weights is None else values * weights.reshape(-1, *[1] * (values.ndim - 1)))
+
+    return mean
 
 
 def _fitted(labels: Any, predictions: Any) -> Any:
@@ -89,15 +119,19 @@ def _fitted(labels: Any, predictions: Any) -> Any:
 
 
 def _metrics(
-    outputs: Sequence[str], given: Mapping[str, Any], renamed: Mapping[str, str]
-) -> dict[str, tuple[Callable[..., float], str]]:
-    found: dict[str, tuple[Callable[..., float], str]] = {}
-    for output in outputs:
-        listed = given.get(output)
-        for one in _listed(listed):
-            name = one if isinstance(one, str) else one.name
-            key = name if len(outputs) == 1 else f"{output}_{name}"
-            found[renamed.get(key, key)] = (_metric(one), output)
+    outputs: Sequence[str], given: Mapping[str, Any], weighted: Mapping[str, Any], renamed: Mapping[str, str]
+) -> dict[str, CompiledMetric]:
+    found: dict[str, CompiledMetric] = {}
+    plain: set[str] = set()
+    for counts, kind in ((False, given), (True, weighted)):
+        for output in outputs:
+            for one in _listed(kind.get(output)):
+                name = one if isinstance(one, str) else one.name
+                key = name if len(outputs) == 1 else f"{output}_{name}"
+                if counts and key in plain:  # as Keras calls the second one of a name
+                    key = f"weighted_{name}" if len(outputs) == 1 else f"{output}_weighted_{name}"
+                plain.add(key)
+                found[renamed.get(key, key)] = CompiledMetric(compute=_metric(one), output=output, weighted=counts)
     unknown = set(renamed) - {key for key in renamed if renamed[key] in found}
     if unknown:
         raise ArgumentError(f"metric_names_map names {sorted(unknown)}, and the metrics are {sorted(found)}.")
@@ -111,12 +145,12 @@ def _listed(given: Any) -> list[Any]:
 def _metric(given: Any) -> Callable[..., float]:
     import keras
 
-    def computed(labels: np.ndarray, predictions: np.ndarray) -> float:
+    def computed(labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray | None = None) -> float:
         made = _accuracy(given, labels, predictions)
         metric: Any = keras.metrics.get(made) if isinstance(made, str) else type(made).from_config(made.get_config())
         if not isinstance(metric, keras.Metric):
             metric = keras.metrics.MeanMetricWrapper(metric)
-        metric.update_state(labels, predictions)
+        metric.update_state(labels, predictions, sample_weight=weights)
         result: Any = metric.result()
         return float(result)
 

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+import jax.numpy as jnp
+
 import estimator_core as ec
 from estimator_canned_tabular.keras_models.compiled import CompiledModel
 from estimator_canned_tabular.keras_models.optimizer import KerasTrainOp
@@ -23,6 +25,7 @@ def model_to_estimator(
     config: ec.RunConfig | None = None,
     metric_names_map: Mapping[str, str] | None = None,
     *,
+    weight_column: str | None = None,
     plugins: Any = None,
 ) -> ec.Estimator:
     """An Estimator of a compiled Keras 3 model: its weights, loss, metrics and optimizer are carried over.
@@ -38,10 +41,15 @@ def model_to_estimator(
         model_dir: as for `ec.Estimator`.
         config: as for `ec.Estimator`.
         metric_names_map: other names for metrics, by the names that Keras gives.
+        weight_column: the feature that tells how much an example counts, a number each, as `sample_weight` of `fit`:
+            in the losses of all outputs and in `weighted_metrics`; the model does not see it. Predictions do not need
+            it. None: all examples count alike.
         plugins: as for `ec.Estimator`.
 
     Raises:
-        ArgumentError: both or none given, or a model that is not built, not compiled, or of another backend.
+        ArgumentError: both or none given, or a model that is not built, not compiled, or of another backend; a
+            weight_column that is no name, or an input of the model.
+        ModelFnError: while training or evaluating: weights that are missing, or not one number an example.
 
     Example:
         >>> import keras
@@ -67,18 +75,25 @@ def model_to_estimator(
     compiled = CompiledModel.of(model, dict(metric_names_map or {}))
     inputs = [tensor.name for tensor in model.inputs]
     stepping = KerasTrainOp(model)
+    if weight_column is not None and (not isinstance(weight_column, str) or weight_column in inputs):
+        raise ArgumentError(
+            f"weight_column should be the name of one feature that is no input of the model ({', '.join(inputs)}): a "
+            f"number for each example, of all outputs alike. Given: {weight_column!r}."
+        )
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         network = ec.module(model, name=NAME)
+        features, weights = _apart(features, weight_column, needed=mode != ec.ModeKeys.PREDICT)
         names = _named(network(_given(features, inputs)), compiled.outputs)
         if mode == ec.ModeKeys.PREDICT:
             return ec.EstimatorSpec(mode, predictions=names)
         targets = _named(labels, compiled.outputs)
-        loss = compiled.total_loss(targets, names) + sum(network.losses)
-        metrics = {
-            name: ec.metrics.on_host(metric, labels=targets[output], predictions=names[output])
-            for name, (metric, output) in compiled.metrics.items()
-        }
+        loss = compiled.total_loss(targets, names, weights) + sum(network.losses)
+        metrics: dict[str, Any] = {}
+        for name, metric in compiled.metrics.items():
+            more = {"weights": weights} if metric.weighted and weights is not None else {}
+            arrays = {"labels": targets[metric.output], "predictions": names[metric.output], **more}
+            metrics[name] = ec.metrics.on_host(metric.compute, **arrays)
         trained = [spec.name for spec in ec.trainable_variables()]
         return ec.EstimatorSpec(
             mode,
@@ -89,6 +104,26 @@ def model_to_estimator(
         )
 
     return ec.Estimator(model_fn, model_dir=model_dir, config=config, plugins=plugins)
+
+
+def _apart(features: Any, weight_column: str | None, *, needed: bool) -> tuple[Any, Any]:
+    """The features of the model, and the weights float32[batch] or None."""
+    if weight_column is None:
+        return features, None
+    if not isinstance(features, Mapping) or weight_column not in features:
+        if not needed:
+            return features, None
+        found = sorted(features) if isinstance(features, Mapping) else "one array without a name"
+        raise ModelFnError(f"The weight_column {weight_column!r} is not among the features: {found}.")
+    weights = jnp.asarray(features[weight_column], jnp.float32)
+    if weights.ndim == 2 and weights.shape[1] == 1:
+        weights = weights[:, 0]
+    if weights.ndim != 1:
+        raise ModelFnError(
+            f"The weight_column {weight_column!r} must have one number for each example, given: an array of shape "
+            f"{weights.shape}. Weights of single steps or pixels belong into a loss of your own."
+        )
+    return {name: array for name, array in features.items() if name != weight_column}, weights
 
 
 def _given(features: Any, inputs: list[str]) -> Any:

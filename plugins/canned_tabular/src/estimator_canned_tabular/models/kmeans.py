@@ -109,6 +109,8 @@ def _clusters(options: KMeansOptions, points: jax.Array, mode: str) -> tuple[jax
         centres = np.asarray(given, np.float32)
         if centres.shape != shape:
             raise ArgumentError(f"initial_clusters must have shape {shape}, given: {centres.shape}.")
+        if options.distance_metric == COSINE:
+            centres = centres / np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-12)
         given_clusters = ec.get_variable(CLUSTERS, initializer=centres)
         return given_clusters, jax.lax.stop_gradient(given_clusters)
     clusters = ec.get_variable(CLUSTERS, shape, jax.nn.initializers.zeros)
@@ -130,6 +132,7 @@ def _clusters(options: KMeansOptions, points: jax.Array, mode: str) -> tuple[jax
     else:
         first = kmeans_plus_plus(key, points, options.num_clusters, options.kmeans_plus_plus_num_retries)
     ec.set_variable("clusters_chosen", jnp.ones((), bool))
+    first = _of_metric(options, first)
     return clusters, jax.lax.stop_gradient(jnp.where(chosen, clusters, first))
 
 
@@ -145,28 +148,38 @@ def _moving(stored: jax.Array, target: jax.Array) -> jax.Array:
 
 
 def _updated(options: KMeansOptions, points: jax.Array, index: jax.Array, clusters: jax.Array) -> jax.Array:
-    """The next centres: Lloyd's step, or that of a mini-batch: centres move to the mean of all points they have had."""
+    """The next centres: Lloyd's step, or that of a mini-batch: centres move to the mean of all points they have had.
+
+    In a mini-batch the first centre counts as a point. With several steps an iteration it does not, and every iteration
+    begins to count anew.
+    """
     count = jax.ops.segment_sum(jnp.ones(index.shape), index, options.num_clusters)
     total = jax.ops.segment_sum(points, index, options.num_clusters)
     if not options.use_mini_batch:
         means = total / jnp.maximum(count, 1.0)[:, None]
-        return jnp.where(count[:, None] > 0, means, clusters)
-    zeros = jax.nn.initializers.zeros
-    counts = ec.get_variable("cluster_counts", (options.num_clusters,), zeros, trainable=False)
-    every = options.mini_batch_steps_per_iteration
+        return _of_metric(options, jnp.where(count[:, None] > 0, means, clusters))
+    zeros, every = jax.nn.initializers.zeros, options.mini_batch_steps_per_iteration
+    begin = jax.nn.initializers.ones if every == 1 else zeros
+    counts = ec.get_variable("cluster_counts", (options.num_clusters,), begin, trainable=False)
     after = counts + count
-    ec.set_variable("cluster_counts", after)
     rate = 1.0 / jnp.maximum(after, 1.0)[:, None]
     if every == 1:
+        ec.set_variable("cluster_counts", after)
         return clusters + (total - count[:, None] * clusters) * rate
     steps = ec.get_variable("steps_of_iteration", (), zeros, dtype="int32", trainable=False)
     waiting = ec.get_variable("clusters_updated", clusters.shape, zeros, trainable=False)
     moved = jnp.where(steps == 0, clusters, waiting)
     moved = moved + (total - count[:, None] * moved) * rate
     last = steps + 1 == every
+    ec.set_variable("cluster_counts", jnp.where(last, 0.0, after))
     ec.set_variable("clusters_updated", moved)
     ec.set_variable("steps_of_iteration", jnp.where(last, 0, steps + 1))
-    return jnp.where(last, moved, clusters)
+    return jnp.where(last, _of_metric(options, moved), clusters)
+
+
+def _of_metric(options: KMeansOptions, centres: jax.Array) -> jax.Array:
+    """Centres as they are kept: of length 1 for cosines; those that mini-batches move are means of such."""
+    return _unit(centres) if options.distance_metric == COSINE else centres
 
 
 def _unit(rows: jax.Array) -> jax.Array:

@@ -20,11 +20,11 @@ class BadRow(NamedTuple):
 
     Attributes:
         where: file, and line or record.
-        what: column and fault.
+        what: column and fault; `str` tells it.
     """
 
     where: str
-    what: str
+    what: object
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"
@@ -52,11 +52,13 @@ class Block:
         columns: of the good rows.
         rows: how many.
         bad: the others, in the order of the file.
+        first: number of the first row in the file, from 0; known where rows are held out.
     """
 
     columns: Columns
     rows: int
     bad: Sequence[BadRow] = ()
+    first: int = 0
 
 
 class FileKind(Protocol):
@@ -70,6 +72,11 @@ class FileKind(Protocol):
     @property
     def summary(self) -> str:
         """Columns with types and shapes, for the fingerprint of a position."""
+        ...
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that are read, the label included."""
         ...
 
     @property

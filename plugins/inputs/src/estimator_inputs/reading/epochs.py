@@ -15,7 +15,7 @@ from estimator_inputs.reading.blocks import FileKind
 from estimator_inputs.reading.interleave import InterleavedBlocks, Placed, files_of
 from estimator_inputs.reading.options import ReadPlan
 from estimator_inputs.reading.ragged import Columns, rows_of
-from estimator_inputs.reading.windows import Window, plain_windows, rows_of_shard, shuffled_windows
+from estimator_inputs.reading.windows import Window, plain_windows, rows_of_part, rows_of_shard, shuffled_windows
 
 
 class EpochWindow(NamedTuple):
@@ -67,6 +67,7 @@ class EpochReader:
             "in_turn": plan.in_turn,
             "block_bytes": plan.block_bytes,
             "on_error": plan.on_error,
+            "hold_out": plan.hold_out_every and f"{plan.hold_out_every} {'held' if plan.held_out else 'others'}",
             "shard": f"{self._shard[0]}/{self._shard[1]}{' by files' if self._by_files else ''}",
             "columns": self._kind.summary.replace("; ", "_"),
         }
@@ -124,9 +125,11 @@ class EpochReader:
         self.bad.add(block.bad)
         if not block.rows:
             return None
-        if self._by_files or self._shard[1] == 1:
-            return block.columns
-        columns = rows_of_shard(block, placed.number, self._shard)
+        columns, every = block.columns, self._plan.hold_out_every
+        if every is not None:
+            columns = rows_of_part(columns, block.first, every, held_out=self._plan.held_out)
+        if not self._by_files and self._shard[1] > 1:
+            columns = rows_of_shard(columns, placed.number, self._shard)
         return columns if rows_of(columns) else None
 
 

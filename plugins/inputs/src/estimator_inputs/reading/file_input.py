@@ -27,6 +27,11 @@ class FileInput:
         self.kind = kind
         self.plan = plan
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that are read, in the order of the files, the label included."""
+        return self.kind.columns
+
     def __call__(self, *, config: Any = None, input_context: InputContext | None = None) -> FileIterator:
         """A fresh iterator over this process's share.
 

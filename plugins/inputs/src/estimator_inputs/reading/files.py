@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
+from estimator_inputs.reading.zlib_stream import open_zlib
 
 #: Compression by the last suffix of a name.
 _BY_SUFFIX = {".gz": "gzip", ".gzip": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd", ".lz4": "lz4"}
-COMPRESSIONS = ("auto", "none", *sorted({*_BY_SUFFIX.values()}))
+COMPRESSIONS = ("auto", "none", *sorted({*_BY_SUFFIX.values()}), "zlib")
 _PIECE = 1 << 20
 
 FilePattern = str | Path | Sequence[str | Path]
@@ -92,6 +93,8 @@ def _open(path: Path, kind: str) -> BinaryIO:
         import pyarrow as pa
 
         return cast(Any, pa).input_stream(str(path), compression=kind)
+    if kind == "zlib":
+        return open_zlib(path)
     opener = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}[kind]
     return cast(BinaryIO, opener(path, "rb"))
 

@@ -30,10 +30,14 @@ class ReadOptions(TypedDict, total=False):
             when a block is needed: the default for TFRecord, whose decoding two threads do no faster; 2 for others.
         block_bytes: bytes of a file that are decoded at once; default 512 KiB.
         drop_remainder: leaves out a short last batch.
-        compression: "auto" (by suffix: .gz .bz2 .xz .zst .lz4), "none", "gzip", "bz2", "xz", "zstd" or "lz4".
+        compression: "auto" (by suffix: .gz .bz2 .xz .zst .lz4), "none", "gzip", "bz2", "xz", "zstd", "lz4",
+            or "zlib", which no suffix tells.
         on_error: "raise", or "skip" to leave out bad rows, count them and report them in the log.
         shard_by: how several processes share the rows: "files", "rows" (each reads all files), or "auto": by files
             where they divide evenly, or there are at least ten for each process.
+        hold_out_every: of so many neighbouring rows of a file the last one is held out: the same rows in every epoch,
+            however they are shuffled and shared. Both inputs need the same files, `block_bytes` and `vocabularies`.
+        held_out: True reads the rows that are held out, False (the default) all others.
     """
 
     num_epochs: int | None
@@ -46,6 +50,8 @@ class ReadOptions(TypedDict, total=False):
     compression: str
     on_error: OnError
     shard_by: ShardBy
+    hold_out_every: int | None
+    held_out: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +70,8 @@ class ReadPlan:
     compression: str = "auto"
     on_error: OnError = "raise"
     shard_by: ShardBy = "auto"
+    hold_out_every: int | None = None
+    held_out: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (("batch_size", 1), ("shuffle_buffer_size", 1), ("block_bytes", 64)):
@@ -72,6 +80,10 @@ class ReadPlan:
         for name in ("num_epochs", "reader_num_threads"):
             if getattr(self, name) is not None:
                 _check_integer(name, getattr(self, name), 1)
+        if self.hold_out_every is not None:
+            _check_integer("hold_out_every", self.hold_out_every, 2)
+        elif self.held_out:
+            raise ArgumentError("held_out=True needs hold_out_every: of how many rows one is held out.")
         if self.seed is not None:
             _check_integer("seed", self.seed, 0)
         for name, allowed in (
@@ -80,6 +92,7 @@ class ReadPlan:
             ("compression", COMPRESSIONS),
             ("shuffle", (True, False)),
             ("drop_remainder", (True, False)),
+            ("held_out", (True, False)),
         ):
             if getattr(self, name) not in allowed:
                 raise ArgumentError(

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from estimator_inputs.reading.blocks import Block
 from estimator_inputs.reading.interleave import InterleavedBlocks, Placed
 from estimator_inputs.reading.ragged import Columns, cut, join, rows_of, take
 
@@ -78,10 +77,27 @@ def shuffled_windows(
         yield _mixed(pieces, gathered, place, seed)
 
 
-def rows_of_shard(block: Block, number: int, shard: tuple[int, int]) -> Columns:
-    """Those rows of a block that belong to one process, dealt out like cards from block to block."""
+def rows_of_shard(columns: Columns, number: int, shard: tuple[int, int]) -> Columns:
+    """Those rows of block `number` that belong to one process, dealt out like cards from block to block."""
     index, count = shard
-    return cut(block.columns, (index - number) % count, block.rows, count)
+    return cut(columns, (index - number) % count, rows_of(columns), count)
+
+
+def rows_of_part(columns: Columns, first: int, every: int, *, held_out: bool) -> Columns:
+    """Those rows of a block that are held out, or all others, by their number in the file.
+
+    Args:
+        columns: of the block.
+        first: number of its first row.
+        every: of so many rows the last one is held out.
+        held_out: which part.
+    """
+    start, rows = (-1 - first) % every, rows_of(columns)
+    if held_out:
+        return cut(columns, start, rows, every)
+    kept = np.ones(rows, bool)
+    kept[start::every] = False
+    return take(columns, np.flatnonzero(kept))
 
 
 def _mixed(pieces: list[Columns], rows: int, place: dict[str, Any], seed: tuple[int, int]) -> Window:

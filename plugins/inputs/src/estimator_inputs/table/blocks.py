@@ -1,4 +1,4 @@
-"""Arrow tables as blocks of rows; rows without a value that they need are bad."""
+"""Arrow tables as blocks of rows; rows without a value that they need, or with an unknown token, are bad."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ from estimator_inputs.table.arrays import to_column
 from estimator_inputs.table.types import ColumnType
 
 
-def block_of(table: Any, types: Mapping[str, ColumnType], where: Callable[[int], str]) -> Block:
+def block_of(table: Any, types: Mapping[str, ColumnType], where: Callable[[int], str], *, first: int = 0) -> Block:
     """The rows of a table.
 
     Args:
         table: with the columns of `types`.
         types: what they become.
         where: tells file and line or record of a row.
+        first: number of the first row in the file.
     """
     columns: dict[str, Column] = {}
-    lacking: dict[int, str] = {}
+    faults: dict[int, object] = {}
     for name, kind in types.items():
         columns[name], missing = to_column(table.column(name), kind)
         if missing is not None:
             for row in np.flatnonzero(missing).tolist():
-                lacking.setdefault(row, name)
+                faults.setdefault(row, f"column {name!r}: no value, and no default (column_defaults)")
+        if kind.vocabulary is not None:
+            for row, unknown in kind.vocabulary.unknown(columns[name], f"column {name!r}: "):
+                faults.setdefault(row, unknown)
     rows = table.num_rows
-    if not lacking:
-        return Block(columns=columns, rows=rows)
+    if not faults:
+        return Block(columns=columns, rows=rows, first=first)
     good = np.ones(rows, bool)
-    good[list(lacking)] = False
-    bad = [
-        BadRow(where(row), f"column {name!r}: no value, and no default (column_defaults)")
-        for row, name in sorted(lacking.items())
-    ]
+    good[list(faults)] = False
+    bad = [BadRow(where(row), faults[row]) for row in sorted(faults)]
     kept = np.flatnonzero(good)
-    return Block(columns=take(columns, kept), rows=len(kept), bad=bad)
+    return Block(columns=take(columns, kept), rows=len(kept), bad=bad, first=first)

@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from estimator_core.errors import ArgumentError
-from estimator_inputs.table.types import ColumnType, check_names, column_type, summary_of, with_defaults
+from estimator_inputs.reading.vocabulary import Vocabularies
+from estimator_inputs.table.types import (
+    ColumnType,
+    check_names,
+    column_type,
+    summary_of,
+    with_defaults,
+    with_vocabularies,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +42,12 @@ def chosen_columns(
     column_types: Mapping[str, Any] | None,
     column_defaults: Mapping[str, Any] | Sequence[Any] | None,
     label_name: str | None,
+    vocabularies: Vocabularies | None = None,
 ) -> TableSchema:
     """The columns to read out of those a file has.
 
     Raises:
-        ArgumentError, ArgumentTypeError: a column that is not there, a type or default that cannot be.
+        ArgumentError, ArgumentTypeError: a column that is not there, a type, default or vocabulary that cannot be.
     """
     wanted = list(found) if select_columns is None else list(select_columns)
     check_names("select_columns", wanted, found)
@@ -52,4 +61,5 @@ def chosen_columns(
     for name in wanted:
         if name in given:
             types[name] = replace(column_type(name, given[name]), listed=found[name].listed)
-    return TableSchema(types=with_defaults(types, column_defaults), label_name=label_name)
+    types = with_vocabularies(with_defaults(types, column_defaults), vocabularies)
+    return TableSchema(types=types, label_name=label_name)

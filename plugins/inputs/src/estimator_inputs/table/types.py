@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_inputs.reading.vocabulary import Vocabularies, Vocabulary, vocabulary_of
 
 STRING = np.dtype(object)
 
@@ -21,11 +22,13 @@ class ColumnType:
         dtype: of the array; object for strings, which become bytes objects.
         default: for empty fields; None: numbers must be there, and strings are empty.
         listed: every row is a list of values.
+        vocabulary: the values that are allowed; None: all.
     """
 
     dtype: np.dtype[Any]
     default: Any = None
     listed: bool = False
+    vocabulary: Vocabulary | None = None
 
     @property
     def name(self) -> str:
@@ -87,6 +90,23 @@ def with_defaults(
     return {name: _with_default(name, kind, defaults.get(name)) for name, kind in types.items()}
 
 
+def with_vocabularies(types: Mapping[str, ColumnType], vocabularies: Vocabularies | None) -> dict[str, ColumnType]:
+    """`types` with the values that are allowed.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: a column that is not there, or tokens that it cannot hold.
+    """
+    given = {} if vocabularies is None else vocabularies
+    if not isinstance(given, Mapping):
+        raise ArgumentTypeError(f"vocabularies must be a dict of lists by column, given: {given!r:.200}.")
+    check_names("vocabularies", given, types)
+    found: dict[str, Vocabulary] = {}
+    for name, tokens in given.items():
+        kind = types[name]
+        found[name] = vocabulary_of(name, tokens, kind.dtype, () if kind.default is None else (kind.default,))
+    return {name: replace(kind, vocabulary=found.get(name)) for name, kind in types.items()}
+
+
 def check_names(argument: str, given: Any, known: Any) -> None:
     """Refuses names of columns that are not there.
 
@@ -100,7 +120,10 @@ def check_names(argument: str, given: Any, known: Any) -> None:
 
 def summary_of(types: Mapping[str, ColumnType]) -> str:
     """Names and types, for the fingerprint of a position."""
-    return " ".join(f"{name}:{kind.name}" for name, kind in types.items())
+    return " ".join(
+        f"{name}:{kind.name}{f' in {kind.vocabulary.summary}' if kind.vocabulary else ''}"
+        for name, kind in types.items()
+    )
 
 
 def arrow_type(kind: ColumnType) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from estimator_inputs.text.quotes import last_record_end, quote_fault
+from estimator_inputs.text.quotes import last_record_end, quote_fault, rows_in
 
 #: A record longer than this is taken for a fault: most likely a quote that is never closed.
 LONGEST_RECORD = 64 << 20
@@ -24,23 +24,33 @@ class Chunk(NamedTuple):
     Attributes:
         data: their bytes.
         line: the line the first one begins in, from 1.
-        after: byte offset and line behind the last one.
+        row: number of the first one among the rows of the file, from 0, where rows are counted.
+        after: byte offset, line and row behind the last one.
         fault: what is wrong with `data`, which is one line then.
     """
 
     data: bytes
     line: int
-    after: tuple[int, int]
+    row: int
+    after: tuple[int, int, int]
     fault: str | None = None
 
 
 def read_chunks(
-    stream: BinaryIO, *, block_bytes: int, quoting: Quoting | None, offset: int = 0, line: int = 1
+    stream: BinaryIO,
+    *,
+    block_bytes: int,
+    quoting: Quoting | None,
+    offset: int = 0,
+    line: int = 1,
+    row: int = 0,
+    count_rows: bool = False,
 ) -> Iterator[Chunk]:
-    """Cuts a stream that stands at `offset`, where `line` begins.
+    """Cuts a stream that stands at `offset`, where `line` and `row` begin.
 
     A line with a quote where none may stand is a chunk of its own, with a fault; reading goes on behind it.
     """
+    quote = None if quoting is None else quoting.quote
     rest, ended, size = b"", False, block_bytes
     while True:
         if len(rest) <= size and not ended:  # one byte more, to know whether these are the last ones
@@ -58,8 +68,9 @@ def read_chunks(
         data, fault = found
         offset += len(data)
         begins, line = line, line + data.count(b"\n")
+        first, row = row, row + (rows_in(data, quote) if count_rows and fault is None else int(count_rows))
         rest, size = rest[len(data) :], block_bytes
-        yield Chunk(data, begins, (offset, line), fault)
+        yield Chunk(data, begins, first, (offset, line, row), fault)
 
 
 def _first(data: bytes, quoting: Quoting | None, *, ended: bool) -> tuple[bytes, str | None] | None:

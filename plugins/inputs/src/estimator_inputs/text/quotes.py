@@ -40,6 +40,21 @@ def record_ends(data: bytes, quote: bytes | None) -> np.ndarray:
     return ends + 1
 
 
+def rows_in(data: bytes, quote: bytes | None) -> int:
+    r"""Records that are not empty, in `data` that begins with one.
+
+    Example:
+        >>> rows_in(b'a,b\n\r\n"c\n",d', b'"')
+        2
+    """
+    ends = record_ends(data, quote)
+    if not ends.size or ends[-1] != len(data):
+        ends = np.append(ends, len(data))
+    begins = np.append(0, ends[:-1])
+    head = np.frombuffer(data, np.uint8)[begins]
+    return len(ends) - int(np.sum((head == _NEWLINE) | ((head == _RETURN) & (ends - begins <= 2))))
+
+
 def quote_fault(data: bytes, quote: bytes, delimiter: bytes, *, ended: bool) -> QuoteFault | None:
     """The first fault of the quotes in `data`, which begins with a record.
 

@@ -6,6 +6,8 @@ import functools
 
 import numpy as np
 
+#: Bytes of a length and its checksum before a record, and of its own checksum behind.
+HEAD, FOOT = 12, 4
 _DELTA = 0xA282EAD8
 _POLYNOMIAL = 0x82F63B78  # of CRC-32C, reflected
 

@@ -14,8 +14,8 @@ from estimator_inputs.tfrecord.entries import find_entries, which_key
 from estimator_inputs.tfrecord.spec import FeatureSpec
 from estimator_inputs.tfrecord.wire import Wire
 
-#: What is wrong with a record: (feature or None, text).
-Fault = tuple[str | None, str]
+#: What is wrong with a record: (feature, text), or (None, what `str` tells).
+Fault = tuple[str | None, object]
 
 
 def decode_examples(
@@ -73,6 +73,9 @@ def _attempt(
         odd[decoded.odd] = True
         for row, text in decoded.faults.items():
             faults.setdefault(row, (name, text))
+        if spec.vocabulary is not None:
+            for row, unknown in spec.vocabulary.unknown(decoded.column, f"feature {name!r} has the "):
+                faults.setdefault(row, (None, unknown))
     return columns, odd, faults
 
 

@@ -10,12 +10,11 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from estimator_inputs.tfrecord.checksums import masked_crc32c, wrong_lengths
+from estimator_inputs.tfrecord.checksums import FOOT, HEAD, masked_crc32c, wrong_lengths
+from estimator_inputs.tfrecord.resync import Next, Rewound, next_record
 
 _LENGTH = struct.Struct("<Q")
 _CHECKSUM = struct.Struct("<I")
-#: Length and its checksum before a record; its own checksum behind.
-HEAD, FOOT = 12, 4
 
 
 class Frames(NamedTuple):
@@ -26,8 +25,8 @@ class Frames(NamedTuple):
         begins, sizes: int64[n], where each record lies in it.
         offset: of the piece in the (decompressed) file, in bytes.
         record: number of its first record, from 0.
-        after: offset behind the last record.
-        fault: why no further record of the file can be read; None: the file goes on, or is at its end.
+        after: offset behind the last record, or where reading goes on behind a fault.
+        fault: why the record behind the last one cannot be read; None: the file goes on, or is at its end.
     """
 
     data: bytes
@@ -37,6 +36,11 @@ class Frames(NamedTuple):
     record: int
     after: int
     fault: str | None = None
+
+    @property
+    def next_record(self) -> int:
+        """Number of the record at `after`; one that cannot be read is counted as one, whatever was lost with it."""
+        return self.record + len(self.begins) + (self.fault is not None)
 
     def stored_checksums(self) -> np.ndarray:
         """The masked checksum behind each record: uint32[n]."""
@@ -48,27 +52,47 @@ class _Walk:
     begins: np.ndarray
     sizes: np.ndarray
     end: int
-    fault: str | None
+    lost: bool
 
 
-def read_frames(stream: BinaryIO, *, block_bytes: int, offset: int = 0, record: int = 0) -> Iterator[Frames]:
+def read_frames(
+    stream: BinaryIO, *, block_bytes: int, offset: int = 0, record: int = 0, resync: bool = False
+) -> Iterator[Frames]:
     """Cuts a stream that stands at `offset`, where record number `record` begins.
 
     The checksums of lengths are verified here, because the next record cannot be found without them; those of records
     where they are decoded.
+
+    Args:
+        stream: of a file.
+        block_bytes: bytes of a piece, or a longer record.
+        offset: in bytes, where it stands.
+        record: number of the record there.
+        resync: goes on behind a length whose checksum is wrong, with the next record whose checksums hold.
     """
+    source = Rewound(stream)
     rest, wanted = b"", block_bytes
     while True:
-        piece = stream.read(wanted)
+        piece = source.read(wanted)
         data = rest + piece
         if not data:
             return
         walk = _walk(data)
-        if walk.fault is None and not piece:
-            walk = _Walk(begins=walk.begins, sizes=walk.sizes, end=walk.end, fault=_truncated(data, walk.end))
-        if len(walk.begins) or walk.fault:
-            yield Frames(data, walk.begins, walk.sizes, offset, record, offset + walk.end, walk.fault)
-        if walk.fault:
+        if walk.lost:
+            found = next_record(source, data[walk.end :], block_bytes) if resync else None
+            begin, skipped = offset + walk.end, found.skipped if found else 0
+            yield Frames(data, walk.begins, walk.sizes, offset, record, begin + skipped, _lost(begin, found))
+            if found is None or not found.rest:
+                return
+            source.give_back(found.rest)
+            record, offset = record + len(walk.begins) + 1, begin + skipped
+            rest, wanted = b"", block_bytes
+            continue
+        fault = None if piece else _truncated(data, walk.end)
+        if len(walk.begins) or fault:
+            after = offset + (len(data) if fault else walk.end)
+            yield Frames(data, walk.begins, walk.sizes, offset, record, after, fault)
+        if fault:
             return
         record += len(walk.begins)
         offset += walk.end
@@ -118,13 +142,18 @@ def _walk(data: bytes) -> _Walk:
     found = np.array(begins, np.int64)
     sizes = np.diff(found, append=at + HEAD) - HEAD - FOOT
     wrong = wrong_lengths(sizes, _little_endian(data, found - FOOT)) if begins else found
-    fault = None
     if wrong.size:
         first = int(wrong[0])
         at, found, sizes = int(found[first]) - HEAD, found[:first], sizes[:first]
-    if wrong.size or (size - at >= HEAD and not _length_holds(data, at)):
-        fault = "the checksum of its length is wrong, so nothing behind it can be found"
-    return _Walk(begins=found, sizes=sizes, end=at, fault=fault)
+    lost = bool(wrong.size) or (size - at >= HEAD and not _length_holds(data, at))
+    return _Walk(begins=found, sizes=sizes, end=at, lost=lost)
+
+
+def _lost(begin: int, found: Next | None) -> str:
+    if found is None:
+        return "the checksum of its length is wrong, so nothing behind it can be found"
+    behind = "where the next whole record begins" if found.rest else "the end of the file"
+    return f"the checksum of its length is wrong: bytes {begin} to {begin + found.skipped} are left out, up to {behind}"
 
 
 def _length_holds(data: bytes, at: int) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_inputs.reading.vocabulary import Vocabularies, Vocabulary, vocabulary_of
 
 STRING = np.dtype(object)
 #: The list a value of this kind of dtype stands in, and its tag in a Feature message.
@@ -28,6 +29,7 @@ class FeatureSpec:
         kind: of the list in the record.
         default: object[size] or number[size], for records that lack it; None: they are refused.
         fill: what shorter rows are filled up with.
+        vocabulary: the values that are allowed; None: all.
     """
 
     form: str
@@ -36,6 +38,7 @@ class FeatureSpec:
     kind: str
     default: np.ndarray | None
     fill: Any
+    vocabulary: Vocabulary | None = None
 
     @property
     def size(self) -> int:
@@ -43,8 +46,12 @@ class FeatureSpec:
         return math.prod(self.shape)
 
 
-def feature_specs(features: Mapping[str, Any]) -> dict[str, FeatureSpec]:
+def feature_specs(features: Mapping[str, Any], vocabularies: Vocabularies | None = None) -> dict[str, FeatureSpec]:
     """What `ec.export.FixedLenFeature`, `VarLenFeature` and `FixedLenSequenceFeature`, or TensorFlow's, say.
+
+    Args:
+        features: by name.
+        vocabularies: allowed values by name; None: all.
 
     Raises:
         ArgumentError, ArgumentTypeError: naming the feature.
@@ -59,7 +66,18 @@ def feature_specs(features: Mapping[str, Any]) -> dict[str, FeatureSpec]:
             f"features must be a dict of ec.export.FixedLenFeature, VarLenFeature or FixedLenSequenceFeature by name, "
             f"given: {features!r:.200}."
         )
-    return {str(name): _spec(str(name), spec) for name, spec in features.items()}
+    specs = {str(name): _spec(str(name), spec) for name, spec in features.items()}
+    if vocabularies is None:
+        return specs
+    if not isinstance(vocabularies, Mapping):
+        raise ArgumentTypeError(f"vocabularies must be a dict of lists by feature, given: {vocabularies!r:.200}.")
+    for name, tokens in vocabularies.items():
+        if name not in specs:
+            raise ArgumentError(f"vocabularies names {name!r}; the features are {', '.join(specs)}.")
+        default = specs[name].default
+        defaults = [] if default is None else default.tolist()
+        specs[name] = replace(specs[name], vocabulary=vocabulary_of(name, tokens, specs[name].dtype, defaults))
+    return specs
 
 
 def _spec(name: str, spec: Any) -> FeatureSpec:
@@ -130,4 +148,8 @@ def _default(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
 
 def summary_of(specs: Mapping[str, FeatureSpec]) -> str:
     """Names, dtypes and shapes, for the fingerprint of a position."""
-    return " ".join(f"{name}:{spec.form} {spec.dtype}{list(spec.shape)}" for name, spec in sorted(specs.items()))
+    return " ".join(
+        f"{name}:{spec.form} {spec.dtype}{list(spec.shape)}"
+        f"{f' in {spec.vocabulary.summary}' if spec.vocabulary else ''}"
+        for name, spec in sorted(specs.items())
+    )

@@ -1,0 +1,89 @@
+"""CSV files as the command reads them: all as text to infer columns, typed to train."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from estimator_canned_tabular.cli.profile import ColumnProfile
+from estimator_canned_tabular.cli.schema import Schema
+from estimator_core.errors import ArgumentError
+from estimator_inputs import FileInput, csv_input_fn
+
+_BATCH = 4096
+
+
+class Counted(NamedTuple):
+    """Rows that can be used, and others."""
+
+    rows: int
+    bad: int
+
+
+def profiles_of(path: Path, on_error: Any) -> dict[str, ColumnProfile]:
+    """All columns of a file, gathered in one pass.
+
+    Raises:
+        ArgumentError, InputError: a file that cannot be read; the message names file and line.
+    """
+    names = _columns_of(path)
+    source = csv_input_fn(path, _BATCH, shuffle=False, column_types=dict.fromkeys(names, "string"), on_error=on_error)
+    profiles = {name: ColumnProfile() for name in names}
+    for batch in source():
+        for name, values in batch.items():
+            profiles[name].add(values.tolist())
+    return profiles
+
+
+def typed_input(
+    path: Path, schema: Schema, weight_column: str | None, batch_size: int, *, shuffle: bool, **options: Any
+) -> FileInput:
+    """The features and labels of a file.
+
+    An empty number is the mean; a label that is none of the classes is a bad row.
+
+    Raises:
+        ArgumentError: a column is missing.
+    """
+    found = _columns_of(path)
+    weights = [weight_column] if weight_column else []
+    used = {name: column for name, column in schema.columns.items() if column.kind != "skip" and name not in weights}
+    for name in (*used, *weights, schema.label):
+        if name not in found:
+            raise ArgumentError(f"{path} lacks the column {name!r}. Columns: {', '.join(found)}.")
+    kinds = {name: "float32" if column.kind == "numeric" else "string" for name, column in used.items()}
+    label = {schema.label: "string" if schema.classes else "float32"}
+    return csv_input_fn(
+        path,
+        batch_size,
+        shuffle=shuffle,
+        label_name=schema.label,
+        select_columns=[*kinds, *weights, schema.label],
+        column_types={**kinds, **dict.fromkeys(weights, "float32"), **label},
+        column_defaults={name: _mean(column.mean) for name, column in used.items() if column.kind == "numeric"},
+        vocabularies={schema.label: schema.classes} if schema.classes else None,
+        **options,
+    )
+
+
+def counted(source: FileInput) -> Counted:
+    """Reads all rows once.
+
+    Raises:
+        InputError: a row that cannot be used; the message names file, line and column.
+    """
+    iterator = source()
+    batches: Iterable[Any] = iter(iterator.next_columns, None)
+    rows = sum(len(batch[source.columns[-1]]) for batch in batches)
+    return Counted(rows, iterator.bad_rows)
+
+
+def _columns_of(path: Path) -> tuple[str, ...]:
+    return csv_input_fn(path, 1, shuffle=False).columns
+
+
+def _mean(mean: float) -> float:
+    return float(np.float32(mean))

@@ -1,0 +1,81 @@
+"""`strict_vocabularies`: the tokens a model knows, for inputs that refuse all others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from estimator_canned_tabular.columns.contract import CategoricalColumn, FeatureColumn
+from estimator_canned_tabular.columns.crossed import CrossedColumn
+from estimator_canned_tabular.columns.dtypes import STRING
+from estimator_canned_tabular.columns.vocabulary import VocabularyFileCategoricalColumn, VocabularyListCategoricalColumn
+from estimator_core.errors import ArgumentError
+
+
+def strict_vocabularies(
+    feature_columns: Iterable[Any], *, label: str | None = None, label_vocabulary: Sequence[Any] | None = None
+) -> dict[str, tuple[Any, ...]]:
+    """What `vocabularies=` of the inputs of estimator-inputs takes: a row with a token that no column knows is bad.
+
+    These are features that are read by vocabulary columns alone, without buckets or a default id for other tokens: such
+    a column would leave an unknown token out in silence. `""` and -1, which stand for no value, are among the tokens of
+    features; the label must have a value.
+
+    Args:
+        feature_columns: any columns.
+        label: the name of the label in the files; None: no vocabulary for it.
+        label_vocabulary: its classes, as the estimator gets them.
+
+    Returns:
+        Strings (bytes where they are no UTF-8) or integers, by feature and label.
+
+    Raises:
+        ArgumentError: no columns, a label without a vocabulary or the other way round, or a label among the features.
+
+    Example:
+        >>> from estimator_canned_tabular import categorical_column_with_vocabulary_list
+        >>> size = categorical_column_with_vocabulary_list("size", ["S", "M", "L"])
+        >>> strict_vocabularies([size], label="sold", label_vocabulary=["no", "yes"])
+        {'size': ('S', 'M', 'L', ''), 'sold': ('no', 'yes')}
+    """
+    found: dict[str, dict[Any, None]] = {}
+    open_keys: set[str] = set()
+    features: set[str] = set()
+    for column in feature_columns:
+        if not isinstance(column, FeatureColumn):
+            raise ArgumentError(f"All feature_columns must be FeatureColumn instances. Given: {column}")
+        features.update(column.parse_example_spec)
+        for key, part in _parts(column):
+            if part is None or part.num_oov_buckets or part.default_value != -1:
+                open_keys.add(key)
+            else:
+                missing = "" if part.dtype == STRING else -1
+                found.setdefault(key, {}).update(dict.fromkeys([*map(_plain, part.tokens), missing]))
+    strict = {key: tuple(tokens) for key, tokens in found.items() if key not in open_keys}
+    if (label is None) != (label_vocabulary is None):
+        raise ArgumentError("label and label_vocabulary go together: give both, or none.")
+    if label is None or label_vocabulary is None:
+        return strict
+    if label in features:
+        raise ArgumentError(f"label should not be used as feature. label: {label}, features: {sorted(features)}")
+    return {**strict, label: tuple(label_vocabulary)}
+
+
+def _parts(column: Any) -> Iterator[tuple[str, Any]]:
+    """The categorical features of a column: name, and the vocabulary column, or None for other kinds."""
+    if isinstance(column, (VocabularyListCategoricalColumn, VocabularyFileCategoricalColumn)):
+        yield column.key, column
+    elif isinstance(column, CrossedColumn):
+        for part in column.crossed:
+            yield from [(part, None)] if isinstance(part, str) else _parts(part)
+    elif hasattr(column, "categorical_column"):
+        yield from _parts(column.categorical_column)
+    elif isinstance(column, CategoricalColumn):
+        yield from ((key, None) for key in column.keys)
+
+
+def _plain(token: Any) -> Any:
+    try:
+        return token.decode() if isinstance(token, bytes) else token
+    except UnicodeDecodeError:
+        return token

@@ -1,0 +1,166 @@
+"""The tokens that a column may hold; a row with another one is a bad row."""
+
+from __future__ import annotations
+
+import difflib
+import zlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_inputs.reading.ragged import Column, Ragged
+
+#: Tokens that are compared with an unknown one, or listed where none is similar; and characters of a token shown.
+_COMPARED, _LISTED, _SHOWN = 5000, 5, 60
+
+#: The argument `vocabularies`: allowed strings or integers by column.
+Vocabularies = Mapping[str, Collection[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vocabulary:
+    """The tokens of one column.
+
+    Attributes:
+        column: its name.
+        tokens: bytes objects or integers, in the order given.
+    """
+
+    column: str
+    tokens: tuple[Any, ...]
+    _known: frozenset[Any] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_known", frozenset(self.tokens))
+
+    @property
+    def summary(self) -> str:
+        """Number and checksum, for the fingerprint of a position: other tokens make other rows bad."""
+        return f"{len(self.tokens)}_tokens_{zlib.crc32(repr(sorted(self.tokens)).encode()):08x}"
+
+    def unknown(self, column: Column, prefix: str) -> list[tuple[int, UnknownToken]]:
+        """The rows that hold a token which is not in the vocabulary, each with the first of them.
+
+        Args:
+            column: object[rows, ...] of bytes or integers[rows, ...], or ragged rows of them.
+            prefix: what the message begins with.
+        """
+        values = column.values if isinstance(column, Ragged) else column
+        flat = values.reshape(-1).tolist()
+        if self._known.issuperset(flat):  # nothing but C code sees the values of good rows
+            return []
+        wrong = np.flatnonzero(~np.fromiter(map(self._known.__contains__, flat), bool, len(flat)))
+        items = wrong // (len(flat) // len(values))
+        rows = np.repeat(np.arange(len(column)), column.lengths)[items] if isinstance(column, Ragged) else items
+        rows, first = np.unique(rows, return_index=True)
+        return [
+            (row, UnknownToken(prefix=prefix, token=flat[place], vocabulary=self))
+            for row, place in zip(rows.tolist(), wrong[first].tolist(), strict=True)
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnknownToken:
+    """The message about a token. Similar ones are looked for when it is shown: of skipped rows few are.
+
+    Attributes:
+        prefix: what it begins with.
+        token: bytes or an integer.
+        vocabulary: where it is not.
+    """
+
+    prefix: str
+    token: Any
+    vocabulary: Vocabulary
+
+    def __str__(self) -> str:
+        tokens = self.vocabulary.tokens
+        near = _near(self.token, tokens)
+        if near:
+            what = f"nearest in the vocabulary: {', '.join(near)}"
+        else:
+            listed = ", ".join(map(_shown, tokens[:_LISTED]))
+            what = f"the vocabulary has {listed}{f' and {len(tokens) - _LISTED} more' if len(tokens) > _LISTED else ''}"
+        return f"{self.prefix}unknown token {_shown(self.token)} ({what}; add it there if it is right)"
+
+
+def vocabulary_of(column: str, given: Any, dtype: np.dtype[Any], defaults: Iterable[Any] = ()) -> Vocabulary:
+    """The vocabulary of a column, checked.
+
+    Args:
+        column: its name.
+        given: strings, bytes or integers, all different.
+        dtype: of the column; object for strings.
+        defaults: what the column holds where a row has no value.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: no tokens, two alike, or one that the column cannot hold; no default in it.
+
+    Example:
+        >>> vocabulary_of("size", ["S", "M", "L"], np.dtype(object)).unknown(np.array([b"M", b"m"], object), "")[0][0]
+        1
+    """
+    name = f"vocabularies[{column!r}]"
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Collection):
+        raise ArgumentTypeError(f"{name} must be a list of strings or of integers, given: {given!r:.200}.")
+    tokens = tuple(_token(name, item) for item in given)
+    if not tokens:
+        raise ArgumentError(f"{name} is empty: name the tokens that are allowed, or leave the column out.")
+    text = isinstance(tokens[0], bytes)
+    for token in tokens:
+        if isinstance(token, bytes) != text:
+            raise ArgumentTypeError(f"{name} holds both strings and integers: {_shown(tokens[0])}, {_shown(token)}.")
+    if len(set(tokens)) != len(tokens):
+        seen: set[Any] = set()
+        twice = next(token for token in tokens if token in seen or seen.add(token))
+        raise ArgumentError(f"{name} names {_shown(twice)} twice.")
+    are, other = ("strings", "string") if text else ("integers", "int64")
+    if dtype == np.dtype(object) or dtype.kind not in "iu":
+        fits = text and dtype == np.dtype(object)
+    else:
+        limits = np.iinfo(dtype)
+        fits = not text
+        for token in tokens if fits else ():
+            if not limits.min <= token <= limits.max:
+                raise ArgumentError(f"{name} names {token}, out of the range of the column's type {dtype}.")
+    if not fits:
+        kind = "string" if dtype == np.dtype(object) else dtype.name
+        raise ArgumentTypeError(
+            f"{name} holds {are}, and the column is of type {kind}: give tokens of that type, or read the column as "
+            f"{other!r}. A vocabulary is of strings or integers."
+        )
+    for default in defaults:
+        if default not in tokens:
+            raise ArgumentError(f"{name} lacks {_shown(default)}, which is the default value: add it, or take another.")
+    return Vocabulary(column=column, tokens=tokens)
+
+
+def _token(name: str, item: Any) -> Any:
+    if isinstance(item, str):
+        return item.encode()
+    if isinstance(item, bytes):
+        return item
+    if isinstance(item, (int, np.integer)) and not isinstance(item, (bool, np.bool_)):
+        return int(item)
+    raise ArgumentTypeError(f"{name} must hold strings or integers, given: {item!r:.200} ({type(item).__name__}).")
+
+
+def _near(token: Any, tokens: tuple[Any, ...]) -> list[str]:
+    """Tokens that differ in case or blanks alone, then those with the fewest other characters: three at most."""
+    given = _as_text(token)
+    texts = {_as_text(known): known for known in tokens}
+    plain = given.strip().casefold()
+    same = [known for text, known in texts.items() if plain and text.strip().casefold() == plain]
+    found = difflib.get_close_matches(given, list(texts)[:_COMPARED], n=3)
+    return [_shown(known) for known in dict.fromkeys([*same, *(texts[text] for text in found)])][:3]
+
+
+def _as_text(token: Any) -> str:
+    return token.decode(errors="backslashreplace") if isinstance(token, bytes) else str(token)
+
+
+def _shown(token: Any) -> str:
+    return repr(_as_text(token)[:_SHOWN]) if isinstance(token, bytes) else str(token)

@@ -1,0 +1,40 @@
+"""One process of a run whose shares of the rows are unequal: `shares_worker.py PATTERN SHARD_BY BATCH FOLDER`."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+import estimator_core as ec
+from estimator_inputs import csv_input_fn
+
+ROWS = 101
+
+
+def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+    """A weight for each row, which every use of the row makes smaller by one."""
+    rows = features["id"]
+    uses = ec.get_variable("uses", (ROWS,), lambda key, shape, dtype: jnp.zeros(shape, dtype))
+    metrics = {"id": ec.metrics.mean(rows), "square": ec.metrics.mean(rows.astype(jnp.float32) ** 2)}
+    return ec.EstimatorSpec(mode, loss=jnp.sum(uses[rows]), train_op=optax.sgd(1.0), eval_metric_ops=metrics)
+
+
+def main(pattern: str, shard_by: Any, batch_size: int, folder: Path) -> None:
+    config = ec.RunConfig(model_dir=str(folder / "run"), tf_random_seed=1, save_summary_steps=None)
+    estimator = ec.Estimator(model_fn, config=config)
+    common: dict[str, Any] = {"shard_by": shard_by, "select_columns": ["id"]}
+    estimator.train(csv_input_fn(pattern, batch_size, shuffle=True, num_epochs=2, **common))
+    metrics = estimator.evaluate(csv_input_fn(pattern, batch_size, shuffle=False, **common))
+    seen = {
+        "uses": np.asarray(estimator.get_variable_value("uses")).tolist(),
+        "metrics": {name: float(value) for name, value in metrics.items()},
+    }
+    (folder / f"seen.{estimator._engine.peers.index}.json").write_text(json.dumps(seen))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))

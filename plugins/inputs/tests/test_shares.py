@@ -1,0 +1,53 @@
+"""Processes whose shares of the rows are unequal: training ends with the longest, and every row counts once."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plugins.inputs.tests.shares_worker import ROWS
+
+WORKER = Path(__file__).with_name("shares_worker.py")
+
+
+def launched(folder: Path, pattern: str, shard_by: str, batch_size: int) -> list[dict]:
+    kept = {name: value for name, value in os.environ.items() if name not in ("TF_CONFIG", "XLA_FLAGS")}
+    command = [sys.executable, "-m", "estimator_core.cli.main", "launch", "--processes", "2", "--"]
+    worker = [sys.executable, str(WORKER), pattern, shard_by, str(batch_size), str(folder)]
+    done = subprocess.run(
+        [*command, *worker],
+        env={**kept, "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [json.loads((folder / f"seen.{process}.json").read_text()) for process in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("shard_by", "sizes", "batch_size"),
+    [
+        ("files", (80, 21), 8),  # ten batches and three
+        pytest.param("files", (3, 98), 4, marks=pytest.mark.slow),
+        pytest.param("rows", (101,), 10, marks=pytest.mark.slow),  # 51 rows and 50
+        pytest.param("rows", (40, 61), 3, marks=pytest.mark.slow),
+    ],
+)
+def test_every_row_is_used_once(tmp_path: Path, shard_by: str, sizes: tuple[int, ...], batch_size: int) -> None:
+    begin = 0
+    for number, size in enumerate(sizes):
+        lines = "".join(f"{row}\n" for row in range(begin, begin + size))
+        (tmp_path / f"part-{number}.csv").write_text("id\n" + lines)
+        begin += size
+    assert begin == ROWS
+    for seen in launched(tmp_path, f"{tmp_path}/part-*.csv", shard_by, batch_size):
+        assert seen["uses"] == [-2.0] * ROWS  # two epochs
+        rows = np.arange(ROWS)
+        assert seen["metrics"]["id"] == pytest.approx(rows.mean(), rel=1e-6)
+        assert seen["metrics"]["square"] == pytest.approx((rows**2).mean(), rel=1e-6)
