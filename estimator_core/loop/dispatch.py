@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from jax.tree_util import tree_flatten, tree_unflatten
@@ -36,12 +38,17 @@ class Dispatcher:
         source: iterator of Batch.
         stack_arrays: stacks arrays of one shape along a new leading axis, on the devices.
         k: steps per dispatch; groups are of exactly `k` or 1, so that only two executables exist per batch shape.
-        prepares: whether `prepare` may draw earlier than the batches are needed.
+        alone: whether the batches concern this process only. Otherwise none is drawn before its time, and an error of
+            the input is raised at once, because the other processes stop there.
+        patience: seconds that drawing a group may take; behind one that took longer batches come one by one.
     """
 
-    def __init__(self, source: Iterator[Any], k: int, stack_arrays: Stacking, *, prepares: bool = True) -> None:
+    def __init__(
+        self, source: Iterator[Any], k: int, stack_arrays: Stacking, *, alone: bool = True, patience: float = math.inf
+    ) -> None:
         self._source = iter(source)
-        self._prepares = prepares
+        self._alone = alone
+        self._patience = patience
         self._ended = False
         self.stack_arrays = stack_arrays
         self._pending: deque[Any] = deque()
@@ -49,6 +56,8 @@ class Dispatcher:
         self._prepared_from: list[Any] = []
         self._error: Exception | None = None
         self.k = k
+        #: What `shapes_of` gives for the batches that may be grouped; None: any.
+        self.only: Any = None
 
     def take(self, count: int) -> list[Any]:
         """Up to `count` batches, to look at and push back."""
@@ -66,7 +75,7 @@ class Dispatcher:
 
         Nothing where fewer than `k` steps are left: an iterator may be handed in again and must not lose batches.
         """
-        if self.k == 1 or room < self.k or self._prepared is not None or not self._prepares:
+        if self.k == 1 or room < self.k or self._prepared is not None or not self._alone:
             return
         self._prepared = self._group()
 
@@ -75,7 +84,7 @@ class Dispatcher:
         end of the input.
 
         Raises:
-            Exception: what the input raised, once every batch before that has been given.
+            Exception: what the input raised, once every batch before that has been given (if `alone`).
         """
         if self.k == 1 and not self._pending and not self._ended:  # most runs, at every step
             for batch in self._source:
@@ -99,16 +108,20 @@ class Dispatcher:
         return self._group()
 
     def _group(self) -> Dispatch | None:
-        while len(self._pending) < self.k:
-            batch = self._drawn()
-            if batch is None:
-                break
-            self._pending.append(batch)
-        if not self._pending:
+        began, pending = perf_counter(), self._pending
+        batch = self._next()
+        if batch is None:
             return None
-        whole = len(self._pending) >= self.k > 1
-        group = stacked(list(itertools.islice(self._pending, self.k)), self.stack_arrays) if whole else None
-        self._prepared_from = batches = [self._pending.popleft() for _ in range(1 if group is None else self.k)]
+        pending.appendleft(batch)
+        group: Dispatch | None = None
+        if self.only is None or shapes_of(batch) == self.only:
+            while len(pending) < self.k and (batch := self._drawn()) is not None:
+                pending.append(batch)
+                if perf_counter() - began > self._patience:
+                    self.k = 1
+            if len(pending) >= self.k > 1:
+                group = stacked(list(itertools.islice(pending, self.k)), self.stack_arrays)
+        self._prepared_from = batches = [pending.popleft() for _ in range(1 if group is None else self.k)]
         return single(batches[0]) if group is None else group
 
     def _next(self) -> Any:
@@ -120,6 +133,8 @@ class Dispatcher:
         try:
             batch = next(self._source, None)
         except Exception as error:
+            if not self._alone:
+                raise
             self._error, batch = error, None
         self._ended = batch is None
         return batch

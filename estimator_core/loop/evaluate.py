@@ -17,7 +17,6 @@ from estimator_core.metrics.merging import compute_metrics, merge_metrics
 from estimator_core.step.eval_step import EvalStep
 
 _log = logging.getLogger("estimator_core")
-_Ways = tuple[Callable[[list[Any]], Any], Callable[[Dispatch], Any]]
 
 
 def evaluate_loop(
@@ -51,11 +50,8 @@ def evaluate_loop(
     last = math.inf if steps is None else steps
     run.step = 0
     eval_step: EvalStep | None = None
-    ways: _Ways | None = None
     while done < last and run.stop_reason is None:
-        if runner.watches_clock:
-            runner.look_at_clock()
-        alone = ways is None or runner.listens or bool(host_metrics)
+        alone = eval_step is None or runner.listens or bool(host_metrics)
         dispatch = source.draw(1 if alone else min(last, runner.wake - 1) - done)
         if dispatch is None:
             break
@@ -63,11 +59,12 @@ def evaluate_loop(
             raise PreemptedError(f"The evaluation was broken off after {done} batches.")
         batch = dispatch.last
         run.batch, run.batch_size = batch, batch.size
-        if eval_step is None or ways is None:
+        if eval_step is None:
             eval_step = _prepared(run, runner, eval_steps, batch)
-            ways = _ways(eval_step, run.live.ready)
+        if runner.watches_clock:
+            runner.look_at_clock()
         upto = done + dispatch.steps
-        due = runner.wake <= upto
+        due = dispatch.steps == 1 and runner.wake <= upto
         if due:
             runner.before(upto)
         data = (run.live.ready, dispatch.features, dispatch.labels, dispatch.weights)
@@ -86,8 +83,13 @@ def evaluate_loop(
                 runner.collect(outputs)
             if due:
                 runner.after(outputs)
-        if not alone:
-            source.consider(last - done, *ways, batch)
+        if not alone and source.due(batch) and not eval_step.has_effects(*data):
+            source.try_out(min(last, runner.wake - 1) - done, *_ways(eval_step, run.live.ready, accumulated))
+    if accumulated is None and run.stop_reason is not None:
+        raise InputError(
+            f"evaluate{'' if run.name is None else f' {run.name!r}'}: a hook asked for a stop before the first batch "
+            f"({run.stop_reason}), so there is nothing to compute metrics from."
+        )
     if accumulated is None:
         raise InputError(
             f"evaluate{'' if run.name is None else f' {run.name!r}'}: the input is empty, so there is nothing to "
@@ -116,17 +118,17 @@ def _prepared(
     return eval_step
 
 
-def _ways(eval_step: EvalStep, state: Any) -> _Ways:
-    """How to evaluate batches one by one, and in one dispatch."""
+def _ways(eval_step: EvalStep, state: Any, begin: Any) -> tuple[Callable[[list[Any]], Any], Callable[[Dispatch], Any]]:
+    """How to evaluate further batches one by one, and in one dispatch, when `begin` has been accumulated."""
 
     def single(batches: list[Any]) -> Any:
-        accumulated = None
+        accumulated = begin
         for batch in batches:
             accumulated = eval_step(accumulated, state, batch.features, batch.labels, batch.weights).accumulated
         return accumulated
 
     def grouped(dispatch: Dispatch) -> Any:
-        return eval_step.several(None, state, dispatch.features, dispatch.labels, dispatch.weights)
+        return eval_step.several(begin, state, dispatch.features, dispatch.labels, dispatch.weights)
 
     return single, grouped
 

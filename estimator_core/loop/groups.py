@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Literal
@@ -18,6 +20,8 @@ _log = logging.getLogger("estimator_core")
 _TRIAL_SECONDS = 0.5
 #: Of the batches of one dispatch, and of what is computed from them: larger ones gain nothing, and cost memory.
 _MOST_BYTES = 4 * 2**20
+#: Drawing a group may take so long; an input that has become slower gives its batches one by one again.
+_PATIENCE_SECONDS = 0.1
 
 
 @dataclass
@@ -62,7 +66,8 @@ class Groups:
         asked: int | Literal["auto"],
         trials: GroupTrials | None = None,
     ) -> None:
-        self._dispatcher = Dispatcher(source, 1 if asked == "auto" else asked, stack_arrays)
+        patience = _PATIENCE_SECONDS if asked == "auto" else math.inf
+        self._dispatcher = Dispatcher(source, 1 if asked == "auto" else asked, stack_arrays, patience=patience)
         self._first = first
         self._trials = GroupTrials() if trials is None else trials
         self._open = asked == "auto"
@@ -73,39 +78,53 @@ class Groups:
         first, self._first = self._first, None
         return self._dispatcher.draw(room) if first is None else single(first)
 
-    def away(self, seconds: float) -> None:
-        """Time in which the call did nothing, because its caller did."""
-        if self._began is not None:
-            self._began += seconds
+    @contextmanager
+    def away(self) -> Generator[None]:
+        """Within, the call does nothing, because its caller does."""
+        began = perf_counter()
+        try:
+            yield
+        finally:
+            if self._began is not None:
+                self._began += perf_counter() - began
 
-    def consider(
-        self, room: float, one_by_one: Callable[[list[Any]], Any], grouped: Callable[[Dispatch], Any], batch: Any
-    ) -> None:
-        """Looks, after a batch, whether to draw several from now on, and tries it out.
+    def due(self, batch: Any) -> bool:
+        """Whether, after this batch, it is time to try several; costs little as long as it is not.
+
+        What is known of batches of its shapes is taken up here.
+        """
+        if not self._open:
+            return False
+        trials = self._trials
+        if self._began is None:
+            self._began = perf_counter()  # behind the first batch, which may have compiled
+            if (shapes := shapes_of(batch)) in trials.counts:
+                self._settle(shapes, trials.counts[shapes])
+            return False
+        trials.batches += 1
+        if self._seconds < _TRIAL_SECONDS:
+            return False
+        self._open = False
+        slow = self._seconds > SLOW_STEP_SECONDS * trials.batches
+        if slow:  # the input, or the model: a later call looks again
+            trials.seconds, trials.batches = 0.0, 0
+        return not slow
+
+    def try_out(self, room: float, one_by_one: Callable[[list[Any]], Any], grouped: Callable[[Dispatch], Any]) -> None:
+        """Computes 20 batches one by one and in one dispatch, puts them back, and keeps what is better.
 
         Args:
             room: how many more batches may be drawn.
             one_by_one: computes batches; what it gives is compared bit by bit.
             grouped: the same for a dispatch of several.
-            batch: the one before.
         """
-        if not self._open:
-            return
-        counts = self._trials.counts
-        if self._began is None:
-            self._began = perf_counter()  # behind the first batch, which may have compiled
-            if (shapes := shapes_of(batch)) in counts:
-                self._open, self._dispatcher.k = False, counts[shapes]
-            return
-        self._trials.batches += 1
-        if self._seconds < _TRIAL_SECONDS:
-            return
-        self._open = False
-        if self._seconds > SLOW_STEP_SECONDS * self._trials.batches:
-            return  # the input is slow, or the model
-        count = self._tried(room, one_by_one, grouped)
-        if count is not None:
-            self._dispatcher.k = counts[shapes_of(batch)] = count
+        batches = self._dispatcher.take(int(min(CANDIDATE, room)))
+        try:
+            if len(batches) == CANDIDATE and len({shapes_of(batch) for batch in batches}) == 1:
+                self._settle(shapes_of(batches[0]), self._tried(batches, one_by_one, grouped))
+        finally:
+            for batch in reversed(batches):
+                self._dispatcher.push_back(batch)
 
     def close(self) -> None:
         """Notes how long the program has run."""
@@ -116,32 +135,31 @@ class Groups:
     def _seconds(self) -> float:
         return self._trials.seconds + (0.0 if self._began is None else perf_counter() - self._began)
 
+    def _settle(self, shapes: Any, count: int) -> None:
+        self._open = False
+        self._trials.counts[shapes] = count
+        self._dispatcher.k, self._dispatcher.only = count, shapes
+
     def _tried(
-        self, room: float, one_by_one: Callable[[list[Any]], Any], grouped: Callable[[Dispatch], Any]
-    ) -> int | None:
-        """How many batches to take; None where there are too few to try with."""
-        dispatcher = self._dispatcher
-        batches = dispatcher.take(int(min(CANDIDATE, room)))
+        self, batches: list[Any], one_by_one: Callable[[list[Any]], Any], grouped: Callable[[Dispatch], Any]
+    ) -> int:
+        if _bytes(batches[0][:2]) * CANDIDATE > _MOST_BYTES:
+            return 1
+        if _bytes(one_by_one(batches[:1])) * CANDIDATE > _MOST_BYTES:
+            return 1
+
+        def in_one_dispatch() -> Any:
+            group = stacked(batches, self._dispatcher.stack_arrays)
+            assert group is not None
+            return jax.device_get(grouped(group))
+
         try:
-            if len(batches) < CANDIDATE or len({shapes_of(batch) for batch in batches}) > 1:
-                return None
-            if _bytes(batches[0][:2]) * CANDIDATE > _MOST_BYTES:
-                return 1
-            if _bytes(one_by_one(batches[:1])) * CANDIDATE > _MOST_BYTES:
-                return 1
-
-            def in_one_dispatch() -> Any:
-                group = stacked(batches, dispatcher.stack_arrays)
-                assert group is not None
-                return grouped(group)
-
-            worth_it, figures = is_worth_it(lambda: one_by_one(batches), in_one_dispatch)
-            count = CANDIDATE if worth_it else 1
-            _log.info("Batches a dispatch: %d (%s).", count, figures)
-            return count
-        finally:
-            for batch in reversed(batches):
-                dispatcher.push_back(batch)
+            worth_it, figures = is_worth_it(lambda: jax.device_get(one_by_one(batches)), in_one_dispatch)
+        except Exception as error:  # one by one it works
+            worth_it, figures = False, f"several cannot be computed in one: {error}"
+        count = CANDIDATE if worth_it else 1
+        _log.info("Batches a dispatch: %d (%s).", count, figures)
+        return count
 
 
 def _bytes(tree: Any) -> int:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from time import perf_counter
 from typing import Any
 
 import jax
@@ -28,6 +26,7 @@ def predict_batches(
     source: Groups,
     predict: Callable[[Dispatch], Any],
     transforms: Callable[[], Sequence[Any]],
+    has_effects: Callable[[Dispatch], bool],
 ) -> Iterator[Any]:
     """Predictions of each batch on the host, without padded rows; the device works up to two dispatches ahead.
 
@@ -37,26 +36,31 @@ def predict_batches(
         source: gives the batches, several at a time where no hook wants each by itself.
         predict: what the device computes of one dispatch.
         transforms: gives what is applied on the host.
+        has_effects: whether predicting calls back to the host, so that nothing may be computed twice.
     """
     waiting: deque[tuple[Dispatch, Any]] = deque()
 
     def single(batches: list[Any]) -> Any:
         return jax.tree.map(lambda *leaves: np.stack(leaves), *[jax.device_get(predict(one(b))) for b in batches])
 
-    while run.stop_reason is None:
-        if runner.watches_clock:
-            runner.look_at_clock()
+    def given(dispatch: Dispatch, predictions: Any) -> Iterator[Any]:
+        with source.away():
+            yield from _finish(dispatch, predictions, transforms())
+
+    while True:
         alone = runner.listens
         try:
             dispatch = source.draw(1 if alone else runner.wake - 1 - run.step)
         except Exception:
             for before in waiting:  # nothing that could be predicted is lost with a broken row behind it
-                yield from _finish(*before, transforms())
+                yield from given(*before)
             raise
         if dispatch is None:
             break
+        if runner.watches_clock:
+            runner.look_at_clock()
         upto = run.step + dispatch.steps
-        due = runner.wake <= upto
+        due = dispatch.steps == 1 and runner.wake <= upto
         if due:
             runner.before(upto)
         predictions = predict(dispatch)
@@ -71,13 +75,13 @@ def predict_batches(
                 runner.after(outputs)
         waiting.append((dispatch, predictions))
         if len(waiting) > _AHEAD:
-            began = perf_counter()
-            yield from _finish(*waiting.popleft(), transforms())
-            source.away(perf_counter() - began)
-        if not alone:
-            source.consider(math.inf, single, predict, dispatch.last)
+            yield from given(*waiting.popleft())
+        if run.stop_reason is not None:
+            break
+        if not alone and source.due(dispatch.last) and not has_effects(dispatch):
+            source.try_out(runner.wake - 1 - run.step, single, predict)
     while waiting:
-        yield from _finish(*waiting.popleft(), transforms())
+        yield from given(*waiting.popleft())
 
 
 def single_examples(batches: Iterator[Any]) -> Iterator[Any]:

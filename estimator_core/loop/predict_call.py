@@ -111,7 +111,14 @@ def _predict(
     runner.after_create()
     groups = engine.groups(first, rest, ModeKeys.PREDICT)
     try:
-        batches = predict_batches(run, runner, groups, wanted, lambda: step.prediction_transforms)
+        batches = predict_batches(
+            run,
+            runner,
+            groups,
+            wanted,
+            transforms=lambda: step.prediction_transforms,
+            has_effects=lambda dispatch: step.has_effects(snapshot, dispatch.features, dispatch.weights),
+        )
         yield from single_examples(batches) if single else batches
     finally:
         groups.close()

@@ -224,9 +224,9 @@ class _Execution:
             begin_from(engine, start, discovery, call.overrides, allow_cast=engine.config.allow_cast)
             run.live = engine.live
             self._create_hooks(discovery, first)
-            # What several processes decide travels with their batches: none is drawn before its time.
-            prepares = not isinstance(batches, SharedFeed)
-            dispatcher = Dispatcher(batches, 1, engine.placement.stack, prepares=prepares)
+            # What several processes decide travels with their batches.
+            alone = not isinstance(batches, SharedFeed)
+            dispatcher = Dispatcher(batches, 1, engine.placement.stack, alone=alone)
             dispatcher.push_back(first)
             step = engine.train_step(self._fetches(discovery))
             run.texts = step.texts

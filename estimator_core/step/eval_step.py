@@ -43,6 +43,7 @@ class _Program(NamedTuple):
     run: Callable[..., EvalOutputs]
     several: Callable[..., dict[str, Any]]
     empty: dict[str, Any]
+    has_effects: bool
 
 
 class EvalStep:
@@ -113,6 +114,10 @@ class EvalStep:
             (features, labels, weights),
         )
 
+    def has_effects(self, state: TrainState, features: Any, labels: Any, weights: Any) -> bool:
+        """Whether evaluating a batch calls back to the host, as `jax.debug.print` does."""
+        return self._program(state, features, labels, weights).has_effects
+
     def _program(self, state: TrainState, features: Any, labels: Any, weights: Any) -> _Program:
         leaves, treedef = jax.tree_util.tree_flatten((features, labels, weights))
         signature = (treedef, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
@@ -145,12 +150,13 @@ class EvalStep:
 
             return jax.lax.scan(add, (accumulated, jnp.bool_(started)), batches)[0][0]
 
+        has_effects = bool(jaxpr.effects)
         if self._placement is None:
             empty = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), metrics)
-            return _Program(jax.jit(run), jax.jit(several), empty)
+            return _Program(jax.jit(run), jax.jit(several), empty, has_effects)
         empty = self._placement.replicate(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), metrics))
         whole = self._placement.replicated
-        return _Program(jax.jit(run, out_shardings=whole), jax.jit(several, out_shardings=whole), empty)
+        return _Program(jax.jit(run, out_shardings=whole), jax.jit(several, out_shardings=whole), empty, has_effects)
 
     def _batch(
         self, state: TrainState, features: Any, labels: Any, weights: Any

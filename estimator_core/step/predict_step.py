@@ -38,7 +38,7 @@ class PredictStep:
         self._specs = specs
         self._traces = traces
         whole = placement.replicated if placement is not None and placement.spans_processes else None
-        self._run: Callable[..., Any] = jax.jit(self._predict, out_shardings=whole)
+        self._run: Any = jax.jit(self._predict, out_shardings=whole)
         self._run_several: Callable[..., Any] = jax.jit(self._predict_several)
         self.hooks: tuple[Any, ...] = ()
         self.prediction_transforms: tuple[Any, ...] = ()
@@ -50,6 +50,10 @@ class PredictStep:
     def several(self, state: TrainState, features: Any, weights: Any = None) -> Any:
         """Predictions of batches stacked along a leading axis, each computed as by itself; of this process alone."""
         return self._run_several(state._replace(opt_state=()), features, weights)
+
+    def has_effects(self, state: TrainState, features: Any, weights: Any = None) -> bool:
+        """Whether predicting a batch calls back to the host, as `jax.debug.print` does."""
+        return bool(self._run.trace(state._replace(opt_state=()), features, weights).jaxpr.effects)
 
     def _predict_several(self, state: TrainState, features: Any, weights: Any) -> Any:
         return jax.lax.map(lambda batch: self._predict(state, *batch), (features, weights))

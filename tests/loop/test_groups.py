@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import itertools
 import logging
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
@@ -17,7 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import estimator_core as ec
+from estimator_core.errors import InputError
 from estimator_core.loop import groups as groups_module
+from estimator_core.loop import steps_per_dispatch
+from estimator_core.testing import run_with_devices
 
 K = [2, 7, 20, "auto"]
 
@@ -231,3 +237,214 @@ def test_groups_are_asked_for_by_a_number(
         monkeypatch.setattr(step, name, lambda *args, original=original: (calls.append(1), original(*args))[1])
     assert len(list(estimator.predict(batches(data, [8] * 50)))) == 400
     assert len(calls) == dispatches
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, kw_only=True)
+class Half:
+    """A total of bfloat16 that becomes one of float32."""
+
+    total: Any
+
+    def merge(self, other: Any) -> Any:
+        return Half(total=self.total.astype(np.float32) + other.total.astype(np.float32))
+
+    def compute(self) -> float:
+        return float(self.total)
+
+
+def custom(metrics: Any, touch: Any = lambda value: None) -> Any:
+    """A model with these metrics of its features, that calls `touch` in each mode."""
+
+    def model(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
+        predictions = features["x"] @ ec.get_variable("w", (3,), jax.nn.initializers.normal(1.0))
+        if mode != ec.ModeKeys.TRAIN:
+            touch(predictions)
+        if mode == ec.ModeKeys.PREDICT:
+            return ec.EstimatorSpec(mode, predictions={"y": predictions})
+        loss = ((predictions - labels) ** 2).mean()
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.01), eval_metric_ops=metrics(features))
+
+    return model
+
+
+def test_a_metric_that_changes_its_dtype_is_no_obstacle(make_estimator: Any, train_input: Any, data: Any) -> None:
+    model = custom(lambda features: {"sum": Half(total=jnp.sum(features["x"]).astype(jnp.bfloat16))})
+    one = make_estimator(model, batches_per_dispatch=1).train(train_input, steps=3)
+    source = batches(data, [8] * 60)
+    assert make_estimator(model).evaluate(source) == one.evaluate(source)
+
+
+def test_what_cannot_be_grouped_goes_one_by_one(
+    make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, choices: Any
+) -> None:
+    estimator = make_estimator().train(train_input, steps=3)
+
+    def fails(*args: Any) -> Any:
+        raise RuntimeError("RESOURCE_EXHAUSTED")
+
+    monkeypatch.setattr(type(estimator._engine.predict_step), "several", fails)
+    assert len(list(estimator.predict(batches(data, [8] * 50)))) == 400
+    assert "RESOURCE_EXHAUSTED" in choices()[0]
+
+
+@pytest.mark.parametrize("call", ["evaluate", "predict"])
+def test_callbacks_of_a_model_come_once_a_batch(make_estimator: Any, train_input: Any, data: Any, call: str) -> None:
+    seen: list[int] = []
+    model = custom(lambda features: {}, lambda value: jax.debug.callback(lambda _: seen.append(1), value))
+    estimator = make_estimator(model).train(train_input, steps=3)
+    result = getattr(estimator, call)(batches(data, [8] * 50))
+    if call == "predict":
+        list(result)
+    jax.effects_barrier()
+    assert len(seen) == 50
+
+
+def test_batches_of_shapes_that_were_not_tried_go_one_by_one(
+    make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps_per_dispatch, "_WORTH_IT", 0.0)
+    estimator, sizes = make_estimator().train(train_input, steps=3), list[Any]()
+    step = type(estimator._engine.predict_step)
+    several = step.several
+    monkeypatch.setattr(step, "several", lambda *args: (sizes.append(args[2]["x"].shape), several(*args))[1])
+    assert len(list(estimator.predict(batches(data, [8] * 60 + [30] * 60)))) == 60 * 38
+    assert set(sizes) == {(20, 8, 3)}
+
+
+def test_a_slow_consumer_does_not_count(
+    make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, choices: Any
+) -> None:
+    estimator = make_estimator().train(train_input, steps=3)
+    monkeypatch.setattr(groups_module, "SLOW_STEP_SECONDS", 0.05)
+    for predictions in (estimator.predict(batches(data, [8] * 4)), estimator.predict(batches(data, [8] * 4))):
+        next(predictions)
+        time.sleep(0.5)
+        predictions.close()
+    assert estimator._engine.group_trials["infer"].seconds < 0.4
+    list(estimator.predict(batches(data, [8] * 50)))
+    assert len(choices()) == 1
+
+
+def test_an_input_that_becomes_slow_is_not_waited_for(
+    make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(groups_module, "_PATIENCE_SECONDS", 0.02)
+    monkeypatch.setattr(steps_per_dispatch, "_WORTH_IT", 0.0)
+    drawn = 0
+
+    def slower() -> Iterator[Any]:
+        nonlocal drawn
+        for number, batch in enumerate(batches(data, [8] * 130)()):
+            if number > 70:
+                time.sleep(0.03)
+            drawn = number + 1
+            yield batch
+
+    estimator = make_estimator().train(train_input, steps=3)
+    behind = [drawn - given for given, _ in enumerate(estimator.predict(slower, yield_single_examples=False), 1)]
+    assert max(behind[:60]) >= 20
+    assert max(behind[100:]) <= 3
+
+
+class StopsAt(ec.Hook):
+    """Asks for a stop at a batch, or in one of the calls before the first."""
+
+    def __init__(self, when: int | str) -> None:
+        self.when = when
+
+    def begin(self, run: Any) -> None:
+        if self.when == "begin":
+            run.request_stop("enough")
+
+    def after_create(self, run: Any) -> None:
+        if self.when == "after_create":
+            run.request_stop("enough")
+
+    def next_step(self, step: int) -> int | None:
+        return self.when if isinstance(self.when, int) and step < self.when else None
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        run.request_stop("enough")
+
+
+def test_a_hook_that_stops_an_evaluation_loses_no_batch(make_estimator: Any, train_input: Any, data: Any) -> None:
+    estimator = make_estimator().train(train_input, steps=3)
+    iterator = batches(data, [8] * 60)()
+    estimator.evaluate(lambda: iterator, hooks=[StopsAt(9)])
+    assert sum(1 for _ in iterator) == 51
+
+
+@pytest.mark.parametrize("when", ["begin", "after_create"])
+def test_a_stop_before_the_first_batch(make_estimator: Any, train_input: Any, data: Any, when: str) -> None:
+    estimator = make_estimator().train(train_input, steps=3)
+    assert len(list(estimator.predict(batches(data, [8] * 5), hooks=[StopsAt(when)]))) == 8
+    if when == "begin":
+        with pytest.raises(InputError, match="asked for a stop before the first batch"):
+            estimator.evaluate(batches(data, [8] * 5), hooks=[StopsAt(when)])
+    else:
+        estimator.evaluate(batches(data, [8] * 5), hooks=[StopsAt(when)])
+
+
+class Clocked(ec.Hook):
+    """Its time has come from the beginning on; notes the batches at which it is called."""
+
+    def __init__(self) -> None:
+        self.called: list[int] = []
+
+    def next_step(self, step: int) -> None:
+        return None
+
+    def next_time(self) -> float | None:
+        return None if self.called else 0.0
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        self.called.append(step)
+
+
+@pytest.mark.parametrize("call", ["evaluate", "predict"])
+def test_a_clock_is_looked_at_from_the_first_batch_on(
+    make_estimator: Any, train_input: Any, data: Any, call: str
+) -> None:
+    estimator, hook = make_estimator().train(train_input, steps=3), Clocked()
+    result = getattr(estimator, call)(batches(data, [8] * 3), hooks=[hook])
+    if call == "predict":
+        list(result)
+    assert hook.called == [1]
+
+
+def test_several_devices() -> None:
+    done = run_with_devices(8, ON_EIGHT_DEVICES)
+    assert "the same" in done
+
+
+ON_EIGHT_DEVICES = """
+import tempfile
+import jax, numpy as np, optax
+import estimator_core as ec
+from estimator_core.loop import groups, steps_per_dispatch
+
+groups._TRIAL_SECONDS, groups.SLOW_STEP_SECONDS, steps_per_dispatch._WORTH_IT = 0.0, 60.0, 0.0
+x = np.random.default_rng(0).normal(size=(48, 3)).astype(np.float32)
+
+def model_fn(features, labels, mode):
+    y = features["x"] @ ec.get_variable("w", (3,), jax.nn.initializers.normal(1.0))
+    if mode == ec.ModeKeys.PREDICT:
+        return ec.EstimatorSpec(mode, predictions={"constant": jax.numpy.float32(3), "y": y})
+    metrics = {"m": ec.metrics.mean(y)}
+    return ec.EstimatorSpec(mode, loss=(y**2).mean(), train_op=optax.sgd(0.1), eval_metric_ops=metrics)
+
+directory, results = tempfile.mkdtemp(), []
+for k in (1, "auto"):
+    config = ec.RunConfig(model_dir=directory, tf_random_seed=1, mesh={"data": -1}, batches_per_dispatch=k)
+    estimator = ec.Estimator(model_fn, config=config)
+    estimator.train(lambda: [({"x": x}, x[:, 0])], max_steps=1)
+    for rows in (48, 5):
+        source = lambda: iter([({"x": np.roll(x, n, 0)[:rows]}, x[:rows, 0]) for n in range(50)])
+        predictions = list(estimator.predict(source, yield_single_examples=False))
+        results.append((estimator.evaluate(source), [(p["constant"].tobytes(), p["y"].tobytes()) for p in predictions]))
+tried = estimator._engine.group_trials
+assert set(tried["infer"].counts.values()) == {20}, tried
+assert results[:2] == results[2:]
+print("the same")
+"""

@@ -73,7 +73,7 @@ def test_a_group_is_drawn_before_it_is_asked_for() -> None:
 
 def test_where_it_must_not_be_it_is_not() -> None:
     source = Source(20)
-    Dispatcher(source, 4, np.stack, prepares=False).prepare(8)
+    Dispatcher(source, 4, np.stack, alone=False).prepare(8)
     Dispatcher(source, 4, np.stack).prepare(3)
     assert source.drawn == 0
 
@@ -87,5 +87,13 @@ def test_an_error_of_the_input_comes_after_the_batches_before_it(prepares: bool)
             dispatcher.prepare(8)
         seen += numbers(dispatcher.draw(4))
     assert seen == [1, 2, 3, 4, 5, 6]
+    with pytest.raises(ValueError, match="a broken record"):
+        dispatcher.draw(4)
+
+
+def test_among_several_processes_an_error_comes_at_once() -> None:
+    source = Source(20, error_at=6)
+    dispatcher = Dispatcher(source, 4, np.stack, alone=False)
+    assert numbers(dispatcher.draw(4)) == [1, 2, 3, 4]
     with pytest.raises(ValueError, match="a broken record"):
         dispatcher.draw(4)
