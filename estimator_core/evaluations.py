@@ -13,6 +13,7 @@ from estimator_core.errors import PreemptedError
 from estimator_core.export import ExportsInBackground, KnowsEvaluation
 from estimator_core.hooks import CheckpointListener, Run, SavedCheckpoint
 from estimator_core.specs import EvalSpec
+from estimator_core.summaries import forget_later_eval_metrics, open_summary_writer, read_eval_metrics
 
 if TYPE_CHECKING:
     from estimator_core.loop.run import LoopRun
@@ -34,7 +35,11 @@ class Evaluations(CheckpointListener):
         self._estimator = estimator
         self._specs = list(specs)
         self._clock = clock
+        # At checkpoints, and between them: what is evaluated between must not keep a checkpoint from its exports.
         self._started: dict[str | None, float] = {}
+        self._started_between: dict[str | None, float] = {}
+        #: Step and variables of the newest evaluation of each spec inside the run.
+        self._newest: dict[str | None, tuple[int, Any]] = {}
         self._pending: list[EvalSpec] = []
         self._evaluated: tuple[int, Any] = (-1, None)
         self._final_at: dict[str | None, int] = {}
@@ -45,11 +50,21 @@ class Evaluations(CheckpointListener):
                 if isinstance(exporter, KnowsEvaluation):
                     exporter.used_in(spec.name)
 
+    def begin(self, run: Run) -> None:
+        """Forgets what a killed run has recorded behind the step from which this one goes on."""
+        for spec in self._specs if self._peers.is_chief else ():
+            directory = self._estimator.eval_dir(spec.name)
+            if any(step > run.step for step in read_eval_metrics(directory)):
+                forget_later_eval_metrics(directory, run.step)
+                self._estimator._engine.event_files.append(open_summary_writer(directory, resume_step=run.step))
+
     def evaluate(self, run: Run) -> None:
-        """Evaluates the live state, unless the last evaluation is younger than `throttle_secs` and the run goes on."""
+        """Evaluates the live state, unless the last evaluation at a checkpoint is younger than `throttle_secs` and the
+        run goes on.
+        """
         self._pending = []  # of an attempt that was broken off
         ends = run.stop_reason is not None or run.step == run.last_step
-        self._pending = self._evaluate_all(self._specs, run, always=ends)
+        self._pending = self._evaluate_all(self._specs, run, self._started, always=ends)
         self._evaluated = (run.step, _variables(run))
 
     def next_step(self, step: int) -> int | None:
@@ -59,14 +74,31 @@ class Evaluations(CheckpointListener):
     def evaluate_between(self, run: Run) -> None:
         """Evaluates the EvalSpecs that ask for this step, unless that has been done for a checkpoint."""
         asking = [spec for spec in self._specs if spec.every_steps and run.step % spec.every_steps == 0]
-        if self._evaluated[0] != run.step:
-            self._evaluate_all(asking, run, always=False)
+        started = {**self._started_between}
+        for name, at in self._started.items():
+            started[name] = max(at, started.get(name, at))
+        for spec in self._evaluate_all(asking, run, started, always=False):
+            self._started_between[spec.name] = started[spec.name]
 
-    def _evaluate_all(self, specs: Sequence[EvalSpec], run: Run, *, always: bool) -> list[EvalSpec]:
-        """Evaluates the specs that are not throttled, and gives them."""
+    def _evaluate_all(
+        self, specs: Sequence[EvalSpec], run: Run, started: dict[str | None, float], *, always: bool
+    ) -> list[EvalSpec]:
+        """Evaluates the specs that are not throttled, and gives them; those that have been evaluated already, too.
+
+        Args:
+            specs: the specs.
+            run: the run.
+            started: when each was evaluated last; written to.
+            always: whatever the throttle says.
+        """
         evaluated: list[EvalSpec] = []
         for spec in specs:
-            since = self._peers.chief_says("throttle", self._clock() - self._started.get(spec.name, -1e9))
+            step, variables = self._newest.get(spec.name, (-1, None))
+            if step == run.step and variables is _variables(run):
+                evaluated.append(spec)
+                continue
+            now = self._clock()
+            since = self._peers.chief_says("throttle", now - started.get(spec.name, -1e9))
             if since < spec.throttle_secs and not always:
                 _log.info(
                     "Skip the evaluation%s at step %d: the last one began %.0f s ago, throttle_secs is %g.",
@@ -76,7 +108,9 @@ class Evaluations(CheckpointListener):
                     spec.throttle_secs,
                 )
                 continue
+            started[spec.name] = now
             self.evaluate_now(spec)
+            self._newest[spec.name] = (run.step, _variables(run))
             evaluated.append(spec)
         return evaluated
 
@@ -126,7 +160,6 @@ class Evaluations(CheckpointListener):
 
     def evaluate_now(self, spec: EvalSpec, checkpoint_path: str | None = None) -> None:
         """One evaluation."""
-        self._started[spec.name] = self._clock()
         engine = self._estimator._engine
         engine.replaces_results = True  # a killed run may have recorded this one
         try:

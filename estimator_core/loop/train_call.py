@@ -290,6 +290,9 @@ class _Execution:
                 self._save,
                 existing=None if self._start.checkpoint is None else self._start.step,
                 evaluate=None if evaluations is None else self._evaluating(evaluations.evaluate, saving=True),
+                evaluate_between=(
+                    None if evaluations is None else self._evaluating(evaluations.evaluate_between, saving=False)
+                ),
                 before_last_save=self._before_last_save,
             )
         runner.restore(self._start.hook_states)
@@ -365,10 +368,7 @@ class _Execution:
         if evaluations is None or evaluations.next_step(0) is None:
             return []
         if not hasattr(self, "_evaluation_hook"):
-            evaluate = self._evaluating(evaluations.evaluate_between, saving=False)
-            self._evaluation_hook = EvaluationHook(
-                evaluations.next_step, lambda run: saver.guard_evaluation(run, evaluate)
-            )
+            self._evaluation_hook = EvaluationHook(evaluations.next_step, saver.run_between)
         return [self._evaluation_hook]
 
     def _nan(self) -> Any:

@@ -1,6 +1,6 @@
 """What a run leaves to look at: TensorBoard event files, and one line of metrics per evaluation."""
 
-from estimator_core.summaries.eval_metrics import append_eval_metrics, read_eval_metrics
+from estimator_core.summaries.eval_metrics import append_eval_metrics, forget_later_eval_metrics, read_eval_metrics
 from estimator_core.summaries.event_file import EventFile, open_summary_writer
 from estimator_core.summaries.no_summaries import NO_SUMMARIES, NoSummaries
 
@@ -9,6 +9,7 @@ __all__ = [
     "EventFile",
     "NoSummaries",
     "append_eval_metrics",
+    "forget_later_eval_metrics",
     "open_summary_writer",
     "read_eval_metrics",
 ]

@@ -21,13 +21,15 @@ FILE_NAME: Final = "metrics.jsonl"
 logger = logging.getLogger(__name__)
 
 
-def read_eval_metrics(eval_dir: str | os.PathLike[str]) -> dict[int, dict[str, Any]]:
+def read_eval_metrics(eval_dir: str | os.PathLike[str], *, with_checkpoint: bool = False) -> dict[int, dict[str, Any]]:
     """Returns the recorded evaluations of a directory, by global step, in the order of the steps.
 
-    The newest of several evaluations of one step wins. A torn line is skipped with a warning.
+    The newest of several evaluations of one step wins. What a killed run recorded behind the step from which the run
+    went on does not count. A torn line is skipped with a warning.
 
     Args:
         eval_dir: what `Estimator.eval_dir(name)` returns.
+        with_checkpoint: only evaluations of what a checkpoint holds, and not those between checkpoints.
 
     Returns:
         `{global_step: {metric: value}}`; empty when there is no such directory or nothing was recorded.
@@ -47,7 +49,10 @@ def read_eval_metrics(eval_dir: str | os.PathLike[str]) -> dict[int, dict[str, A
             continue
         try:
             record = json.loads(line)
-            results[int(record["global_step"])] = dict(record["metrics"])
+            if "resumed_from" in record:
+                results = {step: metrics for step, metrics in results.items() if step <= record["resumed_from"]}
+            elif record["checkpoint_path"] is not None or not with_checkpoint:
+                results[int(record["global_step"])] = dict(record["metrics"])
         except (ValueError, KeyError, TypeError):
             logger.warning("%s, line %d is torn or no evaluation record; it is skipped.", path, number)
     return dict(sorted(results.items()))
@@ -80,6 +85,25 @@ def append_eval_metrics(
         "checkpoint_path": None if checkpoint_path is None else os.fspath(checkpoint_path),
         "wall_time": time.time(),
     }
+    _append(eval_dir, record)
+
+
+def forget_later_eval_metrics(eval_dir: str | os.PathLike[str], step: int) -> None:
+    """Notes that the run goes on from a step: what is recorded of later steps does not count any more.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     for step in (10, 20):
+        ...         append_eval_metrics(directory, step, {"loss": 0.5}, None)
+        ...     forget_later_eval_metrics(directory, 15)
+        ...     read_eval_metrics(directory)
+        {10: {'loss': 0.5}}
+    """
+    _append(eval_dir, {"resumed_from": int(step), "wall_time": time.time()})
+
+
+def _append(eval_dir: str | os.PathLike[str], record: Mapping[str, Any]) -> None:
     path = Path(eval_dir) / FILE_NAME
     path.parent.mkdir(parents=True, exist_ok=True)
     line = json.dumps(record).encode() + b"\n"

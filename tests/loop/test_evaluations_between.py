@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import estimator_core as ec
 from estimator_core.checkpoint.layout import all_checkpoints
@@ -156,3 +158,97 @@ def test_where_an_evaluator_does_it_one_is_told(
     estimator = make_estimator(processes=None)
     ec.train_and_evaluate(estimator, ec.TrainSpec(train_input, max_steps=6), ec.EvalSpec(eval_input, every_steps=2))
     assert any("every_steps has no effect" in line for line in caplog.messages)
+
+
+class SlowSteps(ec.Hook):
+    """Makes every step take a while."""
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        time.sleep(0.01)
+
+
+def test_what_is_evaluated_between_keeps_no_checkpoint_from_its_exports(
+    make: Any, train_input: Any, eval_input: Any
+) -> None:
+    """Checkpoints are a tenth of a second apart, evaluations between them a hundredth."""
+    exporter, estimator = Exporter(), make()
+    spec = ec.EvalSpec(eval_input, every_steps=1, throttle_secs=0.09, exporters=exporter)
+    ec.train_and_evaluate(estimator, ec.TrainSpec(train_input, hooks=[SlowSteps()], max_steps=45), spec)
+    assert [step for step, _, _ in exporter.calls] == [10, 20, 30, 40, 45]
+
+
+class StopAt(ec.Hook):
+    """Asks for a stop at a step."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def next_step(self, step: int) -> int | None:
+        return self.step if step < self.step else None
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        run.request_stop("enough")
+
+
+def test_the_last_step_is_evaluated_once_however_training_ends(
+    make_estimator: Any, train_input: Any, eval_input: Any, tmp_path: Path
+) -> None:
+    stopped = make_estimator(model_dir=tmp_path / "stopped")
+    train_spec = ec.TrainSpec(train_input, hooks=[StopAt(8)], max_steps=100)
+    exporter = Exporter()
+    ec.train_and_evaluate(stopped, train_spec, ec.EvalSpec(eval_input, every_steps=4, exporters=exporter))
+    assert evaluated(stopped) == [4, 8]
+    assert exporter.calls == [(8, 8, False), (8, 8, True)]
+    ended = make_estimator(model_dir=tmp_path / "ended")
+    ec.train_and_evaluate(ended, ec.TrainSpec(eval_input), ec.EvalSpec(eval_input, every_steps=3))
+    assert evaluated(ended) == [3]
+
+
+def test_only_what_was_broken_off_is_made_up_for(make: Any, train_input: Any, eval_input: Any) -> None:
+    train_spec, exporter = ec.TrainSpec(train_input, max_steps=24), Exporter()
+
+    def specs(hooks: Any) -> list[ec.EvalSpec]:
+        often = ec.EvalSpec(eval_input, name="often", every_steps=4, exporters=exporter, hooks=hooks)
+        return [often, ec.EvalSpec(eval_input, name="seldom")]
+
+    with pytest.raises(PreemptedError):
+        ec.train_and_evaluate(make(), train_spec, specs([Interrupts(16)]))
+    again = make()
+    ec.train_and_evaluate(again, train_spec, specs([]))
+    assert evaluated(again, "often") == [16, 20, 24]
+    assert evaluated(again, "seldom") == [20, 24]
+    assert [step for step, _, _ in exporter.calls] == [10, 20, 24]
+
+
+class Dies(ec.Hook):
+    """Ends the run with an error at a step, and so without a checkpoint of it."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        if step == self.step:
+            raise RuntimeError("killed")
+
+
+def test_results_behind_the_step_a_run_goes_on_from_do_not_count(make: Any, train_input: Any, eval_input: Any) -> None:
+    with pytest.raises(RuntimeError, match="killed"):
+        ec.train_and_evaluate(
+            make(),
+            ec.TrainSpec(train_input, hooks=[Dies(18)], max_steps=30),
+            ec.EvalSpec(eval_input, every_steps=4),
+        )
+    assert recorded(make()) == [4, 8, 10, 12, 16]
+    again = make()
+    ec.train_and_evaluate(
+        again, ec.TrainSpec(train_input, max_steps=14), ec.EvalSpec(eval_input, every_steps=4, throttle_secs=600)
+    )
+    assert recorded(again) == [4, 8, 10, 12, 14]
+    shown = EventAccumulator(again.eval_dir()).Reload().Scalars("loss")
+    assert [event.step for event in shown] == [4, 8, 10, 12, 14]
+
+
+def test_results_without_a_checkpoint_can_be_left_out(make: Any, train_input: Any, eval_input: Any) -> None:
+    estimator = make()
+    ec.train_and_evaluate(estimator, ec.TrainSpec(train_input, max_steps=24), ec.EvalSpec(eval_input, every_steps=4))
+    assert sorted(ec.read_eval_metrics(estimator.eval_dir(), with_checkpoint=True)) == [10, 20, 24]

@@ -60,6 +60,7 @@ class CheckpointSaverHook(Hook):
         self.add_listeners(listeners or ())
         self._save: Callable[[int], SavedCheckpoint] | None = None
         self._evaluate: Callable[[Run], None] | None = None
+        self._evaluate_between: Callable[[Run], None] | None = None
         self._before_last_save: Callable[[], bool] = _nothing_replaced
         self._existing: int | None = None
         self._base_step = 0
@@ -68,6 +69,7 @@ class CheckpointSaverHook(Hook):
         self._evaluated_step: int | None = None
         self._finished = False
         self.owed_step: int | None = None
+        self._owed_between = False
 
     def add_listeners(self, listeners: Sequence[CheckpointListener]) -> None:
         """Adds listeners behind those that are there."""
@@ -81,12 +83,15 @@ class CheckpointSaverHook(Hook):
         *,
         existing: int | None,
         evaluate: Callable[[Run], None] | None = None,
+        evaluate_between: Callable[[Run], None] | None = None,
         before_last_save: Callable[[], bool] | None = None,
     ) -> None:
-        """Called by the training call: how to save, the step of the checkpoint the run starts from, the evaluation
-        to run before each save, and what is asked before the last one: whether it replaced the state.
+        """Called by the training call: how to save, the step of the checkpoint the run starts from, the evaluations to
+        run before each save and at steps without one, and what is asked before the last save: whether it replaced the
+        state.
         """
         self._save, self._existing, self._evaluate = save, existing, evaluate
+        self._evaluate_between = evaluate_between
         self._before_last_save = before_last_save or _nothing_replaced
         self._saved_step = existing
         self._evaluated_step = None
@@ -109,7 +114,10 @@ class CheckpointSaverHook(Hook):
         """Makes the evaluation and the exports that belong to the step the run starts from and were broken off."""
         owed, self.owed_step = self.owed_step == run.step, None
         if owed and self._evaluate is not None:
-            self._run_evaluation(run)
+            if self._owed_between:
+                self.run_between(run)
+            else:
+                self._run_evaluation(run)
             if self.owed_step is None:
                 self._commit(run, may_stop=True)
 
@@ -155,26 +163,31 @@ class CheckpointSaverHook(Hook):
 
     def state(self) -> Mapping[str, Any]:
         """The cadence's base, whether the call had ended, and the step whose evaluation or exports are owed."""
-        owed = {} if self.owed_step is None else {"owed_step": self.owed_step}
+        owed = {} if self.owed_step is None else {"owed_step": self.owed_step, "owed_between": self._owed_between}
         return {"base_step": self._base_step, "finished": self._finished, **owed}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Takes back the cadence's base, and what is owed."""
         self._base_step = int(state["base_step"])
-        self.owed_step = state.get("owed_step")
+        self.owed_step, self._owed_between = state.get("owed_step"), bool(state.get("owed_between"))
 
     def _run_evaluation(self, run: Run) -> None:
         if self._evaluate is None:
             return
         self._evaluated_step = run.step
-        self.guard_evaluation(run, self._evaluate)
+        self._guard(run, self._evaluate)
 
-    def guard_evaluation(self, run: Run, evaluate: Callable[[Run], None]) -> None:
+    def run_between(self, run: Run) -> None:
+        """Runs the evaluations that belong to this step and not to a save."""
+        if self._evaluate_between is not None:
+            self._guard(run, self._evaluate_between, between=True)
+
+    def _guard(self, run: Run, evaluate: Callable[[Run], None], *, between: bool = False) -> None:
         """Evaluates; if the platform breaks that off, it is owed, and if it fails, what was trained is saved first."""
         try:
             evaluate(run)
         except PreemptedError as broken_off:
-            self._owe(run, broken_off)
+            self._owe(run, broken_off, between=between)
         except Exception:
             if self._saved_step != run.step:
                 self._commit(run, may_stop=False)
@@ -198,9 +211,9 @@ class CheckpointSaverHook(Hook):
             if stops and may_stop:
                 run.request_stop(f"{type(listener).__name__}.after_save asked for it at step {step}")
 
-    def _owe(self, run: Run, broken_off: PreemptedError) -> None:
+    def _owe(self, run: Run, broken_off: PreemptedError, *, between: bool = False) -> None:
         _log.info("%s It is made up for when the run goes on from step %d.", broken_off, run.step)
-        self.owed_step, self._evaluated_step = run.step, None
+        self.owed_step, self._owed_between, self._evaluated_step = run.step, between, None
 
 
 def _nothing_replaced() -> bool:

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import estimator_core as ec
@@ -106,3 +109,24 @@ def test_the_best_of_a_named_evaluation_is_remembered(tmp_path):
     exporter.used_in("val")
     worse = {"loss": record[2]["loss"] + 1, "global_step": 4}
     assert exporter.export(estimator, str(first.parent), estimator.latest_checkpoint(), worse, False) is None
+
+
+def test_a_better_result_between_checkpoints_keeps_the_best_one_that_there_is(tmp_path):
+    """The loss is 1 at the checkpoint of step 2, 0.1 at step 3, which has none, and 0.5 at that of step 4."""
+
+    def falling(features, labels, mode):
+        step = ec.get_variable("steps_done", (), jax.nn.initializers.zeros, trainable=False)
+        logits = features["x"] @ ec.get_variable("w", (features["x"].shape[1], 3))
+        if mode == ec.ModeKeys.PREDICT:
+            return ec.EstimatorSpec(mode, predictions={"logits": logits})
+        if mode == ec.ModeKeys.TRAIN:
+            ec.set_variable("steps_done", step + 1)
+        loss = jnp.array([9.0, 9.0, 1.0, 0.1, 0.5])[step.astype(int)] + 0 * jnp.mean(logits**2)
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1))
+
+    config = ec.RunConfig(model_dir=str(tmp_path), tf_random_seed=1, save_checkpoints_steps=2)
+    estimator = ec.Estimator(falling, config=config)
+    train = ec.inputs.numpy_input_fn(*rows(16), batch_size=8, num_epochs=None, shuffle=False)
+    spec = ec.EvalSpec(input_fn(), every_steps=1, exporters=[BestExporter("best", receiver_fn)])
+    ec.train_and_evaluate(estimator, ec.TrainSpec(train, max_steps=4), spec)
+    assert ec.export.load(estimator.latest_export("best")).manifest["global_step"] == 4

@@ -148,8 +148,8 @@ class BestExporter(WritingExporter):
     def _best(
         self, estimator: Any, exported: list[dict[str, Any]], current: Mapping[str, Any]
     ) -> Mapping[str, Any] | None:
-        """The best result there was before the current one."""
-        recorded = ec.read_eval_metrics(estimator.eval_dir(self._eval_name))
+        """The best result there was before the current one, of those that could be exported."""
+        recorded = ec.read_eval_metrics(estimator.eval_dir(self._eval_name), with_checkpoint=True)
         step = current.get("global_step")
         earlier = [{**metrics, "global_step": number} for number, metrics in recorded.items() if number != step]
         best: Mapping[str, Any] | None = None
