@@ -27,6 +27,7 @@ ORDERS = ("shuffled", "in order")
 NUMBERS = [f"f{i}" for i in range(8)]
 COUNTS = [f"i{i}" for i in range(4)]
 WORDS = [f"s{i}" for i in range(2)]
+TARGETS = {"csv": 1.5, "tfrecord": 1.0}
 
 
 def main() -> None:
@@ -54,6 +55,7 @@ def measure(folder: Path, args: argparse.Namespace) -> None:
     """Alternating rounds, ours against tf.data for each kind of file, shuffled and not."""
     contestants: dict[str, Callable[[], None]] = {}
     pairs: list[tuple[str, str]] = []
+    targets: dict[tuple[str, str], float] = {}
     for how in args.orders:
         for kind in args.kinds:
             name, shuffle = f"{kind}, {how}", how == "shuffled"
@@ -62,11 +64,13 @@ def measure(folder: Path, args: argparse.Namespace) -> None:
             for run in theirs.values():
                 contestants[f"tf.data {name}"] = run
                 pairs.append((name, f"tf.data {name}"))
+                targets[name, f"tf.data {name}"] = TARGETS[kind]
             if not theirs:
                 pairs.append((name, next(iter(contestants))))
     pairs = [pair for pair in pairs if len(set(pair)) == 2]
     results = compare(contestants, rounds=args.rounds, warm_up=args.warm_up, pairs=pairs)
-    write(args.json, report(f"{args.rows:,} rows of 15 columns", results, steps=args.rows // BATCH, rows=args.rows))
+    title, steps = f"{args.rows:,} rows of 15 columns", args.rows // BATCH
+    write(args.json, report(title, results, steps=steps, rows=args.rows, targets=targets))
 
 
 def ours(folder: Path, kind: str, shuffle: bool, rows: int) -> Callable[[], None]:

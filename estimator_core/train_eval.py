@@ -23,8 +23,8 @@ def train_and_evaluate(
 ) -> tuple[Any, Any]:
     """Trains; evaluates and exports at every checkpoint, and at the end however training ended.
 
-    Evaluation uses the state in memory: it leaves the training input where it was. It needs no checkpoint either: `EvalSpec(every_steps=...)` evaluates more often. A run that had ended before is evaluated and
-    exported once more.
+    Evaluation uses the state in memory: it leaves the training input where it was, and needs no checkpoint either:
+    `EvalSpec(every_steps=...)` evaluates more often. A run that had ended before is evaluated and exported once more.
 
     Args:
         estimator: the Estimator.
