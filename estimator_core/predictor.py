@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from estimator_core.errors import InputError
-from estimator_core.inputs import open_input, with_transforms
+from estimator_core.inputs import InputOptions, open_input, with_transforms
 from estimator_core.loop.engine import Engine
 from estimator_core.modes import ModeKeys
 
@@ -79,6 +79,8 @@ class Predictor:
 class _Given(Iterator[Any]):
     """An input without end that yields what it was given last."""
 
+    #: Nobody writes into the arrays before a call returns, and it returns when they have been read.
+    input_options = InputOptions(fresh_arrays=True)
     features: Any = None
 
     def __next__(self) -> Any:

@@ -20,6 +20,7 @@ CANDIDATE = 20
 #: Of a step that is not worth a trial: its dispatch costs little beside it.
 SLOW_STEP_SECONDS = 2e-3
 _WORTH_IT = 1.1
+_REPEATS = 5
 
 
 def choose(
@@ -95,12 +96,15 @@ def is_worth_it(single: Callable[[], Any], grouped: Callable[[], Any], peers: Pe
         grouped: computes them in one dispatch; not called, and so not compiled, where it could not gain much.
         peers: the processes; the first one's measurements decide.
     """
-    after_single, seconds = _timed(single, peers)
+    after_single = jax.block_until_ready(single())  # compiles, perhaps
+    seconds = peers.chief_says("seconds", _seconds(single))
     if seconds / CANDIDATE > SLOW_STEP_SECONDS:
         milliseconds = seconds / CANDIDATE * 1e3
         return False, f"a batch takes {milliseconds:.1f} ms, and dispatching it costs little beside that"
-    after_single, seconds = _timed(single, peers, warm=True)
-    after_group, group_seconds = _timed(grouped, peers)
+    after_group = jax.block_until_ready(grouped())
+    # Taken in turn, and the best of each: one measurement on a busy machine would settle the matter by chance.
+    times = [(_seconds(single), _seconds(grouped)) for _ in range(_REPEATS)]
+    seconds, group_seconds = peers.chief_says("seconds", [min(each) for each in zip(*times, strict=True)])
     figures = (
         f"{seconds / CANDIDATE * 1e6:.0f} microseconds a batch by itself, {group_seconds / CANDIDATE * 1e6:.0f} in a "
         f"dispatch of {CANDIDATE}"
@@ -119,13 +123,10 @@ def _run_single(program: Program, state: Any, batches: list[Any]) -> Any:
     return state
 
 
-def _timed(run: Callable[[], Any], peers: Peers, *, warm: bool = False) -> tuple[Any, float]:
-    """The result, and the seconds of the second of two runs, unless it is warm: the first may compile."""
-    if not warm:
-        jax.block_until_ready(run())
+def _seconds(run: Callable[[], Any]) -> float:
     began = time.perf_counter()
-    result = jax.block_until_ready(run())
-    return result, peers.chief_says("seconds", time.perf_counter() - began)
+    jax.block_until_ready(run())
+    return time.perf_counter() - began
 
 
 def _same_bits(one: Any, other: Any) -> bool:
