@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -72,9 +73,18 @@ def test_inferring_and_reading(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_training(tmp_path: Path) -> None:
-    """The peak of the whole process, of which jax is the greater part: rows in memory would double it."""
-    (small,) = in_a_process(TRAINED, write(tmp_path / "small.csv", 80_000))
-    (large,) = in_a_process(TRAINED, write(tmp_path / "large.csv", 800_000))
+    """The peak of the whole process, of which jax is the greater part: rows in memory would double it.
+
+    A first run of each fills the cache of compiled programs: compiling takes a fifth of the memory, where it happens.
+    """
+    peaks = []
+    for name, rows in (("small", 80_000), ("large", 800_000)):
+        path = write(tmp_path / f"{name}.csv", rows)
+        for _ in range(2):
+            shutil.rmtree(f"{path}.model", ignore_errors=True)
+            (peak,) = in_a_process(TRAINED, path)
+        peaks.append(peak)
+    small, large = peaks
     assert large < 1.15 * small
 
 
