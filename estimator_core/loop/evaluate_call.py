@@ -162,7 +162,8 @@ class EvaluateCall:
         if path is not None:
             run.summaries.text("checkpoint_path", path, step)
         run.summaries.flush()
-        append_eval_metrics(self.eval_dir, step, values, path)
+        between = self.engine.training and path is None
+        append_eval_metrics(self.eval_dir, step, values, path, between_checkpoints=between)
         if self.engine.training:
             self.engine.newest_results[self.eval_dir] = step
 

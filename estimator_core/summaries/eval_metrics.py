@@ -29,7 +29,7 @@ def read_eval_metrics(eval_dir: str | os.PathLike[str], *, with_checkpoint: bool
 
     Args:
         eval_dir: what `Estimator.eval_dir(name)` returns.
-        with_checkpoint: only evaluations of what a checkpoint holds, and not those between checkpoints.
+        with_checkpoint: leaves out the evaluations that a training run made between its checkpoints.
 
     Returns:
         `{global_step: {metric: value}}`; empty when there is no such directory or nothing was recorded.
@@ -51,7 +51,7 @@ def read_eval_metrics(eval_dir: str | os.PathLike[str], *, with_checkpoint: bool
             record = json.loads(line)
             if "resumed_from" in record:
                 results = {step: metrics for step, metrics in results.items() if step <= record["resumed_from"]}
-            elif record["checkpoint_path"] is not None or not with_checkpoint:
+            elif not (with_checkpoint and record.get("between_checkpoints")):
                 results[int(record["global_step"])] = dict(record["metrics"])
         except (ValueError, KeyError, TypeError):
             logger.warning("%s, line %d is torn or no evaluation record; it is skipped.", path, number)
@@ -63,6 +63,8 @@ def append_eval_metrics(
     step: int,
     metrics: Mapping[str, Any],
     checkpoint_path: str | os.PathLike[str] | None,
+    *,
+    between_checkpoints: bool = False,
 ) -> None:
     """Records one evaluation.
 
@@ -71,6 +73,7 @@ def append_eval_metrics(
         step: the global step of the evaluated variables.
         metrics: values by name: numbers, strings, or arrays (stored as lists).
         checkpoint_path: the evaluated checkpoint, None where live variables were evaluated.
+        between_checkpoints: whether no checkpoint will ever hold what was evaluated.
 
     Example:
         >>> import tempfile
@@ -84,6 +87,7 @@ def append_eval_metrics(
         "metrics": {name: _plain(value) for name, value in metrics.items()},
         "checkpoint_path": None if checkpoint_path is None else os.fspath(checkpoint_path),
         "wall_time": time.time(),
+        **({"between_checkpoints": True} if between_checkpoints else {}),
     }
     _append(eval_dir, record)
 
