@@ -157,10 +157,31 @@ def test_restore_best_changes_nothing_when_the_last_weights_are_the_best(tmp_pat
 
 def test_restore_best_without_its_checkpoint(tmp_path: Path):
     estimator = small_model.make_estimator(tmp_path)
-    append_eval_metrics(estimator.eval_dir(), 3, {"loss": 1e-6}, None)
     stop = eh.stop_if_no_decrease_hook(estimator, "loss", 30, run_every_steps=10, restore_best=True)
     with pytest.raises(HookError, match=r"the best evaluation is that of step 3, but its checkpoint is gone\. Raise"):
-        train_and_evaluate(estimator, [stop], 400)
+        train_and_evaluate(estimator, [Records(3, loss=1e-6), stop], 400)
+
+
+def test_restore_best_among_what_checkpoints_hold(tmp_path: Path):
+    """The best evaluation is one between checkpoints."""
+    estimator = small_model.make_estimator(tmp_path)
+    stop = eh.stop_if_no_decrease_hook(estimator, "loss", 30, run_every_steps=10, restore_best=True)
+    train_and_evaluate(estimator, [Records(3, loss=1e-6, between_checkpoints=True), stop], 400)
+    assert "early stopping" in estimator.stop_reason
+
+
+class Records(eh.Hook):
+    """Writes down an evaluation, as if it had been made in this run."""
+
+    def __init__(self, step: int, *, loss: float, between_checkpoints: bool = False) -> None:
+        self.step, self.loss, self.between = step, loss, between_checkpoints
+
+    def next_step(self, step: int) -> int | None:
+        return self.step if step < self.step else None
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        directory = run.estimator.eval_dir()
+        append_eval_metrics(directory, step, {"loss": self.loss}, None, between_checkpoints=self.between)
 
 
 @pytest.mark.parametrize("interrupted_at", [25, 40, 57])

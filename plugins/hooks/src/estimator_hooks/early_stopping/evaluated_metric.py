@@ -47,6 +47,11 @@ class EvaluatedMetric:
                 self.values[at] = self._number(at, metrics[self._metric])
         return dict(self.values)
 
+    def of_checkpoints(self, values: Mapping[int, float]) -> dict[int, float]:
+        """Those of evaluations whose weights a checkpoint holds: others cannot be had again."""
+        between = set(read_eval_metrics(self._eval_dir)) - set(read_eval_metrics(self._eval_dir, with_checkpoint=True))
+        return {at: value for at, value in values.items() if at not in between}
+
     def _number(self, step: int, value: Any) -> float:
         if isinstance(value, (int, float)):
             return float(value)

@@ -70,7 +70,8 @@ class MetricStoppingHook(StopOnPredicateHook):
         """With `restore_best`, puts the weights of the best evaluation back; the last evaluation counts too."""
         if self._best is None:
             return
-        best = number_of_first_process(best_step(self._rule.better, self._evaluations.read(run.step)))
+        values = self._evaluations.of_checkpoints(self._evaluations.read(run.step))
+        best = number_of_first_process(best_step(self._rule.better, values))
         if best is not None and best != run.step:
             self._best.put_back(run, best)
 
@@ -85,6 +86,8 @@ class MetricStoppingHook(StopOnPredicateHook):
         self._evaluations.values = {int(step): float(value) for step, value in state["seen"].items()}
 
     def _keep_best(self, values: Mapping[int, float]) -> None:
-        best = best_step(self._rule.better, values)
-        if self._best is not None and best is not None and self._writes:
+        if self._best is None or not self._writes:
+            return
+        best = best_step(self._rule.better, self._evaluations.of_checkpoints(values))
+        if best is not None:
             self._best.keep(best)
