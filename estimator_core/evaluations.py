@@ -1,4 +1,4 @@
-"""Evaluations and exports bound to the checkpoints of a training run."""
+"""Evaluations and exports of a training run: those of its checkpoints, and evaluations between them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _log = logging.getLogger("estimator_core")
 
 
 class Evaluations(CheckpointListener):
-    """Evaluates every EvalSpec before a save, and runs its exporters after the commit.
+    """Evaluates every EvalSpec before a save, and runs its exporters after the commit; evaluates between saves, too.
 
     Attributes:
         metrics: the newest result by EvalSpec name.

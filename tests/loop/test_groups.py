@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +20,8 @@ from hypothesis import strategies as st
 
 import estimator_core as ec
 from estimator_core.errors import InputError
+from estimator_core.loop import dispatch, steps_per_dispatch
 from estimator_core.loop import groups as groups_module
-from estimator_core.loop import steps_per_dispatch
 from estimator_core.testing import run_with_devices
 
 K = [2, 7, 20, "auto"]
@@ -312,37 +311,65 @@ def test_batches_of_shapes_that_were_not_tried_go_one_by_one(
     assert set(sizes) == {(20, 8, 3)}
 
 
+class Clock:
+    """Takes the place of `perf_counter`; stands still unless it is moved."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of groups and of their drawing."""
+    clock = Clock()
+    for module in (groups_module, dispatch):
+        monkeypatch.setattr(module, "perf_counter", clock)
+    return clock
+
+
+def taking(clock: Clock, seconds: Callable[[int], float], source: Any) -> Callable[[], Iterator[Any]]:
+    """The batches of an input, each of which takes a while to draw."""
+
+    def make() -> Iterator[Any]:
+        for number, batch in enumerate(source()):
+            clock.now += seconds(number)
+            yield batch
+
+    return make
+
+
 def test_a_slow_consumer_does_not_count(
-    make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, choices: Any
+    make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, clock: Clock, choices: Any
 ) -> None:
-    estimator = make_estimator().train(train_input, steps=3)
+    monkeypatch.setattr(groups_module, "_TRIAL_SECONDS", 0.4)
     monkeypatch.setattr(groups_module, "SLOW_STEP_SECONDS", 0.05)
-    for predictions in (estimator.predict(batches(data, [8] * 4)), estimator.predict(batches(data, [8] * 4))):
+    estimator = make_estimator().train(train_input, steps=3)
+    for _ in range(2):
+        predictions = estimator.predict(batches(data, [8] * 4), yield_single_examples=False)
         next(predictions)
-        time.sleep(0.5)
+        clock.now += 0.5
         predictions.close()
-    assert estimator._engine.group_trials["infer"].seconds < 0.4
-    list(estimator.predict(batches(data, [8] * 50)))
+    assert estimator._engine.group_trials["infer"].seconds == 0.0
+    list(estimator.predict(taking(clock, lambda number: 0.02, batches(data, [8] * 60))))
     assert len(choices()) == 1
 
 
 def test_an_input_that_becomes_slow_is_not_waited_for(
-    make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch
+    make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
-    monkeypatch.setattr(groups_module, "_PATIENCE_SECONDS", 0.02)
     monkeypatch.setattr(steps_per_dispatch, "_WORTH_IT", 0.0)
     drawn = 0
 
-    def slower() -> Iterator[Any]:
+    def counted() -> Iterator[Any]:
         nonlocal drawn
-        for number, batch in enumerate(batches(data, [8] * 130)()):
-            if number > 70:
-                time.sleep(0.03)
-            drawn = number + 1
+        for batch in taking(clock, lambda number: 0.2 if number > 70 else 0.0, batches(data, [8] * 130))():
+            drawn += 1
             yield batch
 
     estimator = make_estimator().train(train_input, steps=3)
-    behind = [drawn - given for given, _ in enumerate(estimator.predict(slower, yield_single_examples=False), 1)]
+    behind = [drawn - given for given, _ in enumerate(estimator.predict(counted, yield_single_examples=False), 1)]
     assert max(behind[:60]) >= 20
     assert max(behind[100:]) <= 3
 
