@@ -256,6 +256,15 @@ class Hook:
         per_step = type(self).after_step is not Hook.after_step or type(self).before_step is not Hook.before_step
         return step + 1 if per_step else None
 
+    def slack(self, step: int) -> int:
+        """For how many steps behind `step`, at which this hook is due, `after_step` may wait.
+
+        Meanwhile the loop gives the device further steps, so that it is busy while the hook reads values. `after_step`
+        gets the outputs and the number of its own step; what `run` shows (step, batch, variables) may be ahead of it.
+        Default: 0. A hook must not be due again within its slack, nor ask for a stop at an exact step.
+        """
+        return 0
+
     def next_time(self) -> float | None:
         """The `time.monotonic()` at which this hook wants control even if no step of its own is due; looked at once per
         dispatch.

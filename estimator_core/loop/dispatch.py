@@ -47,7 +47,7 @@ class Dispatcher:
         self, source: Iterator[Any], k: int, stack_arrays: Stacking, *, alone: bool = True, patience: float = math.inf
     ) -> None:
         self._source = iter(source)
-        self._alone = alone
+        self.alone = alone
         self._patience = patience
         self._ended = False
         self.stack_arrays = stack_arrays
@@ -75,7 +75,7 @@ class Dispatcher:
 
         Nothing where fewer than `k` steps are left: an iterator may be handed in again and must not lose batches.
         """
-        if self.k == 1 or room < self.k or self._prepared is not None or not self._alone:
+        if self.k == 1 or room < self.k or self._prepared is not None or not self.alone:
             return
         self._prepared = self._group()
 
@@ -133,7 +133,7 @@ class Dispatcher:
         try:
             batch = next(self._source, None)
         except Exception as error:
-            if not self._alone:
+            if not self.alone:
                 raise
             self._error, batch = error, None
         self._ended = batch is None

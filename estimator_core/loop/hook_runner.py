@@ -7,7 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,14 @@ _log = logging.getLogger("estimator_core")
 _VALUES_BUFFER = 256
 #: Seconds between two looks at the clocks of hooks: asking them at every step would cost more than some steps do.
 _CLOCK_SECS = 0.01
+
+
+class _Held(NamedTuple):
+    """Hooks whose `after_step` has yet to be called, by their places in the order."""
+
+    step: int
+    outputs: LazyOutputs
+    hooks: list[int]
 
 
 class HookRunner:
@@ -42,6 +50,9 @@ class HookRunner:
         self._buffer: list[LazyOutputs] = []
         self._clocked: list[int] = []
         self._warned: list[Any] = []
+        self._held: list[_Held] = []
+        #: The step at which `release` must be called at the latest.
+        self.held_until: float = math.inf
         self._look_again = -math.inf
         self.wake: float = math.inf
         self.steps_per_dispatch = 1
@@ -62,6 +73,7 @@ class HookRunner:
 
     def states(self) -> dict[str, dict[str, Any]]:
         """The state of every hook, by its stable name; what a hook has not been told yet is told first."""
+        self.release()
         self.flush_values()
         states = {name: dict(self._call(hook, "state", with_run=False)) for name, hook in self._named()}
         return {name: state for name, state in states.items() if state}
@@ -153,26 +165,62 @@ class HookRunner:
                 ", ".join(map(repr, missing)),
             )
 
-    def after(self, outputs: LazyOutputs) -> None:
-        """Calls `after_step` of the hooks due at the current step, then `settle` of those that have it."""
-        self.flush_values()
-        step = self._run.step
-        called: list[int] = []
-        for index, hook in enumerate(self.hooks):
-            if self._due[index] <= step or getattr(hook, "comes_along", False):
-                called.append(index)
-                self._call(hook, "after_step", step, outputs)
-        for index in called:
-            if hasattr(self.hooks[index], "settle"):
-                self._call(self.hooks[index], "settle", step)
-        for index in called:
-            self._due[index] = self._ask(self.hooks[index], step)
+    def slack(self) -> float:
+        """For how many further steps the `after_step` of the hooks due at the current step may wait: until the next
+        hook wants control, and not until the last step, which a hook may ask for when it is told of this one.
+        """
+        due = self._due_now()
+        left = math.inf if self._run.last_step is None else self._run.last_step - self._run.step - 1
+        rest = (at for index, at in enumerate(self._due) if index not in due)
+        if self._held or left <= 0:
+            return 0
+        until = min(min(rest, default=math.inf) - self._run.step - 1, left)
+        return max(0, min(until, *(self._slack_of(self.hooks[index]) for index in due)))
+
+    def hold(self, outputs: LazyOutputs) -> None:
+        """Notes what the hooks due at the current step are to see; until `release` they ask for no step."""
+        self.held_until = self._run.step + self.slack()
+        due = self._due_now()
+        self._held.append(_Held(self._run.step, outputs, due))
+        for index in due:
+            self._due[index] = math.inf
         self._set_wake()
-        if self.wake - step < self.steps_per_dispatch:
-            self._note_small_dispatch(step)
+
+    def release(self) -> None:
+        """Calls `after_step` of the hooks that were held, then `settle` of those that have it."""
+        held, self._held, self.held_until = self._held, [], math.inf
+        for step, outputs, called in held:
+            self.flush_values(keep=sum(part.steps.start > step for part in self._buffer))
+            for index in called:
+                self._call(self.hooks[index], "after_step", step, outputs)
+            for index in called:
+                if hasattr(self.hooks[index], "settle"):
+                    self._call(self.hooks[index], "settle", step)
+            for index in called:
+                self._due[index] = max(self._ask(self.hooks[index], step), self._run.step + 1)
+        self._set_wake()
+
+    def after(self, outputs: LazyOutputs) -> None:
+        """Calls `after_step` of the hooks due at the current step, and of those that were held before."""
+        self.hold(outputs)
+        self.release()
+        if self.wake - self._run.step < self.steps_per_dispatch:
+            self._note_small_dispatch(self._run.step)
+
+    def _due_now(self) -> list[int]:
+        step = self._run.step
+        return [
+            index
+            for index, hook in enumerate(self.hooks)
+            if self._due[index] <= step or getattr(hook, "comes_along", False)
+        ]
+
+    def _slack_of(self, hook: Any) -> int:
+        return self._call(hook, "slack", self._run.step, with_run=False) if hasattr(hook, "slack") else 0
 
     def before_last_save(self) -> None:
         """Calls `before_last_save` of every hook."""
+        self.release()
         self.flush_values()
         for hook in self.hooks:
             self._call(hook, "before_last_save")
@@ -182,6 +230,7 @@ class HookRunner:
         way.
         """
         failures: list[BaseException] = []
+        _collect(failures, self.release)
         if error is None:
             _collect(failures, self.flush_values)
         for hook in [hook for hook in self.hooks if any(hook is begun for begun in self._begun)]:
@@ -231,7 +280,8 @@ class HookRunner:
             return getattr(hook, method)(self._run, *arguments) if with_run else getattr(hook, method)(*arguments)
         except BaseException as error:
             if not getattr(error, "_estimator_hook_noted", False):
-                error.add_note(f"in {describe(hook)}, {method}, step {self._run.step} of mode {self._run.mode!r}")
+                step = arguments[0] if method == "after_step" else self._run.step  # which may be ahead
+                error.add_note(f"in {describe(hook)}, {method}, step {step} of mode {self._run.mode!r}")
                 error._estimator_hook_noted = True  # type: ignore[attr-defined]
             raise
 

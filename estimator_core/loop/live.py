@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +51,11 @@ class LiveState:
     def first_bad_step(self) -> int:
         """The first step whose loss was not finite, 0 if none; waits for the device."""
         return int(np.asarray(self.ready.clock)[FIRST_BAD_STEP])
+
+    def first_bad_step_so_far(self) -> Callable[[], int]:
+        """`first_bad_step` as of now, to be asked when the state has been donated to later steps."""
+        clock = jnp.copy(self.ready.clock)
+        return lambda: int(np.asarray(clock)[FIRST_BAD_STEP])
 
     def snapshot(self) -> TrainState:
         """A copy of what prediction needs, which later training steps do not touch."""

@@ -64,20 +64,24 @@ def train_loop(
     programs = {count: program(count) for count in {1, dispatcher.k}}
     spent = run.time_spent
     waiting = functools.partial(spent.on, STEP)
-    extras = {"first_bad_step": live.first_bad_step}
     decisions.settle(run)
+    held = None  # the loss of a step whose hooks are called once it is there, while the device goes on
+    longest = dispatcher.k
     drawing = 0.0  # seconds of drawing that are not on the account yet
     written = False
     draw, dispatched = dispatcher.draw, pace.dispatched
     try:
         while True:
             if run.stop_reason is not None:
-                return run.stop_reason
+                reason = run.stop_reason
+                break
             step = run.step
             if step >= last_step:
-                return f"reached step {step}"
+                reason = f"reached step {step}"
+                break
             if decisions.requested:
-                return INTERRUPTED
+                reason = INTERRUPTED
+                break
             if watches_clock:
                 decisions.look_at_clock()
             wake = runner.wake
@@ -86,7 +90,8 @@ def train_loop(
             drawing += perf_counter() - began
             if dispatch is None:
                 live.position = None if live.position is None else live.position._replace(exhausted=True)
-                return "the input ended"
+                reason = "the input ended"
+                break
             features, labels, weights, steps, last = dispatch
             upto = step + steps
             due = wake <= upto
@@ -105,23 +110,36 @@ def train_loop(
                 run.summaries.encode()
                 written = False
             if due or listens:
+                slack = runner.slack() if due and dispatcher.alone else 0
+                first_bad_step = live.first_bad_step_so_far() if slack >= steps else live.first_bad_step
                 outputs = LazyOutputs(
                     values,
                     steps=range(step + 1, upto + 1),
                     stacked=steps > 1,
-                    extras=extras,
+                    extras={"first_bad_step": first_bad_step},
                     waiting=waiting,
                 )
                 if listens:
                     runner.collect(outputs)
-                if due:
+                if due and slack >= steps:
+                    runner.hold(outputs)
+                    held = values["loss"]
+                elif due:
                     began = perf_counter()
                     dispatcher.prepare(last_step - upto)
                     drawing += perf_counter() - began
                     with spent.on(HOOKS):
                         runner.after(outputs)
                         decisions.settle(run)
-                    written = True
+                    held, written = None, True
+            if held is not None and (held.is_ready() or upto + longest > runner.held_until):
+                with spent.on(HOOKS):
+                    runner.release()
+                held, written = None, True
+        if held is not None:
+            with spent.on(HOOKS):
+                runner.release()
+        return reason
     finally:
         spent.charge(INPUT, drawing)
 

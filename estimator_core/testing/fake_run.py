@@ -110,6 +110,7 @@ def drive(
     outputs: Mapping[str, Callable[[int], Any]] | None = None,
     resume: Sequence[Mapping[str, Any]] = (),
     steps_per_dispatch: int = 1,
+    late: bool = False,
     fail_at: int | None = None,
 ) -> FakeRun:
     """Runs hooks as the training loop does, by its own hook runner, without a model.
@@ -121,6 +122,7 @@ def drive(
         outputs: value of each output at a global step; None: a falling "loss".
         resume: states to give back, one a hook, as when an interrupted run is resumed.
         steps_per_dispatch: most steps between two moments at which hooks can act; fewer where a hook asks for a step.
+        late: call `after_step` as late as the hooks' `slack` allows.
         fail_at: the global step at which the loop itself raises a RuntimeError.
 
     Raises:
@@ -138,7 +140,7 @@ def drive(
             hook.restore(state)
         runner.after_create()
         while run.step < run.last_step and run.stop_reason is None:
-            _dispatch(runner, run, compute, steps_per_dispatch, fail_at)
+            _dispatch(runner, run, compute, steps_per_dispatch, late, fail_at)
     except BaseException as raised:
         error, run.failed = raised, True
         raise
@@ -148,10 +150,15 @@ def drive(
 
 
 def _dispatch(
-    runner: HookRunner, run: FakeRun, compute: Mapping[str, Callable[[int], Any]], most: int, fail_at: int | None
+    runner: HookRunner,
+    run: FakeRun,
+    compute: Mapping[str, Callable[[int], Any]],
+    most: int,
+    late: bool,
+    fail_at: int | None,
 ) -> None:
     runner.look_at_clock()
-    upto = int(min(run.last_step or 0, run.step + most, runner.wake))
+    upto = int(min(run.last_step or 0, run.step + most, runner.wake, runner.held_until))
     runner.before(upto)
     if fail_at is not None and fail_at <= upto:
         raise RuntimeError(f"the loop fails at step {fail_at}")
@@ -160,7 +167,12 @@ def _dispatch(
     if runner.listens:
         runner.collect(out)
     if runner.wake <= upto:
-        runner.after(out)
+        if late and runner.slack() > 0:
+            runner.hold(out)
+        else:
+            runner.after(out)
+    elif upto >= runner.held_until:
+        runner.release()
 
 
 def _outputs(steps: range, compute: Mapping[str, Callable[[int], Any]]) -> LazyOutputs:

@@ -143,6 +143,15 @@ class HookSuite(Suite):
         self._drive(several, steps=STEPS, steps_per_dispatch=5)
         assert_same_state(several.state(), single.state(), "five steps per dispatch leave another state than one")
 
+    def test_slack_is_true(self) -> None:
+        """Called as late as its `slack` allows, the hook writes the same points and ends with the same state."""
+        prompt, late = self.make(), self.make()
+        expected = self._drive(prompt, steps=STEPS)
+        run = self._drive(late, steps=STEPS, late=True)
+        assert_same_state(late.state(), prompt.state(), "called as late as its slack allows, it ends in another state")
+        points, wanted = ([point[:3] for point in one.summaries.recorded] for one in (run, expected))
+        assert points == wanted, f"called as late as its slack allows, it wrote {points}, otherwise {wanted}"
+
     def test_objects_are_independent(self) -> None:
         """Two hooks of the class share nothing."""
         first, second = self.make(), self.make()

@@ -38,6 +38,10 @@ class HistoryRecorderHook(Hook):
         """The timer's, or the last step."""
         return at_most(self._timer.next_step(step), self._last_step, step)
 
+    def slack(self, step: int) -> int:
+        """Until the timer's next trigger: only outputs are read."""
+        return self._timer.slack()
+
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Adds a row."""
         if self._timer.should_trigger_for_step(step):

@@ -88,6 +88,10 @@ class LoggingTensorHook(Hook):
         """The timer's."""
         return None if self._timer is None else self._timer.next_step(step)
 
+    def slack(self, step: int) -> int:
+        """Until the timer's next trigger: only outputs are read."""
+        return 0 if self._timer is None else self._timer.slack()
+
     def next_time(self) -> float | None:
         """The timer's."""
         return None if self._timer is None else self._timer.next_time()

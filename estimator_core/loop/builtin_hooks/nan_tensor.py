@@ -55,6 +55,10 @@ class NanTensorHook(Hook):
             return None
         return at_most(step + _EVERY, self._last_step, step)
 
+    def slack(self, step: int) -> int:
+        """Until it looks again, where it raises; a stop is asked for at an exact step."""
+        return _EVERY - 1 if self._fail else 0
+
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Asks the state for its first step with a bad loss."""
         bad = int(out["first_bad_step"])

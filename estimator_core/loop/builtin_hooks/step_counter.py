@@ -62,6 +62,10 @@ class StepCounterHook(Hook):
         """The first step, from which the rate is measured, then the timer's."""
         return step + 1 if self._base is None else self._timer.next_step(step)
 
+    def slack(self, step: int) -> int:
+        """Until the timer's next trigger: only outputs and the clock are read."""
+        return 0 if self._base is None else self._timer.slack()
+
     def next_time(self) -> float | None:
         """The timer's."""
         return self._timer.next_time()

@@ -60,6 +60,10 @@ class SummarySaverHook(Hook):
         """The timer's."""
         return self._timer.next_step(step)
 
+    def slack(self, step: int) -> int:
+        """Until the timer's next trigger: only outputs are read."""
+        return self._timer.slack()
+
     def next_time(self) -> float | None:
         """The timer's."""
         return self._timer.next_time()

@@ -8,6 +8,9 @@ from typing import Any
 
 from estimator_core.errors import ArgumentError
 
+#: Further away than any hook would wait: only the clock triggers.
+_NO_TRIGGER = 1_000_000
+
 
 class SecondOrStepTimer:
     """Triggers at the first step it is asked about, then every so many steps or seconds; never twice for one step.
@@ -78,6 +81,10 @@ class SecondOrStepTimer:
         if self._last_step is None:
             return step + 1
         return None if self._every_steps is None else max(self._last_step + self._every_steps, step + 1)
+
+    def slack(self) -> int:
+        """Steps behind a trigger before the next one: so long a hook that only reads outputs may wait."""
+        return _NO_TRIGGER if self._every_steps is None else self._every_steps - 1
 
     def next_time(self) -> float | None:
         """The `time.monotonic()` of the next trigger, where it depends on the clock."""

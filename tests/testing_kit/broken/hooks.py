@@ -184,3 +184,16 @@ class TestStateOfTheClass(HookSuite):
 
     def make(self):
         return self.Broken()
+
+
+class TestCannotWait(HookSuite):
+    fails = ("test_slack_is_true",)
+
+    class Broken(Counting):
+        """Wants every third step, and says that it may be told five steps late."""
+
+        def slack(self, step):
+            return 5
+
+    def make(self):
+        return self.Broken()

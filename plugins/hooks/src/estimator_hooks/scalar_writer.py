@@ -41,6 +41,10 @@ class ScalarWriterHook(Hook):
         """The timer's."""
         return self._timer.next_step(step)
 
+    def slack(self, step: int) -> int:
+        """Until the timer's next trigger: only outputs are read."""
+        return self._timer.slack()
+
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Writes one point of each output."""
         if not self._timer.should_trigger_for_step(step):

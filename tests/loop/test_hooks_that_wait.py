@@ -1,0 +1,241 @@
+"""Hooks that only read outputs are called while the device goes on, within the slack they give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import estimator_core as ec
+from estimator_core.loop.dispatch import Dispatch
+from estimator_core.loop.hook_runner import HookRunner
+from estimator_core.loop.live import LiveState
+from estimator_core.loop.time_spent import TimeSpent
+from estimator_core.loop.train import train_loop
+from estimator_core.step.state import TrainState, initial_clock
+
+
+class Every(ec.Hook):
+    """Notes its step, what it read there, and how far the run was."""
+
+    def __init__(self, every: int, slack: int, log: list[Any]) -> None:
+        self.every, self.wait, self.log = every, slack, log
+        self.seen = 0
+
+    def next_step(self, step: int) -> int | None:
+        return step + 1 if not self.seen else (step // self.every + 1) * self.every
+
+    def slack(self, step: int) -> int:
+        return min(self.wait, self.every - 1 - step % self.every)
+
+    def before_step(self, run: Any, step: int) -> None:
+        self.log.append(("before", self.every, step))
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        self.seen = step
+        self.log.append((self.every, step, float(out["loss"]), run.step))
+
+    def state(self) -> dict[str, Any]:
+        return {"seen": self.seen}
+
+
+class Loss:
+    """A loss that the device has when it is `behind` dispatches further, or when somebody waits for it."""
+
+    dispatched = 0
+
+    def __init__(self, value: Any, behind: int) -> None:
+        Loss.dispatched += 1
+        self.number, self.value, self.behind = Loss.dispatched, value, behind
+
+    def is_ready(self) -> bool:
+        return Loss.dispatched >= self.number + self.behind
+
+    def block_until_ready(self) -> None:
+        """The loop's own limit is no matter here."""
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        return np.asarray(self.value[index])
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return np.asarray(self.value, dtype)
+
+
+class Summaries:
+    def encode(self) -> None:
+        """Nothing is written."""
+
+
+class Run:
+    """What the loop and the hooks need of a run."""
+
+    mode = "train"
+
+    def __init__(self, last_step: int | None) -> None:
+        self.step = self.first_step = 0
+        self.last_step, self.stop_reason, self.time_spent = last_step, None, TimeSpent()
+        self.output_names, self.summaries = frozenset({"loss"}), Summaries()
+
+
+class Batches:
+    """Batches without content: `count` of them, `k` a dispatch where there is room."""
+
+    def __init__(self, count: int, k: int = 1, *, alone: bool = True) -> None:
+        self.left, self.k, self.alone = count, k, alone
+
+    def draw(self, room: float) -> Dispatch | None:
+        class Last:
+            position, size = None, 1
+
+        steps = self.k if room >= self.k else 1
+        self.left -= steps
+        return None if self.left < 0 else Dispatch(None, None, None, steps, Last)
+
+    def prepare(self, room: float) -> None:
+        """Nothing to prepare."""
+
+
+class Alone:
+    requested = False
+
+    def look_at_clock(self) -> None:
+        """No clock."""
+
+    def settle(self, run: Any) -> None:
+        """Nothing to agree on."""
+
+
+def drive(hooks: list[Any], *, steps: int, behind: int, k: int = 1, last_step: bool = True, alone: bool = True) -> Any:
+    """Trains with losses equal to the step."""
+    run: Any = Run(steps if last_step else None)
+    runner = HookRunner(hooks, run)
+    live = LiveState(state=TrainState(jnp.asarray(initial_clock(1)), {}, {}, ()), step=0)
+
+    def program(count: int) -> Any:
+        def step(state: Any, *batch: Any) -> Any:
+            losses = np.arange(run.step + 1.0, run.step + count + 1.0)
+            return state, {"loss": Loss(losses if count > 1 else losses[0], behind)}
+
+        return step
+
+    runner.begin()
+    runner.after_create()
+    batches: Any = Batches(steps, k, alone=alone)
+    train_loop(run, runner, batches, program, live, Alone())
+    return runner
+
+
+def steps_of(log: list[Any], every: int) -> list[int]:
+    return [entry[1] for entry in log if entry[0] == every]
+
+
+@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("behind", [0, 1, 7, 1000])
+def test_a_hook_that_waits_sees_its_own_steps(k: int, behind: int) -> None:
+    log: list[Any] = []
+    drive([Every(20, 19, log)], steps=100, behind=behind, k=k)
+    calls = [entry for entry in log if entry[0] == 20]
+    assert [step for _, step, _, _ in calls] == [1, 20, 40, 60, 80, 100]
+    assert [loss for _, _, loss, _ in calls] == [1, 20, 40, 60, 80, 100]
+    waited = [at - step for _, step, _, at in calls]
+    assert waited[-1] == 0  # at the last step somebody has to wait
+    assert all(0 <= steps <= 19 for steps in waited)
+    # as soon as the loss is there, and not before, except where the slack ends
+    expected = min(behind * k, 19 // k * k)
+    assert waited[1:-1] == [expected] * 4
+
+
+def test_without_slack_hooks_are_called_at_their_step() -> None:
+    log: list[Any] = []
+    drive([Every(10, 9, log), Every(20, 0, log)], steps=60, behind=5)
+    at_twenty = [entry[3] - entry[1] for entry in log if entry[0] == 20]
+    assert at_twenty == [0, 0, 0, 0]  # 1, 20, 40, 60
+    shared = [entry[3] - entry[1] for entry in log if entry[0] == 10 and entry[1] % 20 == 0]
+    assert shared == [0, 0, 0]  # hooks due at one step are called together, in their order
+    assert [entry[3] - entry[1] for entry in log if entry[0] == 10 and entry[1] in (10, 30, 50)] == [5, 5, 5]
+
+
+def test_a_hook_that_waits_is_called_before_the_next_one() -> None:
+    log: list[Any] = []
+    drive([Every(10, 9, log), Every(13, 12, log)], steps=60, behind=1000)
+    order = [entry[1] for entry in log if entry[0] != "before"]
+    assert order == sorted(order)
+    assert steps_of(log, 10) == [1, 10, 20, 30, 40, 50, 60]
+    assert steps_of(log, 13) == [1, 13, 26, 39, 52]
+
+
+def test_the_loop_does_not_end_before_they_are_called() -> None:
+    log: list[Any] = []
+    runner = drive([Every(10, 9, log)], steps=15, behind=1000, last_step=False)
+    assert steps_of(log, 10) == [1, 10]
+    assert runner.states() == {"Every": {"seen": 10}}
+
+
+def test_a_state_knows_of_every_step_before_it() -> None:
+    log: list[Any] = []
+    hook, saved = Every(10, 9, log), dict[int, Any]()
+
+    class Saver(ec.Hook):
+        def next_step(self, step: int) -> int | None:
+            return 14 if step < 14 else None
+
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            saved.update(runner.states())
+
+    run: Any = Run(30)
+    runner = HookRunner([Saver(), hook], run)
+    live = LiveState(state=TrainState(jnp.asarray(initial_clock(1)), {}, {}, ()), step=0)
+    runner.begin()
+    runner.after_create()
+    batches: Any = Batches(30)
+    train_loop(run, runner, batches, lambda k: lambda s, *b: (s, {"loss": Loss(run.step + 1.0, 1000)}), live, Alone())
+    assert saved == {"Every": {"seen": 10}}
+
+
+def test_several_processes_call_hooks_at_once() -> None:
+    """What they agree on there must happen at the same step everywhere."""
+    log: list[Any] = []
+    drive([Every(10, 9, log)], steps=40, behind=1000, alone=False)
+    assert [entry[3] - entry[1] for entry in log if entry[0] == 10] == [0] * 5
+
+
+def test_an_error_of_a_hook_that_waited_names_its_step() -> None:
+    class Failing(Every):
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            super().after_step(run, step, out)
+            if step == 20:
+                raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no") as caught:
+        drive([Failing(10, 9, [])], steps=60, behind=3)
+    assert any("Failing" in note and "step 20" in note for note in caught.value.__notes__)
+
+
+def slow_model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
+    """A step of milliseconds, so that the host is ahead; its loss is NaN at one step."""
+    weights = ec.get_variable("w", (3,))
+    seen = ec.get_variable("seen", (), jax.nn.initializers.zeros, trainable=False)
+    if mode == ec.ModeKeys.TRAIN:
+        ec.set_variable("seen", seen + 1)
+    square = jnp.ones((400, 400)) * weights[0]
+    loss = jnp.mean((features["x"] @ weights - labels) ** 2) + 1e-9 * jnp.tanh(square @ square @ square).mean()
+    loss = jnp.where(seen + 1 == params["bad"], jnp.nan, loss)
+    return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.0))
+
+
+@pytest.mark.parametrize("bad", [51, 52, 99, 101, 149, 150])
+def test_a_bad_loss_is_found_at_its_step(make_estimator: Any, train_input: Any, bad: int) -> None:
+    estimator = make_estimator(slow_model_fn, params={"bad": bad}, save_checkpoints_steps=None, log_step_count_steps=50)
+    with pytest.raises(ec.errors.NanLossDuringTrainingError, match=f"at step {bad}") as caught:
+        estimator.train(train_input, steps=150)
+    assert caught.value.step == bad
+
+
+def test_the_history_has_every_row(make_estimator: Any, train_input: Any) -> None:
+    estimator = make_estimator(slow_model_fn, params={"bad": 0}, save_checkpoints_steps=None, log_step_count_steps=50)
+    estimator.train(train_input, steps=130)
+    assert [row["step"] for row in estimator.history.train] == [1, 51, 101, 130]
