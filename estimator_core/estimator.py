@@ -7,14 +7,13 @@ import logging
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from estimator_core.checkpoint import latest_checkpoint, load_variables
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
-from estimator_core.export.pending import PendingExport
 from estimator_core.inputs import with_transforms
 from estimator_core.loop.builtin_hooks import CheckpointSaverHook
 from estimator_core.loop.builtin_hooks.evaluation import RunEvaluations
@@ -32,6 +31,9 @@ from estimator_core.plugins import Plugins, default_plugins, using_plugins
 from estimator_core.predictor import Predictor
 from estimator_core.specs import check_hooks, check_input_fn, check_listeners, check_steps
 from estimator_core.step import bind_model_fn
+
+if TYPE_CHECKING:
+    from estimator_core.export.pending import PendingExport
 
 _log = logging.getLogger("estimator_core")
 _OVERRIDABLE = frozenset({"model_fn", "latest_checkpoint"})

@@ -42,7 +42,13 @@ def write_run_record(
 
 
 def _write(path: Path, record: Mapping[str, Any]) -> None:
-    replace_text(path, path.with_suffix(f".{os.getpid()}.tmp"), json.dumps(record, indent=1) + "\n")
+    replace_text(path, path.with_suffix(f".{os.getpid()}.tmp"), _lines(record))
+
+
+def _lines(record: Mapping[str, Any]) -> str:
+    """JSON with a line for each entry: json.dumps(indent=1) takes a millisecond, ten times as long as the rest."""
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in record.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def note_end(model_dir: Path, step: int, reason: str, *, failed: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import logging
+import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -184,3 +185,19 @@ def test_the_default_hooks_of_the_plugin(mode: str):
 
     kinds = [type(made) for made in estimator_run_hooks(FakeRun(mode=mode))]
     assert kinds == ([] if mode == "infer" else [eh.ProgressBarHook])
+
+
+def test_a_log_file_does_not_wait_for_rich():
+    code = "import sys; from estimator_hooks.progress.display import make_display; make_display(sys.stderr)"
+    show = f"{code}; print([name for name in sys.modules if name.partition('.')[0] == 'rich'])"
+    result = subprocess.run([sys.executable, "-c", show], check=True, capture_output=True, text=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_an_output_may_be_said_to_be_a_terminal(monkeypatch: pytest.MonkeyPatch):
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert not isinstance(display.make_display(io.StringIO()), BarDisplay)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert isinstance(display.make_display(io.StringIO()), BarDisplay)

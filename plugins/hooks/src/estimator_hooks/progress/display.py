@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Protocol, TextIO
 
 from estimator_hooks.progress.figures import Figures
+from estimator_hooks.progress.lines import LineDisplay
+
+#: Variables by which rich is told that an output is a terminal although it does not look like one.
+_MAY_MEAN_A_TERMINAL = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 
 
 class Display(Protocol):
@@ -52,13 +57,13 @@ shared = SharedDisplay()
 
 def make_display(output: TextIO) -> Display:
     """A live bar for a terminal, plain lines for everything else."""
-    from rich.console import Console
+    # rich takes 70 ms to import, of a start that a log file should not wait for.
+    if output.isatty() or any(os.environ.get(name) for name in _MAY_MEAN_A_TERMINAL):
+        from rich.console import Console
 
-    console = Console(file=output)
-    if console.is_terminal and not console.is_dumb_terminal:
-        from estimator_hooks.progress.bar import BarDisplay
+        console = Console(file=output)
+        if console.is_terminal and not console.is_dumb_terminal:
+            from estimator_hooks.progress.bar import BarDisplay
 
-        return BarDisplay(console)
-    from estimator_hooks.progress.lines import LineDisplay
-
+            return BarDisplay(console)
     return LineDisplay(output)
