@@ -25,6 +25,7 @@ SUITE: dict[str, tuple[str, ...]] = {
     "convnet_digits": ("convnet.py", "--network", "digits", "--steps", "1792"),
     "convnet_mnist": ("convnet.py", "--network", "mnist", "--steps", "168"),
     "two_tower": ("two_tower.py",),
+    "small_variables": ("small_variables.py",),
     "bert_tiny": ("bert.py", "--size", "tiny", TORCH),
     "bert_mini": ("bert.py", "--size", "mini", TORCH),
     "train_and_evaluate": ("train_and_evaluate.py", TF),

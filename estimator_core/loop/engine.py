@@ -38,6 +38,7 @@ from estimator_core.step import (
     initial_clock,
 )
 from estimator_core.step.initial_state import initial_opt_state
+from estimator_core.step.packing import Packing, packing_for
 from estimator_core.step.precision import scales_loss
 from estimator_core.step.state import flatten_opt_state, unflatten_opt_state
 
@@ -90,6 +91,7 @@ class Engine:
     _cached: tuple[str, TrainState] | None = None
     _discoveries: dict[str, Discovery] = field(default_factory=dict)
     _train_steps: dict[Any, TrainStep] = field(default_factory=dict)
+    _packings: dict[Any, Packing | None] = field(default_factory=dict[Any, Packing | None])
     _eval_steps: dict[Any, EvalStep] = field(default_factory=dict)
 
     @cached_property
@@ -177,13 +179,13 @@ class Engine:
         asked = 1 if self.placement.spans_processes else self.config.batches_per_dispatch
         return Groups(first, rest, self.placement.stack, asked=asked, trials=self.group_trials[mode])
 
-    def train_step(self, fetches: frozenset[str]) -> TrainStep:
-        """The training program for a set of fetched outputs."""
+    def train_step(self, fetches: frozenset[str], packing: Packing | None = None) -> TrainStep:
+        """The training program for a set of fetched outputs, and a way to carry the state."""
         summaries = bool(self.config.save_summary_steps)
-        if fetches not in self._train_steps:
+        if (fetches, packing) not in self._train_steps:
             if not self.placement.single and not self._train_steps:
                 _log.info("%s", self.placement.describe(self._discoveries["train"].specs))
-            self._train_steps[fetches] = TrainStep(
+            self._train_steps[fetches, packing] = TrainStep(
                 self.model_fn,
                 self._discoveries["train"],
                 fetches=fetches,
@@ -194,8 +196,19 @@ class Engine:
                 remat=self.config.remat,
                 placement=self.placement,
                 state_shardings=self.state_shardings(self._discoveries["train"]),
+                packing=packing,
             )
-        return self._train_steps[fetches]
+        return self._train_steps[fetches, packing]
+
+    def packing(self, discovery: Discovery) -> Packing | None:
+        """How the training program carries the live state."""
+        state = self.live.ready
+        if self.config.debug or not self.placement.single:
+            return None
+        key = jax.tree.structure(state), tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state))
+        if key not in self._packings:  # model_fn may declare further variables in another mode
+            self._packings[key] = packing_for(state, discovery.tables)
+        return self._packings[key]
 
     def discovery(self, mode: str, batch: Any, reader: Any = None) -> Discovery:
         """The discovery of a mode, made with the first batch that needs it.
@@ -323,7 +336,9 @@ class Engine:
                 scaled=scales_loss(self.config.precision),
             )
             state = state._replace(opt_state=slots)
-        self.live.state, self.live.has_slots = state, True
+        if state is not self.live.ready:
+            self.live.carry(None)
+            self.live.state, self.live.has_slots = state, True
 
     def close_event_files(self) -> None:
         """Closes the event files of evaluations, once no further one will follow soon."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from estimator_core.step.packing import Packing
 from estimator_core.step.state import FIRST_BAD_STEP, TrainState
 
 
@@ -22,25 +22,61 @@ def whole_on_host(value: Any) -> np.ndarray:
     return np.asarray(multihost_utils.process_allgather(value, tiled=True))
 
 
-@dataclass
 class LiveState:
     """The newest state of a run, owned by one Estimator.
 
-    Attributes:
+    Args:
         state: on the device; donated to the next training step, so nobody else keeps it.
         step: the global step, known on the host without asking the device.
-        position: the input position after the last consumed batch, or None.
         checkpoint_step: the step of the newest checkpoint this state was saved to or restored from.
-        hook_states: of the last completed call, by hook name.
         has_slots: whether `state.opt_state` belongs to the training optimizer (False after a prediction-only restore).
+
+    Attributes:
+        carried: the state as the training program takes it: `state` itself, or packed.
+        position: the input position after the last consumed batch, or None.
+        hook_states: of the last completed call, by hook name.
     """
 
-    state: TrainState | None = None
-    step: int = 0
-    position: Any = None
-    checkpoint_step: int | None = None
-    has_slots: bool = False
-    hook_states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    def __init__(
+        self,
+        state: TrainState | None = None,
+        step: int = 0,
+        *,
+        checkpoint_step: int | None = None,
+        has_slots: bool = False,
+    ) -> None:
+        self.carried: Any = state
+        self.step = step
+        self.checkpoint_step = checkpoint_step
+        self.has_slots = has_slots
+        self.position: Any = None
+        self.hook_states: Mapping[str, Mapping[str, Any]] = {}
+        self._packing: Packing | None = None
+        self._unpacked: tuple[Any, TrainState] | None = None  # with what was unpacked
+
+    @property
+    def state(self) -> TrainState | None:
+        """The state; unpacked when it is first asked for."""
+        if self._packing is None or self.carried is None:
+            return self.carried
+        if self._unpacked is None or self._unpacked[0] is not self.carried:
+            self._unpacked = self.carried, self._packing.unpack(self.carried)
+        return self._unpacked[1]
+
+    @state.setter
+    def state(self, state: TrainState) -> None:
+        if self._packing is None:
+            self.carried = state
+        else:
+            self.carried = self._packing.pack(state)
+            self._unpacked = self.carried, state
+
+    def carry(self, packing: Packing | None) -> None:
+        """Packs the state for the training program from now on; None: the program takes it as it is."""
+        if packing is not self._packing:
+            state = self.ready
+            self._packing, self._unpacked = packing, None
+            self.state = state
 
     @property
     def ready(self) -> TrainState:
@@ -50,11 +86,11 @@ class LiveState:
 
     def first_bad_step(self) -> int:
         """The first step whose loss was not finite, 0 if none; waits for the device."""
-        return int(np.asarray(self.ready.clock)[FIRST_BAD_STEP])
+        return int(np.asarray(self.carried.clock)[FIRST_BAD_STEP])
 
     def first_bad_step_so_far(self) -> Callable[[], int]:
         """`first_bad_step` as of now, to be asked when the state has been donated to later steps."""
-        clock = jnp.copy(self.ready.clock)
+        clock = jnp.copy(self.carried.clock)
         return lambda: int(np.asarray(clock)[FIRST_BAD_STEP])
 
     def snapshot(self) -> TrainState:

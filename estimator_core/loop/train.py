@@ -101,7 +101,7 @@ def train_loop(
                 run.batch = last
                 with spent.on(HOOKS):
                     runner.before(upto)
-            live.state, values = programs[steps](live.state, features, labels, weights)
+            live.carried, values = programs[steps](live.carried, features, labels, weights)
             live.position = last.position
             run.step = live.step = upto
             run.batch_size = last.size

@@ -228,9 +228,11 @@ class _Execution:
             alone = not isinstance(batches, SharedFeed)
             dispatcher = Dispatcher(batches, 1, engine.placement.stack, alone=alone)
             dispatcher.push_back(first)
-            step = engine.train_step(self._fetches(discovery))
+            packing = engine.packing(discovery)
+            engine.live.carry(packing)
+            step = engine.train_step(self._fetches(discovery), packing)
             run.texts = step.texts
-            run.count_flops = lambda: _flops(step, engine.live.state, first)
+            run.count_flops = lambda: _flops(step, engine.live.carried, first)
             program = (
                 debug.program(step)
                 if engine.config.debug
@@ -244,7 +246,7 @@ class _Execution:
                 remembered,
                 dispatcher,
                 program,
-                engine.live.state,
+                engine.live.carried,
                 engine.peers,
                 engine.measured_dispatches.setdefault(step, {}),
             )

@@ -20,6 +20,7 @@ from estimator_core.step import accumulate, sparse
 from estimator_core.step.discovery import Discovery, discover
 from estimator_core.step.model_fn import BoundModelFn
 from estimator_core.step.optimizer import apply_member
+from estimator_core.step.packing import Packing
 from estimator_core.step.precision import (
     LOSS_SCALE,
     LossScale,
@@ -50,6 +51,7 @@ class TrainStep:
         remat: what the backward pass computes again.
         placement: the mesh; None with one device.
         state_shardings: of the new state; None with one device.
+        packing: how programs take and return the state; None: as it is.
 
     `step(state, features, labels, weights)` gives `(state, outputs)` and donates `state`; `scan(k)` gives the same for
     k stacked batches, outputs with a leading axis of steps.
@@ -68,6 +70,7 @@ class TrainStep:
         remat: str = "none",
         placement: Placement | None = None,
         state_shardings: TrainState | None = None,
+        packing: Packing | None = None,
     ) -> None:
         assert discovery.train_op is not None
         self._model_fn = model_fn
@@ -88,7 +91,8 @@ class TrainStep:
             # What hooks read must be whole in every process: reading would be a step of all processes otherwise.
             whole = self._placement.replicated if self._placement and self._placement.spans_processes else None
             self._jit["out_shardings"] = (state_shardings, whole)
-        self.step: Callable[..., Any] = jax.jit(self._step, **self._jit)
+        self.packing = packing
+        self.step: Callable[..., Any] = jax.jit(self._packed(self._step), **self._jit)
         self._scans: dict[int, Callable[..., Any]] = {}
 
     def scan(self, k: int) -> Callable[..., Any]:
@@ -100,8 +104,20 @@ class TrainStep:
                     lambda state, batch: self._step(state, *batch), state, (features, labels, weights), length=k
                 )
 
-            self._scans[k] = jax.jit(steps, **self._jit)
+            self._scans[k] = jax.jit(self._packed(steps), **self._jit)
         return self._scans[k]
+
+    def _packed(self, steps: Callable[..., tuple[TrainState, dict[str, Any]]]) -> Callable[..., tuple[Any, Any]]:
+        """The same program on the state as it is carried."""
+        packing = self.packing
+        if packing is None:
+            return steps
+
+        def packed(carried: Any, features: Any, labels: Any, weights: Any) -> tuple[Any, dict[str, Any]]:
+            state, outputs = steps(packing.unpack(carried), features, labels, weights)
+            return packing.pack(state), outputs
+
+        return packed
 
     def eager(self, state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[TrainState, dict[str, Any]]:
         """The step without compilation, for debugging."""

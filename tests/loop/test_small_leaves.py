@@ -1,0 +1,189 @@
+"""Many small variables are carried from step to step in few arrays, and nobody notices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import estimator_core as ec
+from estimator_core.step import packing
+from estimator_core.step.packing import Packed, Packing
+from estimator_core.step.state import TrainState
+
+COLUMNS = 10
+X = {f"c{index}": np.random.default_rng(index).normal(size=(64, 3)).astype(np.float32) for index in range(COLUMNS)}
+Y = sum(value.sum(1) for value in X.values()).astype(np.float32)
+
+
+def model_fn(features: Any, labels: Any, mode: str) -> Any:
+    """A weight and a bias for each column (20 variables, 60 leaves with Adam's), a counter, and one large variable."""
+    total: Any = 0.0
+    for name in sorted(features):
+        weights = ec.get_variable(f"{name}/w", (3, 4), jax.nn.initializers.normal(0.1))
+        total = total + jnp.tanh(features[name] @ weights + ec.get_variable(f"{name}/b", (4,)))
+    seen = ec.get_variable("seen", (), jax.nn.initializers.zeros, trainable=False)
+    if mode == ec.ModeKeys.TRAIN:
+        ec.set_variable("seen", seen + 1)
+    predictions = total.sum(1) + (features["c0"] @ ec.get_variable("large", (3, 2000))).mean(1)
+    return ec.EstimatorSpec(
+        mode,
+        predictions=predictions,
+        loss=jnp.mean((predictions - labels) ** 2) if labels is not None else None,
+        train_op=optax.adam(0.01),
+        eval_metric_ops={"sum": ec.metrics.mean(total)},
+    )
+
+
+def estimator(model_dir: Any, **config: Any) -> ec.Estimator:
+    settings = {"tf_random_seed": 1, "default_hooks": False, **config}
+    return ec.Estimator(model_fn, config=ec.RunConfig(model_dir=str(model_dir), **settings))
+
+
+def train_input() -> Any:
+    return ec.inputs.numpy_input_fn(X, Y, batch_size=8, num_epochs=None, shuffle=True, seed=3)
+
+
+def eval_input() -> Any:
+    return ec.inputs.numpy_input_fn(X, Y, batch_size=16, shuffle=False)
+
+
+def carried(trained: ec.Estimator) -> Any:
+    return trained._engine.live.carried
+
+
+def leaves(trained: ec.Estimator) -> list[bytes]:
+    return [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(trained._engine.live.state)]
+
+
+@pytest.fixture
+def unpacked(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Switches packing off."""
+    return lambda: monkeypatch.setattr(packing, "FEWEST", 10**9)
+
+
+def test_sixty_leaves_become_two_arrays(tmp_path: Any) -> None:
+    trained = estimator(tmp_path).train(train_input(), steps=3)
+    state = carried(trained)
+    assert isinstance(state, Packed)
+    assert len(state.groups) == 2
+    assert [leaf.shape for leaf in state.rest] == [(3, 2000)] * 3
+    assert len(jax.tree.leaves(trained._engine.live.state)) == 1 + 63 + 1 + 1  # clock, leaves, Adam's count, `seen`
+    assert trained.variables["c3/w"].shape == (3, 4)
+    assert float(trained._engine.live.state.model_state["seen"]) == 3
+
+
+def test_the_values_are_those_of_separate_leaves(tmp_path: Any, unpacked: Any) -> None:
+    together = estimator(tmp_path / "together").train(train_input(), steps=50)
+    assert isinstance(carried(together), Packed)
+    unpacked()
+    apart = estimator(tmp_path / "apart").train(train_input(), steps=50)
+    assert not isinstance(carried(apart), Packed)
+    for name, value in apart.variables.items():
+        np.testing.assert_allclose(together.variables[name], value, rtol=2e-5, atol=2e-6)
+
+
+def test_a_resumed_run_has_the_same_bits(tmp_path: Any) -> None:
+    whole = estimator(tmp_path / "whole").train(train_input(), max_steps=12)
+    estimator(tmp_path / "parts").train(train_input(), max_steps=5)
+    parts = estimator(tmp_path / "parts").train(train_input(), max_steps=12)
+    assert isinstance(carried(parts), Packed)
+    assert leaves(parts) == leaves(whole)
+
+
+def test_a_second_call_goes_on(tmp_path: Any) -> None:
+    whole = estimator(tmp_path / "whole").train(train_input(), max_steps=12)
+    parts = estimator(tmp_path / "parts").train(train_input(), max_steps=5).train(train_input(), max_steps=12)
+    assert parts.trace_counts["train"] == 1
+    assert leaves(parts) == leaves(whole)
+
+
+def test_several_steps_a_dispatch_have_the_same_bits(tmp_path: Any) -> None:
+    single = estimator(tmp_path / "single").train(train_input(), max_steps=12)
+    several = estimator(tmp_path / "several", steps_per_dispatch=4).train(train_input(), max_steps=12)
+    assert isinstance(carried(several), Packed)
+    for name, value in single.variables.items():
+        np.testing.assert_allclose(several.variables[name], value, rtol=1e-5, atol=1e-6)
+
+
+def test_an_evaluation_between_steps_sees_the_newest_values(tmp_path: Any) -> None:
+    config = {"save_checkpoints_steps": 4}
+    trained = estimator(tmp_path, **config)
+    spec = ec.EvalSpec(eval_input(), steps=None)
+    ec.train_and_evaluate(trained, ec.TrainSpec(train_input(), max_steps=8), spec)
+    results = ec.read_eval_metrics(trained.eval_dir())
+    assert sorted(results) == [4, 8]
+    again = estimator(tmp_path, **config)
+    for step, metrics in results.items():
+        path = f"{tmp_path}/checkpoints/{step}"
+        assert again.evaluate(eval_input(), steps=None, checkpoint_path=path)["sum"] == metrics["sum"]
+
+
+def test_a_hook_may_replace_variables(tmp_path: Any) -> None:
+    class Zero(ec.Hook):
+        def next_step(self, step: int) -> int | None:
+            return 3 if step < 3 else None
+
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            state = run.live.state
+            run.live.state = state._replace(variables=jax.tree.map(jnp.zeros_like, state.variables))
+            assert all(not np.asarray(value).any() for value in run.live.state.variables.values())
+
+    trained = estimator(tmp_path)
+    trained.train(train_input(), hooks=[Zero()], max_steps=3)
+    assert isinstance(carried(trained), Packed)
+    assert not any(np.asarray(value).any() for value in trained._engine.live.state.variables.values())
+    trained.train(train_input(), max_steps=4)
+    kernels = [value for name, value in trained.variables.items() if name.endswith("/b")]
+    assert all(np.abs(value).max() < 0.02 for value in kernels)  # one step from zero
+    assert any(value.any() for value in kernels)
+
+
+def test_debug_mode_shows_every_variable(tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "estimator_core"):
+        trained = estimator(tmp_path, debug=True).train(train_input(), max_steps=2)
+    assert not isinstance(carried(trained), Packed)
+    assert "variables/c3/w" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "together"),
+    [(48, 4, True), (47, 4, False), (100, 1024, True), (100, 1025, False)],
+)
+def test_few_or_large_leaves_stay_apart(count: int, size: int, together: bool) -> None:
+    state = TrainState(None, {str(index): np.zeros(size, np.float32) for index in range(count)}, {}, ())
+    assert (packing.packing_for(state, ()) is not None) == together
+
+
+def test_large_leaves_decide_unless_a_step_touches_few_of_their_rows() -> None:
+    small = {str(index): np.zeros(4, np.float32) for index in range(60)}
+    state = TrainState(None, {**small, "big": np.zeros((5000, 512), np.float32)}, {}, ())
+    assert packing.packing_for(state, ()) is None
+    assert packing.packing_for(state, {"big"}) is not None
+
+
+DTYPES = [np.float32, np.int32, np.uint32, np.float16, np.int8, jnp.bfloat16]
+SHAPES = st.lists(st.tuples(st.sampled_from(DTYPES), st.lists(st.integers(0, 5), max_size=3)), min_size=1, max_size=70)
+
+
+@settings(max_examples=25, deadline=None)
+@given(SHAPES, st.integers(0, 2**32 - 1))
+def test_packing_keeps_every_bit(kinds: list[Any], seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    variables: dict[str, Any] = {}
+    for index, (dtype, shape) in enumerate(kinds):
+        size = int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize
+        variables[f"v{index}"] = jnp.asarray(np.frombuffer(generator.bytes(size), dtype).reshape(shape))
+    state = TrainState(jnp.zeros(4, jnp.uint32), variables, {}, ())
+    way = Packing(state)
+    back = way.unpack(way.pack(state))
+    assert jax.tree.structure(back) == jax.tree.structure(state)
+    for name, value in variables.items():
+        assert np.asarray(back.variables[name]).tobytes() == np.asarray(value).tobytes(), name
+        assert back.variables[name].dtype == value.dtype
