@@ -351,7 +351,7 @@ def test_a_slow_consumer_does_not_count(
         next(predictions)
         clock.now += 0.5
         predictions.close()
-    assert estimator._engine.group_trials["infer"].seconds == 0.0
+        assert estimator._engine.group_trials["infer"].seconds == 0.0
     list(estimator.predict(taking(clock, lambda number: 0.02, batches(data, [8] * 60))))
     assert len(choices()) == 1
 
