@@ -21,6 +21,7 @@ TF, TORCH = "--tf-python", "--torch-python"
 # The result's name: the script and its arguments. An option of a peer's interpreter takes it where it is given.
 SUITE: dict[str, tuple[str, ...]] = {
     "mlp": ("mlp.py", "--steps", "3000", "--rounds", "41"),
+    "mlp_steps": ("mlp_steps.py",),
     "mlp_peers": ("mlp_peers.py", TF),
     "convnet_digits": ("convnet.py", "--network", "digits", "--steps", "1792"),
     "convnet_mnist": ("convnet.py", "--network", "mnist", "--steps", "168"),
