@@ -55,7 +55,7 @@ class _Recipe(NamedTuple):
         return self.converters is None and not self.host and all(kind is np.ndarray for kind, _, _ in self.signature)
 
 
-_NO_HOST: Mapping[str, np.ndarray] = {}
+NO_HOST: Mapping[str, np.ndarray] = {}
 _Matches = Callable[[Any], bool]
 _new = tuple.__new__  # half the time of calling the class
 
@@ -91,6 +91,10 @@ class Normaliser:
         self._recipe: _Recipe | None = None
         # Where the recipe is plain: whether features, and whether labels, are as in the batch before.
         self._plain: tuple[_Matches, _Matches] | None = None
+        #: Whether an element is a pair that can be used as it is, of `rows` examples; None: only a call tells. The
+        #: batch of every step of most runs: this is their host cost.
+        self.is_usable: _Matches | None = None
+        self.rows = 0
 
     def __call__(self, element: Any) -> Parts:
         """Checks and splits one element.
@@ -100,11 +104,10 @@ class Normaliser:
         """
         plain = self._plain
         if plain is not None:
-            # The batch of every step of most runs: this is their host cost.
             pair = self._pair(element)
             if pair is not None and plain[0](pair[0]) and plain[1](pair[1]):
                 assert self._recipe is not None
-                return _new(Parts, (pair[0], pair[1], _NO_HOST, self._recipe.rows))
+                return _new(Parts, (pair[0], pair[1], NO_HOST, self._recipe.rows))
         features, labels = split_element(element)
         if not self._with_labels:
             labels = None
@@ -121,6 +124,8 @@ class Normaliser:
         if recipe is None or signature != recipe.signature:
             recipe = self._recipe = self._examine(leaves, signature)
             self._plain = _as_plain(features, labels) if recipe.is_plain and not changed else None
+            self.is_usable = _pair_like(features, labels, self._plain) if self._with_labels else None
+            self.rows = recipe.rows
         if recipe.converters is not None:
             leaves = [
                 leaf if convert is None else convert(leaf)
@@ -130,7 +135,7 @@ class Normaliser:
         if changed:
             features, labels = treedef.unflatten(leaves)
         if not recipe.host:
-            return Parts(features, labels, _NO_HOST, recipe.rows)
+            return Parts(features, labels, NO_HOST, recipe.rows)
         host = {self._keys[index]: leaves[index] for index in recipe.host}
         features, labels = without_host(features), without_host(labels)
         return Parts({} if features is None else features, labels, host, recipe.rows)
@@ -220,6 +225,35 @@ def _as_plain(features: Any, labels: Any) -> tuple[_Matches, _Matches] | None:
     """What tells other features and labels of this kind from these; None where they are more than arrays and dicts."""
     of_features, of_labels = _like(features), _like(labels)
     return None if of_features is None or of_labels is None else (of_features, of_labels)
+
+
+def _pair_like(features: Any, labels: Any, plain: tuple[_Matches, _Matches] | None) -> _Matches | None:
+    """What tells other tuples of two such parts; two arrays are compared without a call for each."""
+    if plain is None:
+        return None
+    of_features, of_labels = plain
+
+    def pair(element: Any) -> bool:
+        return element.__class__ is tuple and len(element) == 2 and of_features(element[0]) and of_labels(element[1])
+
+    if type(features) is not np.ndarray or type(labels) is not np.ndarray:
+        return pair
+    array, x_dtype, x_shape, y_dtype, y_shape = np.ndarray, features.dtype, features.shape, labels.dtype, labels.shape
+
+    def arrays(element: Any) -> bool:
+        if element.__class__ is not tuple or len(element) != 2:
+            return False
+        x, y = element
+        return (
+            x.__class__ is array
+            and y.__class__ is array
+            and x.dtype is x_dtype
+            and y.dtype is y_dtype
+            and x.shape == x_shape
+            and y.shape == y_shape
+        )
+
+    return arrays
 
 
 def _like(value: Any) -> _Matches | None:

@@ -11,7 +11,7 @@ from estimator_core.inputs.calling import InputFn, check_input_fn
 from estimator_core.inputs.context import InputContext
 from estimator_core.inputs.foreign import Walk, walk
 from estimator_core.inputs.making import make_input
-from estimator_core.inputs.normalise import Normaliser, Parts
+from estimator_core.inputs.normalise import NO_HOST, Normaliser, Parts
 from estimator_core.inputs.padding import Mask, masking, unpadded
 from estimator_core.inputs.position import InputPosition
 from estimator_core.inputs.resume import TakenUp, take_up
@@ -77,7 +77,7 @@ class BatchSource(Iterator[Batch]):
         self._source = make()
         self._wanted = position
         self._with_labels = with_labels
-        self._normalise: Callable[[Any], Parts] = _not_started
+        self._normalise = Normaliser(fresh_arrays=True)  # of the input, once that is open
         self._batches = self._draw()
         self.restored: str | None = None
         self.endless = False
@@ -103,10 +103,15 @@ class BatchSource(Iterator[Batch]):
         mask, elements = self._look_at_first(taken)
         normalise, masks, state = self._normalise, mask is not unpadded, None
         for element in elements:
-            features, labels, host, size = parts = normalise(element)
+            is_usable = normalise.is_usable
             weights = None
-            if masks:
-                (features, labels, host, _), weights, size = mask(parts)
+            if is_usable is not None and not masks and is_usable(element):
+                features, labels = element
+                host, size = NO_HOST, normalise.rows
+            else:
+                features, labels, host, size = parts = normalise(element)
+                if masks:
+                    (features, labels, host, _), weights, size = mask(parts)
             examples += size
             batches += 1
             if get_state is not None:
@@ -138,7 +143,3 @@ class BatchSource(Iterator[Batch]):
             mask = masking(taken.walk.options, self._normalise(first))
             return mask, itertools.chain([first], taken.elements)
         return unpadded, taken.elements
-
-
-def _not_started(element: Any) -> Parts:
-    raise AssertionError(element)

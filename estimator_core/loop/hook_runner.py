@@ -177,9 +177,14 @@ class HookRunner:
         until = min(min(rest, default=math.inf) - self._run.step - 1, left)
         return max(0, min(until, *(self._slack_of(self.hooks[index]) for index in due)))
 
-    def hold(self, outputs: LazyOutputs) -> None:
-        """Notes what the hooks due at the current step are to see; until `release` they ask for no step."""
-        self.held_until = self._run.step + self.slack()
+    def hold(self, outputs: LazyOutputs, slack: float) -> None:
+        """Notes what the hooks due at the current step are to see; until `release` they ask for no step.
+
+        Args:
+            outputs: of the step.
+            slack: what `slack()` gave, or less.
+        """
+        self.held_until = self._run.step + slack
         due = self._due_now()
         self._held.append(_Held(self._run.step, outputs, due))
         for index in due:
@@ -202,7 +207,7 @@ class HookRunner:
 
     def after(self, outputs: LazyOutputs) -> None:
         """Calls `after_step` of the hooks due at the current step, and of those that were held before."""
-        self.hold(outputs)
+        self.hold(outputs, 0)
         self.release()
         if self.wake - self._run.step < self.steps_per_dispatch:
             self._note_small_dispatch(self._run.step)

@@ -12,7 +12,6 @@ import numpy as np
 from estimator_core.step.packing import Packing
 from estimator_core.step.state import FIRST_BAD_STEP, TrainState
 
-
 _copied = jax.jit(jnp.copy)  # a tenth of the time of jnp.copy by itself
 
 

@@ -107,7 +107,7 @@ def train_loop(
             run.batch_size = last.size
             dispatched(values["loss"])
             if written:
-                run.summaries.encode()
+                run.summaries.encode_if_due()
                 written = False
             if due or listens:
                 slack = runner.slack() if due and dispatcher.alone else 0
@@ -122,7 +122,7 @@ def train_loop(
                 if listens:
                     runner.collect(outputs)
                 if due and slack >= steps:
-                    runner.hold(outputs)
+                    runner.hold(outputs, slack)
                     held = values["loss"]
                 elif due:
                     began = perf_counter()

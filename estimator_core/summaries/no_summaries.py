@@ -30,7 +30,7 @@ class NoSummaries:
         """Does nothing."""
         return nullcontext()
 
-    def encode(self) -> None:
+    def encode_if_due(self) -> None:
         """Does nothing."""
 
     def flush(self) -> None:

@@ -167,8 +167,9 @@ def _dispatch(
     if runner.listens:
         runner.collect(out)
     if runner.wake <= upto:
-        if late and runner.slack() > 0:
-            runner.hold(out)
+        slack = runner.slack() if late else 0
+        if slack > 0:
+            runner.hold(out, slack)
         else:
             runner.after(out)
     elif upto >= runner.held_until:

@@ -66,7 +66,7 @@ class Loss:
 
 
 class Summaries:
-    def encode(self) -> None:
+    def encode_if_due(self) -> None:
         """Nothing is written."""
 
 

@@ -15,7 +15,7 @@ from tensorboard.backend.event_processing import plugin_event_accumulator
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from estimator_core.errors import ArgumentError
-from estimator_core.summaries import NO_SUMMARIES, open_summary_writer
+from estimator_core.summaries import NO_SUMMARIES, event_file, open_summary_writer
 
 EVERYTHING = {"scalars": 0, "images": 0, "histograms": 0, "tensors": 0}
 
@@ -103,6 +103,37 @@ def test_collected_numbers_keep_their_order_and_time(tmp_path: Path):
     events = read(tmp_path).Scalars("a")
     assert [event.step for event in events] == [1, 2, 3, 4, 5]
     assert events[0].wall_time <= before
+
+
+def test_collected_numbers_are_encoded_when_they_are_many_or_have_waited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    now = 1000.0
+    monkeypatch.setattr(event_file.time, "time", lambda: now)
+    writer = open_summary_writer(tmp_path)
+
+    def written() -> bool:
+        writer.encode_if_due()
+        return bool(list(tmp_path.iterdir()))
+
+    with writer.collecting():
+        for step in range(31):
+            writer.scalar("a", step, step)
+        assert not written()
+        writer.scalar("a", 31, 31)
+        assert written()
+        writer.flush()
+        assert len(points(tmp_path, "a")) == 32
+        writer.scalar("a", 32, 32)
+        now += 0.4
+        writer.scalar("a", 33, 33)
+        writer.encode_if_due()
+        assert writer._waiting
+        now += 0.2
+        writer.encode_if_due()
+        assert not writer._waiting
+    writer.close()
+    assert [step for step, _ in points(tmp_path, "a")] == list(range(34))
 
 
 @pytest.mark.parametrize("failing", [False, True])
