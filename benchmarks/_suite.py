@@ -25,6 +25,8 @@ SUITE: dict[str, tuple[str, ...]] = {
     "mlp_peers": ("mlp_peers.py", TF),
     "convnet_digits": ("convnet.py", "--network", "digits", "--steps", "1792"),
     "convnet_mnist": ("convnet.py", "--network", "mnist", "--steps", "168"),
+    "convnet_digits_steps": ("convnet_steps.py", "--network", "digits"),
+    "convnet_mnist_steps": ("convnet_steps.py", "--network", "mnist", "--steps", "20", "--turns", "5", "--rounds", "7"),
     "two_tower": ("two_tower.py",),
     "small_variables": ("small_variables.py",),
     "bert_tiny": ("bert.py", "--size", "tiny", TORCH),
