@@ -260,8 +260,9 @@ class Hook:
         """For how many steps behind `step`, at which this hook is due, `after_step` may wait.
 
         Meanwhile the loop gives the device further steps, so that it is busy while the hook reads values. `after_step`
-        gets the outputs and the number of its own step; what `run` shows (step, batch, variables) may be ahead of it.
-        Default: 0. A hook must not be due again within its slack, nor ask for a stop at an exact step.
+        gets the outputs and the number of its own step; what `run` shows (step, batch, batch_size, variables) may be
+        ahead of it. Default: 0, also for a subclass that overrides `after_step` and not this. A hook must not be due
+        again within its slack, nor ask for a stop at an exact step.
         """
         return 0
 

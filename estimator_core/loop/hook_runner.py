@@ -110,7 +110,10 @@ class HookRunner:
     def overdue(self) -> list[int]:
         """The hooks whose time has come, by their places in the order."""
         now, due = time.monotonic(), list[int]()
+        waiting = {index for held in self._held for index in held.hooks}  # these have not been told yet
         for index in self._clocked:
+            if index in waiting:
+                continue
             at = self._call(self.hooks[index], "next_time", with_run=False)
             if at is not None and now >= at:
                 due.append(index)
@@ -221,7 +224,13 @@ class HookRunner:
         ]
 
     def _slack_of(self, hook: Any) -> int:
-        return self._call(hook, "slack", self._run.step, with_run=False) if hasattr(hook, "slack") else 0
+        # What a class says of its `after_step` does not hold for one that a subclass puts in its place.
+        for kind in type(hook).__mro__:
+            if "slack" in vars(kind):
+                return self._call(hook, "slack", self._run.step, with_run=False) if callable(hook.slack) else 0
+            if "after_step" in vars(kind):
+                return 0
+        return 0
 
     def before_last_save(self) -> None:
         """Calls `before_last_save` of every hook."""

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core.step.packing import Packing
+from estimator_core.step.packing import Packed, Packing
 from estimator_core.step.state import FIRST_BAD_STEP, TrainState
 
 _copied = jax.jit(jnp.copy)  # a tenth of the time of jnp.copy by itself
@@ -59,7 +59,7 @@ class LiveState:
     @property
     def state(self) -> TrainState | None:
         """The state; unpacked when it is first asked for."""
-        if self._packing is None or self.carried is None:
+        if self._packing is None or not isinstance(self.carried, Packed):
             return self.carried
         if self._unpacked is None or self._unpacked[0] is not self.carried:
             self._unpacked = self.carried, self._packing.unpack(self.carried)
@@ -67,7 +67,7 @@ class LiveState:
 
     @state.setter
     def state(self, state: TrainState) -> None:
-        if self._packing is None:
+        if self._packing is None or not self._packing.fits(state):
             self.carried = state
         else:
             self.carried = self._packing.pack(state)

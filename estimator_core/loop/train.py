@@ -87,7 +87,8 @@ def train_loop(
             wake = runner.wake
             began = perf_counter()
             dispatch = draw((wake if wake < last_step else last_step) - step)
-            drawing += perf_counter() - began
+            took = perf_counter() - began
+            drawing += took
             if dispatch is None:
                 live.position = None if live.position is None else live.position._replace(exhausted=True)
                 reason = "the input ended"
@@ -107,10 +108,10 @@ def train_loop(
             run.batch_size = last.size
             dispatched(values["loss"])
             if written:
-                run.summaries.encode_if_due()
-                written = False
+                written = not run.summaries.encode_if_due()
             if due or listens:
-                slack = runner.slack() if due and dispatcher.alone else 0
+                # Where the input is slow the device waits anyway, and hooks would wait with it.
+                slack = runner.slack() if due and dispatcher.alone and took < QUICK_DRAW_SECS * steps else 0
                 first_bad_step = live.first_bad_step_so_far() if slack >= steps else live.first_bad_step
                 outputs = LazyOutputs(
                     values,
@@ -139,9 +140,11 @@ def train_loop(
         if held is not None:
             with spent.on(HOOKS):
                 runner.release()
-        return reason
+        return reason if run.stop_reason is None or reason == INTERRUPTED else run.stop_reason
     finally:
         spent.charge(INPUT, drawing)
 
 
+#: Drawing a batch takes no longer where the device, not the input, sets the pace.
+QUICK_DRAW_SECS = 0.001
 INTERRUPTED = "interrupted by the platform"

@@ -67,8 +67,13 @@ class Packing:
         self._pack_groups = jax.jit(lambda leaves: tuple(_joined(group) for group in leaves))
         self._unpack_groups = jax.jit(self._parts)
 
+    def fits(self, state: TrainState) -> bool:
+        """Whether a state has this structure, with these shapes and dtypes: an optimizer may change its own."""
+        leaves, structure = jax.tree.flatten(state._replace(clock=None))
+        return structure == self._structure and [(leaf.shape, leaf.dtype) for leaf in leaves] == self._shapes
+
     def pack(self, state: TrainState) -> Packed:
-        """The state in fewer arrays; large leaves are the same arrays."""
+        """The state, which must fit, in fewer arrays; large leaves are the same arrays."""
         leaves = jax.tree.leaves(state._replace(clock=None))
         groups = self._pack_groups(tuple(tuple(leaves[index] for index in group) for group in self._groups))
         return Packed(state.clock, groups, tuple(leaves[index] for index in self._rest))

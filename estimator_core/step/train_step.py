@@ -20,7 +20,7 @@ from estimator_core.step import accumulate, sparse
 from estimator_core.step.discovery import Discovery, discover
 from estimator_core.step.model_fn import BoundModelFn
 from estimator_core.step.optimizer import apply_member
-from estimator_core.step.packing import Packing
+from estimator_core.step.packing import Packed, Packing
 from estimator_core.step.precision import (
     LOSS_SCALE,
     LossScale,
@@ -114,8 +114,9 @@ class TrainStep:
             return steps
 
         def packed(carried: Any, features: Any, labels: Any, weights: Any) -> tuple[Any, dict[str, Any]]:
-            state, outputs = steps(packing.unpack(carried), features, labels, weights)
-            return packing.pack(state), outputs
+            state = packing.unpack(carried) if isinstance(carried, Packed) else carried
+            state, outputs = steps(state, features, labels, weights)
+            return packing.pack(state) if packing.fits(state) else state, outputs
 
         return packed
 

@@ -109,14 +109,16 @@ class EventFile:
         self._collecting = False
         self.encode()
 
-    def encode_if_due(self) -> None:
-        """Writes the numbers that wait if they are many, or if the first of them has waited for half a second.
+    def encode_if_due(self) -> bool:
+        """Writes the numbers that wait if they are many, or if the first of them has waited for half a second; returns
+        whether none waits any more.
 
         One at a time costs a fast training ten times as much as many at once, when nothing of it is in a cache.
         """
         waiting = self._waiting
         if len(waiting) >= _MOST_WAITING or (waiting and time.time() - waiting[0][3] > _MOST_WAITING_SECS):
             self.encode()
+        return not self._waiting
 
     def encode(self) -> None:
         """Writes the numbers that wait."""

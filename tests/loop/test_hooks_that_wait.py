@@ -11,12 +11,14 @@ import optax
 import pytest
 
 import estimator_core as ec
+from estimator_core.loop import train as train_module
 from estimator_core.loop.dispatch import Dispatch
 from estimator_core.loop.hook_runner import HookRunner
 from estimator_core.loop.live import LiveState
 from estimator_core.loop.time_spent import TimeSpent
 from estimator_core.loop.train import train_loop
 from estimator_core.step.state import TrainState, initial_clock
+from estimator_core.testing import drive as fake_drive
 
 
 class Every(ec.Hook):
@@ -66,8 +68,9 @@ class Loss:
 
 
 class Summaries:
-    def encode_if_due(self) -> None:
+    def encode_if_due(self) -> bool:
         """Nothing is written."""
+        return True
 
 
 class Run:
@@ -239,3 +242,89 @@ def test_the_history_has_every_row(make_estimator: Any, train_input: Any) -> Non
     estimator = make_estimator(slow_model_fn, params={"bad": 0}, save_checkpoints_steps=None, log_step_count_steps=50)
     estimator.train(train_input, steps=130)
     assert [row["step"] for row in estimator.history.train] == [1, 51, 101, 130]
+
+
+def test_a_subclass_with_an_after_step_of_its_own_does_not_wait() -> None:
+    class Logs(Every):
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            super().after_step(run, step, out)
+
+    class Waits(Logs):
+        def slack(self, step: int) -> int:
+            return 4
+
+    log: list[Any] = []
+    drive([Logs(20, 19, log)], steps=60, behind=1000)
+    assert [entry[3] - entry[1] for entry in log if entry[0] == 20] == [0] * 4
+    log.clear()
+    drive([Waits(20, 19, log)], steps=60, behind=1000)
+    assert [entry[3] - entry[1] for entry in log if entry[0] == 20] == [4, 4, 4, 0]
+
+
+def test_an_unrelated_attribute_is_no_slack() -> None:
+    class Client(Every):
+        slack = "https://chat.example"  # type: ignore[assignment]
+
+    log: list[Any] = []
+    drive([Client(20, 19, log)], steps=40, behind=1000)
+    assert [entry[3] - entry[1] for entry in log if entry[0] == 20] == [0] * 3
+
+
+def test_a_hook_of_the_clock_is_called_once_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Timed(ec.Hook):
+        def __init__(self) -> None:
+            self.at: float | None = 3.5
+            self.calls: list[Any] = []
+
+        def next_step(self, step: int) -> int | None:
+            return None
+
+        def next_time(self) -> float | None:
+            return self.at
+
+        def slack(self, step: int) -> int:
+            return 5
+
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            self.calls.append((step, run.step))
+            self.at = None if self.at is None or self.at > 20 else self.at + 20
+
+    now = 0.0
+    monkeypatch.setattr("estimator_core.loop.hook_runner.time.monotonic", lambda: now)
+
+    def loss(step: int) -> Any:
+        nonlocal now
+        now = float(step)
+        return np.float32(step)
+
+    hook = Timed()
+    fake_drive([hook], steps=40, outputs={"loss": loss}, late=True)
+    assert hook.calls == [(5, 10), (25, 30)]
+
+
+def test_hooks_do_not_wait_for_a_slow_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(train_module, "perf_counter", lambda: now)
+
+    class Slow(Batches):
+        def draw(self, room: float) -> Dispatch | None:
+            nonlocal now
+            now += 0.02 if self.left > 21 else 0.0005
+            return super().draw(room)
+
+    log: list[Any] = []
+    monkeypatch.setitem(globals(), "Batches", Slow)
+    drive([Every(10, 9, log)], steps=50, behind=5)
+    assert [entry[3] - entry[1] for entry in log if entry[0] == 10] == [0, 0, 0, 5, 5, 0]
+
+
+def test_points_that_wait_are_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def encode_if_due(self: Any) -> bool:
+        asked.append(len(asked))
+        return len(asked) % 3 == 0
+
+    monkeypatch.setattr(Summaries, "encode_if_due", encode_if_due)
+    drive([Every(20, 0, [])], steps=30, behind=0)
+    assert len(asked) == 6  # after the steps 1 and 20, three times each

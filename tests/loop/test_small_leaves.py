@@ -152,6 +152,45 @@ def test_debug_mode_shows_every_variable(tmp_path: Any, caplog: pytest.LogCaptur
     assert "variables/c3/w" in caplog.text
 
 
+CHANGES = {
+    "dtype": lambda state: (state[0] + 0.5, state[1]),
+    "width": lambda state: (state[0] + 1, state[1].astype(jnp.bfloat16)),
+    "shape": lambda state: (state[0] + 1, jnp.zeros(3) + state[1].sum()),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Some donated buffers were not usable")  # they change their form
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_optimizer_may_change_the_form_of_its_state(tmp_path: Any, unpacked: Any, change: str) -> None:
+    sgd = optax.sgd(0.01)
+
+    def update(gradients: Any, state: Any, variables: Any = None) -> Any:
+        updates, inner = sgd.update(gradients, state[0], variables)
+        return updates, (inner, CHANGES[change](state[1]))
+
+    def init(variables: Any) -> Any:
+        return sgd.init(variables), (jnp.zeros((), jnp.int32), jnp.ones(2))
+
+    def model(features: Any, labels: Any, mode: str) -> Any:
+        total = sum(jnp.sum(ec.get_variable(f"v{index}", (3,)) * features["c0"]) for index in range(50))
+        optimizer = optax.GradientTransformation(init, update)
+        return ec.EstimatorSpec(mode, loss=jnp.mean((total - labels) ** 2) * 1e-3, train_op=optimizer)
+
+    def state_after_five_steps(name: str) -> Any:
+        config = ec.RunConfig(
+            model_dir=str(tmp_path / name), tf_random_seed=1, save_checkpoints_steps=None, save_checkpoints_secs=None
+        )
+        trained = ec.Estimator(model, config=config).train(train_input(), max_steps=5)
+        return trained._engine.live.state
+
+    together = state_after_five_steps("together")
+    unpacked()
+    apart = state_after_five_steps("apart")
+    for ours, expected in zip(jax.tree.leaves(together), jax.tree.leaves(apart), strict=True):
+        assert (ours.shape, ours.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_allclose(np.asarray(ours, np.float32), np.asarray(expected, np.float32), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("count", "size", "together"),
     [(48, 4, True), (47, 4, False), (100, 1024, True), (100, 1025, False)],

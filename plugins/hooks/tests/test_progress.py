@@ -201,3 +201,16 @@ def test_an_output_may_be_said_to_be_a_terminal(monkeypatch: pytest.MonkeyPatch)
     assert not isinstance(display.make_display(io.StringIO()), BarDisplay)
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert isinstance(display.make_display(io.StringIO()), BarDisplay)
+
+
+def test_what_stands_in_for_stderr_needs_no_isatty():
+    class Tee:
+        def write(self, text: str) -> int:
+            return len(text)
+
+        def flush(self) -> None: ...
+
+    closed = io.StringIO()
+    closed.close()
+    for output in (Tee(), closed):
+        assert not isinstance(display.make_display(output), BarDisplay)  # type: ignore[arg-type]

@@ -63,10 +63,6 @@ class ThroughputHook(Hook):
         """The first step, from which the rate is measured, then the timer's."""
         return step + 1 if self._base is None else self._timer.next_step(step)
 
-    def slack(self, step: int) -> int:
-        """Until the timer's next trigger: only outputs and the clock are read."""
-        return 0 if self._base is None else self._timer.slack()
-
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Writes the rates since the last point."""
         _ = out["loss"]  # waits until the step is done: a dispatch returns before it

@@ -58,7 +58,7 @@ shared = SharedDisplay()
 def make_display(output: TextIO) -> Display:
     """A live bar for a terminal, plain lines for everything else."""
     # rich takes 70 ms to import, of a start that a log file should not wait for.
-    if output.isatty() or any(os.environ.get(name) for name in _MAY_MEAN_A_TERMINAL):
+    if _is_terminal(output) or any(os.environ.get(name) for name in _MAY_MEAN_A_TERMINAL):
         from rich.console import Console
 
         console = Console(file=output)
@@ -67,3 +67,11 @@ def make_display(output: TextIO) -> Display:
 
             return BarDisplay(console)
     return LineDisplay(output)
+
+
+def _is_terminal(output: TextIO) -> bool:
+    isatty = getattr(output, "isatty", None)  # what stands in for stderr may have nothing but `write`
+    try:
+        return isatty is not None and isatty()
+    except ValueError:  # it is closed
+        return False
