@@ -9,6 +9,7 @@ of its own.
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
 import subprocess
@@ -16,7 +17,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -85,6 +87,17 @@ def hand_written(step: Callable[..., Any], state: Any, source: Iterator[Any], st
     return run
 
 
+def arguments(*, rounds: int, turns: int, steps: int) -> argparse.ArgumentParser:
+    """The options of such a benchmark, with these defaults."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--turns", type=int, default=turns, help="of each contestant in a round")
+    parser.add_argument("--steps", type=int, default=steps, help="of a turn")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    return parser
+
+
 def print_round(makers: Mapping[str, Callable[[], Callable[[], None]]], turns: int) -> None:
     """Prints the median seconds of a turn of each contestant, in this process."""
     order = np.random.default_rng()
@@ -102,13 +115,17 @@ def print_round(makers: Mapping[str, Callable[[], Callable[[], None]]], turns: i
     print(json.dumps({name: float(np.median(times)) for name, times in seconds.items()}))
 
 
-def measured_rounds(child: Sequence[str], rounds: int) -> dict[str, list[float]]:
-    """What so many processes of this script print, by contestant."""
+def measured_rounds(args: argparse.Namespace, *options: str) -> dict[str, list[float]]:
+    """What so many processes of this script print, by contestant.
+
+    Args:
+        args: as `arguments` gave them.
+        options: further ones for each process.
+    """
+    child = [sys.executable, sys.argv[0], "--child", "--steps", str(args.steps), "--turns", str(args.turns), *options]
     measured: dict[str, list[float]] = {}
-    for _ in range(rounds):
-        printed = subprocess.run(
-            [sys.executable, *child], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        for name, seconds in json.loads(printed.stdout).items():
+    for _ in range(args.rounds):
+        printed = subprocess.run(child, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+        for name, seconds in json.loads(printed).items():
             measured.setdefault(name, []).append(seconds)
     return {name: measured[name] for name in sorted(measured)}

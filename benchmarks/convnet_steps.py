@@ -8,15 +8,13 @@ A round is a process, see `_long_training.py`. `convnet.py` measures whole calls
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
-from _long_training import LongTraining, hand_written, measured_rounds, print_round
+from _long_training import LongTraining, arguments, hand_written, measured_rounds, print_round
 from _report import report, write
 from _side_by_side import compared
 from convnet import NETWORKS, Network, batches, logits_of, loss_of, model_of
@@ -40,13 +38,8 @@ def loop(network: Network, steps: int) -> Callable[[], None]:
 
 def main() -> None:
     """Runs the comparison."""
-    parser = argparse.ArgumentParser()
+    parser = arguments(rounds=15, turns=9, steps=150)
     parser.add_argument("--network", choices=list(NETWORKS), default="digits")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--turns", type=int, default=9, help="of each contestant in a round")
-    parser.add_argument("--steps", type=int, default=150, help="of a turn")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     network, steps, bare, ours = NETWORKS[args.network], args.steps, "bare loop", "estimator, default hooks"
     if args.child:
@@ -57,8 +50,7 @@ def main() -> None:
         }
         print_round(makers, args.turns)
         return
-    child = [__file__, "--child", "--network", args.network, "--steps", str(steps), "--turns", str(args.turns)]
-    measured = measured_rounds(child, args.rounds)
+    measured = measured_rounds(args, "--network", args.network)
     results = [compared(measured, name, bare) for name in measured if name != bare]
     title = f"Steps of a long training: {network.title}"
     write(args.json, report(title, results, steps=steps, targets={(ours, bare): 0.99}))

@@ -7,15 +7,13 @@ A round is a process, see `_long_training.py`. `mlp.py` measures whole calls.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 import optax
-from _long_training import LongTraining, hand_written, measured_rounds, print_round
+from _long_training import LongTraining, arguments, hand_written, measured_rounds, print_round
 from _report import report, write
 from _side_by_side import compared
 from mlp import NO_HOOKS, batches, initial_variables, logits_of, model_fn
@@ -69,13 +67,7 @@ def training(steps: int, **config: Any) -> LongTraining:
 
 def main() -> None:
     """Runs the comparison."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=21)
-    parser.add_argument("--turns", type=int, default=15, help="of each contestant in a round")
-    parser.add_argument("--steps", type=int, default=500, help="of a turn")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    args = arguments(rounds=21, turns=15, steps=500).parse_args()
     steps: int = args.steps
     bare, scan, grouped = "bare loop", "hand-written scan of 20", "estimator, 20 steps a dispatch"
     if args.child:
@@ -89,8 +81,7 @@ def main() -> None:
         }
         print_round(makers, args.turns)
         return
-    child = [__file__, "--child", "--steps", str(steps), "--turns", str(args.turns)]
-    measured = measured_rounds(child, args.rounds)
+    measured = measured_rounds(args)
     results = [compared(measured, name, bare) for name in measured if name != bare]
     results.append(compared(measured, grouped, scan))
     targets = {("estimator, default hooks", bare): 0.95, (grouped, bare): 1.2, (grouped, scan): 0.95}

@@ -1,24 +1,22 @@
 """A model of many small variables: a dense layer of 4 x 16 for each of 32 columns, batch 32, Adam.
 
-    uv run python benchmarks/small_variables.py [--rounds 15] [--steps 1000] [--columns 32] [--json FILE]
+    uv run python benchmarks/small_variables.py [--rounds 15] [--turns 9] [--steps 300] [--columns 32] [--json FILE]
 
-Both sides have three arrays for each variable, and draw the same fresh numpy batches.
+Both sides draw the same fresh numpy batches. A round is a process, see `_long_training.py`.
 """
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from _long_training import LongTraining, arguments, hand_written, measured_rounds, print_round
 from _report import report, write
-from _side_by_side import compare
+from _side_by_side import compared
 
 import estimator_core as ec
 
@@ -56,38 +54,28 @@ def shapes(columns: int) -> dict[str, tuple[int, ...]]:
     return {**kernels, **biases, "out": (columns * UNITS,)}
 
 
-def bare_loop(steps: int, columns: int) -> Callable[[], None]:
-    """The loop a careful user writes: donated state, nothing read inside."""
+def loop(steps: int, columns: int) -> Callable[[], None]:
+    """The loop of a careful user."""
     optimizer = optax.adam(1e-3)
 
-    def step(variables: Any, slots: Any, x: Any, y: Any) -> Any:
+    def step(state: Any, x: Any, y: Any) -> Any:
         def loss_of(values: Any) -> Any:
             return jnp.mean((prediction(values, x, columns) - y) ** 2)
 
+        variables, slots = state
         loss, gradients = jax.value_and_grad(loss_of)(variables)
         updates, slots = optimizer.update(gradients, slots, variables)
-        return optax.apply_updates(variables, updates), slots, loss
+        return (optax.apply_updates(variables, updates), slots), loss
 
-    compiled = jax.jit(step, donate_argnums=(0, 1))
     generator = np.random.default_rng(2)
     variables = {
         name: jnp.asarray(generator.normal(0, 0.1, shape).astype(np.float32)) for name, shape in shapes(columns).items()
     }
-    live = {"variables": variables, "slots": jax.jit(optimizer.init)(variables)}
-    source = batches(columns, 1)
-
-    def run() -> None:
-        variables, slots = live["variables"], live["slots"]
-        for _ in range(steps):
-            variables, slots, loss = compiled(variables, slots, *next(source))
-        jax.block_until_ready((variables, loss))
-        live.update(variables=variables, slots=slots)
-
-    return run
+    return hand_written(step, (variables, jax.jit(optimizer.init)(variables)), batches(columns, 1), steps)
 
 
-def estimator_loop(steps: int, columns: int, **config: Any) -> Callable[[], None]:
-    """The Estimator with its default hooks: one object, one `train` call a round."""
+def model_of(columns: int) -> Callable[..., ec.EstimatorSpec]:
+    """The same as a model_fn."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         init = jax.nn.initializers.normal(0.1)
@@ -96,40 +84,27 @@ def estimator_loop(steps: int, columns: int, **config: Any) -> Callable[[], None
         loss = jnp.mean((predictions - labels) ** 2)
         return ec.EstimatorSpec(mode, loss=loss, train_op=optax.adam(1e-3), predictions=predictions)
 
-    class Fresh:
-        input_options = ec.inputs.InputOptions(fresh_arrays=True, replay=False)
-
-        def __iter__(self) -> Iterator[Any]:
-            return batches(columns, 1)
-
-    directory = tempfile.mkdtemp(prefix="bench-small-")
-    saving: dict[str, Any] = {"save_checkpoints_steps": None, "save_checkpoints_secs": None}
-    estimator = ec.Estimator(model_fn, config=ec.RunConfig(model_dir=directory, tf_random_seed=1, **saving, **config))
-
-    def run() -> None:
-        estimator.train(Fresh, steps=steps)
-        jax.block_until_ready(estimator._engine.live.carried)  # pyright: ignore[reportPrivateUsage]
-
-    return run
+    return model_fn
 
 
 def main() -> None:
     """Runs the comparison."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--steps", type=int, default=1000)
+    parser = arguments(rounds=15, turns=9, steps=300)
     parser.add_argument("--columns", type=int, default=32)
-    parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    contestants = {
-        "bare loop": bare_loop(args.steps, args.columns),
-        "estimator, default hooks": estimator_loop(args.steps, args.columns),
-        'estimator, "auto"': estimator_loop(args.steps, args.columns, steps_per_dispatch="auto"),
-    }
-    results = compare(contestants, reference="bare loop", rounds=args.rounds)
-    targets = {("estimator, default hooks", "bare loop"): 0.95}
-    title = f"Many small variables: {len(shapes(args.columns))}, and two slots of each"
-    write(args.json, report(title, results, steps=args.steps, targets=targets))
+    columns, steps, bare, ours = args.columns, args.steps, "bare loop", "estimator, default hooks"
+    if args.child:
+        print_round(
+            {
+                bare: lambda: loop(steps, columns),
+                ours: lambda: LongTraining(model_of(columns), lambda: batches(columns, 1), steps),
+            },
+            args.turns,
+        )
+        return
+    results = [compared(measured_rounds(args, "--columns", str(columns)), ours, bare)]
+    title = f"Many small variables: {len(shapes(columns))}, and two slots of each"
+    write(args.json, report(title, results, steps=steps, targets={(ours, bare): 0.95}))
 
 
 if __name__ == "__main__":
