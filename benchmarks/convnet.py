@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from _batches import shuffled_rows
 from _report import report, write
 from _side_by_side import compare
 
@@ -101,14 +102,10 @@ def data(network: Network) -> tuple[np.ndarray, np.ndarray]:
 
 
 def batches(network: Network) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Fresh batches: one permutation an epoch."""
+    """Fresh batches of its data."""
     x, y = data(network)
-    shuffler = np.random.default_rng(1)
-    while True:
-        order = shuffler.permutation(network.rows)
-        for start in range(0, network.rows, network.batch):
-            rows = order[start : start + network.batch]
-            yield x[rows], y[rows]
+    for rows in shuffled_rows(network.rows, network.batch):
+        yield x[rows], y[rows]
 
 
 def loss_of(logits: Any, labels: Any) -> Any:

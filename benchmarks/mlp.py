@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from _batches import shuffled_rows
 from _report import report, write
 from _side_by_side import compare
 
@@ -28,16 +29,12 @@ NO_HOOKS: dict[str, Any] = {"default_hooks": False, "log_step_count_steps": None
 
 
 def batches(seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Fresh batches, drawn like numpy_input_fn draws them: one permutation an epoch, one fancy index a batch."""
+    """Fresh batches of random rows."""
     generator = np.random.default_rng(0)
     x = generator.normal(size=(ROWS, WIDTHS[0])).astype(np.float32)
     y = generator.integers(0, WIDTHS[-1], size=ROWS).astype(np.int32)
-    shuffler = np.random.default_rng(seed)
-    while True:
-        order = shuffler.permutation(ROWS)
-        for start in range(0, ROWS, BATCH):
-            rows = order[start : start + BATCH]
-            yield x[rows], y[rows]
+    for rows in shuffled_rows(ROWS, BATCH, seed):
+        yield x[rows], y[rows]
 
 
 class FreshBatches:

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from _batches import shuffled_rows
 from _long_training import LongTraining, arguments, hand_written, measured_rounds, print_round
 from _report import report, write
 from _side_by_side import compared
@@ -24,16 +25,12 @@ ROWS, BATCH, WIDTH, UNITS = 4096, 32, 4, 16
 
 
 def batches(columns: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Fresh batches: one permutation an epoch, one fancy index a batch."""
+    """Fresh batches of random rows."""
     generator = np.random.default_rng(0)
     x = generator.normal(size=(ROWS, columns * WIDTH)).astype(np.float32)
     y = np.tanh(x).sum(1).astype(np.float32)
-    shuffler = np.random.default_rng(seed)
-    while True:
-        order = shuffler.permutation(ROWS)
-        for start in range(0, ROWS, BATCH):
-            rows = order[start : start + BATCH]
-            yield x[rows], y[rows]
+    for rows in shuffled_rows(ROWS, BATCH, seed):
+        yield x[rows], y[rows]
 
 
 def prediction(variables: dict[str, Any], x: Any, columns: int) -> Any:

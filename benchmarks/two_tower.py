@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from _batches import shuffled_rows
 from _report import report, write
 from _side_by_side import compare
 from flax import nnx
@@ -52,14 +53,10 @@ def clicks() -> tuple[dict[str, np.ndarray], np.ndarray]:
 
 
 def batches() -> Iterator[tuple[dict[str, np.ndarray], np.ndarray]]:
-    """Fresh batches: one permutation an epoch."""
+    """Fresh batches of the clicks."""
     features, labels = clicks()
-    shuffler = np.random.default_rng(1)
-    while True:
-        order = shuffler.permutation(ROWS)
-        for start in range(0, ROWS, BATCH):
-            rows = order[start : start + BATCH]
-            yield {name: column[rows] for name, column in features.items()}, labels[rows]
+    for rows in shuffled_rows(ROWS, BATCH):
+        yield {name: column[rows] for name, column in features.items()}, labels[rows]
 
 
 def initial_variables() -> dict[str, Any]:

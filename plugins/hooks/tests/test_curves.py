@@ -90,6 +90,20 @@ def test_throughput(monkeypatch: pytest.MonkeyPatch):
     assert points(run, "mfu") == [(6, 0.25), (11, 0.25)]
 
 
+def test_throughput_counts_the_examples_of_its_own_step(monkeypatch: pytest.MonkeyPatch):
+    now = [100.0]
+    monkeypatch.setattr(throughput.time, "monotonic", lambda: now[0])
+    run = FakeRun()
+
+    def loss(step: int) -> Any:
+        now[0] = 100.0 + step
+        run.batch_size = 64 if step in (1, 6, 11) else 8
+        return np.float32(1.0)
+
+    drive([eh.ThroughputHook(5, flops_per_step=1e9)], steps=14, outputs={"loss": loss}, run=run, late=True)
+    assert points(run, "examples/sec") == [(6, 64.0), (11, 64.0)]
+
+
 def test_throughput_without_known_peak(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(throughput, "peak_flops_of_devices", lambda: None)
