@@ -10,8 +10,7 @@ VOCABULARY, WIDTH, HEADS, LAYERS, CLASSES = 30522, 128, 2, 2, 2
 
 def make_export(directory):
     """Writes the export; its path."""
-    from estimator_core.export import ExportRequest, Feature, SignatureSpec
-    from estimator_core.export.directories import new_export
+    from estimator_core.export import ExportRequest, Feature, SignatureSpec, new_export
     from estimator_exporters.stablehlo import StableHLOFormat
 
     signature = SignatureSpec(

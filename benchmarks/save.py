@@ -26,8 +26,7 @@ import orbax.checkpoint as ocp
 from _report import report, write
 from _side_by_side import compared
 
-from estimator_core.checkpoint import CheckpointItems
-from estimator_core.checkpoint.store import CheckpointStore
+from estimator_core.checkpoint import CheckpointItems, CheckpointStore
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ Importing this package imports neither jax nor orbax: every public name is impor
 import importlib
 from typing import Any
 
+from estimator_core import _moved
+
 __version__ = "0.1.0"
 
 _SUBMODULES = ("errors", "export", "inputs", "learn_runner", "metrics", "summary", "testing")
@@ -14,7 +16,7 @@ _SUBMODULES = ("errors", "export", "inputs", "learn_runner", "metrics", "summary
 _HOME = {
     "modes": ("ModeKeys",),
     "specs": ("EstimatorSpec", "EvalSpec", "Scaffold", "TrainSpec"),
-    "cluster": ("Processes",),
+    "_cluster": ("Processes",),
     "config": ("FullySharded", "KeepBest", "RunConfig"),
     "hparams": ("HParams",),
     "hooks": ("CheckpointListener", "Hook", "Run", "StepOutputs"),
@@ -24,11 +26,11 @@ _HOME = {
     "predictor": ("Predictor",),
     "train_eval": ("train_and_evaluate",),
     "experiment": ("Experiment",),
-    "extenders": ("add_metrics",),
-    "step.train_op": ("custom_train_op", "group", "minimize"),
-    "step.sparse": ("sparse_lookup",),
-    "metrics.example_weights": ("example_weights",),
-    "model": (
+    "_extenders": ("add_metrics",),
+    "_step.train_op": ("custom_train_op", "group", "minimize"),
+    "_step.sparse": ("sparse_lookup",),
+    "_metrics.example_weights": ("example_weights",),
+    "_model": (
         "VocabInfo",
         "WarmStartSettings",
         "get_assignment_map_from_checkpoint",
@@ -41,9 +43,9 @@ _HOME = {
         "trainable_variables",
         "variable_scope",
     ),
-    "checkpoint": ("latest_checkpoint", "load_variables"),
-    "summaries": ("read_eval_metrics",),
-    "plugins": ("Plugins",),
+    "_checkpoint": ("latest_checkpoint", "load_variables"),
+    "_summaries": ("read_eval_metrics",),
+    "_plugins": ("Plugins",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -51,12 +53,15 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    if name not in _MODULE_OF:
+    if name in _moved.MOVED:
+        value = _moved.load_moved(name)
+    elif name in _MODULE_OF:
+        value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_SUBMODULES, *_MODULE_OF])
+    return sorted([*globals(), *_SUBMODULES, *_MODULE_OF, *_moved.MOVED])

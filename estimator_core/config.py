@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal
 
-from estimator_core.cluster import ClusterInfo, Processes, detect_processes
+from estimator_core._cluster import ClusterInfo, Processes, detect_processes
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 

@@ -11,29 +11,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimator_core.checkpoint import latest_checkpoint, load_variables
+from estimator_core._builtin_hooks import CheckpointSaverHook
+from estimator_core._builtin_hooks.evaluation import RunEvaluations
+from estimator_core._checkpoint import latest_checkpoint, load_variables
+from estimator_core._inputs import with_transforms
+from estimator_core._loop.engine import Engine
+from estimator_core._loop.evaluate_call import EvaluateCall
+from estimator_core._loop.history import History
+from estimator_core._loop.inference import state_for_inference
+from estimator_core._loop.initial_values import initial_overrides
+from estimator_core._loop.predict_call import predict_call
+from estimator_core._loop.start import start_step
+from estimator_core._loop.train_call import TrainCall
+from estimator_core._model.warm_start import WarmStartSettings, warm_start_settings
+from estimator_core._plugins import Plugins, default_plugins, using_plugins
+from estimator_core._step import bind_model_fn
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
-from estimator_core.inputs import with_transforms
-from estimator_core.loop.builtin_hooks import CheckpointSaverHook
-from estimator_core.loop.builtin_hooks.evaluation import RunEvaluations
-from estimator_core.loop.engine import Engine
-from estimator_core.loop.evaluate_call import EvaluateCall
-from estimator_core.loop.history import History
-from estimator_core.loop.inference import state_for_inference
-from estimator_core.loop.initial_values import initial_overrides
-from estimator_core.loop.predict_call import predict_call
-from estimator_core.loop.start import start_step
-from estimator_core.loop.train_call import TrainCall
-from estimator_core.model.warm_start import WarmStartSettings, warm_start_settings
 from estimator_core.modes import ModeKeys
-from estimator_core.plugins import Plugins, default_plugins, using_plugins
 from estimator_core.predictor import Predictor
 from estimator_core.specs import check_hooks, check_input_fn, check_listeners, check_steps
-from estimator_core.step import bind_model_fn
 
 if TYPE_CHECKING:
-    from estimator_core.export.pending import PendingExport
+    from estimator_core._export.pending import PendingExport
+
+__all__ = ["Estimator", "History"]
 
 _log = logging.getLogger("estimator_core")
 _OVERRIDABLE = frozenset({"model_fn", "latest_checkpoint"})
@@ -336,7 +338,7 @@ class Estimator:
         checkpoint_path: str | None,
         format_name: str,
     ) -> PendingExport:
-        from estimator_core.loop.export_call import start_export
+        from estimator_core._loop.export_call import start_export
 
         return start_export(
             estimator=self,
@@ -361,7 +363,7 @@ class Estimator:
 
     def latest_export(self, name: str | None = None) -> str | None:
         """The newest export below `<model_dir>/export`, or below that of one exporter."""
-        from estimator_core.export.directories import latest_export
+        from estimator_core._export.directories import latest_export
 
         base = Path(self.model_dir) / "export"
         return latest_export(base if name is None else base / name)
@@ -389,7 +391,7 @@ class Estimator:
         """Writes the trained values of the module that was given as `ec.module(instance, name=name)` back into the
         instance; returns it.
         """
-        from estimator_core.model.module import write_back
+        from estimator_core._model.module import write_back
 
         with using_plugins(self._plugins):
             write_back(instance, self.variables, name=name)

@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from estimator_core.continuous_eval import new_checkpoints
+from estimator_core._continuous_eval import new_checkpoints
+from estimator_core._evaluations import Evaluations
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.estimator import Estimator
-from estimator_core.evaluations import Evaluations
 from estimator_core.hooks import Hook, Run, StepOutputs
 from estimator_core.specs import (
     EvalSpec,

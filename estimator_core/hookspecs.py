@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
+    from estimator_core._plugins.records import Command, Component, Option
     from estimator_core.hooks import Hook, Run
-    from estimator_core.plugins.records import Command, Component, Option
 
 PROJECT = "estimator"
 PREFIX = "estimator_"
@@ -35,7 +35,7 @@ def estimator_components() -> Sequence[Component]:
     Called once, when the plugins are loaded. Must not import what it declares.
 
     Example:
-        >>> from estimator_core.plugins import Component
+        >>> from estimator_core._plugins import Component
         >>> def estimator_components():
         ...     return [Component(kind="hook", name="bell", target="acme.bell:BellHook", summary="Rings at the end.")]
     """
@@ -49,7 +49,7 @@ def estimator_commands() -> Sequence[Command]:
     Called once, when the plugins are loaded.
 
     Example:
-        >>> from estimator_core.plugins import Command
+        >>> from estimator_core._plugins import Command
         >>> def estimator_commands():
         ...     return [Command(name="acme-login", target="acme.cli", summary="Log in to the tracker.")]
     """
@@ -63,7 +63,7 @@ def estimator_options() -> Sequence[Option]:
     Called once, when the plugins are loaded.
 
     Example:
-        >>> from estimator_core.plugins import Option
+        >>> from estimator_core._plugins import Option
         >>> def estimator_options():
         ...     return [Option(name="url", type=str, default="", help="Address of the tracker.")]
     """

@@ -8,9 +8,9 @@ from typing import Any
 
 import jax
 
+from estimator_core._inputs import InputOptions, open_input, with_transforms
+from estimator_core._loop.engine import Engine
 from estimator_core.errors import InputError
-from estimator_core.inputs import InputOptions, open_input, with_transforms
-from estimator_core.loop.engine import Engine
 from estimator_core.modes import ModeKeys
 
 

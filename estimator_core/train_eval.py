@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from estimator_core.cluster import TaskType
+from estimator_core._cluster import TaskType
+from estimator_core._continuous_eval import evaluate_continuously
+from estimator_core._evaluations import Evaluations
 from estimator_core.config import RunConfig
-from estimator_core.continuous_eval import evaluate_continuously
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 from estimator_core.estimator import Estimator
-from estimator_core.evaluations import Evaluations
 from estimator_core.specs import EvalSpec, TrainSpec
 
 _log = logging.getLogger("estimator_core")

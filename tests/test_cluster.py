@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from estimator_core.cluster import ClusterInfo
+from estimator_core._cluster import ClusterInfo
 
 CLUSTER = {"chief": ["h0:1"], "worker": ["h1:1", "h2:1"], "ps": ["h3:1", "h4:1"]}
 

@@ -5,8 +5,7 @@ import inspect
 from pathlib import Path
 
 from estimator_core import hookspecs
-from estimator_core.plugins import KINDS, Command, Component, Option, PluginRecord
-from estimator_core.plugins.contract import HOOK_NAMES
+from estimator_core.plugins import HOOK_NAMES, KINDS, Command, Component, Option, PluginRecord
 
 TARGET = Path(__file__).with_name("reference.md")
 
@@ -39,7 +38,7 @@ def _specification(name: str) -> str:
 
 
 def _documented(name: str, signature: object, thing: object) -> str:
-    signature = str(signature).replace("'", "").replace("estimator_core.plugins.records.", "")
+    signature = str(signature).replace("'", "").replace("estimator_core._plugins.records.", "")
     return f"### `{name}{signature}`\n\n{_as_markdown(inspect.getdoc(thing) or '')}\n"
 
 

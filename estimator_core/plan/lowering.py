@@ -13,14 +13,14 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding
 
-from estimator_core.backends import Available, Placement, Topology
+from estimator_core._backends import Available, Placement, Topology
+from estimator_core._inputs.batch import Batch
+from estimator_core._inputs.position import InputPosition
+from estimator_core._loop.engine import Engine
+from estimator_core._step import TrainState, bind_model_fn
 from estimator_core.config import RunConfig
 from estimator_core.errors import EstimatorError
-from estimator_core.inputs.batch import Batch
-from estimator_core.inputs.position import InputPosition
-from estimator_core.loop.engine import Engine
 from estimator_core.modes import ModeKeys
-from estimator_core.step import TrainState, bind_model_fn
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from estimator_core.backends import DeviceFigures
+from estimator_core._backends import DeviceFigures
 from estimator_core.plan.collectives import Collective
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from estimator_core.backends import Topology, TopologyBackend
+from estimator_core._backends import Topology, TopologyBackend
 from estimator_core.errors import ArgumentError
 
 _TOPOLOGY = re.compile(r"([a-z][a-z0-9]*?)(?::|x(?=\d+$))(\d+(?:x\d+)*)")

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from estimator_core.backends import Topology
+from estimator_core._backends import Topology
+from estimator_core._inputs.batch import Batch
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, BackendUnavailableError
 from estimator_core.estimator import Estimator
-from estimator_core.inputs.batch import Batch
 from estimator_core.plan.collectives import Collective, find_collectives
 from estimator_core.plan.flops import count_flops
 from estimator_core.plan.hlo import read_module

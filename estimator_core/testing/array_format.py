@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from estimator_core.plugins import Component
+from estimator_core._plugins import Component
 
 if TYPE_CHECKING:
-    from estimator_core.export import ExportRequest
+    from estimator_core._export import ExportRequest
 
 ESTIMATOR_PLUGIN_API = (1, 0)
 

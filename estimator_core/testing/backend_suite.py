@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from estimator_core.backends import Available, Backend, Unavailable
+from estimator_core._backends import Available, Backend, Unavailable
 from estimator_core.testing.suite import Suite
 
 _IMPORT = """
@@ -28,7 +28,7 @@ class BackendSuite(Suite):
     Tests that need its devices are skipped where it says that it is unavailable, with its reason.
 
     Example:
-        >>> from estimator_core.backends.cpu import CPUBackend
+        >>> from estimator_core._backends.cpu import CPUBackend
         >>> class TestCPUBackend(BackendSuite):
         ...     def make(self):
         ...         return CPUBackend()

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from estimator_core._export import ExportFormat, ExportRequest, Feature, SignatureSpec
 from estimator_core.errors import ExportError
-from estimator_core.export import ExportFormat, ExportRequest, Feature, SignatureSpec
 from estimator_core.testing.suite import Suite
 
 Arrays = Mapping[str, Any]

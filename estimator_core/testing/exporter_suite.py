@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from estimator_core._export import Exporter
 from estimator_core.config import RunConfig
 from estimator_core.errors import ExportError
-from estimator_core.export import Exporter
 from estimator_core.testing.suite import Suite
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core._loop.hook_runner import HookRunner
+from estimator_core._loop.outputs import LazyOutputs
 from estimator_core.config import RunConfig
 from estimator_core.hooks import Hook
-from estimator_core.loop.hook_runner import HookRunner
-from estimator_core.loop.outputs import LazyOutputs
 
 
 class RecordedSummaries:

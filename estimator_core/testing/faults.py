@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from estimator_core._inputs import open_input
 from estimator_core.hooks import Hook
-from estimator_core.inputs import open_input
 
 _METHODS = ("begin", "after_create", "before_step", "after_step", "end", "state")
 

@@ -11,14 +11,14 @@ import numpy as np
 import optax
 import pytest
 
-from estimator_core.heads import Head
-from estimator_core.metrics import (
+from estimator_core._metrics import (
     Metric,
     applying_example_weights,
     check_same_structure,
     compute_metrics,
     merge_metrics,
 )
+from estimator_core.heads import Head
 from estimator_core.modes import ModeKeys
 from estimator_core.testing.suite import Suite
 

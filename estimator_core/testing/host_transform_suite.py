@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core.inputs import HostTransform, apply_transforms, load_transforms, save_transforms
+from estimator_core._inputs import HostTransform, apply_transforms, load_transforms, save_transforms
 from estimator_core.testing.suite import Suite
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
-from estimator_core.inputs import Batch, BatchSource, InputContext, InputPosition, open_input
+from estimator_core._inputs import Batch, BatchSource, InputContext, InputPosition, open_input
 from estimator_core.testing.suite import Suite
 
 ENOUGH = 1000
@@ -22,7 +22,7 @@ class InputSuite(Suite):
     """Proves that an input can be repeated, resumed and divided. Subclass it and say how the input_fn is made.
 
     Example:
-        >>> from estimator_core.inputs import numpy_input_fn
+        >>> from estimator_core._inputs import numpy_input_fn
         >>> class TestMyInput(InputSuite):
         ...     def make(self):
         ...         return numpy_input_fn({"x": np.arange(10.0)}, np.arange(10), batch_size=4, shuffle=True)

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
+from estimator_core._inputs import numpy_input_fn
 from estimator_core.config import RunConfig
 from estimator_core.estimator import Estimator
-from estimator_core.inputs import numpy_input_fn
 from estimator_core.testing.suite import Suite
 
 SEED = 17

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from estimator_core._model.adapter import ModuleAdapter, Trainable
+from estimator_core._model.inner_trace import is_traced
 from estimator_core.errors import ArgumentTypeError, VariableError
-from estimator_core.model.adapter import ModuleAdapter, Trainable
-from estimator_core.model.inner_trace import is_traced
 from estimator_core.testing.module_runner import ModuleRunner
 from estimator_core.testing.suite import Suite
 

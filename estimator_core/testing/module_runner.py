@@ -9,12 +9,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from estimator_core.model.adapter import ModuleAdapter, Trainable
-from estimator_core.model.initialize import initialize
-from estimator_core.model.module import module as bring_in
-from estimator_core.model.rng import seed_words, step_key
-from estimator_core.model.scope import Scope, applying, declaring
-from estimator_core.model.variables import VariableSpec
+from estimator_core._model.adapter import ModuleAdapter, Trainable
+from estimator_core._model.initialize import initialize
+from estimator_core._model.module import module as bring_in
+from estimator_core._model.rng import seed_words, step_key
+from estimator_core._model.scope import Scope, applying, declaring
+from estimator_core._model.variables import VariableSpec
 
 
 @dataclass(kw_only=True)

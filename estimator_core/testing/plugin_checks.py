@@ -14,11 +14,11 @@ from importlib import metadata
 from typing import Any
 
 from estimator_core import hookspecs
+from estimator_core._plugins import PluginRecord, Plugins
+from estimator_core._plugins.discovery import builtin_candidate, installed_candidates
+from estimator_core._plugins.settings import normalise
+from estimator_core._plugins.targets import import_target
 from estimator_core.errors import ArgumentError, EstimatorError
-from estimator_core.plugins import PluginRecord, Plugins
-from estimator_core.plugins.discovery import builtin_candidate, installed_candidates
-from estimator_core.plugins.settings import normalise
-from estimator_core.plugins.targets import import_target
 from estimator_core.testing.fake_run import FakeRun
 from estimator_core.testing.probe import ProbeReport, probe
 

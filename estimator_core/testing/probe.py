@@ -16,8 +16,8 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from estimator_core.plugins.observed_import import HEAVY_PACKAGES
-from estimator_core.plugins.targets import import_target
+from estimator_core._plugins.observed_import import HEAVY_PACKAGES
+from estimator_core._plugins.targets import import_target
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import optax
 
-from estimator_core.config import RunConfig
-from estimator_core.estimator import Estimator
-from estimator_core.export import (
+from estimator_core._export import (
     Feature,
     PredictOutput,
     ServingInputReceiver,
     build_raw_serving_input_receiver_fn,
 )
-from estimator_core.inputs import numpy_input_fn
-from estimator_core.metrics import mean
-from estimator_core.model import get_variable
+from estimator_core._inputs import numpy_input_fn
+from estimator_core._metrics import mean
+from estimator_core._model import get_variable
+from estimator_core._plugins import Plugins
+from estimator_core.config import RunConfig
+from estimator_core.estimator import Estimator
 from estimator_core.modes import ModeKeys
-from estimator_core.plugins import Plugins
 from estimator_core.specs import EstimatorSpec
 
 SLOPE, OFFSET = 3.0, 1.0

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from estimator_core.checkpoint import CheckpointItems, CheckpointStore
+from estimator_core._checkpoint import CheckpointItems, CheckpointStore
 
 
 def _small_items(step: int, **changes: object) -> CheckpointItems:

@@ -7,12 +7,12 @@ import sys
 import numpy as np
 import pytest
 
-from estimator_core.checkpoint import CheckpointItems, CheckpointStore
-from estimator_core.cli.main import _run
+from estimator_core._checkpoint import CheckpointItems, CheckpointStore
+from estimator_core._cli.main import _run
+from estimator_core._plugins.records import Command
 from estimator_core.errors import CheckpointNotFoundError
-from estimator_core.plugins.records import Command
 
-COMMAND = Command(name="checkpoints", target="estimator_core.cli.checkpoints", summary="")
+COMMAND = Command(name="checkpoints", target="estimator_core._cli.checkpoints", summary="")
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_what_is_not_there_is_said(model_dir, tmp_path):
 
 def test_it_starts_without_jax_and_orbax(model_dir):
     program = (
-        "import argparse, sys; from estimator_core.cli import checkpoints as c; p = argparse.ArgumentParser(); "
+        "import argparse, sys; from estimator_core._cli import checkpoints as c; p = argparse.ArgumentParser(); "
         "c.configure(p); c.run(p.parse_args(sys.argv[1:])); assert not {'jax', 'orbax'} & set(sys.modules)"
     )
     done = subprocess.run(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from estimator_core.checkpoint import CheckpointStore, latest_checkpoint, read_checkpoint, read_latest
+from estimator_core._checkpoint import CheckpointStore, latest_checkpoint, read_checkpoint, read_latest
 
 _MUTATIONS = {"os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "shutil.rmtree", "shutil.move", "open"}
 
@@ -108,7 +108,7 @@ def test_every_state_of_the_disk_during_a_save_can_be_resumed(tmp_path, snapshot
 _WRITER = """
 import sys
 import numpy as np
-from estimator_core.checkpoint import CheckpointItems, CheckpointStore, ModelDirLock, read_latest
+from estimator_core._checkpoint import CheckpointItems, CheckpointStore, ModelDirLock, read_latest
 
 with ModelDirLock(sys.argv[1]), CheckpointStore(sys.argv[1], keep_max=2) as store:
     found = read_latest(sys.argv[1], set_aside=True)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from estimator_core.checkpoint import (
+from estimator_core._checkpoint import (
     CheckpointItems,
     CheckpointStore,
     all_checkpoints,
@@ -84,7 +84,7 @@ def test_an_altered_value_of_a_large_array_is_noticed(tmp_path, caplog):
 @given(which=st.integers(0, 10**6), position=st.integers(0, 10**6), mask=st.integers(1, 255))
 def test_no_altered_byte_gives_garbage(saved, small_items, assert_same, monkeypatch, which, position, mask):
     # As if all files of arrays were large: only their sizes are checked before orbax reads them, and the arrays after.
-    monkeypatch.setattr("estimator_core.checkpoint.read.check_files", lambda *_: None)
+    monkeypatch.setattr("estimator_core._checkpoint.read.check_files", lambda *_: None)
     newest = saved / "checkpoints" / "2"
     files = [file for file in files_of(newest / "arrays") if file.stat().st_size]
     file = files[which % len(files)]

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from estimator_core.checkpoint import (
+from estimator_core._checkpoint import (
     CheckpointItems,
     CheckpointStore,
     commit,

@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from estimator_core.checkpoint import ModelDirLock, lock_holder
-from estimator_core.checkpoint.lock import LOCK_FILE
-from estimator_core.checkpoint.lock_holder import Holder
+from estimator_core._checkpoint import ModelDirLock, lock_holder
+from estimator_core._checkpoint.lock import LOCK_FILE
+from estimator_core._checkpoint.lock_holder import Holder
 from estimator_core.errors import ModelDirLockedError
 
 _HOLDER = """
 import sys, time
-from estimator_core.checkpoint import ModelDirLock
+from estimator_core._checkpoint import ModelDirLock
 with ModelDirLock(sys.argv[1]):
     print("locked", flush=True)
     time.sleep(600)

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from estimator_core.checkpoint import Preemption, preemption
+from estimator_core._checkpoint import Preemption, preemption
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -64,7 +64,7 @@ def test_a_second_interrupt_stops_at_once(monkeypatch):
 def test_a_second_sigterm_ends_the_process():
     program = """
         import signal
-        from estimator_core.checkpoint import Preemption, preemption
+        from estimator_core._checkpoint import Preemption, preemption
         preemption._SAME_SIGNAL_SECS = -1
         with Preemption():
             signal.raise_signal(signal.SIGTERM)
@@ -97,7 +97,7 @@ def test_other_threads_install_nothing_and_can_ask():
 def test_forked_workers_die_when_their_parent_says_so():
     program = """
         import os, signal
-        from estimator_core.checkpoint import Preemption
+        from estimator_core._checkpoint import Preemption
         ready, tell = os.pipe()
         with Preemption() as asked:
             child = os.fork()

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from estimator_core.checkpoint import (
+from estimator_core._checkpoint import (
     CheckpointItems,
     CheckpointStore,
     list_variables,
@@ -14,7 +14,7 @@ from estimator_core.checkpoint import (
     read_manifest,
     restore,
 )
-from estimator_core.checkpoint.manifest import FORMAT, checksum
+from estimator_core._checkpoint.manifest import FORMAT, checksum
 from estimator_core.errors import ArgumentError, CheckpointCorruptError, CheckpointError, CheckpointMismatchError
 
 
@@ -49,7 +49,7 @@ def test_a_match_is_restored_with_input_and_without_other_items(model_dir):
 
 
 def test_every_difference_is_told_before_anything_is_read(model_dir, monkeypatch):
-    monkeypatch.setattr("estimator_core.checkpoint.orbax_io.read_arrays", pytest.fail)
+    monkeypatch.setattr("estimator_core._checkpoint.orbax_io.read_arrays", pytest.fail)
     wanted = {
         "variables": {"dense/kernel": like(2, 4), "dense/scale": like(3)},
         "opt_state": {"mu": like(3, dtype=np.float16)},
@@ -111,7 +111,7 @@ def test_variables_without_model_code(model_dir):
 
 
 def test_variables_are_listed_without_reading_arrays(model_dir, monkeypatch):
-    monkeypatch.setattr("estimator_core.checkpoint.orbax_io.read_arrays", pytest.fail)
+    monkeypatch.setattr("estimator_core._checkpoint.orbax_io.read_arrays", pytest.fail)
     listed = list_variables(model_dir)
     assert (listed["dense/kernel"].shape, listed["dense/kernel"].dtype) == ((2, 3), "float32")
     assert "mu" not in listed

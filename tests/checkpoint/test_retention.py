@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_core.checkpoint import CheckpointStore, Retention, all_checkpoints, pins, read_checkpoint
+from estimator_core._checkpoint import CheckpointStore, Retention, all_checkpoints, pins, read_checkpoint
 from estimator_core.config import KeepBest
 from estimator_core.errors import ArgumentError
 
@@ -43,7 +43,7 @@ def test_a_lower_limit_shrinks_the_backlog_of_an_earlier_run(tmp_path, small_ite
 
 def test_one_an_hour_stays_over_restarts(tmp_path, small_items, monkeypatch):
     clock = iter([0, 600, 3700, 4000, 7300, 7500, 7600])  # seconds of each save
-    monkeypatch.setattr("estimator_core.checkpoint.store.time", SimpleNamespace(time=lambda: 1e9 + next(clock)))
+    monkeypatch.setattr("estimator_core._checkpoint.store.time", SimpleNamespace(time=lambda: 1e9 + next(clock)))
     save(tmp_path, small_items, 1, 2, 3, keep_max=1, keep_every_n_hours=1)
     assert steps(tmp_path) == [3]
     save(tmp_path, small_items, 4, 5, 6, 7, keep_max=1, keep_every_n_hours=1)
@@ -96,7 +96,7 @@ def test_a_checkpoint_that_cannot_be_deleted_is_tried_again(tmp_path, small_item
     with CheckpointStore(tmp_path, keep_max=1) as store:
         store.save(1, small_items(1)).wait()
         with monkeypatch.context() as patch:
-            patch.setattr("estimator_core.checkpoint.store.rename_unless_read", _refuse)
+            patch.setattr("estimator_core._checkpoint.store.rename_unless_read", _refuse)
             store.save(2, small_items(2)).wait()
         assert steps(tmp_path) == [1, 2]
         assert "could not be deleted (not now); it is tried again" in caplog.text

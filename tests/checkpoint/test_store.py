@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from estimator_core.checkpoint import CheckpointItems, CheckpointStore, latest_checkpoint, read_checkpoint
-from estimator_core.checkpoint import commit as commit_module
+from estimator_core._checkpoint import CheckpointItems, CheckpointStore, latest_checkpoint, read_checkpoint
+from estimator_core._checkpoint import commit as commit_module
 from estimator_core.errors import (
     ArgumentError,
     CheckpointError,
@@ -252,7 +252,7 @@ def test_reading_in_other_threads_does_not_disturb_a_save(saved, small_items, as
 
 def test_a_start_without_checkpoints_imports_no_orbax(tmp_path):
     program = (
-        "import sys; from estimator_core.checkpoint import *\n"
+        "import sys; from estimator_core._checkpoint import *\n"
         "with ModelDirLock(sys.argv[1]), CheckpointStore(sys.argv[1]) as store:\n"
         "    assert store.latest() is None and read_latest(sys.argv[1]) is None\n"
         "assert not {'jax', 'orbax'} & set(sys.modules)\n"

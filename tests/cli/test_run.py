@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from estimator_core.cli.main import main
+from estimator_core._cli.main import main
 
 PROGRAM = """
 import jax.numpy as jnp, numpy as np, optax

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from estimator_core import hookspecs
-from estimator_core.plugins.contract import HOOK_NAMES
+from estimator_core._plugins.contract import HOOK_NAMES
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "plugins"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from estimator_core.export import latest_export
-from estimator_core.export.directories import collect_garbage, exports_in, new_export
+from estimator_core._export import latest_export
+from estimator_core._export.directories import collect_garbage, exports_in, new_export
 
 
 def write(base, content="x"):
@@ -19,7 +19,7 @@ def write(base, content="x"):
 @pytest.fixture
 def clock(monkeypatch):
     """A clock that stands still."""
-    monkeypatch.setattr("estimator_core.export.directories.time.time", lambda: 1_700_000_000.5)
+    monkeypatch.setattr("estimator_core._export.directories.time.time", lambda: 1_700_000_000.5)
 
 
 @pytest.mark.usefixtures("clock")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import estimator_core as ec
+from estimator_core._export.raw import Rename, features_after, renaming
+from estimator_core._export.signatures import signature_class_names, signature_methods, signature_outputs
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ExportError
-from estimator_core.export.raw import Rename, features_after, renaming
-from estimator_core.export.signatures import signature_class_names, signature_methods, signature_outputs
 
 X = ec.export.Feature((None, 2))
 SCORES = np.zeros((2, 3), np.float32)

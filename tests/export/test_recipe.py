@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimator_core.export import ExportRequest, Feature, SignatureSpec
-from estimator_core.export.directories import new_export
+from estimator_core._export import ExportRequest, Feature, SignatureSpec
+from estimator_core._export.directories import new_export
 
 pytestmark = pytest.mark.plugins
 

@@ -23,8 +23,8 @@ from estimator_core.errors import PreemptedError
 SAVED_AND_RESUMABLE = 75
 #: What a run imports by and by.
 IMPORTS = (
-    "estimator_core.checkpoint.orbax_io",
-    "estimator_core.loop.export_call",
+    "estimator_core._checkpoint.orbax_io",
+    "estimator_core._loop.export_call",
     "estimator_exporters.stablehlo",
     "flax.nnx",
     "orbax.checkpoint",

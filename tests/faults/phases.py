@@ -13,10 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from estimator_core.checkpoint import commit, store
-from estimator_core.export import pending
+from estimator_core._checkpoint import commit, store
+from estimator_core._export import pending
+from estimator_core._loop import evaluate_call, train_call
 from estimator_core.hooks import Hook
-from estimator_core.loop import evaluate_call, train_call
 
 #: Phase -> where the function is whose call is that phase.
 FUNCTIONS: dict[str, tuple[Any, str]] = {

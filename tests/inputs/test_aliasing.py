@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from estimator_core.inputs import from_iterable, numpy_input_fn, open_input, prefetch
+from estimator_core._inputs import from_iterable, numpy_input_fn, open_input, prefetch
 
 
 def aligned(shape, dtype=np.float32):

@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
+from estimator_core._inputs import InputOptions, open_input
 from estimator_core.errors import InputError
-from estimator_core.inputs import InputOptions, open_input
 
 
 def drawn(*elements, mode="train"):

@@ -5,8 +5,8 @@ import functools
 import numpy as np
 import pytest
 
+from estimator_core._inputs import InputContext, from_iterable, numpy_input_fn, open_input, with_transforms
 from estimator_core.errors import ArgumentTypeError, InputError
-from estimator_core.inputs import InputContext, from_iterable, numpy_input_fn, open_input, with_transforms
 
 BATCHES = [(np.zeros((2, 1), np.float32), np.zeros(2, np.float32))]
 

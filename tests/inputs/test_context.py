@@ -2,8 +2,8 @@
 
 import pytest
 
+from estimator_core._inputs import InputContext
 from estimator_core.errors import ArgumentError
-from estimator_core.inputs import InputContext
 
 
 def test_the_batch_of_a_replica():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimator_core.inputs import from_iterable, numpy_input_fn, open_input
+from estimator_core._inputs import from_iterable, numpy_input_fn, open_input
 
 BATCH = {"x": np.zeros((4, 2), np.float32)}
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_core.inputs import InputPosition, from_iterable, open_input
+from estimator_core._inputs import InputPosition, from_iterable, open_input
 
 
 def batch(i, rows=2):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from estimator_core._inputs import open_input, pandas_input_fn
 from estimator_core.errors import ArgumentError, ArgumentTypeError
-from estimator_core.inputs import open_input, pandas_input_fn
 
 pytestmark = pytest.mark.libraries
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from estimator_core.inputs import InputPosition, open_input
+from estimator_core._inputs import InputPosition, open_input
 
 pytestmark = pytest.mark.libraries
 

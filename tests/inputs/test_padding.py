@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from estimator_core._inputs import from_iterable, numpy_input_fn, open_input
 from estimator_core.errors import ArgumentError, InputError
-from estimator_core.inputs import from_iterable, numpy_input_fn, open_input
 
 
 @given(n=st.integers(1, 20), batch_size=st.integers(1, 8), shuffle=st.booleans())

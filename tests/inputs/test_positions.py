@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from estimator_core._inputs import InputContext, InputPosition, numpy_input_fn, open_input, prefetch
 from estimator_core.errors import InputError
-from estimator_core.inputs import InputContext, InputPosition, numpy_input_fn, open_input, prefetch
 
 
 def flat(batches):

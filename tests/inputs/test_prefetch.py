@@ -12,8 +12,8 @@ import weakref
 import numpy as np
 import pytest
 
+from estimator_core._inputs import numpy_input_fn, open_input, prefetch
 from estimator_core.errors import ArgumentError
-from estimator_core.inputs import numpy_input_fn, open_input, prefetch
 
 
 def endless():
@@ -160,7 +160,7 @@ def test_a_process_that_forgets_to_close_ends_cleanly(ending, pause):
     code = f"""
         import time
         import numpy as np
-        from estimator_core.inputs import open_input, prefetch
+        from estimator_core._inputs import open_input, prefetch
         def endless():
             while True:
                 yield {{"x": np.zeros((2, 1), np.float32)}}

@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from estimator_core.errors import ArgumentTypeError, ExportError, InputError
-from estimator_core.inputs import (
+from estimator_core._inputs import (
     HostTransform,
     apply_transforms,
     from_iterable,
@@ -16,6 +15,7 @@ from estimator_core.inputs import (
     save_transforms,
     with_transforms,
 )
+from estimator_core.errors import ArgumentTypeError, ExportError, InputError
 
 
 class Vocabulary:

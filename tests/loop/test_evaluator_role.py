@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import estimator_core as ec
-from estimator_core.continuous_eval import evaluate_continuously
+from estimator_core._continuous_eval import evaluate_continuously
 
 
 class Clock:

@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import estimator_core as ec
+from estimator_core._loop import dispatch, steps_per_dispatch
+from estimator_core._loop import groups as groups_module
 from estimator_core.errors import InputError
-from estimator_core.loop import dispatch, steps_per_dispatch
-from estimator_core.loop import groups as groups_module
 from estimator_core.testing import run_with_devices
 
 K = [2, 7, 20, "auto"]
@@ -449,7 +449,7 @@ ON_EIGHT_DEVICES = """
 import tempfile
 import jax, numpy as np, optax
 import estimator_core as ec
-from estimator_core.loop import groups, steps_per_dispatch
+from estimator_core._loop import groups, steps_per_dispatch
 
 groups._TRIAL_SECONDS, groups.SLOW_STEP_SECONDS, steps_per_dispatch._WORTH_IT = 0.0, 60.0, 0.0
 x = np.random.default_rng(0).normal(size=(48, 3)).astype(np.float32)

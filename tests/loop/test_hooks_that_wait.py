@@ -11,13 +11,13 @@ import optax
 import pytest
 
 import estimator_core as ec
-from estimator_core.loop import train as train_module
-from estimator_core.loop.dispatch import Dispatch
-from estimator_core.loop.hook_runner import HookRunner
-from estimator_core.loop.live import LiveState
-from estimator_core.loop.time_spent import TimeSpent
-from estimator_core.loop.train import train_loop
-from estimator_core.step.state import TrainState, initial_clock
+from estimator_core._loop import train as train_module
+from estimator_core._loop.dispatch import Dispatch
+from estimator_core._loop.hook_runner import HookRunner
+from estimator_core._loop.live import LiveState
+from estimator_core._loop.time_spent import TimeSpent
+from estimator_core._loop.train import train_loop
+from estimator_core._step.state import TrainState, initial_clock
 from estimator_core.testing import drive as fake_drive
 
 
@@ -290,7 +290,7 @@ def test_a_hook_of_the_clock_is_called_once_a_time(monkeypatch: pytest.MonkeyPat
             self.at = None if self.at is None or self.at > 20 else self.at + 20
 
     now = 0.0
-    monkeypatch.setattr("estimator_core.loop.hook_runner.time.monotonic", lambda: now)
+    monkeypatch.setattr("estimator_core._loop.hook_runner.time.monotonic", lambda: now)
 
     def loss(step: int) -> Any:
         nonlocal now

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from estimator_core.loop import pace
-from estimator_core.loop.dispatch import Dispatch
-from estimator_core.loop.live import LiveState
-from estimator_core.loop.time_spent import TimeSpent
-from estimator_core.loop.train import train_loop
+from estimator_core._loop import pace
+from estimator_core._loop.dispatch import Dispatch
+from estimator_core._loop.live import LiveState
+from estimator_core._loop.time_spent import TimeSpent
+from estimator_core._loop.train import train_loop
 
 
 class Device:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_core.loop.dispatch import Dispatcher
+from estimator_core._loop.dispatch import Dispatcher
 
 
 class Source(Iterator[Any]):

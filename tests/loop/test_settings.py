@@ -17,7 +17,7 @@ import optax
 import pytest
 
 import estimator_core as ec
-from estimator_core.checkpoint import all_checkpoints
+from estimator_core._checkpoint import all_checkpoints
 from estimator_core.testing import run_with_devices
 
 #: Fields whose effect has tests of its own.
@@ -217,7 +217,7 @@ def test_allow_cast_serves_every_verb(tmp_path: Path) -> None:
 
 def test_one_checkpoint_an_hour_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 10**6, 1000))  # seconds: a save every 1000
-    monkeypatch.setattr("estimator_core.checkpoint.store.time", type("Clock", (), {"time": lambda: 1e9 + next(clock)}))
+    monkeypatch.setattr("estimator_core._checkpoint.store.time", type("Clock", (), {"time": lambda: 1e9 + next(clock)}))
     config = {"save_checkpoints_steps": 1, "keep_checkpoint_max": 1, "keep_checkpoint_every_n_hours": 1}
     estimator(tmp_path, **config).train(batches(), steps=9)
     kept = [int(Path(path).name) for path in all_checkpoints(str(tmp_path))]

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import estimator_core as ec
-from estimator_core.step import packing
-from estimator_core.step.packing import Packed, Packing
-from estimator_core.step.state import TrainState
+from estimator_core._step import packing
+from estimator_core._step.packing import Packed, Packing
+from estimator_core._step.state import TrainState
 
 COLUMNS = 10
 X = {f"c{index}": np.random.default_rng(index).normal(size=(64, 3)).astype(np.float32) for index in range(COLUMNS)}

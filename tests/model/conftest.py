@@ -12,9 +12,9 @@ import jax
 import numpy as np
 import pytest
 
-from estimator_core.model.initialize import initialize
-from estimator_core.model.rng import seed_words, step_key
-from estimator_core.model.scope import applying, declaring
+from estimator_core._model.initialize import initialize
+from estimator_core._model.rng import seed_words, step_key
+from estimator_core._model.scope import applying, declaring
 
 
 class Runner:

@@ -4,11 +4,11 @@ import jax
 import numpy as np
 import pytest
 
+from estimator_core._model.access import get_variable, trainable_variables, variable_scope
+from estimator_core._model.init_from_checkpoint import get_assignment_map_from_checkpoint, init_from_checkpoint
+from estimator_core._model.initial_values import replaced_values
+from estimator_core._model.warm_start import WarmStartSettings
 from estimator_core.errors import ArgumentTypeError, ModelFnError, VariableError
-from estimator_core.model.access import get_variable, trainable_variables, variable_scope
-from estimator_core.model.init_from_checkpoint import get_assignment_map_from_checkpoint, init_from_checkpoint
-from estimator_core.model.initial_values import replaced_values
-from estimator_core.model.warm_start import WarmStartSettings
 
 OLD = {
     "bert/kernel": np.full((3, 2), 1.0, np.float32),

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from estimator_core import summary
+from estimator_core._model.access import get_variable, next_rng_key, set_variable, variable_scope
+from estimator_core._model.module import module
+from estimator_core._model.scope import applying, declaring
+from estimator_core._model.tensors import tensor
 from estimator_core.errors import ModelFnError, VariableError
-from estimator_core.model.access import get_variable, next_rng_key, set_variable, variable_scope
-from estimator_core.model.module import module
-from estimator_core.model.scope import applying, declaring
-from estimator_core.model.tensors import tensor
 
 
 def in_scan(function, x):

@@ -9,8 +9,8 @@ import jax
 import numpy as np
 import pytest
 
+from estimator_core._model.module import module, write_back
 from estimator_core.errors import VariableError
-from estimator_core.model.module import module, write_back
 
 keras = pytest.importorskip("keras")
 
@@ -124,8 +124,8 @@ fake.backend = types.SimpleNamespace(backend=lambda: "torch")
 sys.modules["keras"] = fake
 import jax
 from estimator_core.errors import VariableError
-from estimator_core.model.module import module
-from estimator_core.model.scope import declaring
+from estimator_core._model.module import module
+from estimator_core._model.scope import declaring
 def trace(x):
     with declaring({}, mode="train"):
         return module(fake.Layer(), name="net")(x)

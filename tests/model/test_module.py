@@ -7,9 +7,9 @@ import sys
 import numpy as np
 import pytest
 
+from estimator_core._model.access import get_variable, variable_scope
+from estimator_core._model.module import module, write_back
 from estimator_core.errors import ArgumentTypeError, ModelFnError, VariableError
-from estimator_core.model.access import get_variable, variable_scope
-from estimator_core.model.module import module, write_back
 
 
 def dense(x, features=2):
@@ -114,9 +114,9 @@ def test_libraries_that_a_model_does_not_use_are_not_imported():
     program = """
 import sys
 import jax
-from estimator_core.model.access import get_variable
-from estimator_core.model.module import module
-from estimator_core.model.scope import declaring
+from estimator_core._model.access import get_variable
+from estimator_core._model.module import module
+from estimator_core._model.scope import declaring
 def trace(x):
     with declaring({}, mode="train"):
         return module(lambda x: x * get_variable("a", ()), name="f")(x)

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from estimator_core._model.access import get_variable
+from estimator_core._model.module import module, write_back
 from estimator_core.errors import VariableError
-from estimator_core.model.access import get_variable
-from estimator_core.model.module import module, write_back
 
 nnx = pytest.importorskip("flax.nnx")
 
@@ -62,7 +62,7 @@ def test_parameters_are_variables_and_statistics_model_state(runner, batch):
 
 
 def test_values_are_those_of_the_library_for_the_module_key(runner, batch):
-    from estimator_core.model.rng import seed_words, variable_key
+    from estimator_core._model.rng import seed_words, variable_key
 
     run = runner(network, seed=5).start(batch)
     alone = Network(nnx.Rngs(variable_key(np.array(seed_words(5), np.uint32), "net")))

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from estimator_core import summary
+from estimator_core._model.access import variable_scope
+from estimator_core._model.tensors import tensor
 from estimator_core.errors import ModelFnError
-from estimator_core.model.access import variable_scope
-from estimator_core.model.tensors import tensor
 
 
 def test_outputs_keep_names_order_and_values(runner, batch):

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from estimator_core._model.access import get_variable, next_rng_key, set_variable, trainable_variables, variable_scope
+from estimator_core._model.scope import applying, declaring
 from estimator_core.errors import ModelFnError, VariableError
-from estimator_core.model.access import get_variable, next_rng_key, set_variable, trainable_variables, variable_scope
-from estimator_core.model.scope import applying, declaring
 
 
 def test_paths_shapes_and_defaults(runner, batch):

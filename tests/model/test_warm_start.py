@@ -6,11 +6,11 @@ import jax
 import numpy as np
 import pytest
 
+from estimator_core._model.initial_values import replaced_values
+from estimator_core._model.variables import make_spec
+from estimator_core._model.vocabulary import VocabInfo
+from estimator_core._model.warm_start import WarmStartSettings, warm_start_settings
 from estimator_core.errors import ArgumentError, ArgumentTypeError, VariableError
-from estimator_core.model.initial_values import replaced_values
-from estimator_core.model.variables import make_spec
-from estimator_core.model.vocabulary import VocabInfo
-from estimator_core.model.warm_start import WarmStartSettings, warm_start_settings
 
 SPECS = {
     spec.name: spec

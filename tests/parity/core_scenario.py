@@ -13,7 +13,7 @@ import optax
 from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
 
 import estimator_core as ec
-from estimator_core.checkpoint import CheckpointStore
+from estimator_core._checkpoint import CheckpointStore
 from tests.parity.core_tracers import TracingExporter, TracingHook, TracingListener, known_hook
 
 

@@ -5,8 +5,8 @@ from unittest import mock
 
 import pytest
 
+from estimator_core._loop import builtin_hooks
 from estimator_core.errors import ArgumentError
-from estimator_core.loop import builtin_hooks
 from tests.parity import compare, data
 
 CASES = data.load("standard_hooks")

@@ -11,10 +11,10 @@ import numpy as np
 import optax
 
 import estimator_core as ec
-from estimator_core.backends import DeviceFigures, Topology
+from estimator_core._backends import DeviceFigures, Topology
+from estimator_core._inputs.batch import Batch
+from estimator_core._inputs.position import InputPosition
 from estimator_core.errors import ArgumentError, BackendUnavailableError
-from estimator_core.inputs.batch import Batch
-from estimator_core.inputs.position import InputPosition
 from estimator_core.plan import Found, TrainingPlan, plan_training
 
 WIDTH, LAYERS = 64, 12

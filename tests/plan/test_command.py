@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from estimator_core.cli.main import main
+from estimator_core._cli.main import main
 from tests.cli.test_run import PROGRAM
 from tests.plan.lent_cpus import LentCPUs
 
@@ -25,7 +25,7 @@ class Backends:
 
 @pytest.fixture
 def program(tmp_path, monkeypatch):
-    monkeypatch.setattr("estimator_core.plugins.default_plugins", lambda: Backends(LentCPUs()))
+    monkeypatch.setattr("estimator_core._plugins.default_plugins", lambda: Backends(LentCPUs()))
     path = tmp_path / "planned_line.py"
     path.write_text(PROGRAM.replace("SCALE", "1.0"))
     monkeypatch.chdir(tmp_path)
@@ -60,7 +60,7 @@ def test_mesh_and_settings_count(program, capsys):
 
 
 def test_a_step_that_does_not_fit_has_its_own_exit_code(program, capsys, monkeypatch):
-    monkeypatch.setattr("estimator_core.plugins.default_plugins", lambda: Backends(LentCPUs(memory_bytes=16)))
+    monkeypatch.setattr("estimator_core._plugins.default_plugins", lambda: Backends(LentCPUs(memory_bytes=16)))
     assert main(["plan", str(program), "--topology", "cpux1"]) == 3
     assert "DOES NOT FIT" in capsys.readouterr().out
 

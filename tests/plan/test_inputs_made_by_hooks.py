@@ -3,7 +3,7 @@
 import numpy as np
 
 import estimator_core as ec
-from estimator_core.cli.plan import first_batch
+from estimator_core._cli.plan import first_batch
 from tests.plan.lent_cpus import layers_model_fn
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_core.backends.cpu import CPUBackend
+from estimator_core._backends.cpu import CPUBackend
 from estimator_core.errors import ArgumentError
 from estimator_core.plan import find_topology, parse_mesh, parse_topology
 from tests.plan.lent_cpus import LentCPUs

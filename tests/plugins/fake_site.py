@@ -10,7 +10,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from estimator_core.plugins import Plugins
+from estimator_core._plugins import Plugins
 
 API = "ESTIMATOR_PLUGIN_API = (1, 0)\n"
 
@@ -58,7 +58,7 @@ class Site:
         self.add(
             distribution,
             f"""
-            from estimator_core.plugins import Component
+            from estimator_core._plugins import Component
 
             def estimator_components():
                 return [Component(kind={kind!r}, name={component!r}, target={target!r}, summary="A fixture.")]
@@ -81,7 +81,7 @@ class Site:
 
     def run(self, *words: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         """Runs `estimator` in a process that has this site, and only its plugins unless `environ` says otherwise."""
-        return self.python("-m", "estimator_core.cli.main", *words, environ=environ)
+        return self.python("-m", "estimator_core._cli.main", *words, environ=environ)
 
     def python(self, *words: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         """Runs Python in a process that has this site."""

@@ -44,7 +44,7 @@ def test_two_distributions_with_one_entry_point_name(site):
         site.add(
             distribution,
             f"""
-            from estimator_core.plugins import Component
+            from estimator_core._plugins import Component
 
             def estimator_components():
                 return [Component(kind="head", name={component!r}, target="json:loads", summary="A fixture.")]

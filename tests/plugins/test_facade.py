@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
+from estimator_core._plugins import KINDS, Plugins, compare_versions, default_plugins
+from estimator_core._plugins.explain import explain_absence
+from estimator_core._plugins.known import known_distribution
 from estimator_core.errors import ArgumentError, PluginLookupError
-from estimator_core.plugins import KINDS, Plugins, compare_versions, default_plugins
-from estimator_core.plugins.explain import explain_absence
-from estimator_core.plugins.known import known_distribution
 
 # Made of importable parts: a worker cannot import a function of a test module.
 ask_for_heads = operator.methodcaller("names", "head")

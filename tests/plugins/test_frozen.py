@@ -76,7 +76,7 @@ def test_its_observers_are_called_with_its_options(frozen):
 def test_its_command_runs(frozen):
     path = os.pathsep.join([str(frozen), *filter(None, sys.path)])
     done = subprocess.run(
-        [sys.executable, "-m", "estimator_core.cli.main", "frozen", "hello"],
+        [sys.executable, "-m", "estimator_core._cli.main", "frozen", "hello"],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,

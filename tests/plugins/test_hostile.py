@@ -7,7 +7,7 @@ import pytest
 from estimator_core.errors import PluginError, PluginLookupError
 
 COMPONENT = """
-from estimator_core.plugins import Component
+from estimator_core._plugins import Component
 
 def estimator_components():
     return [Component(kind="head", name="wanted", target="json:loads", summary="A fixture.")]
@@ -32,7 +32,7 @@ BROKEN = {
     "fails-when-asked": ("def estimator_components():\n    raise OSError('disk')\n", "OSError: disk"),
     "exits-when-asked": ("def estimator_components():\n    raise SystemExit\n", "sys.exit(None) was called"),
     "wrapper": (
-        "from estimator_core.plugins import hookimpl\n"
+        "from estimator_core._plugins import hookimpl\n"
         "@hookimpl(wrapper=True)\ndef estimator_components():\n    return (yield)\n",
         "hook wrapper",
     ),

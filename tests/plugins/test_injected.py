@@ -31,7 +31,7 @@ class ScaleAdapter:
         module.value = float(values["value"])
 """
 PLUGIN = """
-from estimator_core.plugins import Component
+from estimator_core._plugins import Component
 
 def estimator_components():
     return [Component(kind="adapter", name="scale", target="scales.library:ScaleAdapter", summary="Scales.")]

@@ -4,7 +4,7 @@ from estimator_core.testing import FakeRun
 
 HOOKED = """
 from estimator_core.hooks import Hook
-from estimator_core.plugins import hookimpl
+from estimator_core._plugins import hookimpl
 
 class Named(Hook):
     owner = {name!r}
@@ -37,7 +37,7 @@ def test_marks_move_to_the_front_and_the_back(site):
 def test_records_are_in_the_same_order_in_every_process(site):
     for name in ("zulu", "yankee", "xray"):
         site.add(name, "")
-    script = "from estimator_core.plugins import Plugins; print([one.name for one in Plugins().records()])"
+    script = "from estimator_core._plugins import Plugins; print([one.name for one in Plugins().records()])"
     outputs = {site.python("-c", script, environ={"PYTHONHASHSEED": str(seed)}).stdout for seed in (1, 2)}
     assert len(outputs) == 1
     (output,) = outputs

@@ -4,14 +4,14 @@ import logging
 
 import pytest
 
+from estimator_core._plugins import Plugins
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, PluginError
-from estimator_core.plugins import Plugins
 from estimator_core.testing import FakeRun
 
 EVENTS = """
 import builtins
-from estimator_core.plugins import Option
+from estimator_core._plugins import Option
 
 seen = []
 

@@ -5,10 +5,10 @@ import tomllib
 
 import pytest
 
-from estimator_core.cli.main import main
-from estimator_core.cli.scaffold import write_package
+from estimator_core._cli.main import main
+from estimator_core._cli.scaffold import write_package
+from estimator_core._plugins import KINDS, Plugins
 from estimator_core.errors import ArgumentError
-from estimator_core.plugins import KINDS, Plugins
 
 
 @pytest.mark.parametrize("kind", KINDS)

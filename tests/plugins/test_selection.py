@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
+from estimator_core._plugins import Plugins
 from estimator_core.errors import ArgumentError, PluginLookupError
-from estimator_core.plugins import Plugins
 
 EXPLOSIVE = "raise AssertionError('this module must not be imported')"
 

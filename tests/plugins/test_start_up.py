@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from estimator_core.plugins.observed_import import HEAVY_PACKAGES
+from estimator_core._plugins.observed_import import HEAVY_PACKAGES
 
 PLUGIN = """
-from estimator_core.plugins import Command, Component
+from estimator_core._plugins import Command, Component
 
 def estimator_components():
     return [
@@ -20,7 +20,7 @@ def estimator_commands():
 """
 REPORT = """
 import contextlib, io, json, sys
-from estimator_core.cli.main import main
+from estimator_core._cli.main import main
 out = io.StringIO()
 with contextlib.redirect_stdout(out):
     code = main({words!r})
@@ -58,7 +58,7 @@ def test_commands_import_nothing_heavy(fifty, words):
 
 def test_a_core_command_loads_no_plugin(fifty):
     script = (
-        "import sys; from estimator_core.cli.main import find_command; find_command('plugins'); print(*sys.modules)"
+        "import sys; from estimator_core._cli.main import find_command; find_command('plugins'); print(*sys.modules)"
     )
     modules = fifty.python("-c", script).stdout.split()
     assert "generated_0.plugin" not in modules

@@ -2,8 +2,8 @@
 
 import pytest
 
+from estimator_core._plugins import Plugins
 from estimator_core.hooks import Hook
-from estimator_core.plugins import Plugins
 from estimator_core.testing import (
     InjectedError,
     array_format,
@@ -149,7 +149,7 @@ def test_export(estimator, recorder, tmp_path):
 
 
 def test_the_manifest_names_the_plugins(estimator):
-    from estimator_core.checkpoint import read_checkpoint
+    from estimator_core._checkpoint import read_checkpoint
 
     estimator.train(tiny_input_fn(), steps=1)
     assert estimator.latest_checkpoint()

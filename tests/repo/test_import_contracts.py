@@ -37,7 +37,7 @@ def test_contracts_hold(sources: Path) -> None:
     ("module", "violation", "contract"),
     [
         ("estimator_core/errors.py", "import estimator_core.heads", "Floors"),
-        ("estimator_core/metrics/__init__.py", "import estimator_core.model", "Floors"),
+        ("estimator_core/_metrics/__init__.py", "import estimator_core.model", "Floors"),
         ("estimator_core/errors.py", "import estimator_heads", "The core imports no plugin"),
         ("estimator_hooks/plugin.py", "import estimator_heads.plugin", "Plugins do not import each other"),
     ],

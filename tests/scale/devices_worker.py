@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from train_worker import make_estimator, run
 
-from estimator_core.model.initialize import _first_values
+from estimator_core._model.initialize import _first_values
 
 CASES: dict[str, dict[str, Any]] = {
     "one": {},

@@ -12,7 +12,7 @@ import numpy as np
 from train_worker import make_estimator
 
 import estimator_core as ec
-from estimator_core.loop.live import whole_on_host
+from estimator_core._loop.live import whole_on_host
 
 
 class Look(ec.Hook):

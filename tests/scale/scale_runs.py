@@ -33,7 +33,7 @@ def launch(
     worker: str, count: int, settings: Any, *, devices: int = 1, arguments: Sequence[str] | None = None
 ) -> "subprocess.CompletedProcess[str]":
     """`estimator launch` of a worker, with its settings as JSON, or with arguments."""
-    command = [sys.executable, "-m", "estimator_core.cli.main", "launch", "--processes", str(count), "--"]
+    command = [sys.executable, "-m", "estimator_core._cli.main", "launch", "--processes", str(count), "--"]
     given = [json.dumps(settings)] if arguments is None else arguments
     return subprocess.run(
         [*command, sys.executable, str(HERE / worker), *given],

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import estimator_core as ec
-from estimator_core.cluster import ClusterInfo, Processes, detect_processes
+from estimator_core._cluster import ClusterInfo, Processes, detect_processes
 from estimator_core.errors import ArgumentError
 
 TF_CONFIG = {"cluster": {"worker": ["b:2", "c:3"], "chief": ["a:1"], "ps": ["d:4"]}}

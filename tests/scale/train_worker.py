@@ -15,7 +15,7 @@ import models
 import numpy as np
 
 import estimator_core as ec
-from estimator_core.loop.live import whole_on_host
+from estimator_core._loop.live import whole_on_host
 
 TENSOR = [(".*layer_0/kernel", (None, "model")), (".*layer_0/bias", ("model",)), (".*layer_1/kernel", ("model", None))]
 RULES = {

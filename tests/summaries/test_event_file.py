@@ -14,8 +14,8 @@ import pytest
 from tensorboard.backend.event_processing import plugin_event_accumulator
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from estimator_core._summaries import NO_SUMMARIES, event_file, open_summary_writer
 from estimator_core.errors import ArgumentError
-from estimator_core.summaries import NO_SUMMARIES, event_file, open_summary_writer
 
 EVERYTHING = {"scalars": 0, "images": 0, "histograms": 0, "tensors": 0}
 
@@ -188,7 +188,7 @@ def test_without_resume_step_earlier_points_stay(tmp_path: Path):
 
 KILLED = """
 import os, signal, sys
-from estimator_core.summaries import open_summary_writer
+from estimator_core._summaries import open_summary_writer
 writer = open_summary_writer(sys.argv[1], resume_step=int(sys.argv[2]))
 first = int(sys.argv[2])
 for step in range(first + 1, first + 31):

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from estimator_core._export import Feature
 from estimator_core.errors import ExportError
-from estimator_core.export import Feature
 
 
 class SoundFormat:

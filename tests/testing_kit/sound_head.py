@@ -3,9 +3,9 @@
 import jax.numpy as jnp
 import optax
 
+from estimator_core._export.outputs import PredictOutput
+from estimator_core._metrics import accuracy, mean
 from estimator_core.errors import ArgumentError
-from estimator_core.export.outputs import PredictOutput
-from estimator_core.metrics import accuracy, mean
 from estimator_core.specs import EstimatorSpec
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from estimator_core.inputs import numpy_input_fn
+from estimator_core._inputs import numpy_input_fn
 from estimator_core.testing import InputSuite
 
 

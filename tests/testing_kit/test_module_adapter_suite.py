@@ -22,7 +22,7 @@ class TestAffineAdapter(ModuleAdapterSuite):
 @pytest.mark.libraries
 class TestNnxAdapter(ModuleAdapterSuite):
     def make(self):
-        from estimator_core.model.adapters.nnx import NnxAdapter
+        from estimator_core._model.adapters.nnx import NnxAdapter
 
         return NnxAdapter()
 
@@ -38,7 +38,7 @@ class TestNnxAdapter(ModuleAdapterSuite):
 @pytest.mark.libraries
 class TestEquinoxAdapter(ModuleAdapterSuite):
     def make(self):
-        from estimator_core.model.adapters.equinox import EquinoxAdapter
+        from estimator_core._model.adapters.equinox import EquinoxAdapter
 
         return EquinoxAdapter()
 

@@ -27,7 +27,7 @@ def install_sound(site):
         from collections.abc import Mapping
         from typing import Any
 
-        from estimator_core.plugins import Command, Component, Option
+        from estimator_core._plugins import Command, Component, Option
 
         def estimator_components():
             return [Component(kind="hook", name="sound", target="sound.hook:SoundHook", summary="Does nothing.")]
@@ -73,7 +73,7 @@ def test_the_doctor_names_what_is_heavy_missing_and_colliding(tmp_path):
     site = Site(tmp_path)
     source = """
         import jax
-        from estimator_core.plugins import Component
+        from estimator_core._plugins import Component
 
         def estimator_components():
             return [

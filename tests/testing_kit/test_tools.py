@@ -2,8 +2,8 @@
 
 import pytest
 
+from estimator_core._plugins import Plugins
 from estimator_core.hooks import Hook
-from estimator_core.plugins import Plugins
 from estimator_core.testing import (
     FakeRun,
     FaultInjector,

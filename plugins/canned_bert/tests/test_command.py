@@ -8,7 +8,7 @@ from safetensors.numpy import load_file
 
 from estimator_canned_bert import BertConfig, Tokenizer, build_vocabulary, read_checkpoint, save_pretrained
 from estimator_canned_bert.encoder.parameters import encoder_shapes
-from estimator_core.cli.main import main
+from estimator_core._cli.main import main
 
 COLOURS = {"warm": ["red", "orange", "yellow"], "cold": ["blue", "green", "violet"]}
 

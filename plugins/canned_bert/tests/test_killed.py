@@ -16,7 +16,7 @@ STEPS = 40
 
 
 def start(data, weights, model_dir):
-    command = [sys.executable, "-m", "estimator_core.cli.main", "bert-classifier", "--data", str(data), "--do-train"]
+    command = [sys.executable, "-m", "estimator_core._cli.main", "bert-classifier", "--data", str(data), "--do-train"]
     command += ["--init-checkpoint", str(weights), "--model-dir", str(model_dir), "--max-seq-length", "12"]
     command += ["--train-batch-size", "16", "--num-train-epochs", "10", "--save-checkpoints-steps", "8"]
     command += ["--buckets", "2", "--ema-decay", "0.9"]

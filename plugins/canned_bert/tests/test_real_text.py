@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import estimator_core as ec
-from estimator_core.cli.main import main
+from estimator_core._cli.main import main
 from plugins.canned_bert.tests.topics import examples, write_files
 
 pytestmark = [pytest.mark.slow, pytest.mark.libraries, pytest.mark.plugins]

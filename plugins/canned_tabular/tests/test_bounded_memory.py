@@ -44,7 +44,7 @@ print(rows, bad, tracemalloc.get_traced_memory()[1])
 """
 TRAINED = """
 import resource, sys
-from estimator_core.cli.main import main
+from estimator_core._cli.main import main
 
 quick = ["--model", "linear", "--no-export", "--no-plots", "--epochs", "1", "--batch-size", "1000"]
 files = ["--csv", sys.argv[1], "--label", "income", "--model-dir", sys.argv[1] + ".model"]

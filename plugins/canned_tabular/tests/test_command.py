@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from estimator_core.cli.main import main
+from estimator_core._cli.main import main
 
 HEADER = ["name", "age", "city", "hours", "income"]
 

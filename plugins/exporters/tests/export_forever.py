@@ -4,8 +4,8 @@ import sys
 
 import numpy as np
 
+from estimator_core._export.directories import collect_garbage, new_export
 from estimator_core.export import ExportRequest, Feature, SignatureSpec
-from estimator_core.export.directories import collect_garbage, new_export
 from estimator_exporters.stablehlo import StableHLOFormat
 
 

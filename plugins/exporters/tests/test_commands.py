@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import estimator_core as ec
-from estimator_core.cli.main import main
+from estimator_core._cli.main import main
 from plugins.exporters.tests.small_model import rows
 
 
@@ -111,7 +111,7 @@ def test_serve_refuses_a_directory_without_exports(tmp_path, capsys):
 
 
 def test_serve_serves_until_sigterm(export):
-    program = "import sys; from estimator_core.cli.main import main; sys.exit(main())"
+    program = "import sys; from estimator_core._cli.main import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "serve", f"m={export}", "--port", "0", "--batch-sizes", "1,2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -29,7 +29,7 @@ def test_a_missing_extra_is_named_and_leaves_nothing(estimator, tmp_path, name, 
 def test_serving_without_its_extra(export):
     import argparse
 
-    from estimator_core.cli.main import find_command
+    from estimator_core._cli.main import find_command
 
     parser = argparse.ArgumentParser()
     module = importlib.import_module(find_command("serve").target)

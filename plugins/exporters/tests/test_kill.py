@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import estimator_core as ec
-from estimator_core.export.directories import exports_in, new_export
+from estimator_core._export.directories import exports_in, new_export
 
 SCRIPT = Path(__file__).with_name("export_forever.py")
 

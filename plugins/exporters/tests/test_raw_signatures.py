@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import estimator_core as ec
+from estimator_core._export.example_proto import example_class
 from estimator_core.errors import ArgumentError, ExportError
-from estimator_core.export.example_proto import example_class
 from plugins.exporters.tests.small_model import model_fn, receiver_fn, rows, trained
 
 

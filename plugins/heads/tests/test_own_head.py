@@ -8,10 +8,10 @@ import pytest
 
 import estimator_core as ec
 import estimator_heads as eh
+from estimator_core._export.outputs import PredictOutput
+from estimator_core._model.scope import applying
 from estimator_core.errors import ArgumentError
-from estimator_core.export.outputs import PredictOutput
 from estimator_core.metrics import applying_example_weights
-from estimator_core.model.scope import applying
 
 LOGITS, LABELS = np.array([[1.0], [-2.0]], np.float32), np.array([[1], [0]])
 KEYS = {"features": {}, "logits": LOGITS, "labels": LABELS}

@@ -9,8 +9,8 @@ import optax
 import pytest
 
 import estimator_core as ec
+from estimator_core._model.scope import applying
 from estimator_core.metrics import compute_metrics, merge_metrics
-from estimator_core.model.scope import applying
 from plugins.heads.tests import head_recordings, rebuilt_heads
 
 

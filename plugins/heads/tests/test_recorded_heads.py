@@ -9,9 +9,9 @@ import optax
 import pytest
 
 import estimator_core as ec
-from estimator_core.export.outputs import ClassificationOutput, RegressionOutput
+from estimator_core._export.outputs import ClassificationOutput, RegressionOutput
+from estimator_core._model.scope import applying
 from estimator_core.metrics import applying_example_weights, compute_metrics, merge_metrics
-from estimator_core.model.scope import applying
 from estimator_heads import MultiHead
 from plugins.heads.tests import head_recordings, rebuilt_heads
 

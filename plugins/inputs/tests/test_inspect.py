@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimator_core.cli.main import main
+from estimator_core._cli.main import main
 from estimator_core.errors import InputError
 from estimator_inputs import write_tfrecord
 from estimator_inputs.inspect.detect import kind_of

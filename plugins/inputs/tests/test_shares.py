@@ -16,7 +16,7 @@ WORKER = Path(__file__).with_name("shares_worker.py")
 
 def launched(folder: Path, pattern: str, shard_by: str, batch_size: int) -> list[dict]:
     kept = {name: value for name, value in os.environ.items() if name not in ("TF_CONFIG", "XLA_FLAGS")}
-    command = [sys.executable, "-m", "estimator_core.cli.main", "launch", "--processes", "2", "--"]
+    command = [sys.executable, "-m", "estimator_core._cli.main", "launch", "--processes", "2", "--"]
     worker = [sys.executable, str(WORKER), pattern, shard_by, str(batch_size), str(folder)]
     done = subprocess.run(
         [*command, *worker],

@@ -4,8 +4,8 @@ import itertools
 
 import jax
 
-from estimator_core.backends import Available, Unavailable
-from estimator_core.backends.cpu import CPUBackend
+from estimator_core._backends import Available, Unavailable
+from estimator_core._backends.cpu import CPUBackend
 from estimator_core.testing import BackendSuite
 
 ASKED_AT_IMPORT = jax.devices()

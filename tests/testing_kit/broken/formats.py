@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from estimator_core.export import Feature
+from estimator_core._export import Feature
 from estimator_core.testing import ExportFormatSuite
 from tests.testing_kit.sound_format import Signature, SoundFormat
 

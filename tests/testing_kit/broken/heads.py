@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core.metrics import mean
+from estimator_core._metrics import mean
 from estimator_core.testing import HeadSuite
 from tests.testing_kit.sound_head import SoundHead
 

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from estimator_core.inputs import InputOptions
+from estimator_core._inputs import InputOptions
 from estimator_core.testing import InputSuite
 
 

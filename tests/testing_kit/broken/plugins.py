@@ -8,7 +8,7 @@ from estimator_core.testing import PluginSuite, plugin_suite
 from tests.plugins.fake_site import Site
 
 COMPONENTS = """
-from estimator_core.plugins import Component
+from estimator_core._plugins import Component
 
 def estimator_components():
     return [Component(kind="head", name="broken_head", target={target!r}, summary={summary!r})]
@@ -54,7 +54,7 @@ class TestIsAnotherTheSecondTime(Suite):
     fails = ("test_loads",)
     source = """
 import itertools
-from estimator_core.plugins import Component
+from estimator_core._plugins import Component
 calls = itertools.count()
 
 def estimator_components():
@@ -98,7 +98,7 @@ class TestConfiguresLogging(Suite):
 class TestOrderOfASet(Suite):
     fails = ("test_order_is_fixed",)
     source = """
-from estimator_core.plugins import Component
+from estimator_core._plugins import Component
 
 def estimator_components():
     names = {f"head_{letter}" for letter in "abcdefghij"}
@@ -117,7 +117,7 @@ class TestTargetCannotBeCalled(Suite):
 
 
 COMMAND = """
-from estimator_core.plugins import Command
+from estimator_core._plugins import Command
 
 def estimator_commands():
     return [Command(name="broken", target="broken.command", summary="A fixture.")]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from estimator_core.errors import ArgumentError
-from estimator_core.inputs import InputContext
-from estimator_core.inputs.calling import call_input_fn
+from estimator_core.inputs import InputContext, call_input_fn
 
 _NAMES = {"train": "train_batch_size", "eval": "eval_batch_size", "infer": "predict_batch_size"}
 _DATA_AXIS = "data"

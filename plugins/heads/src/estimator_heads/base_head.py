@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
-from estimator_core.export.outputs import PredictOutput
+from estimator_core.export import PredictOutput
 from estimator_core.metrics import mean
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import EstimatorSpec
@@ -19,7 +19,7 @@ from estimator_heads.reduction import Reduction, check_reduction
 from estimator_heads.train_op import make_train_op, write_summaries
 
 if TYPE_CHECKING:
-    from estimator_core.export.outputs import ExportOutput
+    from estimator_core.export import ExportOutput
     from estimator_core.hooks import Hook
     from estimator_core.inputs import HostTransform
     from estimator_core.metrics import Metric

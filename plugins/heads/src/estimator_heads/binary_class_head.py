@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from estimator_core.errors import ArgumentError
-from estimator_core.export.outputs import RegressionOutput
+from estimator_core.export import RegressionOutput
 from estimator_core.metrics import accuracy, mean
 from estimator_heads.checks import (
     check_label_range,
@@ -38,7 +38,7 @@ from estimator_heads.transforms import ClassNames, LabelIds
 from estimator_heads.vocabulary import Vocabulary, are_strings
 
 if TYPE_CHECKING:
-    from estimator_core.export.outputs import ExportOutput
+    from estimator_core.export import ExportOutput
     from estimator_core.hooks import Hook
     from estimator_core.inputs import HostTransform
     from estimator_core.metrics import Metric

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from estimator_core.errors import ArgumentError
-from estimator_core.export.outputs import ClassificationOutput, PredictOutput
+from estimator_core.export import ClassificationOutput, PredictOutput
 from estimator_heads.keys import (
     CLASSIFY_SERVING_KEY,
     DEFAULT_SERVING_KEY,
@@ -20,7 +20,7 @@ from estimator_heads.losses.options import LossOptions
 from estimator_heads.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from estimator_core.export.outputs import ExportOutput
+    from estimator_core.export import ExportOutput
     from estimator_heads.loss_function import LossFn
 
 PLAIN_LOSS = LossOptions()

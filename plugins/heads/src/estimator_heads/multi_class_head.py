@@ -28,7 +28,7 @@ from estimator_heads.transforms import ClassNames, LabelIds
 from estimator_heads.vocabulary import Vocabulary, are_strings
 
 if TYPE_CHECKING:
-    from estimator_core.export.outputs import ExportOutput
+    from estimator_core.export import ExportOutput
     from estimator_core.hooks import Hook
     from estimator_core.inputs import HostTransform
     from estimator_core.metrics import Metric

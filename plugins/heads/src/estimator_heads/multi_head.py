@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from estimator_core.errors import ArgumentError
-from estimator_core.export.outputs import PredictOutput
+from estimator_core.export import PredictOutput
 from estimator_core.metrics import mean
 from estimator_core.modes import ModeKeys
 from estimator_heads.base_head import BaseHead, add_losses
@@ -18,7 +18,7 @@ from estimator_heads.keys import DEFAULT_SERVING_KEY, PREDICT_SERVING_KEY, Metri
 from estimator_heads.train_op import write_summaries
 
 if TYPE_CHECKING:
-    from estimator_core.export.outputs import ExportOutput
+    from estimator_core.export import ExportOutput
     from estimator_core.hooks import Hook
     from estimator_core.inputs import HostTransform
     from estimator_core.metrics import Metric

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from estimator_core.errors import ArgumentError
-from estimator_core.export.outputs import PredictOutput, RegressionOutput
+from estimator_core.export import PredictOutput, RegressionOutput
 from estimator_core.metrics import mean
 from estimator_heads.checks import check_labels, check_logits, check_prediction_keys
 from estimator_heads.keys import (
@@ -24,7 +24,7 @@ from estimator_heads.per_example_head import Examples, PerExampleHead
 from estimator_heads.reduction import Reduction
 
 if TYPE_CHECKING:
-    from estimator_core.export.outputs import ExportOutput
+    from estimator_core.export import ExportOutput
     from estimator_core.metrics import Metric
     from estimator_heads.loss_function import LossFn
 

@@ -18,7 +18,7 @@ from estimator_heads.multi_head import MultiHead
 from estimator_heads.vocabulary import are_strings
 
 if TYPE_CHECKING:
-    from estimator_core.export.outputs import ExportOutput
+    from estimator_core.export import ExportOutput
     from estimator_core.hooks import Hook
     from estimator_core.inputs import HostTransform
     from estimator_core.metrics import Metric

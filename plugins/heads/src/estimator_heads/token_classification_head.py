@@ -23,7 +23,7 @@ from estimator_heads.transforms import LabelIds
 from estimator_heads.vocabulary import are_strings
 
 if TYPE_CHECKING:
-    from estimator_core.export.outputs import ExportOutput
+    from estimator_core.export import ExportOutput
     from estimator_core.inputs import HostTransform
     from estimator_core.metrics import Metric
     from estimator_heads.losses import LossOptions

@@ -10,8 +10,8 @@ import jax
 import optax
 
 import estimator_core as ec
-from estimator_core.errors import ArgumentError, ModelFnError
-from estimator_core.model.scope import active_scope
+from estimator_core.errors import ArgumentError
+from estimator_core.model import in_model_fn
 
 
 def make_train_op(
@@ -61,9 +61,7 @@ def write_summaries(name: str | None, loss: jax.Array, regularization_loss: jax.
 
     The loop writes `loss` itself, so a head without a name adds no second one.
     """
-    try:
-        active_scope("a head's summaries")
-    except ModelFnError:
+    if not in_model_fn():
         return
     if name:
         ec.summary.scalar(f"loss/{name}", loss)

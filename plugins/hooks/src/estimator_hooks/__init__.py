@@ -10,7 +10,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_CORE_HOOKS = "estimator_core.loop.builtin_hooks"
+_CORE_HOOKS = "estimator_core.builtin_hooks"
 _HOME = {
     "estimator_core.hooks": ("CheckpointListener", "Hook", "Run", "StepOutputs"),
     _CORE_HOOKS: (

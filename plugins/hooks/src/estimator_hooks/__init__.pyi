@@ -1,7 +1,6 @@
 """The typed list of the public names; `__init__.py` imports them when they are first used."""
 
-from estimator_core.hooks import CheckpointListener, Hook, Run, StepOutputs
-from estimator_core.loop.builtin_hooks import (
+from estimator_core.builtin_hooks import (
     CheckpointSaverHook,
     LoggingTensorHook,
     NanTensorHook,
@@ -10,6 +9,7 @@ from estimator_core.loop.builtin_hooks import (
     StopAtStepHook,
     SummarySaverHook,
 )
+from estimator_core.hooks import CheckpointListener, Hook, Run, StepOutputs
 from estimator_hooks.averaging import (
     AveragedWeightsEvaluatorHook,
     ema_of_weights,

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from estimator_core.builtin_hooks import SecondOrStepTimer
 from estimator_core.hooks import Hook, Run, StepOutputs
-from estimator_core.loop.builtin_hooks import SecondOrStepTimer
 
 _log = logging.getLogger("estimator_hooks")
 _SHOWN = ("bytes_in_use", "peak_bytes_in_use", "bytes_limit")

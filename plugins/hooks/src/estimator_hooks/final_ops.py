@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core.builtin_hooks import check_known
 from estimator_core.errors import HookError
 from estimator_core.hooks import Hook, Run
-from estimator_core.loop.builtin_hooks.output_names import check_known
 
 
 class FinalOpsHook(Hook):

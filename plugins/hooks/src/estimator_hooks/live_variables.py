@@ -10,9 +10,9 @@ from estimator_core.errors import HookError
 from estimator_core.hooks import Run
 
 if TYPE_CHECKING:
-    from estimator_core.loop.live import LiveState
-    from estimator_core.loop.run import LoopRun
-    from estimator_core.step.state import TrainState
+    from estimator_core._loop.live import LiveState
+    from estimator_core._loop.run import LoopRun
+    from estimator_core._step.state import TrainState
 
 
 def live_state(run: Run) -> TrainState:

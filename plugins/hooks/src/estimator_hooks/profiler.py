@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from estimator_core.builtin_hooks import SecondOrStepTimer
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook, Run, StepOutputs
-from estimator_core.loop.builtin_hooks import SecondOrStepTimer
 
 _log = logging.getLogger("estimator_hooks")
 

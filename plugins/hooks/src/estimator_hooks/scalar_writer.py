@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core.builtin_hooks import PresentNames, SecondOrStepTimer
 from estimator_core.hooks import Hook, Run, StepOutputs
-from estimator_core.loop.builtin_hooks import SecondOrStepTimer
-from estimator_core.loop.builtin_hooks.output_names import PresentNames
 
 _log = logging.getLogger("estimator_hooks")
 

@@ -7,9 +7,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from estimator_core.builtin_hooks import SecondOrStepTimer
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook, Run, StepOutputs
-from estimator_core.loop.builtin_hooks import SecondOrStepTimer
 from estimator_hooks.peak_flops import peak_flops_of_devices
 
 _log = logging.getLogger("estimator_hooks")

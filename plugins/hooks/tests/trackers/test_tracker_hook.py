@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import estimator_hooks as eh
+from estimator_core._loop.history import History
 from estimator_core.config import RunConfig
 from estimator_core.hparams import HParams
-from estimator_core.loop.history import History
 from estimator_core.testing import FakeRun, drive
 
 

@@ -18,7 +18,7 @@ def newest_export(model_dir: str) -> str:
     Raises:
         ArgumentError: there is none.
     """
-    from estimator_core.export.directories import latest_export
+    from estimator_core.export import latest_export
 
     for name in ("best", "final"):
         found = latest_export(Path(model_dir) / "export" / name)
@@ -52,6 +52,6 @@ def predict_texts(model_dir: str, texts: Sequence[str]) -> None:
 
 def serve(model_dir: str, port: int) -> int:
     """Serves the exports of a run until it is told to stop."""
-    from estimator_core.cli.main import main
+    from estimator_core.cli import main
 
     return main(["serve", str(Path(newest_export(model_dir)).parent), "--port", str(port)])

@@ -12,7 +12,7 @@ import numpy as np
 
 from estimator_core.errors import ArgumentError, EstimatorError, ExportError
 from estimator_core.export import Feature, LoadedSignature, RawSignature
-from estimator_core.inputs.transform_files import INDEX, load_transforms
+from estimator_core.inputs import INDEX, load_transforms
 from estimator_core.plugins import default_plugins
 from estimator_exporters.bundle.write import AFTER, BEFORE
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core.export import ExportRequest, Feature
-from estimator_core.inputs.transform_files import save_transforms
+from estimator_core.inputs import save_transforms
 from estimator_exporters.bundle.manifest import write_manifest
 
 BEFORE, AFTER = "transforms/input", "transforms/output"

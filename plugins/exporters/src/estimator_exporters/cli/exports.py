@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
-from estimator_core.export.directories import exports_in
+from estimator_core.export import exports_in
 from estimator_exporters.bundle.manifest import MANIFEST, format_of, read_manifest
 
 

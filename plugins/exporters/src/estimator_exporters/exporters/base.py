@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
-from estimator_core.export.directories import collect_garbage
+from estimator_core.export import collect_garbage
 
 _log = logging.getLogger("estimator_exporters")
 

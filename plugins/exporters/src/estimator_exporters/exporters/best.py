@@ -12,7 +12,7 @@ from typing import Any
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, ArgumentTypeError
-from estimator_core.export.directories import remove_export
+from estimator_core.export import remove_export
 from estimator_exporters.exporters.base import SavedModelWriter, WritingExporter
 from estimator_exporters.exporters.records import read_record, scalars, write_record
 

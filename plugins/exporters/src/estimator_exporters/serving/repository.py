@@ -11,7 +11,7 @@ from pathlib import Path
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, EstimatorError
-from estimator_core.export.directories import exports_in
+from estimator_core.export import exports_in
 from estimator_exporters.serving.models import Observe, ServedModel, served_models
 from estimator_exporters.serving.refusals import NotFoundError
 

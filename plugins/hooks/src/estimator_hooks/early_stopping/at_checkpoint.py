@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from estimator_core.builtin_hooks import StopAtStepHook
 from estimator_core.hooks import Hook
-from estimator_core.loop.builtin_hooks import StopAtStepHook
 from estimator_hooks.early_stopping.factories import check_estimator
 
 

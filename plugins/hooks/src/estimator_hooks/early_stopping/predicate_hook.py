@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from estimator_core.builtin_hooks import SecondOrStepTimer
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.hooks import Hook, Run, StepOutputs
-from estimator_core.loop.builtin_hooks import SecondOrStepTimer
 from estimator_hooks.early_stopping.agreement import is_alone, same_on_all_processes
 
 DEFAULT_SECS = 60.0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from estimator_hooks.history.files import JSON_LINES, read_rows, write_rows
 
 if TYPE_CHECKING:
-    from estimator_core.loop.history import History
+    from estimator_core.estimator import History
 
 
 def to_dataframe(rows: Sequence[Mapping[str, Any]]) -> Any:

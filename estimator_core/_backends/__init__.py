@@ -1,0 +1,11 @@
+"""Devices: the Backend contract, the CPU backend, and where arrays are placed."""
+
+from estimator_core._backends.base import Available as Available
+from estimator_core._backends.base import Backend as Backend
+from estimator_core._backends.base import Unavailable as Unavailable
+from estimator_core._backends.placement import Placement as Placement
+from estimator_core._backends.placement import place as place
+from estimator_core._backends.select import select_backend as select_backend
+from estimator_core._backends.topology import DeviceFigures as DeviceFigures
+from estimator_core._backends.topology import Topology as Topology
+from estimator_core._backends.topology import TopologyBackend as TopologyBackend

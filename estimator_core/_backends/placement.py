@@ -1,0 +1,221 @@
+"""Where arrays live: a mesh of devices, and partition rules over the names of variables."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from estimator_core._backends.partition import BATCH_AXES, PartitionRules
+from estimator_core._model.variables import VariableSpec
+from estimator_core.errors import ArgumentError
+
+_log = logging.getLogger("estimator_core")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Placement:
+    """A mesh and its rules. With one device every method leaves arrays where they are, and costs nothing.
+
+    Attributes:
+        mesh: the devices, by named axes.
+        rules: how variables are split.
+    """
+
+    mesh: Mesh
+    rules: PartitionRules
+
+    @functools.cached_property
+    def single(self) -> bool:
+        """Whether there is only one device."""
+        return self.mesh.size == 1
+
+    @functools.cached_property
+    def spans_processes(self) -> bool:
+        """Whether devices of other processes belong to the mesh."""
+        return len({device.process_index for device in self.mesh.devices.flat}) > 1
+
+    @functools.cached_property
+    def batch_axes(self) -> tuple[str, ...]:
+        """The axes over which batches are split."""
+        return tuple(axis for axis in BATCH_AXES if axis in self.mesh.shape)
+
+    @functools.cached_property
+    def batch_parts(self) -> int:
+        """Into how many parts a batch is split."""
+        return math.prod(self.mesh.shape[axis] for axis in self.batch_axes)
+
+    @functools.cached_property
+    def replicated(self) -> NamedSharding:
+        """The whole array on every device."""
+        return NamedSharding(self.mesh, PartitionSpec())
+
+    @functools.cached_property
+    def pipelines(self) -> tuple[tuple[int, ...], ...]:
+        """The parts of the input, in the order of the batch: for each, the processes that hold it.
+
+        Processes between which no batch axis is split hold the same part.
+
+        Raises:
+            ArgumentError: two processes hold overlapping, but different parts.
+        """
+        axes = [list(self.mesh.shape).index(axis) for axis in self.batch_axes]
+        sizes = [self.mesh.devices.shape[axis] for axis in axes]
+        held: dict[int, set[int]] = {}
+        devices: Any = self.mesh.devices
+        for place in np.ndindex(*devices.shape):
+            part = int(np.ravel_multi_index([place[axis] for axis in axes], sizes)) if axes else 0
+            held.setdefault(devices[place].process_index, set()).add(part)
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for process, parts in sorted(held.items()):
+            groups.setdefault(tuple(sorted(parts)), []).append(process)
+        in_order = sorted(groups)
+        if [part for parts in in_order for part in parts] != list(range(self.batch_parts)):
+            raise ArgumentError(
+                f"mesh {dict(self.mesh.shape)}: the processes' devices hold parts of the batch that overlap or are "
+                f"interleaved ({held}). Put the batch axes first, with sizes that divide evenly among the processes."
+            )
+        return tuple(tuple(groups[parts]) for parts in in_order)
+
+    def input_part(self, process: int) -> tuple[int, int]:
+        """Which part of the input a process reads, and how many there are."""
+        return next(i for i, members in enumerate(self.pipelines) if process in members), len(self.pipelines)
+
+    def global_batch(self, part: np.ndarray) -> jax.Array:
+        """This process's part of a batch as a part of the whole; all parts have one size."""
+        shape = (part.shape[0] * len(self.pipelines), *part.shape[1:])
+        return jax.make_array_from_process_local_data(self.batch_sharding(shape), part, shape)
+
+    def context(self) -> contextlib.AbstractContextManager[Any]:
+        """Makes the mesh the current one, so that sharding annotations of modules have their axes."""
+        return jax.set_mesh(self.mesh)
+
+    def batch(self, batch: Any) -> Any:
+        """A batch on the devices: split over the batch axes where its size divides, else whole on every device."""
+        if self.single:
+            return batch
+        features, labels, weights = (
+            jax.tree.map(lambda leaf: jax.device_put(leaf, self.batch_sharding(leaf.shape)), tree)
+            for tree in (batch.features, batch.labels, batch.weights)
+        )
+        return batch._replace(features=features, labels=labels, weights=weights)
+
+    def batch_sharding(self, shape: Sequence[int], leading: int = 0) -> NamedSharding:
+        """The sharding of an array whose axis `leading` is the example."""
+        divides = len(shape) > leading and shape[leading] % self.batch_parts == 0 and shape[leading] > 0
+        if self.batch_parts == 1 or not divides:
+            return self.replicated
+        return NamedSharding(self.mesh, PartitionSpec(*[None] * leading, self.batch_axes))
+
+    def stack(self, arrays: Sequence[Any]) -> Any:
+        """Arrays of one shape, of one place in several batches, stacked along a leading axis of steps; each is split
+        like a batch.
+        """
+        shape = (len(arrays), *arrays[0].shape)
+        if not self.single:
+            out = self.batch_sharding(shape, leading=1)
+            return jax.jit(lambda *parts: jnp.stack(parts), out_shardings=out)(*arrays)
+        # Joining takes half the time of np.stack, which adds the axis to every array first.
+        return np.concatenate(arrays).reshape(shape) if len(shape) > 1 else np.stack(arrays)
+
+    def micro_batches(self, tree: Any) -> Any:
+        """Inside a trace: the parts of a batch, stacked along a leading axis, each split over all devices again."""
+        if self.batch_parts == 1:
+            return tree
+        return jax.tree.map(
+            lambda leaf: jax.lax.with_sharding_constraint(leaf, self.batch_sharding(leaf.shape, leading=1)), tree
+        )
+
+    def variables(self, specs: Mapping[str, VariableSpec]) -> dict[str, NamedSharding] | None:
+        """The sharding of every variable, None with one device."""
+        return None if self.single else {name: self._sharding_of(spec) for name, spec in specs.items()}
+
+    def like_variables(self, tree: Any, specs: Mapping[str, VariableSpec]) -> Any:
+        """Shardings for an optimizer state: a leaf of a variable's shape below its name is placed like the variable,
+        the rest is replicated.
+        """
+
+        def of(path: tuple[Any, ...], leaf: Any) -> NamedSharding:
+            for key in reversed(path):
+                spec = specs.get(getattr(key, "key", None))  # type: ignore[arg-type]
+                if spec is not None and spec.shape == leaf.shape:
+                    return self._sharding_of(spec)
+            return self.replicated
+
+        return jax.tree_util.tree_map_with_path(of, tree)
+
+    def put(self, value: Any, sharding: NamedSharding) -> jax.Array:
+        """A host array on the devices; each device gets a copy of its own part, never the whole.
+
+        In several processes, every one must give the same array.
+        """
+        host = np.asarray(value)
+        return jax.make_array_from_callback(host.shape, sharding, lambda index: np.array(host[index], copy=True))
+
+    def replicate(self, tree: Any) -> Any:
+        """Host arrays, whole on every device."""
+        return tree if self.single else jax.tree.map(lambda leaf: self.put(leaf, self.replicated), tree)
+
+    def describe(self, specs: Mapping[str, VariableSpec]) -> str:
+        """What the mesh is and how much of the variables each device holds, for the log; then what was not possible."""
+        self.rules.check_used(specs)
+        whole = sum(spec.size * spec.dtype.itemsize for spec in specs.values())
+        held = sum(
+            math.prod(self._sharding_of(spec).shard_shape(spec.shape)) * spec.dtype.itemsize for spec in specs.values()
+        )
+        axes = ", ".join(f"{axis}={size}" for axis, size in self.mesh.shape.items())
+        kind = self.mesh.devices.flat[0].device_kind
+        line = (
+            f"mesh {axes}: {self.mesh.size} devices ({kind}); each holds {held / 1e6:,.2f} MB of the variables' "
+            f"{whole / 1e6:,.2f} MB."
+        )
+        return "\n".join([line, *self.rules.notes])
+
+    def _sharding_of(self, spec: VariableSpec) -> NamedSharding:
+        return NamedSharding(self.mesh, self.rules.spec_of(spec))
+
+
+def place(devices: Sequence[Any], mesh: Mapping[str, int] | None, rules: Sequence[tuple[str, Any]]) -> Placement:
+    """The placement a RunConfig asks for.
+
+    Args:
+        devices: of the backend.
+        mesh: axis sizes, -1 for the rest; None: this process's first device alone, or batches split over all devices
+            where they belong to several processes.
+        rules: `(regex, spec)`, spec a PartitionSpec, a tuple of axis names, or a `FullySharded`.
+
+    Raises:
+        ArgumentError: when the devices do not fill the mesh, or it leaves out a process.
+    """
+    processes = {device.process_index for device in devices}
+    sizes = dict(mesh) if mesh is not None else {"data": -1 if len(processes) > 1 else 1}
+    fixed = math.prod(size for size in sizes.values() if size != -1)
+    if -1 in sizes.values():
+        if len(devices) % fixed:
+            raise ArgumentError(f"mesh {dict(sizes)} does not divide the {len(devices)} devices there are.")
+        sizes = {axis: len(devices) // fixed if size == -1 else size for axis, size in sizes.items()}
+    needed = math.prod(sizes.values())
+    if needed > len(devices):
+        raise ArgumentError(
+            f"mesh {sizes} needs {needed} devices, but there are {len(devices)}. On CPU, "
+            f"XLA_FLAGS=--xla_force_host_platform_device_count={needed} makes as many."
+        )
+    if {device.process_index for device in devices[:needed]} != processes:
+        raise ArgumentError(
+            f"mesh {sizes} takes {needed} of {len(devices)} devices, which leaves out some of the {len(processes)} "
+            "processes. Use all devices (-1 for one axis), or start fewer processes."
+        )
+    grid = np.array(list(devices)[:needed], dtype=object).reshape(tuple(sizes.values()))
+    axis_types = (jax.sharding.AxisType.Auto,) * grid.ndim
+    return Placement(
+        mesh=Mesh(grid, tuple(sizes), axis_types=axis_types), rules=PartitionRules(sizes=sizes, rules=tuple(rules))
+    )

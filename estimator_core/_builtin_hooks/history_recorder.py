@@ -1,0 +1,62 @@
+"""Keeps the scalars of every hundredth step, and of the last, in `estimator.history`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from estimator_core._builtin_hooks.timer import SecondOrStepTimer, at_most
+from estimator_core._loop.history import History
+from estimator_core.hooks import Hook, Run, StepOutputs
+
+
+class HistoryRecorderHook(Hook):
+    """Adds a row to the history at the first step, then every so many steps (the steps of the other hooks, so that
+    they share interruptions of long dispatches), and at the last step if that is known.
+
+    Args:
+        history: gets the rows.
+        every_n_steps: steps between rows.
+    """
+
+    def __init__(self, history: History, every_n_steps: int) -> None:
+        self._history = history
+        self._timer = SecondOrStepTimer(every_steps=every_n_steps)
+        self._last_step: int | None = None
+        self._scalars: list[str] = []
+
+    def after_create(self, run: Run) -> None:
+        """Learns the names of the scalars."""
+        if not run.resumed:
+            self._timer.reset()
+        self._last_step = run.last_step
+        self._scalars = [name for name, kind in run.output_kinds.items() if kind in ("scalar", "metric")]
+
+    def next_step(self, step: int) -> int | None:
+        """The timer's, or the last step."""
+        return at_most(self._timer.next_step(step), self._last_step, step)
+
+    def slack(self, step: int) -> int:
+        """Until the timer's next trigger: only outputs are read."""
+        return self._timer.slack()
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Adds a row."""
+        if self._timer.should_trigger_for_step(step):
+            self._timer.update_last_triggered_step(step)
+        elif step != self._last_step:
+            return
+        values: Mapping[str, Any] = {name: out[name] for name in self._scalars if name in out}
+        self._history.train.append(
+            {"step": step, **{name: float(value) for name, value in values.items() if np.ndim(value) == 0}}
+        )
+
+    def state(self) -> Mapping[str, Any]:
+        """The cadence."""
+        return self._timer.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continues the cadence."""
+        self._timer.restore(state)

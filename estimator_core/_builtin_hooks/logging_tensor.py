@@ -1,0 +1,143 @@
+"""Named values to the log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimator_core._builtin_hooks.output_names import PresentNames, check_known, checked_types
+from estimator_core._builtin_hooks.timer import SecondOrStepTimer
+from estimator_core.errors import ArgumentError
+from estimator_core.hooks import Hook, Run, StepOutputs
+
+_log = logging.getLogger("estimator_core")
+_STEP_NAMES = ("step", "global_step")
+
+
+class LoggingTensorHook(Hook):
+    """Logs a line such as `accuracy = 0.98, loss = 0.12, step = 101 (0.532 sec)`.
+
+    Args:
+        tensors: names of outputs: "loss", summaries, tensors named in model_fn, predictions, hyperparameters; "step" is
+            the number of completed steps. A dict gives labels: `{label: name}`; its lines are ordered by label.
+        every_n_iter: steps between two lines; the first step is logged.
+        every_n_secs: seconds between two lines, instead.
+        at_end: log the values of the last step when the run ends; alone, or besides one of the intervals. The outputs
+            must be scalars.
+        formatter: makes the line from the values by label.
+
+    Raises:
+        ArgumentError: no interval and no `at_end`, or two intervals.
+        HookError: in the run, when there is no output of a name.
+
+    Example:
+        >>> LoggingTensorHook(["loss"], every_n_iter=10).next_step(0)
+        1
+
+    Source: `tf.compat.v1.train.LoggingTensorHook`.
+    """
+
+    def __init__(
+        self,
+        tensors: Mapping[str, str] | Sequence[str],
+        every_n_iter: int | None = None,
+        every_n_secs: float | None = None,
+        at_end: bool = False,
+        formatter: Callable[[dict[str, Any]], str] | None = None,
+    ) -> None:
+        only_at_end = at_end and every_n_iter is None and every_n_secs is None
+        if not only_at_end and (every_n_iter is None) == (every_n_secs is None):
+            raise ArgumentError("either at_end and/or exactly one of every_n_iter and every_n_secs must be provided.")
+        if every_n_iter is not None and every_n_iter <= 0:
+            raise ArgumentError(f"invalid every_n_iter={every_n_iter}.")
+        if isinstance(tensors, str):
+            raise ArgumentError(f"LoggingTensorHook: give a list of names, [{tensors!r}], or a dict.")
+        if not isinstance(tensors, Mapping):
+            tensors = {name: name for name in checked_types("LoggingTensorHook", tensors)}
+            labels = list(tensors)
+        else:
+            labels = sorted(tensors)
+        checked_types("LoggingTensorHook", tensors.values())
+        self._tensors = {label: tensors[label] for label in labels}
+        self._names = [name for name in tensors.values() if name not in _STEP_NAMES]
+        self._timer = None if only_at_end else SecondOrStepTimer(every_steps=every_n_iter, every_secs=every_n_secs)
+        self._at_end = at_end
+        self._formatter = formatter
+        self._present = PresentNames("LoggingTensorHook")
+        self._last: tuple[int, dict[str, Any]] | None = None
+        self._logged_step: int | None = None
+        self._restored = False
+
+    def begin(self, run: Run) -> None:
+        """Asks for the outputs."""
+        for name in self._names:
+            run.fetch(name)
+
+    def after_create(self, run: Run) -> None:
+        """Checks the names."""
+        if not run.resumed and self._timer is not None:
+            self._timer.reset()
+            self._restored = False
+        self._last = self._logged_step = None
+        check_known("LoggingTensorHook", self._names, run.output_names)
+
+    def next_step(self, step: int) -> int | None:
+        """The timer's."""
+        return None if self._timer is None else self._timer.next_step(step)
+
+    def slack(self, step: int) -> int:
+        """Until the timer's next trigger: only outputs are read."""
+        return 0 if self._timer is None else self._timer.slack()
+
+    def next_time(self) -> float | None:
+        """The timer's."""
+        return None if self._timer is None else self._timer.next_time()
+
+    def values(self) -> Sequence[str]:
+        """Every step's values, where the last ones are to be logged."""
+        return tuple(dict.fromkeys(self._names)) if self._at_end else ()
+
+    def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
+        """Keeps the newest values."""
+        if len(steps):
+            self._last = (steps[-1], {name: stacked[-1] for name, stacked in values.items()})
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Logs a line when the timer is due."""
+        if self._timer is None or not self._timer.should_trigger_for_step(step):
+            return
+        values = {name: np.asarray(out[name])[()] for name in self._present.of(self._names, out, step)}
+        elapsed, _ = self._timer.update_last_triggered_step(step)
+        self._line(step, values, None if self._restored else elapsed)
+        self._restored = False
+
+    def end(self, run: Run) -> None:
+        """Logs the last values."""
+        if self._at_end and self._last is not None and self._last[0] != self._logged_step:
+            self._line(*self._last, None)
+
+    def state(self) -> Mapping[str, Any]:
+        """The cadence."""
+        return {} if self._timer is None else self._timer.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continues the cadence."""
+        if self._timer is not None:
+            self._timer.restore(state)
+            self._restored = True  # the time the process was away is no time between two lines
+
+    def _line(self, step: int, values: Mapping[str, Any], elapsed: float | None) -> None:
+        self._logged_step = step
+        shown = {
+            label: step if name in _STEP_NAMES else values[name]
+            for label, name in self._tensors.items()
+            if name in values or name in _STEP_NAMES
+        }
+        if self._formatter is not None:
+            _log.info("%s", self._formatter(shown))
+            return
+        line = ", ".join(f"{label} = {value!s}" for label, value in shown.items())
+        _log.info("%s", line if elapsed is None else f"{line} ({elapsed:.3f} sec)")

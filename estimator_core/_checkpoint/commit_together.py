@@ -1,0 +1,124 @@
+"""Writing one checkpoint from several processes, so that it appears whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from estimator_core._checkpoint import layout, orbax_io
+from estimator_core._checkpoint.checks import check_finite, describe
+from estimator_core._checkpoint.commit import Draft, publish, remove_tree, seal
+from estimator_core._checkpoint.files import sync_directory
+from estimator_core._checkpoint.manifest import FORMAT, WHOLE_ARRAYS_FORMAT, ArrayEntry
+from estimator_core._checkpoint.pieces import Pieces, merge_entries
+from estimator_core._checkpoint.tensorstore_io import write_pieces
+from estimator_core._checkpoint.write_errors import explained
+from estimator_core._cluster.connect import Peers
+from estimator_core.errors import CheckpointError, NanLossDuringTrainingError, ProcessLostError
+
+_Outcome = dict[str, Any]
+
+
+def commit_together(root: Path, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]], peers: Peers) -> Path:
+    """Every process writes what it holds; the chief seals and renames. Called by all, for the same step.
+
+    Args:
+        root: the checkpoints directory, which all processes see.
+        draft: of this process: whole arrays in the chief's, pieces under their names in all.
+        pieces: what this process holds pieces of, by item and path.
+        peers: the processes.
+
+    Raises:
+        NanLossDuringTrainingError: the state is not finite somewhere; nothing is written.
+        CheckpointError: a process could not write; says which, and why. No other checkpoint is touched.
+        ProcessLostError: a process is gone; the checkpoint is not there.
+    """
+    step = draft.manifest.step
+    begun = peers.chief_says("save-begin", _begin(root, step) if peers.is_chief else None)
+    _raise_failures([begun], step)
+    work = root / begun["name"]
+    try:
+        shapes = {item: {path: [p.shape, str(p.dtype)] for path, p in named.items()} for item, named in pieces.items()}
+        told = peers.gather("save-written", {**_write_own(work, draft, peers.index), "shapes": shapes})
+        _raise_failures(told, step)
+        sealed = peers.chief_says("save-sealed", _seal(root, work, draft, told) if peers.is_chief else None)
+        _raise_failures([sealed], step)
+    except BaseException as error:
+        # With a process gone, the next run removes what is left: another one may be writing still.
+        if peers.is_chief and not isinstance(error, ProcessLostError):
+            with contextlib.suppress(OSError):
+                remove_tree(work)
+        raise
+    return root / str(step)
+
+
+def _begin(root: Path, step: int) -> _Outcome:
+    work = root / f"{layout.WRITING}{step}-{uuid.uuid4().hex[:8]}"
+    try:
+        with explained(root, 0):
+            work.mkdir(parents=True)
+    except CheckpointError as error:
+        return _failure(error)
+    return {"name": work.name}
+
+
+def _write_own(work: Path, draft: Draft, process: int) -> _Outcome:
+    try:
+        check_finite(draft.manifest.step, draft.arrays)
+        stored = {
+            item: {n: h.stored for n, h in named.items() if h.stored.size} for item, named in draft.arrays.items()
+        }
+        if any(stored.values()):
+            with explained(work.parent, draft.bytes):
+                write = orbax_io.write_arrays if process == 0 else write_pieces
+                write(layout.arrays_dir(work, process), stored)
+                sync_directory(work)
+        entries = {
+            item: {name: entry.to_json() for name, entry in named.items()}
+            for item, named in describe(draft.arrays).items()
+        }
+    except Exception as error:
+        return _failure(error)
+    return {"arrays": entries}
+
+
+def _seal(root: Path, work: Path, draft: Draft, told: list[_Outcome]) -> _Outcome:
+    shapes: dict[str, dict[str, Any]] = {}
+    for one in told:
+        for item, named in one["shapes"].items():
+            shapes.setdefault(item, {}).update(named)
+    parts = [
+        {
+            item: {name: ArrayEntry.from_json(entry) for name, entry in named.items()}
+            for item, named in one["arrays"].items()
+        }
+        for one in told
+    ]
+    arrays = merge_entries(parts, shapes)
+    in_pieces = any(entry.pieces for named in arrays.values() for entry in named.values())
+    manifest = replace(draft.manifest, arrays=arrays, format=FORMAT if in_pieces else WHOLE_ARRAYS_FORMAT)
+    try:
+        with explained(root, draft.bytes):
+            seal(work, manifest, draft.files)
+            publish(root, work, manifest.step)
+    except Exception as error:
+        return _failure(error)
+    return {}
+
+
+def _failure(error: Exception) -> _Outcome:
+    return {"error": str(error), "not_finite": isinstance(error, NanLossDuringTrainingError)}
+
+
+def _raise_failures(outcomes: list[_Outcome], step: int) -> None:
+    failed = [(process, one) for process, one in enumerate(outcomes) if "error" in one]
+    if not failed:
+        return
+    process, first = failed[0]
+    if first["not_finite"]:
+        raise NanLossDuringTrainingError(first["error"], step)
+    raise CheckpointError(f"Process {process}: {first['error']}")

@@ -1,0 +1,169 @@
+"""One training run per model_dir: a lock file that names its holder, outlives nobody, and never stops readers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import threading
+import uuid
+from collections.abc import Generator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+
+from estimator_core._checkpoint.files import replace_text
+from estimator_core._checkpoint.lock_holder import Holder
+from estimator_core.errors import ModelDirLockedError
+
+LOCK_FILE = "run.lock"
+_log = logging.getLogger("estimator_core.checkpoint")
+
+
+class ModelDirLock:
+    """Owns a model_dir while the context is open. Readers (evaluators, TensorBoard) need no lock.
+
+    A lock whose holder is gone is taken over: on the same machine the process id and its start time tell, from another
+    machine the age of the heartbeat (the file's modification time, renewed in the background).
+
+    Args:
+        model_dir: created if absent.
+        heartbeat_secs: seconds between two renewals.
+        stale_secs: age in seconds at which the lock of another machine counts as left behind.
+
+    Raises:
+        ModelDirLockedError: (on entry) another run is training here; names its host, process and start time.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as model_dir, ModelDirLock(model_dir):
+        ...     with ModelDirLock(model_dir):
+        ...         pass
+        Traceback (most recent call last):
+        ...
+        estimator_core.errors.ModelDirLockedError: Another run is training in ...
+    """
+
+    def __init__(
+        self, model_dir: str | os.PathLike[str], *, heartbeat_secs: float = 15.0, stale_secs: float = 120.0
+    ) -> None:
+        self._path = Path(model_dir) / LOCK_FILE
+        self._heartbeat_secs = heartbeat_secs
+        self._stale_secs = stale_secs
+        self._token = ""
+        self._pid = os.getpid()
+        self._released = threading.Event()
+        self._heartbeat: threading.Thread | None = None
+
+    def acquire(self) -> None:
+        """Takes the lock, or raises ModelDirLockedError."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._token, self._pid = uuid.uuid4().hex, os.getpid()
+        with _one_at_a_time(self._path.parent):
+            self._refuse_if_held()
+            self._write()
+        self._released.clear()
+        self._heartbeat = threading.Thread(target=self._keep_alive, name="model-dir-lock", daemon=True)
+        self._heartbeat.start()
+
+    def release(self) -> None:
+        """Gives the lock back; does nothing if it is not held."""
+        if self._heartbeat is None or os.getpid() != self._pid:  # a forked worker is not the holder
+            return
+        self._released.set()
+        self._heartbeat.join()
+        self._heartbeat = None
+        with contextlib.suppress(OSError), _one_at_a_time(self._path.parent):
+            if self.held():
+                self._path.unlink()
+
+    def held(self) -> bool:
+        """Whether this object still owns the model_dir: False once somebody took the lock over or deleted it."""
+        record = _read(self._path)
+        return record is not None and record[0] == self._token
+
+    def __enter__(self) -> ModelDirLock:
+        self.acquire()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def _refuse_if_held(self) -> None:
+        record = _read(self._path)
+        if record is None:
+            return
+        holder = record[1]
+        alive = holder.alive_here()
+        age = self._age()
+        if alive is None:
+            alive = age < self._stale_secs
+        if not alive:
+            _log.warning("Took over the lock of %s: %s is gone.", self._path.parent, holder)
+            return
+        wait = (
+            ""
+            if holder.alive_here()
+            else f" (its last sign of life is {age:.0f} s old; {self._stale_secs:.0f} count as gone)"
+        )
+        raise ModelDirLockedError(
+            f"Another run is training in {self._path.parent}: {holder}{wait}. Wait for it, stop it, or use another "
+            f"model_dir. If you are sure that it is gone, delete {self._path}."
+        )
+
+    def _write(self) -> None:
+        body = {"token": self._token, **Holder.this_process(datetime.now(UTC)).to_json()}
+        draft = self._path.with_name(f".{LOCK_FILE}.{self._token}")
+        replace_text(self._path, draft, json.dumps(body, indent=1) + "\n")
+
+    def _age(self) -> float:
+        """Seconds since the last heartbeat, by the clock of the file system alone: machines' clocks differ."""
+        probe = self._path.with_name(f".{LOCK_FILE}.{self._token}")
+        try:
+            probe.touch()
+            return probe.stat().st_mtime - self._path.stat().st_mtime
+        except OSError:
+            return 0.0
+        finally:
+            probe.unlink(missing_ok=True)
+
+    def _keep_alive(self) -> None:
+        while not self._released.wait(self._heartbeat_secs):
+            with contextlib.suppress(OSError):  # the directory may be gone, the file system may be away for a while
+                if self.held():
+                    os.utime(self._path)
+
+
+def _read(path: Path) -> tuple[str, Holder] | None:
+    """Token and holder of a lock file; None where there is none, or what there is says nothing."""
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+        return str(body["token"]), Holder.from_json(body)
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        _log.warning("The lock file %s is damaged; it is replaced.", path)
+        return None
+
+
+@contextlib.contextmanager
+def _one_at_a_time(directory: Path) -> Generator[None]:
+    """Between reading a lock and replacing it nobody else may do the same: a short advisory lock of the directory.
+
+    The kernel frees it whatever happens to the process. File systems without such locks leave a gap of microseconds.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

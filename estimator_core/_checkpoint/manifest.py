@@ -1,0 +1,213 @@
+"""The manifest of a checkpoint: what it holds, who wrote it, and a checksum of every array and file.
+
+A directory whose manifest is absent, incomplete or altered is no checkpoint: the manifest is written last, and seals
+itself with a checksum.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from estimator_core._checkpoint.files import write_durably
+from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
+
+#: Versions of the layout: 2 holds arrays in pieces, which several processes wrote; 1 all others. Both are read.
+FORMAT, WHOLE_ARRAYS_FORMAT = 2, 1
+MANIFEST_FILE = "manifest.json"
+#: What to do about a damaged checkpoint.
+USE_ANOTHER = "Use an older checkpoint; delete this one or restore it from a copy."
+
+
+@dataclass(frozen=True, kw_only=True)
+class PieceEntry:
+    """A piece of an array, in the directory of the process that wrote it.
+
+    Args:
+        process: which one.
+        place: `(start, stop)` along each axis.
+        bytes, crc32: as in `ArrayEntry`.
+    """
+
+    process: int
+    place: tuple[tuple[int, int], ...]
+    bytes: int
+    crc32: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArrayEntry:
+    """One array of a checkpoint.
+
+    Args:
+        shape: of the variable (a typed random key of shape () is stored as words, yet has shape () here).
+        dtype: numpy's name, or jax's for typed random keys ("key<fry>").
+        bytes: size of the stored array.
+        crc32: of the stored array's bytes in C order.
+        key_impl: random number generator of a typed key, else None.
+        pieces: where the array is, if several processes wrote it; `crc32` is empty then.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+    crc32: str
+    key_impl: str | None = None
+    pieces: tuple[PieceEntry, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON form; what is not there is left out."""
+        entry: dict[str, Any] = {
+            "shape": list(self.shape),
+            "dtype": self.dtype,
+            "bytes": self.bytes,
+            "crc32": self.crc32,
+        }
+        if self.key_impl is not None:
+            entry["key_impl"] = self.key_impl
+        if self.pieces:
+            entry["pieces"] = [[p.process, p.place, p.bytes, p.crc32] for p in self.pieces]
+        return entry
+
+    @staticmethod
+    def from_json(entry: Mapping[str, Any]) -> ArrayEntry:
+        """The inverse of `to_json`."""
+        return ArrayEntry(
+            shape=tuple(entry["shape"]),
+            dtype=entry["dtype"],
+            bytes=entry["bytes"],
+            crc32=entry["crc32"],
+            key_impl=entry.get("key_impl"),
+            pieces=tuple(
+                PieceEntry(process=process, place=tuple((start, stop) for start, stop in place), bytes=size, crc32=crc)
+                for process, place, size, crc in entry.get("pieces", ())
+            ),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileEntry:
+    """One file of a checkpoint.
+
+    Args:
+        bytes: its size.
+        crc32: of its contents; None for the large files of arrays, whose contents the arrays' checksums cover.
+    """
+
+    bytes: int
+    crc32: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What a checkpoint says about itself.
+
+    Args:
+        step: the global step.
+        created: Unix time of the save, in seconds.
+        run_created: Unix time of the first save in this model_dir; the origin of `keep_every_n_hours`.
+        packages: versions of what wrote the checkpoint.
+        arrays: item -> path -> entry; the items are clock, variables, model_state, opt_state and hooks.
+        files: every file but the manifest, by its path in the checkpoint.
+        timers: bases of the cadences, JSON.
+        extras: `CheckpointItems.manifest`.
+        format: version of the layout.
+    """
+
+    step: int
+    created: float
+    run_created: float
+    packages: Mapping[str, str]
+    arrays: Mapping[str, Mapping[str, ArrayEntry]]
+    files: Mapping[str, FileEntry]
+    timers: Mapping[str, Any]
+    extras: Mapping[str, Any]
+    format: int = WHOLE_ARRAYS_FORMAT
+
+    def entries(self, *items: str) -> dict[str, ArrayEntry]:
+        """The arrays of the items, in one dictionary by path."""
+        return {path: entry for item in items for path, entry in self.arrays.get(item, {}).items()}
+
+
+def write_manifest(directory: Path, manifest: Manifest) -> None:
+    """Writes the manifest, sealed and flushed to the disk."""
+    body = {
+        "format": manifest.format,
+        "step": manifest.step,
+        "created": manifest.created,
+        "run_created": manifest.run_created,
+        "packages": dict(manifest.packages),
+        "timers": dict(manifest.timers),
+        "extras": dict(manifest.extras),
+        "files": {name: {"bytes": f.bytes, "crc32": f.crc32} for name, f in manifest.files.items()},
+        "arrays": {item: {p: e.to_json() for p, e in sorted(named.items())} for item, named in manifest.arrays.items()},
+    }
+    write_durably(directory / MANIFEST_FILE, dump_json({**body, "seal": _seal(body)}))
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """Reads and verifies the manifest of a checkpoint.
+
+    Raises:
+        CheckpointNotFoundError: there is no manifest, so this is no checkpoint.
+        CheckpointCorruptError: the manifest is torn or altered.
+        CheckpointError: a newer version of this package wrote it.
+    """
+    try:
+        data = (directory / MANIFEST_FILE).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise CheckpointNotFoundError(
+            f"{directory} is no checkpoint: it has no {MANIFEST_FILE}. Name a directory such as "
+            "<model_dir>/checkpoints/100; `estimator checkpoints <model_dir>` lists those there are."
+        ) from None
+    return _parse(directory, data)
+
+
+def checksum(data: bytes | memoryview) -> str:
+    """CRC-32 in eight hexadecimal digits."""
+    return f"{zlib.crc32(data):08x}"
+
+
+def dump_json(value: Any) -> bytes:
+    """JSON, indented for people, in UTF-8."""
+    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _parse(directory: Path, data: bytes) -> Manifest:
+    try:
+        body = json.loads(data)
+        version = body["format"]
+        if isinstance(version, int) and version > FORMAT:
+            raise CheckpointError(
+                f"The checkpoint {directory} has format {version}; this estimator-core reads formats up to {FORMAT}. "
+                f"It was written with {body.get('packages')}. Install the newer estimator-core to read it."
+            )
+        seal = body.pop("seal")
+        if seal != _seal(body):
+            raise ValueError(f"its seal is {seal!r}, its contents give {_seal(body)!r}")
+        return Manifest(
+            step=body["step"],
+            created=body["created"],
+            run_created=body["run_created"],
+            packages=body["packages"],
+            arrays={
+                item: {path: ArrayEntry.from_json(entry) for path, entry in named.items()}
+                for item, named in body["arrays"].items()
+            },
+            files={name: FileEntry(**entry) for name, entry in body["files"].items()},
+            timers=body["timers"],
+            extras=body["extras"],
+            format=version,
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointCorruptError(
+            f"The checkpoint {directory} is damaged: its manifest cannot be trusted ({error}). {USE_ANOTHER}"
+        ) from error
+
+
+def _seal(body: Mapping[str, Any]) -> str:
+    return checksum(json.dumps(body, sort_keys=True, separators=(",", ":")).encode())

@@ -1,0 +1,78 @@
+"""The newest checkpoint that is intact."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from estimator_core._checkpoint import layout
+from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems
+from estimator_core._checkpoint.read import read_checkpoint
+from estimator_core.errors import CheckpointCorruptError, CheckpointNotFoundError
+
+_log = logging.getLogger("estimator_core.checkpoint")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restored:
+    """A checkpoint that was read: its path, global step and contents."""
+
+    path: str
+    step: int
+    items: CheckpointItems
+
+
+def read_latest(
+    model_dir: str | os.PathLike[str], items: Iterable[str] = ITEM_NAMES, *, set_aside: bool = False
+) -> Restored | None:
+    """Reads the newest checkpoint of a model_dir that is intact; None where there is no checkpoint at all.
+
+    A damaged checkpoint is reported loudly and the one before it is used.
+
+    Args:
+        model_dir: the directory of the run.
+        items: as in `read_checkpoint`.
+        set_aside: damaged checkpoints newer than the one read are renamed to `damaged-<step>`, so that nobody takes
+            them for the newest; only for the run that owns the model_dir.
+
+    Raises:
+        CheckpointCorruptError: every checkpoint is damaged; starting from scratch instead would lose the run.
+
+    Example:
+        >>> read_latest("a/directory/that/does/not/exist") is None
+        True
+    """
+    items = tuple(items)
+    damaged: list[Path] = []
+    root = layout.checkpoints_dir(model_dir)
+    for step in reversed(layout.named_steps(root)):
+        path = root / str(step)
+        try:
+            found = read_checkpoint(path, items)
+        except (CheckpointCorruptError, CheckpointNotFoundError) as error:
+            if path.exists():  # else deleted by the run that owns the directory, after it was listed
+                damaged.append(path)
+                _log.error("DAMAGED CHECKPOINT: %s The checkpoint before it is tried.", error)
+            continue
+        if damaged:
+            newer = [set_aside_damaged(one) for one in damaged] if set_aside else damaged
+            _log.error("Going on from %s, because newer checkpoints are damaged: %s.", path, ", ".join(map(str, newer)))
+        return Restored(path=str(path), step=int(found.clock[0]), items=found)
+    if damaged:
+        raise CheckpointCorruptError(
+            f"All checkpoints of {model_dir} are damaged: {', '.join(map(str, damaged))}. Restore one from a copy, "
+            "or delete them to start from scratch."
+        )
+    return None
+
+
+def set_aside_damaged(path: Path) -> Path:
+    """Renames a damaged checkpoint to `damaged-<step>` (numbered if that is taken); returns its new path."""
+    names = (f"{layout.DAMAGED}{path.name}{f'.{n}' if n else ''}" for n in itertools.count())
+    target = next(path.with_name(name) for name in names if not path.with_name(name).exists())
+    path.rename(target)
+    return target

@@ -1,0 +1,185 @@
+"""Reading checkpoints: whole or in part, every byte checked against the manifest."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core._checkpoint import layout, orbax_io
+from estimator_core._checkpoint.checks import array_checksum
+from estimator_core._checkpoint.file_checks import check_files, reading_failed
+from estimator_core._checkpoint.hook_state import join_hook_states
+from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems
+from estimator_core._checkpoint.manifest import USE_ANOTHER, ArrayEntry, read_manifest
+from estimator_core._checkpoint.pieces import assembled, covered, piece_name
+from estimator_core._checkpoint.pins import reading
+from estimator_core._checkpoint.tensorstore_io import read_pieces
+from estimator_core.errors import ArgumentError, CheckpointCorruptError
+
+
+def read_checkpoint(path: str | os.PathLike[str], items: Iterable[str] = ITEM_NAMES) -> CheckpointItems:
+    """Reads a checkpoint into host memory and verifies it.
+
+    Args:
+        path: a checkpoint, or a model_dir (its newest checkpoint).
+        items: which of "variables", "model_state", "opt_state", "input" and "hooks" to read; the others stay empty.
+
+    Returns:
+        numpy arrays with the shapes and dtypes that were saved; typed random keys as jax arrays.
+
+    Raises:
+        CheckpointNotFoundError: there is no checkpoint.
+        CheckpointCorruptError: it is damaged.
+    """
+    items = tuple(items)
+    unknown = sorted(set(items) - set(ITEM_NAMES))
+    if unknown:
+        raise ArgumentError(f"A checkpoint has no items {unknown}; choose from {list(ITEM_NAMES)}.")
+    directory = layout.resolve_checkpoint(path)
+    with reading(directory):
+        manifest = read_manifest(directory)
+        check_files(directory, manifest)
+        wanted = {item: manifest.arrays.get(item, {}) for item in ("clock", *items) if item != "input"}
+        arrays = read_entries(directory, wanted)
+        hook_tree = _read_file(directory, layout.HOOKS_FILE) if "hooks" in items else {}
+        return CheckpointItems(
+            clock=arrays["clock"]["clock"],
+            variables=arrays.get("variables", {}),
+            model_state=arrays.get("model_state", {}),
+            opt_state=arrays.get("opt_state", {}),
+            input=_read_file(directory, layout.INPUT_FILE) if "input" in items else None,
+            hooks=join_hook_states(hook_tree, arrays.get("hooks", {})),
+            timers=manifest.timers,
+            manifest=manifest.extras,
+        )
+
+
+def load_variables(path: str | os.PathLike[str], names: Iterable[str] | None = None) -> dict[str, np.ndarray]:
+    """The variables of a checkpoint by path, trainable or not; no model code is needed.
+
+    Args:
+        path: a checkpoint, or a model_dir (its newest checkpoint).
+        names: only these variables; None: all.
+
+    Raises:
+        CheckpointNotFoundError: there is no checkpoint.
+        CheckpointCorruptError: it is damaged.
+        ArgumentError: a name is not in the checkpoint.
+
+    Example:
+        >>> load_variables("no/such/model_dir")
+        Traceback (most recent call last):
+        ...
+        estimator_core.errors.CheckpointNotFoundError: There is no checkpoint in no/such/model_dir. ...
+    """
+    directory = layout.resolve_checkpoint(path)
+    with reading(directory):
+        manifest = read_manifest(directory)
+        check_files(directory, manifest)
+        wanted: Mapping[str, Mapping[str, ArrayEntry]] = {
+            item: manifest.arrays.get(item, {}) for item in ("variables", "model_state")
+        }
+        if names is not None:
+            chosen = set(names)
+            absent = sorted(chosen - manifest.entries(*wanted).keys())
+            if absent:
+                raise ArgumentError(
+                    f"The checkpoint {directory} has no variables {absent}; it has {sorted(manifest.entries(*wanted))}."
+                )
+            wanted = {item: {p: e for p, e in named.items() if p in chosen} for item, named in wanted.items()}
+        arrays = read_entries(directory, wanted)
+    return {name: array for named in arrays.values() for name, array in named.items()}
+
+
+def list_variables(path: str | os.PathLike[str]) -> dict[str, ArrayEntry]:
+    """Shape, dtype and checksum of each variable of a checkpoint, trainable or not, without reading an array."""
+    return read_manifest(layout.resolve_checkpoint(path)).entries("variables", "model_state")
+
+
+def read_entries(directory: Path, wanted: Mapping[str, Mapping[str, ArrayEntry]]) -> dict[str, dict[str, Any]]:
+    """Reads and verifies arrays by item and path.
+
+    Raises:
+        CheckpointCorruptError: an array is absent, torn or altered.
+    """
+    stored: dict[int, dict[str, dict[str, np.dtype[Any]]]] = {}
+    for item, named in wanted.items():
+        for path, entry in named.items():
+            dtype = stored_dtype(entry)
+            if not entry.pieces and entry.bytes:
+                stored.setdefault(0, {}).setdefault(item, {})[path] = dtype
+            for piece in entry.pieces:
+                stored.setdefault(piece.process, {}).setdefault(item, {})[piece_name(path, piece.place)] = dtype
+    found: dict[str, dict[str, np.ndarray]] = {item: {} for item in wanted}
+    try:
+        for process, arrays in stored.items():
+            read = orbax_io.read_arrays if process == 0 else read_pieces
+            for item, named in read(layout.arrays_dir(directory, process), arrays).items():
+                found[item].update(named)
+    except Exception as error:
+        raise reading_failed(directory, error) from error
+    return {
+        item: {path: _verified(directory, item, path, entry, found[item]) for path, entry in named.items()}
+        for item, named in wanted.items()
+    }
+
+
+def stored_dtype(entry: ArrayEntry) -> np.dtype[Any]:
+    """The numpy dtype an array is stored with."""
+    if entry.key_impl is not None:
+        return np.dtype(np.uint32)
+    try:
+        return np.dtype(entry.dtype)
+    except TypeError:
+        import ml_dtypes  # knows bfloat16 and the 8-bit floats
+
+        return np.dtype(getattr(ml_dtypes, entry.dtype))
+
+
+def _verified(directory: Path, item: str, path: str, entry: ArrayEntry, found: Mapping[str, np.ndarray]) -> Any:
+    if entry.pieces:
+        return _assembled(directory, item, path, entry, found)
+    array = found.get(path)
+    if array is None and not entry.bytes:
+        array = np.empty(entry.shape, stored_dtype(entry))
+    if array is None or array.nbytes != entry.bytes or array_checksum(array) != entry.crc32:
+        raise CheckpointCorruptError(
+            f"The checkpoint {directory} is damaged: {item} {path!r} is not what was saved. {USE_ANOTHER}"
+        )
+    if entry.key_impl is not None:
+        import jax
+
+        return jax.random.wrap_key_data(jax.numpy.asarray(array), impl=entry.key_impl)
+    if array.shape != entry.shape:
+        raise CheckpointCorruptError(
+            f"The checkpoint {directory} is damaged: {item} {path!r} has shape {array.shape}, saved was {entry.shape}. "
+            f"{USE_ANOTHER}"
+        )
+    return array
+
+
+def _assembled(directory: Path, item: str, path: str, entry: ArrayEntry, found: Mapping[str, np.ndarray]) -> np.ndarray:
+    for piece in entry.pieces:
+        array = found.get(piece_name(path, piece.place))
+        if array is None or array.nbytes != piece.bytes or array_checksum(array) != piece.crc32:
+            raise CheckpointCorruptError(
+                f"The checkpoint {directory} is damaged: {item} {path!r} at {piece.place} is not what process "
+                f"{piece.process} saved. {USE_ANOTHER}"
+            )
+    if not covered(entry):
+        raise CheckpointCorruptError(
+            f"The checkpoint {directory} is damaged: the pieces of {item} {path!r} do not cover it. {USE_ANOTHER}"
+        )
+    return assembled(entry, stored_dtype(entry), found, path)
+
+
+def _read_file(directory: Path, name: str) -> Any:
+    try:
+        return json.loads((directory / name).read_bytes())
+    except (OSError, ValueError) as error:
+        raise reading_failed(directory, error) from error

@@ -1,0 +1,107 @@
+"""Restoring a state: the manifest is compared with what the model wants before anything is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core._checkpoint import layout
+from estimator_core._checkpoint.diff import Shaped, VariableDiff, compare
+from estimator_core._checkpoint.items import CheckpointItems
+from estimator_core._checkpoint.manifest import Manifest, read_manifest
+from estimator_core._checkpoint.pins import reading
+from estimator_core._checkpoint.read import read_checkpoint
+from estimator_core.errors import CheckpointMismatchError
+
+_ARRAY_ITEMS = ("variables", "model_state", "opt_state")
+
+#: item -> path -> what the model expects; items left out are not read.
+Abstract = Mapping[str, Mapping[str, Shaped]]
+
+
+def restore(
+    path: str | os.PathLike[str],
+    abstract: Abstract,
+    *,
+    allow_cast: bool = False,
+    allow_missing: bool = False,
+    allow_extra: bool = False,
+) -> CheckpointItems:
+    """Reads what a model wants out of a checkpoint, with the shapes and dtypes it wants.
+
+    Args:
+        path: a checkpoint, or a model_dir (its newest checkpoint).
+        abstract: "variables", "model_state" and "opt_state", each path -> anything with `.shape` and `.dtype`. Items
+            left out are not read. Input position, hook states and timers always are.
+        allow_cast: a dtype that differs is converted; else it is refused.
+        allow_missing: what the checkpoint lacks is left out of the result (the caller keeps its initial value); else it
+            is refused.
+        allow_extra: what the model does not want is not read; else it is refused.
+
+    Returns:
+        Host arrays; nothing is placed on devices.
+
+    Raises:
+        CheckpointMismatchError: carries the difference, by item and path; nothing was read.
+        CheckpointNotFoundError, CheckpointCorruptError: as `read_checkpoint`.
+    """
+    directory = layout.resolve_checkpoint(path)
+    with reading(directory):
+        manifest = read_manifest(directory)
+        check_fits(
+            directory, manifest, abstract, allow_cast=allow_cast, allow_missing=allow_missing, allow_extra=allow_extra
+        )
+        items = read_checkpoint(directory, (*abstract, "input", "hooks"))
+    fitted = {item: _fit(getattr(items, item), wanted) for item, wanted in abstract.items()}
+    return replace(items, **fitted)
+
+
+def check_fits(
+    directory: Path, manifest: Manifest, abstract: Abstract, *, allow_cast: bool, allow_missing: bool, allow_extra: bool
+) -> None:
+    """Compares a manifest with what a model wants.
+
+    Raises:
+        CheckpointMismatchError: they differ in a way that is not allowed.
+    """
+    reports: list[str] = []
+    cast = False
+    for item in (name for name in _ARRAY_ITEMS if name in abstract):
+        diff = compare(abstract[item], manifest.arrays.get(item, {}))
+        refused = VariableDiff(
+            only_a={} if allow_missing else diff.only_a,
+            only_b={} if allow_extra else diff.only_b,
+            shapes=diff.shapes,
+            dtypes={} if allow_cast else diff.dtypes,
+        )
+        if refused:
+            reports.append(f"{item}\n{_indented(refused.describe('model', 'checkpoint'))}")
+            cast = cast or bool(refused.dtypes)
+    if reports:
+        raise CheckpointMismatchError(
+            f"The checkpoint {directory} does not fit this model:\n{_indented(chr(10).join(reports))}\n"
+            f"It was written with {_packages(manifest)}. Use the model code it was trained with, or another model_dir; "
+            "to take over only what fits, use warm_start_from."
+            f"{' RunConfig(allow_cast=True) converts dtypes.' if cast else ''}"
+        )
+
+
+def _fit(found: Mapping[str, Any], wanted: Mapping[str, Shaped]) -> dict[str, Any]:
+    return {path: _cast(found[path], wanted[path].dtype) for path in wanted if path in found}
+
+
+def _cast(array: Any, dtype: Any) -> Any:
+    return array.astype(dtype) if isinstance(array, np.ndarray) and array.dtype != dtype else array
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+def _packages(manifest: Manifest) -> str:
+    return ", ".join(f"{name} {version}" for name, version in manifest.packages.items()) or "unknown packages"

@@ -1,0 +1,237 @@
+"""The checkpoints of one model_dir, from the side of the run that writes them."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import logging
+import math
+import os
+import time
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from estimator_core import __version__
+from estimator_core._checkpoint import layout
+from estimator_core._checkpoint.commit import Draft, clean_up, commit_or_explain, remove_tree
+from estimator_core._checkpoint.commit_together import commit_together
+from estimator_core._checkpoint.hook_state import split_hook_states
+from estimator_core._checkpoint.host_copy import HostBuffers
+from estimator_core._checkpoint.items import CheckpointItems
+from estimator_core._checkpoint.manifest import Manifest, read_manifest
+from estimator_core._checkpoint.pieces import Pieces, split_off
+from estimator_core._checkpoint.pins import rename_unless_read
+from estimator_core._checkpoint.retention import EvalResults, Retention, no_results
+from estimator_core._checkpoint.saved import PendingCheckpoint
+from estimator_core._checkpoint.write_errors import explained
+from estimator_core._cluster.connect import ALONE, Peers
+from estimator_core.config import KeepBest
+from estimator_core.errors import CheckpointError
+
+_log = logging.getLogger("estimator_core.checkpoint")
+_PACKAGES = ("jax", "numpy", "optax", "orbax-checkpoint")
+
+
+class CheckpointStore:
+    """Saves checkpoints in the background, and deletes the ones no rule keeps.
+
+    One store a model_dir at a time: hold its `ModelDirLock`. Readers need neither.
+
+    Args:
+        model_dir: checkpoints go to `<model_dir>/checkpoints/<step>`; created with the first save.
+        keep_max, keep_every_n_hours, keep_best, results: see `Retention`.
+        peers: the processes that save together: each calls `save` at the same steps, and the chief commits.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as model_dir, CheckpointStore(model_dir) as store:
+        ...     clock = np.array([10, 0, 0, 0], np.uint32)
+        ...     saved = store.save(10, CheckpointItems(clock=clock, variables={"kernel": np.ones((2, 3), np.float32)}))
+        ...     os.path.basename(saved.path)
+        '10'
+    """
+
+    def __init__(
+        self,
+        model_dir: str | os.PathLike[str],
+        *,
+        keep_max: int | None = 5,
+        keep_every_n_hours: float | None = None,
+        keep_best: KeepBest | None = None,
+        results: Callable[[], EvalResults] = no_results,
+        peers: Peers = ALONE,
+    ) -> None:
+        self._model_dir = Path(model_dir).absolute()  # commits in the background go on wherever the program changes to
+        self._root = layout.checkpoints_dir(self._model_dir)
+        self._retention = Retention(
+            keep_max=keep_max, keep_every_n_hours=keep_every_n_hours, keep_best=keep_best, results=results
+        )
+        self._buffers = HostBuffers()
+        self._pending: PendingCheckpoint | None = None
+        self._created: dict[int, float] = {}
+        self._run_created: float | None = None
+        self._peers = peers
+        if peers.is_chief:
+            with explained(self._root, 0):
+                clean_up(self._root)
+
+    def save(self, step: int, items: CheckpointItems) -> PendingCheckpoint:
+        """Copies the state to the host and commits it in the background.
+
+        Returns when the copy is taken: the arrays may then be donated or changed. Waits first for the commit before, if
+        that is still under way, and raises its error if nobody has been given it yet.
+
+        Args:
+            step: the global step; must be the first word of the clock.
+            items: what to save; JSON and hook states are copied too.
+
+        Raises:
+            CheckpointError: the commit before failed, or an array cannot be saved.
+            HookError: a hook's state cannot be saved.
+        """
+        if self._pending is not None:
+            self._pending.settle()
+        draft, pieces = self._draft(step, items)
+        self._pending = PendingCheckpoint(step, lambda: self._commit(draft, pieces))
+        return self._pending
+
+    def latest(self) -> str | None:
+        """The newest committed checkpoint."""
+        return layout.latest_checkpoint(self._model_dir)
+
+    def all(self) -> list[str]:
+        """All committed checkpoints, oldest step first."""
+        return layout.all_checkpoints(self._model_dir)
+
+    def wait(self) -> None:
+        """Waits for the commit under way; raises its error unless somebody has been given it."""
+        if self._pending is not None:
+            self._pending.settle()
+
+    def close(self) -> None:
+        """Waits for the commit under way and frees the host memory. The store can be used again."""
+        try:
+            self.wait()
+        finally:
+            self._buffers.release()
+
+    def __enter__(self) -> CheckpointStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        except Exception as failed:
+            if error is None:
+                raise
+            _log.error("The last checkpoint was not written either: %s", failed)
+
+    def _draft(self, step: int, items: CheckpointItems) -> tuple[Draft, Mapping[str, Mapping[str, Pieces]]]:
+        hook_tree, hook_arrays = split_hook_states(items.hooks)
+        named: Mapping[str, Mapping[str, Any]] = {
+            "clock": {"clock": items.clock},
+            "variables": items.variables,
+            "model_state": items.model_state,
+            "opt_state": items.opt_state,
+            "hooks": hook_arrays,
+        }
+        pieces: Mapping[str, Mapping[str, Pieces]] = {}
+        if self._peers.count > 1:
+            named, pieces = split_off(named, chief=self._peers.is_chief)
+        arrays = self._buffers.copy(named)
+        _check_clock(step, np.asarray(items.clock))
+        now = time.time()
+        manifest = Manifest(
+            step=step,
+            created=now,
+            run_created=now,
+            packages={},
+            arrays={},
+            files={},
+            timers=_json_copy("timers", items.timers),
+            extras=_json_copy("manifest", items.manifest),
+        )
+        files = {layout.INPUT_FILE: _json_copy("input", items.input), layout.HOOKS_FILE: hook_tree}
+        return Draft(manifest=manifest, arrays=arrays, files=files), pieces
+
+    def _commit(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]]) -> str:
+        if not self._peers.is_chief:
+            return str(commit_together(self._root, draft, pieces, self._peers))
+        self._read_history()
+        if self._run_created is None:
+            self._run_created = draft.manifest.created
+        draft = draft.of_run(self._run_created, _package_versions())
+        if self._peers.count > 1:
+            path = commit_together(self._root, draft, pieces, self._peers)
+        else:
+            path = commit_or_explain(self._root, draft)
+        self._created[draft.manifest.step] = draft.manifest.created
+        self._prune(just_written=draft.manifest.step)
+        return str(path)
+
+    def _read_history(self) -> None:
+        """Learns when the checkpoints already there were saved: once from each manifest."""
+        for step in layout.committed_steps(self._root):
+            if step in self._created:
+                continue
+            try:
+                manifest = read_manifest(self._root / str(step))
+            except (CheckpointError, OSError):
+                self._created[step] = -math.inf  # damaged: no rule but its recency keeps it
+                continue
+            self._created[step] = manifest.created
+            self._run_created = min(manifest.run_created, self._run_created or manifest.run_created)
+
+    def _prune(self, *, just_written: int) -> None:
+        origin = self._run_created or 0.0
+        steps = layout.committed_steps(self._root)
+        hours = {step: max(0.0, self._created.get(step, origin) - origin) / 3600 for step in steps}
+        for step in self._retention.superfluous(hours):
+            if step != just_written:
+                self._delete(step)
+
+    def _delete(self, step: int) -> None:
+        path, doomed = self._root / str(step), self._root / f"{layout.DELETING}{step}"
+        try:
+            if not rename_unless_read(path, doomed):
+                _log.info("Checkpoint %s is being read; it is deleted after a later save.", path)
+                return
+            remove_tree(doomed)
+        except OSError as error:
+            _log.warning("Checkpoint %s could not be deleted (%s); it is tried again after the next save.", path, error)
+            return
+        self._created.pop(step, None)
+        _log.info("Deleted checkpoint %s: no retention rule keeps it.", path)
+
+
+def _check_clock(step: int, clock: np.ndarray) -> None:
+    if clock.dtype != np.uint32 or clock.shape != (4,):
+        raise CheckpointError(f"The clock of a checkpoint is uint32[4], not {clock.dtype}{list(clock.shape)}.")
+    if int(clock[0]) != step:
+        raise CheckpointError(f"Asked to save step {step}, but the state's clock stands at {int(clock[0])}.")
+
+
+def _json_copy(what: str, value: Any) -> Any:
+    try:
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(
+            f"The `{what}` of a checkpoint must be JSON (None, numbers, strings, lists, dicts): {error}."
+        ) from error
+
+
+@functools.cache
+def _package_versions() -> Mapping[str, str]:
+    versions = {"estimator-core": __version__}
+    for name in _PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions

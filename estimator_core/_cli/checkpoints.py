@@ -1,0 +1,66 @@
+"""List the checkpoints of a model_dir; show variables and manifest of one, or the difference of two."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from estimator_core._checkpoint import Manifest, all_checkpoints, read_manifest, resolve_checkpoint
+from estimator_core._cli import checkpoint_report as report
+from estimator_core.errors import CheckpointError, CheckpointNotFoundError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator checkpoints`."""
+    parser.add_argument("directory", metavar="DIR", help="a model_dir, or one checkpoint (<model_dir>/checkpoints/100)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--variables", action="store_true", help="names, shapes and dtypes in DIR (the newest checkpoint)"
+    )
+    what.add_argument("--manifest", action="store_true", help="who wrote DIR (the newest checkpoint), and with what")
+    what.add_argument(
+        "--diff", nargs=2, metavar=("A", "B"), help="difference of two checkpoints: steps of DIR, or paths"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints what was asked for."""
+    directory = Path(args.directory)
+    if args.diff:
+        a, b = (_one_of(directory, name) for name in args.diff)
+        rows, text = report.difference(a, b)
+    elif args.variables:
+        rows, text = report.variables(read_manifest(resolve_checkpoint(directory)))
+    elif args.manifest:
+        rows, text = report.manifest(resolve_checkpoint(directory))
+    else:
+        rows, text = report.listing(_listed(directory))
+    print(json.dumps(rows, indent=2) if args.json else text)
+    return 0
+
+
+def _listed(directory: Path) -> Sequence[tuple[Path, Manifest | CheckpointError]]:
+    paths = all_checkpoints(directory) or [str(resolve_checkpoint(directory))]
+    return [(Path(path), _manifest_or_error(Path(path))) for path in paths]
+
+
+def _manifest_or_error(path: Path) -> Manifest | CheckpointError:
+    try:
+        return read_manifest(path)
+    except CheckpointError as error:
+        return error
+
+
+def _one_of(directory: Path, name: str) -> tuple[str, Manifest]:
+    """A checkpoint named by its step in a model_dir, or by its path."""
+    path = next((path for path in all_checkpoints(directory) if Path(path).name == name), name)
+    try:
+        return name, read_manifest(resolve_checkpoint(path))
+    except CheckpointNotFoundError:
+        steps = ", ".join(Path(path).name for path in all_checkpoints(directory)) or "none"
+        raise CheckpointNotFoundError(
+            f"There is no checkpoint {name!r}: {directory} has the steps {steps}, and no path leads to one."
+        ) from None

@@ -1,0 +1,116 @@
+"""Evaluation in a process of its own: every checkpoint as it appears."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from estimator_core._checkpoint import all_checkpoints, checkpoint_step
+from estimator_core._checkpoint.lock import LOCK_FILE
+from estimator_core._evaluations import Evaluations
+from estimator_core._loop.run_record import FILE, ended_step
+from estimator_core.specs import EvalSpec
+
+_log = logging.getLogger("estimator_core")
+_POLL_SECONDS = 1.0
+#: An evaluator and a trainer that are started together: so long may the trainer take to its first step.
+_START_SECS = 60.0
+#: A lock whose heart has not beaten for so long belongs to a run that was killed and not started again.
+_ABANDONED_SECS = 600.0
+
+
+def new_checkpoints(
+    estimator: Any,
+    *,
+    stop: Callable[[int], bool],
+    sleep: Callable[[float], None] = time.sleep,
+    poll_secs: float = _POLL_SECONDS,
+    ended: Callable[[], bool] = lambda: False,
+    every: bool = False,
+) -> Any:
+    """Yields `(path, step)` of each new newest checkpoint (`every`: of each new one, in their order) until `stop(step)`
+    or `ended()` say that no further one will come.
+    """
+    seen: str | None = None
+    while True:
+        last = ended()  # asked before looking: the last checkpoint is there when training ends
+        newest = estimator.latest_checkpoint()
+        if every and newest is not None:
+            newest = next((path for path in all_checkpoints(estimator.model_dir) if _is_newer(path, seen)), newest)
+        if newest is not None and newest != seen:
+            seen = newest
+            step = int(newest.rpartition("/")[2])
+            yield newest, step
+            if stop(step):
+                return
+        elif last:
+            return
+        else:
+            sleep(poll_secs)
+
+
+def _is_newer(path: str, seen: str | None) -> bool:
+    return seen is None or checkpoint_step(path) > checkpoint_step(seen)
+
+
+class _TrainingEnded:
+    """Whether training has ended, however it did; an interruption, after which it goes on, is no end.
+
+    The end of an earlier call does not count before a trainer that was started together with the evaluator has had
+    time to say that it goes on.
+    """
+
+    def __init__(self, model_dir: str) -> None:
+        self._model_dir, self._began = Path(model_dir), time.time()
+
+    def __call__(self) -> bool:
+        noted = self._model_dir / FILE
+        if ended_step(self._model_dir) is not None:
+            return noted.stat().st_mtime >= self._began or time.time() - self._began > _START_SECS
+        lock = self._model_dir / LOCK_FILE
+        try:
+            return time.time() - lock.stat().st_mtime > _ABANDONED_SECS  # killed, and not started again
+        except OSError:
+            return False
+
+
+def evaluate_continuously(
+    estimator: Any,
+    specs: Sequence[EvalSpec],
+    *,
+    max_steps: int | None,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> Evaluations:
+    """The evaluator role: waits, evaluates each new checkpoint and exports, until max_steps has been evaluated, or
+    training has ended before.
+
+    Checkpoints that are replaced by newer ones within `throttle_secs` are passed over, the last one never; with
+    `throttle_secs=0` none is.
+    """
+    evaluations = Evaluations(estimator, specs)
+    last: str | None = None
+    sleep(max(spec.start_delay_secs for spec in specs))
+    throttle = max(spec.throttle_secs for spec in specs)
+    for path, step in new_checkpoints(
+        estimator,
+        stop=lambda step: max_steps is not None and step >= max_steps,
+        sleep=sleep,
+        ended=_TrainingEnded(estimator.model_dir),
+        every=throttle == 0,
+    ):
+        last = path
+        began = clock()
+        final = max_steps is not None and step >= max_steps
+        for spec in specs:
+            evaluations.evaluate_now(spec, path)
+            evaluations.export(spec, path, final=final)
+        if not final:
+            sleep(max(0.0, throttle - (clock() - began)))
+    if last is not None:
+        evaluations.export_final(last)
+    evaluations.wait()
+    return evaluations

@@ -1,0 +1,34 @@
+"""Exports: what is served, and the contracts of those who write it. estimator-exporters writes the formats."""
+
+from estimator_core._export.contract import Exporter as Exporter
+from estimator_core._export.contract import ExportFormat as ExportFormat
+from estimator_core._export.contract import ExportRequest as ExportRequest
+from estimator_core._export.contract import ExportsInBackground as ExportsInBackground
+from estimator_core._export.contract import KnowsEvaluation as KnowsEvaluation
+from estimator_core._export.contract import LoadedExport as LoadedExport
+from estimator_core._export.contract import LoadedSignature as LoadedSignature
+from estimator_core._export.contract import SignatureSpec as SignatureSpec
+from estimator_core._export.directories import latest_export as latest_export
+from estimator_core._export.example_proto import example_class as example_class
+from estimator_core._export.examples import (
+    build_parsing_serving_input_receiver_fn as build_parsing_serving_input_receiver_fn,
+)
+from estimator_core._export.feature_specs import FixedLenFeature as FixedLenFeature
+from estimator_core._export.feature_specs import FixedLenSequenceFeature as FixedLenSequenceFeature
+from estimator_core._export.feature_specs import VarLenFeature as VarLenFeature
+from estimator_core._export.features import Feature as Feature
+from estimator_core._export.loading import load as load
+from estimator_core._export.outputs import ClassificationOutput as ClassificationOutput
+from estimator_core._export.outputs import EvalOutput as EvalOutput
+from estimator_core._export.outputs import PredictOutput as PredictOutput
+from estimator_core._export.outputs import RegressionOutput as RegressionOutput
+from estimator_core._export.pending import PendingExport as PendingExport
+from estimator_core._export.raw import RawSignature as RawSignature
+from estimator_core._export.raw import Rename as Rename
+from estimator_core._export.receivers import ServingInputReceiver as ServingInputReceiver
+from estimator_core._export.receivers import TensorServingInputReceiver as TensorServingInputReceiver
+from estimator_core._export.receivers import build_raw_serving_input_receiver_fn as build_raw_serving_input_receiver_fn
+from estimator_core._export.supervised import SupervisedInputReceiver as SupervisedInputReceiver
+from estimator_core._export.supervised import (
+    build_supervised_input_receiver_fn_from_input_fn as build_supervised_input_receiver_fn_from_input_fn,
+)

@@ -1,0 +1,172 @@
+"""The contracts of exporters (when to export) and export formats (what is written)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from estimator_core._export.features import Feature
+
+
+@runtime_checkable
+class Exporter(Protocol):
+    """Decides after each evaluation whether to export.
+
+    Source: `tf.estimator.Exporter`.
+    """
+
+    @property
+    def name(self) -> str:
+        """The directory below `<model_dir>/export`."""
+        ...
+
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: Mapping[str, Any],
+        is_the_final_export: bool,
+    ) -> str | None:
+        """Exports, or not; returns the path written.
+
+        It may be called twice for one step, the second time with `is_the_final_export`; an exporter that has exported
+        the step skips the second call.
+        """
+        ...
+
+
+@runtime_checkable
+class KnowsEvaluation(Protocol):
+    """An exporter that is told the name of the evaluation it is used in; optional."""
+
+    def used_in(self, eval_name: str | None) -> None:
+        """Called once, before training."""
+        ...
+
+
+@runtime_checkable
+class ExportsInBackground(Protocol):
+    """An exporter whose `export` may return before the export is complete; optional."""
+
+    def wait(self) -> str | None:
+        """Waits, raises what went wrong, and returns the path of the export that was being written, if one was."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignatureSpec:
+    """One function of an export.
+
+    Attributes:
+        name: of the signature.
+        method: "predict", "classify", "regress", "eval" or "train".
+        inputs: what it takes, by name.
+        outputs: what it gives, by name.
+        function: `(variables, inputs) -> outputs`, pure and traceable; variables and both dicts by name.
+        class_names: the names of the class ids in the outputs "classes" and "all_classes"; a raw signature gives them
+            in place of the ids.
+    """
+
+    name: str
+    method: str
+    inputs: Mapping[str, Feature]
+    outputs: Mapping[str, Feature]
+    function: Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
+    class_names: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportRequest:
+    """Everything a format writes.
+
+    Attributes:
+        signatures: by name.
+        variables: all variables by path; arguments of the functions, never constants.
+        assets: files to add: name in the export to path.
+        input_transforms: `HostTransform`s from a raw request to the inputs; empty where clients send arrays.
+        output_transforms: `HostTransform`s from outputs to what clients see.
+        receiver: what a raw request carries, by name; the inputs of the model where there are no input transforms.
+        fixed_batch_sizes: the batch sizes to write, for a model that cannot be traced with a symbolic one; None: any.
+        global_step: of the state.
+        provenance: JSON for the manifest: versions, plugins, checkpoint.
+    """
+
+    signatures: Mapping[str, SignatureSpec]
+    variables: Mapping[str, np.ndarray]
+    assets: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    input_transforms: Sequence[Any] = ()
+    output_transforms: Sequence[Any] = ()
+    receiver: Mapping[str, Feature] = field(default_factory=dict[str, Feature])
+    fixed_batch_sizes: tuple[int, ...] | None = None
+    global_step: int = 0
+    provenance: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class LoadedSignature(Protocol):
+    """A function of a loaded export: arrays by name in, numpy arrays by name out."""
+
+    @property
+    def inputs(self) -> Mapping[str, Feature]:
+        """What it takes, by name."""
+        ...
+
+    @property
+    def outputs(self) -> Mapping[str, Feature]:
+        """What it gives, by name."""
+        ...
+
+    def __call__(self, **arrays: Any) -> dict[str, np.ndarray]:
+        """The outputs for one batch."""
+        ...
+
+
+class LoadedExport(Protocol):
+    """An export that was read back.
+
+    `signatures` take and give arrays of numbers: they load anywhere. `raw_signatures` take what clients send and give
+    what clients see: host
+    transforms run before and after, so the packages that they come from must be installed. Without transforms both are
+    the same.
+    """
+
+    @property
+    def signatures(self) -> Mapping[str, LoadedSignature]:
+        """Array signatures by name."""
+        ...
+
+    @property
+    def raw_signatures(self) -> Mapping[str, LoadedSignature]:
+        """Raw signatures by name."""
+        ...
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """What the export says about itself."""
+        ...
+
+
+@runtime_checkable
+class ExportFormat(Protocol):
+    """How an export lies on disk; a plugin component of kind "format"."""
+
+    @property
+    def name(self) -> str:
+        """The name users give in `export_saved_model(format=...)`."""
+        ...
+
+    def write(self, request: ExportRequest, directory: Path) -> None:
+        """Writes an export into an empty directory, which becomes visible to readers when this returns."""
+        ...
+
+    def load(self, directory: Path) -> LoadedExport:
+        """Reads an export back."""
+        ...
+
+    def recognizes(self, directory: Path) -> bool:
+        """Whether a directory holds an export of this format; looks at file names only."""
+        ...

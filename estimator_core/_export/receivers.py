@@ -1,0 +1,134 @@
+"""What a served model receives, and what of it enters model_fn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from estimator_core._export.features import Feature, feature_of
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+
+SINGLE_FEATURE, SINGLE_RECEIVER = "feature", "input"
+
+
+@dataclass(frozen=True)
+class ServingInputReceiver:
+    """The features of a request.
+
+    Args:
+        features: `Feature`s (or example arrays) that model_fn gets, by name; a single one is named "feature".
+        receiver_tensors: what the client sends, by name; default: the features. A single one is named "input". Without
+            transforms it gives other
+            names to the very same `Feature` objects.
+        receiver_tensors_alternatives: checked and otherwise unused: array signatures take the features themselves
+            whatever the receiver is.
+        transforms: `HostTransform`s that make the features from what the client sends (raw signatures).
+
+    Raises:
+        ArgumentError, ArgumentTypeError: for names and values that cannot be used.
+
+    Example:
+        >>> ServingInputReceiver({"x": Feature((None, 2))}).receiver_tensors
+        {'x': Feature(shape=(None, 2), dtype='float32')}
+
+    Source: `tf.estimator.export.ServingInputReceiver`.
+    """
+
+    features: Any
+    receiver_tensors: Any = None
+    receiver_tensors_alternatives: Mapping[str, Any] | None = None
+    _: KW_ONLY
+    transforms: Sequence[Any] = ()
+
+    def __post_init__(self) -> None:
+        features = named_features(self.features, SINGLE_FEATURE, "features", integers=True)
+        object.__setattr__(self, "features", features)
+        receivers = (
+            features
+            if self.receiver_tensors is None
+            else named_features(self.receiver_tensors, SINGLE_RECEIVER, "receiver_tensors", integers=False)
+        )
+        object.__setattr__(self, "receiver_tensors", receivers)
+        for name, alternative in (self.receiver_tensors_alternatives or {}).items():
+            named_features(alternative, SINGLE_RECEIVER, f"receiver_tensors_alternatives[{name!r}]", integers=False)
+
+    @property
+    def bare(self) -> bool:
+        """Whether model_fn gets the one feature itself instead of a dict."""
+        return False
+
+    @property
+    def labels(self) -> Mapping[str, Feature]:
+        """What model_fn gets as labels, by name; none in a serving receiver."""
+        return {}
+
+
+@dataclass(frozen=True)
+class TensorServingInputReceiver(ServingInputReceiver):
+    """A receiver for a model_fn whose features are one bare array."""
+
+    @property
+    def bare(self) -> bool:
+        """True: model_fn gets the array itself."""
+        return True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.features, Mapping):
+            raise ArgumentTypeError(
+                "TensorServingInputReceiver: features must be one Feature or array; use ServingInputReceiver for "
+                "a dict."
+            )
+        if self.receiver_tensors is None:
+            object.__setattr__(self, "receiver_tensors", self.features)
+        super().__post_init__()
+
+
+def build_raw_serving_input_receiver_fn(
+    features: Mapping[str, Any], default_batch_size: int | None = None
+) -> Callable[[], ServingInputReceiver]:
+    """A serving_input_receiver_fn for requests that carry the features themselves.
+
+    Args:
+        features: `Feature`s, or example arrays whose first axis is the batch, by name.
+        default_batch_size: a fixed batch size; None: any.
+
+    Example:
+        >>> build_raw_serving_input_receiver_fn({"x": Feature((None, 2))})().features
+        {'x': Feature(shape=(None, 2), dtype='float32')}
+
+    Source: `tf.estimator.export.build_raw_serving_input_receiver_fn`.
+    """
+    if not isinstance(features, Mapping):
+        raise ArgumentTypeError(f"features must be a dict of ec.export.Feature by name, given: {features!r}.")
+    check_batch_size(default_batch_size)
+    fixed = {name: with_batch_size(feature_of(value), default_batch_size) for name, value in features.items()}
+
+    def serving_input_receiver_fn() -> ServingInputReceiver:
+        return ServingInputReceiver(fixed)
+
+    return serving_input_receiver_fn
+
+
+def with_batch_size(feature: Feature, batch_size: int | None) -> Feature:
+    """The feature with a fixed batch size, if one is given."""
+    return (
+        feature if batch_size is None or not feature.shape else Feature((batch_size, *feature.shape[1:]), feature.dtype)
+    )
+
+
+def check_batch_size(batch_size: Any) -> None:
+    """Refuses what is neither None nor a positive int."""
+    if batch_size is not None and (isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1):
+        raise ArgumentError(f"default_batch_size must be a positive int or None, given: {batch_size!r}.")
+
+
+def named_features(value: Any, single: str, what: str, *, integers: bool) -> dict[Any, Feature]:
+    """Features by name; one that has no name gets `single`."""
+    named = dict(value) if isinstance(value, Mapping) else {single: value}
+    if not named:
+        raise ArgumentError(f"{what} must not be empty.")
+    for name in named:
+        if not isinstance(name, str) and not (integers and isinstance(name, int)):
+            raise ArgumentError(f"{what}: keys must be strings, given: {name!r}.")
+    return {name: feature_of(item) for name, item in named.items()}

@@ -1,0 +1,94 @@
+"""Receivers of exported TRAIN and EVAL signatures: features and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
+
+from estimator_core._export.receivers import ServingInputReceiver, named_features
+from estimator_core.errors import ArgumentError
+
+SINGLE_LABEL = "label"
+
+
+@dataclass(frozen=True)
+class SupervisedInputReceiver(ServingInputReceiver):
+    """The features and labels of a request to a TRAIN or EVAL signature.
+
+    Args:
+        features: `Feature`s (or example arrays) that model_fn gets, by name; one without a name is handed over bare
+            and named "feature".
+        labels: the same for the labels; one without a name is named "label".
+
+    Raises:
+        ArgumentError, ArgumentTypeError: for names and values that cannot be used, or a name that is both a feature
+            and a label.
+
+    Example:
+        >>> from estimator_core._export import Feature
+        >>> receiver = SupervisedInputReceiver({"x": Feature((None, 2))}, labels=Feature((None,), "int32"))
+        >>> sorted(receiver.receiver_tensors)
+        ['label', 'x']
+
+    Source: `tensorflow_estimator.python.estimator.export.export.SupervisedInputReceiver`.
+    """
+
+    _: KW_ONLY
+    labels: Any = field(default=None)  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]
+    # pyright sees the base class's property, which this field replaces.
+    bare: bool = field(init=False, default=False)  # pyright: ignore[reportIncompatibleMethodOverride]
+    bare_labels: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bare", not isinstance(self.features, Mapping))
+        object.__setattr__(self, "bare_labels", not isinstance(self.labels, Mapping))
+        labels = {} if self.labels is None else named_features(self.labels, SINGLE_LABEL, "labels", integers=True)
+        object.__setattr__(self, "labels", labels)
+        super().__post_init__()
+        both = sorted(set(map(str, self.features)) & set(map(str, labels)))
+        if both:
+            raise ArgumentError(
+                f"SupervisedInputReceiver: {both} are names of features and of labels; rename one of them."
+            )
+        if self.receiver_tensors is self.features:
+            object.__setattr__(self, "receiver_tensors", {**self.features, **labels})
+
+
+def build_supervised_input_receiver_fn_from_input_fn(
+    input_fn: Callable[..., Any], **input_fn_args: Any
+) -> Callable[[], SupervisedInputReceiver]:
+    """A receiver function for TRAIN and EVAL exports: draws one batch of an input_fn to learn names, shapes and dtypes.
+
+    Args:
+        input_fn: gives `(features, labels)` batches.
+        input_fn_args: arguments of input_fn, by name.
+
+    Example:
+        >>> import numpy as np
+        >>> from estimator_core._inputs import numpy_input_fn
+        >>> batches = numpy_input_fn(
+        ...     {"x": np.zeros((4, 2), np.float32)}, np.zeros(4, np.int32), batch_size=2, shuffle=False
+        ... )
+        >>> build_supervised_input_receiver_fn_from_input_fn(batches)().labels
+        {'label': Feature(shape=(None,), dtype='int32')}
+
+    Source: `tensorflow_estimator.python.estimator.export.export.build_supervised_input_receiver_fn_from_input_fn`.
+    """
+
+    def receiver_fn() -> SupervisedInputReceiver:
+        from estimator_core._inputs import open_input
+
+        def bound() -> Any:
+            return input_fn(**input_fn_args)
+
+        source = open_input(bound if input_fn_args else input_fn, mode="eval")
+        try:
+            batch = next(source)
+        finally:
+            source.close()
+        if batch.labels is None:
+            raise ArgumentError("input_fn gives no labels, which TRAIN and EVAL signatures need.")
+        return SupervisedInputReceiver(batch.features, labels=batch.labels)
+
+    return receiver_fn

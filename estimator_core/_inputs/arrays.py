@@ -1,0 +1,199 @@
+"""`numpy_input_fn`: batches of arrays in memory, vectorised, seeded, and repositionable at any example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from estimator_core._inputs.array_data import ArrayData, Arrays, load_arrays
+from estimator_core._inputs.context import InputContext
+from estimator_core._inputs.options import InputOptions, Ragged
+from estimator_core._inputs.order import ExampleOrder
+from estimator_core._inputs.position import fingerprint_of
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+
+
+def numpy_input_fn(
+    x: Arrays | Callable[[], Any],
+    y: Arrays | None = None,
+    batch_size: int = 128,
+    num_epochs: int | None = 1,
+    shuffle: bool | None = None,
+    *,
+    seed: int | None = None,
+    drop_remainder: bool = False,
+    ragged: Ragged = "exact",
+) -> ArrayInput:
+    """An input_fn over arrays in memory; every call of it gives a fresh iterator.
+
+    Batches have exactly `batch_size` examples and run over the borders of epochs; only the last batch of the last epoch
+    may be shorter. Each epoch is a permutation that depends on (seed, epoch) alone. float64 and 64-bit integer arrays
+    are narrowed to 32 bits once (a copy; memory-mapped arrays batch by batch).
+
+    Args:
+        x: an array, or a dict of arrays, whose first axis is the example; or a function without arguments that returns
+            `x` or `(x, y)`, called at the first draw of each iterator, after the hooks' `begin`.
+        y: labels: an array or a dict of arrays; None where there are none.
+        batch_size: examples a batch, in each process.
+        num_epochs: passes over the data; None repeats for ever.
+        shuffle: must be given: True for training, False for evaluation and prediction.
+        seed: of the permutations; None: `tf_random_seed` of the RunConfig, or 0 where that is not set.
+        drop_remainder: leaves out a short last batch, and gives every process equally many examples.
+        ragged: "exact" yields the short last batch as it is; "pad" fills it up to `batch_size` and marks the rows in
+            `Batch.weights`.
+
+    Returns:
+        A re-callable input. `examples` of its position counts examples, so the batch size may change on a resume.
+
+    Raises:
+        ArgumentError: `shuffle` is no bool, sizes below 1, x or y empty, lengths that differ, a key both in x and y.
+        ArgumentTypeError: x or y is neither an array nor a dict of arrays.
+
+    Example:
+        >>> input_fn = numpy_input_fn({"x": np.arange(5.0)}, np.arange(5), batch_size=2, shuffle=False)
+        >>> [labels.tolist() for features, labels in input_fn()]
+        [[0, 1], [2, 3], [4]]
+
+    Source: tf.compat.v1.estimator.inputs.numpy_input_fn.
+    """
+    if not isinstance(shuffle, bool):
+        raise ArgumentError(
+            "shuffle must be provided and explicitly set as boolean (it is recommended to set it as True for "
+            f"training); got {shuffle}"
+        )
+    check_count("batch_size", batch_size)
+    if num_epochs is not None:
+        check_count("num_epochs", num_epochs)
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
+        raise ArgumentError(f"seed must be an integer of at least 0, or None, given: {seed!r}.")
+    if callable(x):
+        if y is not None:
+            raise ArgumentError("y must be None where x is a function: let it return (x, y).")
+        loader = x
+        load: Callable[[], ArrayData] = lambda: load_arrays(loader)  # noqa: E731
+    else:
+        data = ArrayData.of(x, y)
+        load = lambda: data  # noqa: E731
+    plan = _Plan(
+        batch_size=int(batch_size),
+        num_epochs=num_epochs,
+        shuffle=shuffle,
+        seed=seed,
+        drop_remainder=drop_remainder,
+        options=InputOptions(fresh_arrays=True, ragged=ragged, batch_size=int(batch_size), endless=num_epochs is None),
+    )
+    return ArrayInput(load, plan)
+
+
+def check_count(name: str, value: object) -> None:
+    """Refuses what is not an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise ArgumentTypeError(f"{name} must be an integer, given: {value!r}.")
+    if value < 1:
+        raise ArgumentError(f"{name} must be at least 1, given: {value}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """How the arrays are cut into batches."""
+
+    batch_size: int
+    num_epochs: int | None
+    shuffle: bool
+    seed: int | None
+    drop_remainder: bool
+    options: InputOptions
+
+
+class ArrayInput:
+    """What `numpy_input_fn` returns: calling it gives a fresh iterator."""
+
+    def __init__(self, load: Callable[[], ArrayData], plan: _Plan) -> None:
+        self._load = load
+        self._plan = plan
+
+    def __call__(self, *, config: Any = None, input_context: InputContext | None = None) -> ArrayIterator:
+        """A fresh iterator over this process's shard.
+
+        Args:
+            config: the RunConfig: its `tf_random_seed` shuffles where no seed was given.
+            input_context: which shard; default: everything.
+        """
+        seed = self._plan.seed
+        if seed is None:
+            seed = getattr(config, "tf_random_seed", None) or 0
+        context = input_context or InputContext()
+        return ArrayIterator(self._load, self._plan, seed, (context.input_pipeline_id, context.num_input_pipelines))
+
+
+class _Opened(NamedTuple):
+    """The arrays and the order they are read in; made at the first draw."""
+
+    gather: Callable[[Any], Any]
+    gather_slice: Callable[[slice], Any]
+    order: ExampleOrder
+    total: int | None
+    fingerprint: str
+
+
+class ArrayIterator(Iterator[Any]):
+    """Batches of arrays, from any example on."""
+
+    def __init__(self, load: Callable[[], ArrayData], plan: _Plan, seed: int, shard: tuple[int, int]) -> None:
+        self.input_options = plan.options
+        self._load = load
+        self._plan = plan
+        self._seed = seed
+        self._shard = shard
+        self._examples = 0
+        self._opened: _Opened | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Which data in which order; loads the data where it is loaded lazily."""
+        return self._open().fingerprint
+
+    def get_state(self) -> int:
+        """Examples read so far."""
+        return self._examples
+
+    def set_state(self, state: int) -> None:
+        """Continues after `state` examples."""
+        self._examples = int(state)
+
+    def __next__(self) -> Any:
+        opened = self._opened or self._open()
+        start = self._examples
+        stop = start + self._plan.batch_size
+        if opened.total is not None and stop > opened.total:
+            stop = opened.total
+            if start >= stop or self._plan.drop_remainder:
+                raise StopIteration
+        self._examples = stop
+        piece = opened.order.contiguous(start, stop)
+        return opened.gather(opened.order.rows(start, stop)) if piece is None else opened.gather_slice(piece)
+
+    def _open(self) -> _Opened:
+        if self._opened is None:
+            data, plan = self._load(), self._plan
+            seed = self._seed if plan.shuffle else None
+            order = ExampleOrder(data.n, seed=seed, shard=self._shard, even=plan.drop_remainder)
+            if order.length == 0:
+                raise ArgumentError(
+                    f"x has {data.n} examples for {self._shard[1]} processes: process {self._shard[0]} has none. "
+                    "Use fewer processes or more data."
+                )
+            fingerprint = fingerprint_of(
+                "numpy",
+                n=data.n,
+                seed=self._seed if plan.shuffle else None,
+                shuffle=plan.shuffle,
+                shard=f"{self._shard[0]}/{self._shard[1]}",
+                arrays=data.summary,
+            )
+            total = None if plan.num_epochs is None else plan.num_epochs * order.length
+            self._opened = _Opened(*data.gatherers(), order, total, fingerprint)
+        return self._opened

@@ -1,0 +1,118 @@
+"""An input of any kind, turned into a walk over its batches."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Sized
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
+
+from estimator_core._inputs.options import InputOptions
+from estimator_core._inputs.position import fingerprint_of
+from estimator_core._inputs.wrapped import Wrapped
+
+#: `tf.data.INFINITE_CARDINALITY`.
+_INFINITE = -1
+#: Iterators that a walk has drawn from: given again, they continue where they stand.
+_DRAWN: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+class Walk(NamedTuple):
+    """An iterator over batches, and how it is positioned.
+
+    Attributes:
+        elements: the iterator.
+        fingerprint: says which input it is; may load data, so it is not called before the first draw.
+        get_state, set_state: the iterator's own position (grain's contract, and ours); None where it has none.
+        at_start: nothing has been drawn from it, so that a position can be reached by drawing and dropping.
+        options: what it declares.
+    """
+
+    elements: Iterator[Any]
+    fingerprint: Callable[[], str]
+    get_state: Callable[[], Any] | None
+    set_state: Callable[[Any], None] | None
+    at_start: bool
+    options: InputOptions
+
+
+def walk(source: Any) -> Walk:
+    """Starts a walk over what `make_input` let through. Workers of a loader start here: called at the first draw."""
+    if isinstance(source, Wrapped):
+        inner = walk(source.source)
+        elements = inner.elements if source.convert is None else map(source.convert, inner.elements)
+        return inner._replace(elements=elements, options=_merged(inner.options, source.options))
+    elements: Any
+    options = getattr(source, "input_options", None)
+    if hasattr(source, "as_numpy_iterator"):  # tf.data: an element's memory belongs to a tensor that nobody writes into
+        elements, known = source.as_numpy_iterator(), InputOptions(fresh_arrays=True)
+    else:
+        elements, known = iter(source), InputOptions()
+    get_state: Any = getattr(elements, "get_state", None)
+    set_state: Any = getattr(elements, "set_state", None)
+    positioned = callable(get_state) and callable(set_state)
+    if positioned:  # grain reads ahead in threads and processes, so it cannot refill what it has handed out
+        known = InputOptions(fresh_arrays=True)
+    known = replace(known, endless=_says_endless(source))
+    return Walk(
+        elements=elements,
+        fingerprint=lambda: _fingerprint(source, elements),
+        get_state=get_state if positioned else None,
+        set_state=cast(Callable[[Any], None], set_state) if positioned else None,
+        at_start=_at_start(source, elements),
+        options=options if isinstance(options, InputOptions) else known,
+    )
+
+
+def _merged(known: InputOptions, declared: InputOptions | None) -> InputOptions:
+    if declared is None:
+        return known
+    return replace(
+        declared,
+        fresh_arrays=declared.fresh_arrays or known.fresh_arrays,
+        batch_size=declared.batch_size or known.batch_size,
+        endless=declared.endless or known.endless,
+    )
+
+
+def _says_endless(source: Any) -> bool:
+    """Whether an input says that it never ends: tf.data by its cardinality, a repeated grain data set by its length."""
+    with contextlib.suppress(Exception):  # asking must not end what would have worked
+        if callable(cardinality := getattr(source, "cardinality", None)):
+            return int(cast(Any, cardinality())) == _INFINITE
+        return isinstance(source, Sized) and len(source) >= sys.maxsize
+    return False
+
+
+def _at_start(source: Any, elements: Any) -> bool:
+    if elements is not source:
+        return True
+    if inspect.isgenerator(elements):
+        return inspect.getgeneratorstate(elements) == inspect.GEN_CREATED
+    try:
+        drawn = elements in _DRAWN
+        _DRAWN.add(elements)
+    except TypeError:  # map, zip and their like cannot be remembered
+        return False
+    return not drawn
+
+
+def _fingerprint(source: Any, elements: Any) -> str:
+    own = getattr(elements, "fingerprint", None)
+    if isinstance(own, str):
+        return own
+    kind = f"{type(source).__module__}.{type(source).__qualname__}"
+    facts: dict[str, object] = {}
+    if inspect.isgenerator(source):
+        facts["function"] = source.__qualname__
+    elif hasattr(source, "element_spec"):
+        facts["element_spec"] = source.element_spec
+    elif isinstance(source, Sized):
+        with contextlib.suppress(TypeError):  # an iterable data set of unknown length
+            facts["len"] = len(source)
+    if isinstance(batch_size := getattr(source, "batch_size", None), int):
+        facts["batch_size"] = batch_size
+    return fingerprint_of(kind, **facts)

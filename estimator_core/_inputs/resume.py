@@ -1,0 +1,110 @@
+"""Taking up a saved position: restore, replay, or start again and say why."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import jax
+
+from estimator_core._inputs.foreign import Walk
+from estimator_core._inputs.position import InputPosition, difference
+
+_END = object()
+
+
+class TakenUp(NamedTuple):
+    """A walk after its position was taken up.
+
+    Attributes:
+        walk: the walk to read.
+        elements: what is still to be drawn from it.
+        examples, batches: read before.
+        note: a line for the log; None where there was nothing to take up.
+    """
+
+    walk: Walk
+    elements: Iterator[Any]
+    examples: int
+    batches: int
+    note: str | None
+
+
+def take_up(
+    position: InputPosition | None, open_walk: Callable[[], Walk], size_of: Callable[[Walk, Any], int]
+) -> TakenUp:
+    """Opens a walk at `position`.
+
+    Args:
+        position: where to continue; None: at the start.
+        open_walk: opens the input; called again where the first walk turns out to be at its end.
+        size_of: counts the examples of one element.
+    """
+    opened = open_walk()
+    if position is None or (position.examples == 0 and not position.exhausted):
+        return TakenUp(opened, opened.elements, 0, 0, None)
+    if position.exhausted:
+        return _again(opened, f"it had ended after {position.examples} examples")
+    fingerprint = opened.fingerprint()
+    if fingerprint != position.fingerprint:
+        return _again(opened, difference(position.fingerprint, fingerprint))
+    if opened.set_state is not None:
+        return _restored(position, opened, open_walk)
+    if not opened.at_start:
+        note = (
+            f"Input goes on where its iterator stands (the checkpoint has {position.examples} examples): an iterator "
+            "in use cannot be moved. Return an iterable or a generator function from input_fn to make resuming exact."
+        )
+        return TakenUp(opened, opened.elements, position.examples, position.batches, note)
+    if not opened.options.replay:
+        return _again(opened, f"it has no position and replay is switched off; {position.examples} examples come again")
+    return _replayed(position, opened, open_walk, size_of)
+
+
+def _again(opened: Walk, why: str) -> TakenUp:
+    return TakenUp(opened, opened.elements, 0, 0, f"Input starts again: {why}.")
+
+
+def _restored(position: InputPosition, opened: Walk, open_walk: Callable[[], Walk]) -> TakenUp:
+    assert opened.set_state is not None
+    try:
+        opened.set_state(position.source_state)
+    except Exception as error:  # whatever a foreign iterator raises on a state that is not its own
+        return _again(open_walk(), f"its iterator refused the saved state ({error!r})")
+    first = next(opened.elements, _END)
+    if first is _END:
+        return _again(open_walk(), f"it ends after {position.examples} examples")
+    note = f"Input continues after {position.examples} examples ({position.batches} batches)."
+    return TakenUp(opened, itertools.chain([first], opened.elements), position.examples, position.batches, note)
+
+
+def _replayed(
+    position: InputPosition, opened: Walk, open_walk: Callable[[], Walk], size_of: Callable[[Walk, Any], int]
+) -> TakenUp:
+    seen = drawn = size = 0
+    element: Any = _END
+    while seen < position.examples:
+        element = next(opened.elements, _END)
+        if element is _END:
+            return _again(open_walk(), f"it ends after {seen} examples and the checkpoint has {position.examples}")
+        size = size_of(opened, element)
+        seen += size
+        drawn += 1
+    rest: list[Any] = []
+    if seen > position.examples:  # batches were cut differently before: deliver what this one has left
+        rest = [_from_row(element, size - (seen - position.examples))]
+    else:
+        element = next(opened.elements, _END)
+        if element is _END:
+            return _again(open_walk(), f"it ends after {position.examples} examples")
+        rest = [element]
+    note = (
+        f"Input continues after {position.examples} examples: it has no position of its own, so {drawn} batches were "
+        "drawn and dropped (ec.inputs.from_iterable(..., replay=False) starts again instead)."
+    )
+    return TakenUp(opened, itertools.chain(rest, opened.elements), position.examples, position.batches, note)
+
+
+def _from_row(element: Any, row: int) -> Any:
+    return jax.tree.map(lambda leaf: leaf[row:] if getattr(leaf, "ndim", 0) else leaf, element)

@@ -1,0 +1,145 @@
+"""`open_input`: an input_fn opened as a checked, positioned stream of batches."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+from estimator_core._inputs.batch import Batch
+from estimator_core._inputs.calling import InputFn, check_input_fn
+from estimator_core._inputs.context import InputContext
+from estimator_core._inputs.foreign import Walk, walk
+from estimator_core._inputs.making import make_input
+from estimator_core._inputs.normalise import NO_HOST, Normaliser, Parts
+from estimator_core._inputs.padding import Mask, masking, unpadded
+from estimator_core._inputs.position import InputPosition
+from estimator_core._inputs.resume import TakenUp, take_up
+from estimator_core.modes import ModeKeys
+
+_new = tuple.__new__  # half the time of calling the class: one of each is made for every step
+
+
+def open_input(
+    input_fn: InputFn,
+    *,
+    mode: str,
+    params: Any = None,
+    config: Any = None,
+    input_context: InputContext | None = None,
+    position: InputPosition | None = None,
+) -> BatchSource:
+    """Calls `input_fn` and opens what it returns; nothing is drawn before the first `next`.
+
+    Args:
+        input_fn: takes any of `mode, params, config, input_context`, by name.
+        mode: one of `ModeKeys`; in PREDICT labels are dropped.
+        params: handed to input_fn.
+        config: handed to input_fn.
+        input_context: this process's shard; default: the only one.
+        position: where to continue. It is taken up at the first draw, because the input may not be ready before;
+            `restored` then says what was done.
+
+    Raises:
+        ArgumentTypeError: input_fn is not callable.
+        InputError: its arguments or its result break the contract.
+
+    Example:
+        >>> import numpy as np
+        >>> source = open_input(lambda: [({"x": np.ones((2, 1))}, np.zeros(2))], mode="eval")
+        >>> [batch.size for batch in source]
+        [2]
+        >>> source.close()
+    """
+    check_input_fn(input_fn)
+    arguments = {"mode": mode, "params": params, "config": config, "input_context": input_context or InputContext()}
+
+    def make() -> Any:
+        return make_input(input_fn, arguments)
+
+    return BatchSource(make, position=position, with_labels=mode != ModeKeys.PREDICT)
+
+
+class BatchSource(Iterator[Batch]):
+    """An iterator of `Batch`.
+
+    Attributes:
+        restored: None, or a line for the log that says how the position given was taken up; set by the first draw.
+        position: after the last batch drawn; `exhausted` once the input has ended. None before the first draw.
+        endless: whether the input says of itself that it never ends; known after the first draw.
+        fresh_arrays: True: nobody writes into a batch's arrays again (arrays of other inputs are copied).
+    """
+
+    fresh_arrays: bool = True
+
+    def __init__(self, make: Callable[[], Any], *, position: InputPosition | None, with_labels: bool) -> None:
+        self._make = make
+        self._source = make()
+        self._wanted = position
+        self._with_labels = with_labels
+        self._normalise = Normaliser(fresh_arrays=True)  # of the input, once that is open
+        self._batches = self._draw()
+        self.restored: str | None = None
+        self.endless = False
+        self.position: InputPosition | None = None
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self._batches
+
+    def __next__(self) -> Batch:
+        return next(self._batches)
+
+    def close(self) -> None:
+        """Lets the input go. An iterator that input_fn returned is not closed: it may be handed in again."""
+        self._batches.close()
+        self._source = None
+
+    def _draw(self) -> Generator[Batch]:
+        """All batches. A generator, since a method call a batch would cost what the rest of this costs."""
+        taken = take_up(self._wanted, self._open_walk, self._size_of)
+        self._source = None
+        fingerprint, get_state = taken.walk.fingerprint(), taken.walk.get_state
+        examples, batches, self.restored = taken.examples, taken.batches, taken.note
+        mask, elements = self._look_at_first(taken)
+        normalise, masks, state = self._normalise, mask is not unpadded, None
+        for element in elements:
+            is_usable = normalise.is_usable
+            weights = None
+            if is_usable is not None and not masks and is_usable(element):
+                features, labels = element
+                host, size = NO_HOST, normalise.rows
+            else:
+                features, labels, host, size = parts = normalise(element)
+                if masks:
+                    (features, labels, host, _), weights, size = mask(parts)
+            examples += size
+            batches += 1
+            if get_state is not None:
+                state = get_state()
+            self.position = position = _new(InputPosition, (fingerprint, examples, batches, False, state))
+            yield _new(Batch, (features, labels, host, size, position, weights))
+        last = self.position or InputPosition(fingerprint, examples, batches)
+        self.position = last._replace(exhausted=True)
+
+    def _open_walk(self) -> Walk:
+        source = self._make() if self._source is None else self._source
+        self._source = None
+        opened = walk(source)
+        self.endless = opened.options.endless
+        self._normalise = Normaliser(
+            fresh_arrays=opened.options.fresh_arrays,
+            with_labels=self._with_labels,
+            varying_shapes=opened.options.varying_shapes,
+        )
+        return opened
+
+    def _size_of(self, opened: Walk, element: Any) -> int:
+        parts = self._normalise(element)
+        return masking(opened.options, parts)(parts).size
+
+    def _look_at_first(self, taken: TakenUp) -> tuple[Callable[[Parts], Mask], Iterator[Any]]:
+        """Chooses the mask by the first batch, and puts that back."""
+        for first in taken.elements:
+            mask = masking(taken.walk.options, self._normalise(first))
+            return mask, itertools.chain([first], taken.elements)
+        return unpadded, taken.elements

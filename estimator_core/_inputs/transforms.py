@@ -1,0 +1,155 @@
+"""`HostTransform`: work on batches that belongs on the host, the same in training, prediction and serving."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import numpy as np
+
+from estimator_core._inputs.calling import InputFn, check_input_fn
+from estimator_core._inputs.leaves import as_array
+from estimator_core._inputs.normalise import split_element
+from estimator_core._inputs.wrapped import WrappedInput
+from estimator_core.errors import ArgumentTypeError, InputError
+
+#: The name of a features or labels array that is not in a dict.
+FEATURES, LABELS = "features", "labels"
+
+
+@runtime_checkable
+class HostTransform(Protocol):
+    """Turns batches of numpy arrays into batches of numpy arrays, on the host.
+
+    It is data, not code: `config` and `files` are the arguments that make it again, and its class is found by `name`, a
+    plugin component of kind "transform". So it can be written into an export and read where its package is installed.
+
+    Example:
+        >>> class Lower:
+        ...     name, version = "lower", 1
+        ...
+        ...     def __init__(self, feature):
+        ...         self.feature = feature
+        ...
+        ...     def config(self):
+        ...         return {"feature": self.feature}
+        ...
+        ...     @property
+        ...     def files(self):
+        ...         return {}
+        ...
+        ...     def apply(self, batch):
+        ...         return {**batch, self.feature: np.char.lower(batch[self.feature])}
+        >>> isinstance(Lower("text"), HostTransform)
+        True
+    """
+
+    @property
+    def name(self) -> str:
+        """The name of its component: lower-case words joined by underscores."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Counts the changes of what `config` means or `apply` gives; another version refuses the saved data."""
+        ...
+
+    def config(self) -> Mapping[str, Any]:
+        """The arguments that make it again, as JSON values."""
+        ...
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """The arguments that are files (a vocabulary), by argument name."""
+        ...
+
+    def apply(self, batch: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        """The transformed batch: arrays by name, first axis the example. Neither `batch` nor its arrays are changed."""
+        ...
+
+
+def with_transforms(
+    input_fn: InputFn, *, features: Sequence[HostTransform] = (), labels: Sequence[HostTransform] = ()
+) -> WrappedInput:
+    """An input_fn whose batches go through host transforms, in the input thread.
+
+    Args:
+        input_fn: the input to transform; its position passes through.
+        features: applied in order to the features by name; an array that is not in a dict has the name "features".
+        labels: applied in order to the labels; an array that is not in a dict has the name "labels".
+
+    Raises:
+        ArgumentTypeError: input_fn is not callable, or an item is no HostTransform.
+        InputError: input_fn has arguments that cannot be filled.
+
+    Example:
+        >>> from estimator_core._inputs.arrays import numpy_input_fn
+        >>> class Length:
+        ...     name, version, files = "length", 1, {}
+        ...
+        ...     def config(self):
+        ...         return {}
+        ...
+        ...     def apply(self, batch):
+        ...         return {"length": np.char.str_len(batch["text"])}
+        >>> words = numpy_input_fn({"text": np.array(["a", "bcd"])}, batch_size=2, shuffle=False)
+        >>> next(iter(with_transforms(words, features=[Length()])()))["length"].tolist()
+        [1, 3]
+    """
+    check_input_fn(input_fn)
+    for transform in (*features, *labels):
+        if not isinstance(transform, HostTransform):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentTypeError(
+                f"{transform!r} is no HostTransform: it needs name, version, config(), files and apply(batch)."
+            )
+    return WrappedInput(input_fn=input_fn, convert=_converter(tuple(features), tuple(labels)))
+
+
+def apply_transforms(transforms: Sequence[HostTransform], batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """`batch` after all `transforms`, in order.
+
+    Raises:
+        InputError: a transform fails, or gives something that is no dict of arrays; the message names it.
+    """
+    result: Mapping[str, np.ndarray] = batch
+    for transform in transforms:
+        try:
+            result = transform.apply(result)
+        except Exception as error:
+            raise InputError(
+                f"The host transform '{transform.name}' failed on a batch of {_shapes(result)}: {error!r}."
+            ) from error
+        if not isinstance(result, Mapping) or not all(isinstance(a, np.ndarray) for a in result.values()):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError(
+                f"The host transform '{transform.name}' must give a dict of numpy arrays, got: {result!r:.200}."
+            )
+    return dict(result)
+
+
+def _converter(features: tuple[HostTransform, ...], labels: tuple[HostTransform, ...]) -> Callable[[Any], Any]:
+    def convert(element: Any) -> Any:
+        some_features, some_labels = split_element(element)
+        some_features = _through(features, some_features, FEATURES)
+        if some_labels is None:
+            return some_features
+        return some_features, _through(labels, some_labels, LABELS)
+
+    return convert
+
+
+def _through(transforms: tuple[HostTransform, ...], tree: Any, bare: str) -> Any:
+    """`tree` through `transforms`; an array outside a dict travels under the name `bare`."""
+    if not transforms:
+        return tree
+    named: Mapping[str, Any] = tree if isinstance(tree, Mapping) else {bare: tree}
+    arrays = {name: jax.tree.map(lambda leaf, name=name: as_array(leaf, name), value) for name, value in named.items()}
+    result = apply_transforms(transforms, arrays)
+    return result[bare] if not isinstance(tree, Mapping) and set(result) == {bare} else result
+
+
+def _shapes(batch: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name} {getattr(value, 'dtype', '')}{getattr(value, 'shape', '')}" for name, value in batch.items()
+    )

@@ -1,0 +1,56 @@
+"""An input inside another: a source with a declaration or a conversion put around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from estimator_core._inputs.calling import ARGUMENTS, InputFn
+from estimator_core._inputs.context import InputContext
+from estimator_core._inputs.making import make_input
+from estimator_core._inputs.options import InputOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrapped:
+    """What the input_fn of a `WrappedInput` returns; `open_input` takes it apart again.
+
+    Args:
+        source: an iterable of batches.
+        options: what is declared of it; None: nothing.
+        convert: applied to every element; None: nothing.
+    """
+
+    source: Any
+    options: InputOptions | None = None
+    convert: Callable[[Any], Any] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        elements = iter(self.source)
+        return elements if self.convert is None else map(self.convert, elements)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrappedInput:
+    """An input_fn around another one: takes what an input_fn may take, and hands on what the inner one names.
+
+    Args:
+        input_fn: the inner one.
+        options: see `Wrapped`.
+        convert: see `Wrapped`.
+    """
+
+    input_fn: InputFn
+    options: InputOptions | None = None
+    convert: Callable[[Any], Any] | None = None
+
+    def __call__(
+        self, *, mode: Any = None, params: Any = None, config: Any = None, input_context: InputContext | None = None
+    ) -> Wrapped:
+        """Calls the inner input_fn."""
+        arguments: Mapping[str, Any] = dict(
+            zip(ARGUMENTS, (mode, params, config, input_context or InputContext()), strict=True)
+        )
+        source = make_input(self.input_fn, arguments)
+        return Wrapped(source=source, options=self.options, convert=self.convert)

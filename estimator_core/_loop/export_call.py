@@ -1,0 +1,119 @@
+"""One `Estimator.export_saved_model` call: signatures from model_fn, handed to a format."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core._checkpoint import checkpoint_step
+from estimator_core._export import ExportFormat, ExportRequest, ServingInputReceiver
+from estimator_core._export.directories import new_export
+from estimator_core._export.pending import PendingExport
+from estimator_core._export.raw import features_after, renaming
+from estimator_core._loop.engine import Engine
+from estimator_core._loop.export_signatures import ModeSignatures, mode_signatures
+from estimator_core._loop.run_record import versions
+from estimator_core._step import TrainState
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.modes import ModeKeys
+
+_log = logging.getLogger("estimator_core")
+_ORDER = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)
+
+
+def start_export(
+    *,
+    estimator: Any,
+    engine: Engine,
+    export_dir_base: str,
+    receivers: Mapping[str, Callable[[], Any]],
+    assets_extra: Mapping[str, str] | None,
+    state: Callable[[str, Any], TrainState],
+    checkpoint_path: str | None,
+    format_name: str,
+    host_transforms: Sequence[Any],
+    plugins: Any,
+) -> PendingExport:
+    """Starts an export: what it holds is copied now, and written in a thread.
+
+    Raises:
+        ArgumentError, ArgumentTypeError, ExportError: what cannot be exported, or a format that failed; nothing is left
+            behind.
+    """
+    received = {mode: _receiver(mode, receivers[mode]) for mode in _ORDER if mode in receivers}
+    if not received or len(received) != len(receivers):
+        raise ArgumentError(f"experimental_mode must be one of ModeKeys, given: {sorted(receivers)}.")
+    assets = _assets(assets_extra)
+    chosen: ExportFormat = plugins.get("format", format_name)()
+    current = _current(estimator, engine, checkpoint_path) or state(ModeKeys.EVAL, None)
+    modes: dict[str, ModeSignatures] = {}
+    with engine.placement.context():
+        for mode, receiver in received.items():
+            features = features_after(host_transforms, receiver.features)
+            modes[mode] = mode_signatures(engine, mode, receiver, features, current)
+    serving = received.get(ModeKeys.PREDICT)
+    fixed = [found.fixed_batch_sizes for found in modes.values() if found.fixed_batch_sizes is not None]
+    request = ExportRequest(
+        signatures={name: spec for found in modes.values() for name, spec in found.signatures.items()},
+        variables={name: np.array(value) for name, value in {**current.variables, **current.model_state}.items()},
+        assets=assets,
+        input_transforms=() if serving is None else (*_receiving(serving), *host_transforms),
+        output_transforms=() if serving is None else modes[ModeKeys.PREDICT].prediction_transforms,
+        receiver={} if serving is None else {str(name): feature for name, feature in serving.receiver_tensors.items()},
+        fixed_batch_sizes=fixed[0] if fixed else None,
+        global_step=int(np.asarray(current.clock)[0]),
+        provenance={"versions": versions(), "plugins": plugins.versions(), "checkpoint": checkpoint_path},
+    )
+
+    def write() -> str:
+        with engine.placement.context(), new_export(export_dir_base) as (directory, final):
+            chosen.write(request, directory)
+        path = str(final[0])
+        _log.info("Exported step %d as %s to %s", request.global_step, format_name, path)
+        plugins.export_written(estimator, path, format_name)
+        return path
+
+    return PendingExport(write)
+
+
+def _current(estimator: Any, engine: Engine, checkpoint_path: str | None) -> TrainState | None:
+    """The state on the device if the checkpoint asked for is its own, so that nothing need be read."""
+    live = engine.live
+    if live.state is None or checkpoint_path is None or checkpoint_path != estimator.latest_checkpoint():
+        return None
+    return live.state if live.step == live.checkpoint_step == checkpoint_step(checkpoint_path) else None
+
+
+def _receiver(mode: str, receiver_fn: Any) -> ServingInputReceiver:
+    if receiver_fn is None:
+        raise ArgumentError("An input_receiver_fn must be defined.")
+    if not callable(receiver_fn):
+        raise ArgumentTypeError(
+            f"serving_input_receiver_fn must be a function without arguments, given: {receiver_fn!r}."
+        )
+    receiver = receiver_fn()
+    if not isinstance(receiver, ServingInputReceiver):
+        raise ArgumentTypeError(
+            f"serving_input_receiver_fn for mode {mode!r} must return an ec.export.ServingInputReceiver, given: "
+            f"{type(receiver).__name__}."
+        )
+    return receiver
+
+
+def _assets(assets_extra: Mapping[str, str] | None) -> dict[str, Path]:
+    assets = {name: Path(path) for name, path in (assets_extra or {}).items()}
+    for name, path in assets.items():
+        if not path.is_file():
+            raise ArgumentError(f"assets_extra: there is no file {path} (for {name!r}).")
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise ArgumentError(f"assets_extra: {name!r} must be a relative path inside the export.")
+    return assets
+
+
+def _receiving(serving: ServingInputReceiver) -> Sequence[Any]:
+    """The transforms from what a client sends to the features: the receiver's own, or new names."""
+    return serving.transforms or renaming(serving.receiver_tensors, serving.features)

@@ -1,0 +1,231 @@
+"""The signatures of one mode: model_fn as pure functions of variables and named inputs, for any batch size."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import jax
+import numpy as np
+from jax import export as jax_export
+
+from estimator_core._export import Feature, ServingInputReceiver, SignatureSpec
+from estimator_core._export.signatures import signature_class_names, signature_methods, signature_outputs
+from estimator_core._loop.dead_code import without_dead_code
+from estimator_core._loop.engine import Engine
+from estimator_core._step import TrainState, serving_fn
+from estimator_core._step.state import STEP
+from estimator_core.errors import EstimatorError, ExportError
+from estimator_core.modes import ModeKeys
+
+_log = logging.getLogger("estimator_core")
+#: What is written for a model that cannot be traced with a symbolic batch size; other sizes are padded by the reader.
+FIXED_BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
+_BATCH = "b"
+_PROBES = (2, 3)
+
+Outputs = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModeSignatures:
+    """What one mode gives to an export."""
+
+    signatures: Mapping[str, SignatureSpec]
+    prediction_transforms: tuple[Any, ...]
+    fixed_batch_sizes: tuple[int, ...] | None
+
+
+# : Signatures by engine: functions stay the same objects from export to export, so that formats need not lower them
+# again.
+_KNOWN: WeakKeyDictionary[Engine, dict[Any, ModeSignatures]] = WeakKeyDictionary()
+
+
+def mode_signatures(
+    engine: Engine, mode: str, receiver: ServingInputReceiver, features: Mapping[Any, Feature], state: TrainState
+) -> ModeSignatures:
+    """The signatures of a mode.
+
+    Args:
+        engine: of the estimator.
+        mode: the mode.
+        receiver: what a request carries.
+        features: what enters model_fn, by its own keys.
+        state: the variables, of which only shapes and the seed matter.
+
+    Raises:
+        ExportError: an input that cannot enter model_fn, or outputs a signature cannot have.
+    """
+    inputs = {str(name): feature for name, feature in {**features, **receiver.labels}.items()}
+    for name, feature in inputs.items():
+        if feature.dtype == "string":
+            raise ExportError(
+                f"Input {name!r} is a string, which cannot enter model_fn. Give the receiver (or the Estimator) host "
+                "transforms "
+                "that make numbers of it."
+            )
+    variables = {name: jax.ShapeDtypeStruct(value.shape, value.dtype) for name, value in _all_variables(state).items()}
+    known = _KNOWN.setdefault(engine, {})
+    key = (mode, receiver.bare, *(tuple(named.items()) for named in (inputs, variables, features, receiver.labels)))
+    if key not in known:
+        known[key] = _traced(engine, mode, receiver, features, state, inputs, variables)
+    return known[key]
+
+
+def _traced(
+    engine: Engine,
+    mode: str,
+    receiver: ServingInputReceiver,
+    features: Mapping[Any, Feature],
+    state: TrainState,
+    inputs: Mapping[str, Feature],
+    variables: Mapping[str, jax.ShapeDtypeStruct],
+) -> ModeSignatures:
+    function, seen = _function(engine, mode, receiver, features, state)
+
+    def traced(named: Mapping[str, Feature], batch: Any) -> Outputs:
+        return jax.eval_shape(function, variables, _abstract(named, batch))
+
+    outputs, fixed = _output_features(traced, inputs)
+    functions = {name: _selected(function, name) for name in set(seen["same_as"].values())}
+    specs = {
+        name: SignatureSpec(
+            name=name,
+            method=seen["methods"][name],
+            inputs=inputs,
+            outputs=described,
+            function=functions[seen["same_as"][name]],
+            class_names=seen["class_names"].get(name),
+        )
+        for name, described in outputs.items()
+    }
+    return ModeSignatures(signatures=specs, prediction_transforms=seen["transforms"], fixed_batch_sizes=fixed)
+
+
+def _all_variables(state: TrainState) -> dict[str, Any]:
+    return {**state.variables, **state.model_state}
+
+
+def _selected(function: Callable[..., Outputs], name: str) -> Callable[..., dict[str, Any]]:
+    def selected(variables: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(function(variables, inputs)[name])
+
+    return without_dead_code(selected)
+
+
+def _first_equal(outputs: Outputs) -> dict[str, str]:
+    """For each signature the first one that gives the very same arrays."""
+    first: dict[tuple[Any, ...], str] = {}
+    return {
+        signature: first.setdefault(tuple((name, id(array)) for name, array in named.items()), signature)
+        for signature, named in outputs.items()
+    }
+
+
+def _function(
+    engine: Engine, mode: str, receiver: ServingInputReceiver, features: Mapping[Any, Feature], state: TrainState
+) -> tuple[Callable[[Mapping[str, Any], Mapping[str, Any]], Outputs], dict[str, Any]]:
+    serve = serving_fn(engine.model_fn, engine.specs, mode)
+    trainable = frozenset(state.variables)
+    clock = np.array(state.clock)
+    clock[STEP] = 0  # so that the program is the same at every step
+    seen: dict[str, Any] = {}
+
+    def function(variables: Mapping[str, Any], inputs: Mapping[str, Any]) -> Outputs:
+        own = {name: value for name, value in variables.items() if name in trainable}
+        rest = {name: value for name, value in variables.items() if name not in trainable}
+        given: Any = {name: inputs[str(name)] for name in features}
+        labels: Any = {name: inputs[str(name)] for name in receiver.labels} or None
+        if receiver.bare:
+            (given,) = given.values()
+        if labels is not None and getattr(receiver, "bare_labels", False):
+            (labels,) = labels.values()
+        spec = serve(own, rest, clock, given, labels)
+        seen.update(
+            methods=signature_methods(spec),
+            class_names=signature_class_names(spec),
+            transforms=tuple(spec.prediction_transforms) if mode == ModeKeys.PREDICT else (),
+        )
+        outputs = signature_outputs(spec)
+        seen["same_as"] = _first_equal(outputs)
+        return outputs
+
+    return function, seen
+
+
+def _output_features(
+    traced: Callable[[Mapping[str, Feature], Any], Outputs], inputs: Mapping[str, Feature]
+) -> tuple[dict[str, dict[str, Feature]], tuple[int, ...] | None]:
+    """The outputs by a symbolic trace; where that fails, by traces at two sizes, and the sizes to write."""
+    if all(None not in feature.shape for feature in inputs.values()):
+        return _described(traced(inputs, None), lambda size: False), None
+    scope = jax_export.SymbolicScope([f"{_BATCH} >= 1"])
+    (batch,) = jax_export.symbolic_shape(_BATCH, scope=scope)
+    try:
+        return _described(traced(inputs, batch), lambda size: size == batch), None
+    except EstimatorError:
+        raise
+    except Exception as error:
+        symbolic_error = error
+    two, three = (traced(inputs, size) for size in _PROBES)
+    _log.warning(
+        "The model cannot be exported for any batch size: %s%s. It is exported for the sizes %s; other batches are "
+        "padded or cut.",
+        str(symbolic_error).partition("\n")[0],
+        _users_line(symbolic_error),
+        ", ".join(map(str, FIXED_BATCH_SIZES)),
+    )
+    merged = jax.tree.map(_merged, two, three)
+    return _described(merged, lambda size: size is None), FIXED_BATCH_SIZES
+
+
+def _merged(two: Any, three: Any) -> Any:
+    """The shape of an output at two batch sizes as one: None where it is the batch, else a size or an odd string."""
+    sizes = zip(two.shape, three.shape, strict=True)
+    shape = tuple(a if a == b else None if (a, b) == _PROBES else f"{a} or {b}" for a, b in sizes)
+    return _Shape(shape, two.dtype)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    shape: tuple[Any, ...]
+    dtype: Any
+
+
+def _described(outputs: Outputs, is_batch: Callable[[Any], bool]) -> dict[str, dict[str, Feature]]:
+    return {
+        signature: {name: _feature(signature, name, leaf, is_batch) for name, leaf in named.items()}
+        for signature, named in outputs.items()
+    }
+
+
+def _feature(signature: str, name: str, leaf: Any, is_batch: Callable[[Any], bool]) -> Feature:
+    shape = tuple(None if index == 0 and is_batch(size) else size for index, size in enumerate(leaf.shape))
+    if not all(size is None or isinstance(size, int) for size in shape):
+        raise ExportError(
+            f"Output {name!r} of signature {signature!r} has shape ({', '.join(map(str, leaf.shape))}): only the first "
+            "size may "
+            "depend on the batch, and only as the batch itself. Leave it out of export_outputs."
+        )
+    return Feature(shape, str(leaf.dtype))
+
+
+def _abstract(inputs: Mapping[str, Feature], batch: Any) -> dict[str, jax.ShapeDtypeStruct]:
+    return {
+        name: jax.ShapeDtypeStruct(tuple(batch if size is None else size for size in feature.shape), feature.dtype)
+        for name, feature in inputs.items()
+    }
+
+
+def _users_line(error: BaseException) -> str:
+    """The innermost line of the traceback outside jax and this package."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not any(f"/{package}/" in frame.filename for package in ("jax", "estimator_core", "flax", "optax"))
+    ]
+    return f" ({frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line})" if frames else ""

@@ -1,0 +1,140 @@
+"""The run a hook sees: `estimator_core.hooks.Run`, made by the loops."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core._inputs.calling import InputFn
+from estimator_core._inputs.normalise import split_element
+from estimator_core._inputs.wrapped import WrappedInput
+from estimator_core._loop.live import LiveState, whole_on_host
+from estimator_core._loop.time_spent import STEP, TimeSpent
+from estimator_core._summaries import EventFile, NoSummaries
+from estimator_core.config import RunConfig
+from estimator_core.errors import HookError
+from estimator_core.modes import ModeKeys
+
+_log = logging.getLogger("estimator_core")
+
+
+class LoopRun:
+    """One train, evaluate or predict call, as its hooks see it.
+
+    The loop changes the public attributes; hooks only read them.
+    """
+
+    def __init__(
+        self,
+        *,
+        mode: str,
+        estimator: Any,
+        config: RunConfig,
+        params: Any,
+        model_dir: Path,
+        summaries: EventFile | NoSummaries,
+        live: LiveState,
+        name: str | None = None,
+        last_step: int | None = None,
+    ) -> None:
+        self.mode = mode
+        self.name = name
+        self.estimator = estimator
+        self.config = config
+        self.params = params
+        self.model_dir = model_dir
+        self.summaries = summaries
+        self.live = live
+        self.step = self.first_step = live.step
+        self.last_step = last_step
+        self.batch_size = 0
+        self.batch: Any = None
+        self.output_names: frozenset[str] = frozenset()
+        self.output_kinds: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
+        self.resumed = False
+        self.failed = False
+        self.interrupted = False
+        self.fetches: set[str] = set()
+        self.time_spent = TimeSpent()
+        self.asked_to_stop: Callable[[], bool] = _never
+        self.count_flops: Callable[[], float | None] = _unknown
+        self._batch_functions: list[Callable[[Any, Any], tuple[Any, Any]]] = []
+        self._may_fetch = True
+        self._stop_reason: str | None = None
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the run stops, once somebody asked for it."""
+        return self._stop_reason
+
+    def request_stop(self, reason: str = "requested by a hook") -> None:
+        """Ends the loop after the dispatch under way; the first reason is kept."""
+        if self._stop_reason is None:
+            self._stop_reason = reason
+            if self.mode == ModeKeys.TRAIN:
+                _log.info("Stop requested at step %d: %s", self.step, reason)
+
+    def stopped(self, reason: str) -> None:
+        """Notes why the loop ended by itself."""
+        if self._stop_reason is None:
+            self._stop_reason = reason
+
+    def fetch(self, name: str) -> None:
+        """Declares, in `begin`, that `out[name]` of a non-scalar output will be read."""
+        if not self._may_fetch and name not in self.fetches:
+            raise HookError(f"fetch({name!r}) must be called in `begin`: the step is compiled already.")
+        self.fetches.add(name)
+
+    def seal_fetches(self) -> frozenset[str]:
+        """Ends the time for `fetch` and gives what was asked for."""
+        self._may_fetch = False
+        return frozenset(self.fetches)
+
+    def transform_batches(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> None:
+        """Declares, in `begin`, that every batch goes through `function(features, labels) -> (features, labels)`."""
+        if self.output_names:
+            raise HookError(
+                "transform_batches must be called in `begin`, by a hook given to the call: a batch has been drawn."
+            )
+        self._batch_functions.append(function)
+
+    def transformed(self, input_fn: InputFn) -> InputFn:
+        """An input_fn whose elements go through what hooks declare with `transform_batches`."""
+        functions = self._batch_functions
+
+        def convert(element: Any) -> Any:
+            if not functions:
+                return element
+            features, labels = split_element(element)
+            for function in functions:
+                features, labels = function(features, labels)
+            return features if labels is None else (features, labels)
+
+        return WrappedInput(input_fn=input_fn, convert=convert)
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """Seconds of a training call so far by where they went."""
+        self.time_spent.change(self.time_spent.change(STEP))
+        return dict(self.time_spent.seconds)
+
+    def step_flops(self) -> float | None:
+        """Floating point operations of one training step."""
+        return self.count_flops()
+
+    def variables(self) -> dict[str, np.ndarray]:
+        """A host copy of the trainable variables, by path. With several processes, all of them must ask."""
+        return {name: whole_on_host(value) for name, value in self.live.ready.variables.items()}
+
+
+def _never() -> bool:
+    return False
+
+
+def _unknown() -> float | None:
+    return None

@@ -1,0 +1,142 @@
+"""Batches that several processes draw together: each its own part, all at the same time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from estimator_core._backends import Placement
+from estimator_core._cluster.connect import Peers
+from estimator_core.errors import InputError
+
+#: Batches drawn before they are needed, so that what processes tell each other has arrived when it is.
+AHEAD = 2
+
+
+class SharedFeed(Iterator[Any]):
+    """Global batches, made of what each process's input gives; ends when all inputs have ended.
+
+    Parts of one size are put on the devices where they are. At the end of an input parts may differ, or be missing:
+    then every process gets all of them, so that each example counts once whatever the number of processes.
+
+    Args:
+        source: this process's batches, on the host; has `close()`.
+        placement: the mesh.
+        peers: the processes.
+        name: of the feed, the same in all processes.
+    """
+
+    def __init__(self, source: Any, placement: Placement, peers: Peers, name: str) -> None:
+        self._source, self._placement, self._peers, self._name = source, placement, peers, name
+        self._ahead: deque[tuple[Any, Callable[[], list[Any]]]] = deque()
+        self._ended = False
+        self._last: Any = None
+        self.flags: Callable[[], Mapping[str, Any]] = _no_flags
+        self.learn: Callable[[Sequence[Mapping[str, Any]]], None] = _ignore
+
+    def __next__(self) -> Any:
+        while len(self._ahead) <= AHEAD:
+            self._draw()
+        batch, told = self._ahead.popleft()
+        parts = told()
+        self.learn([part["flags"] for part in parts])
+        sizes = self._sizes([part["rows"] for part in parts])
+        if not any(sizes):
+            raise StopIteration
+        if batch is not None:
+            self._last = batch
+        if self._last is None or any(part["form"] is None for part in parts):
+            empty = [p for p, part in enumerate(parts) if part["form"] is None]
+            raise InputError(
+                f"The input of processes {empty} gave no batch at all, while others did. Give every process a part: "
+                "use input_context, smaller batches, or fewer processes."
+            )
+        if len({part["form"] for part in parts}) > 1:
+            raise InputError(
+                "The processes' batches differ in their features, dtypes or shapes: "
+                + "; ".join(f"process {p}: {part['form']}" for p, part in enumerate(parts))
+                + ". All processes must run the same input_fn."
+            )
+        size = sum(parts[members[0]]["size"] for members in self._placement.pipelines)
+        return self._shared(batch, sizes)._replace(size=size)
+
+    def close(self) -> None:
+        """Stops drawing."""
+        self._source.close()
+
+    def _draw(self) -> None:
+        batch = None if self._ended else next(self._source, None)
+        self._ended = batch is None
+        if batch is not None:
+            self._form = _form(batch)
+        told = {
+            "rows": None if batch is None else _rows(batch),
+            "size": 0 if batch is None else batch.size,
+            "form": getattr(self, "_form", None),
+            "flags": dict(self.flags()),
+        }
+        self._ahead.append((batch, self._peers.post(self._name, told)))
+
+    def _sizes(self, rows: Sequence[int | None]) -> list[int]:
+        """The rows of each part of the input; processes that share a part must have the same."""
+        sizes: list[int] = []
+        for members in self._placement.pipelines:
+            found = {rows[p] for p in members}
+            if len(found) > 1:
+                raise InputError(
+                    f"Processes {list(members)} hold the same part of the batch, since the mesh splits no batch axis "
+                    f"between them, but their inputs gave {[rows[p] for p in members]} rows. Their inputs must be the "
+                    "same: shard by input_context, and shuffle with a seed."
+                )
+            sizes.append(found.pop() or 0)
+        return sizes
+
+    def _shared(self, batch: Any, sizes: list[int]) -> Any:
+        placement = self._placement
+        total = sum(sizes)
+        like = self._last
+        trees = (like.features, like.labels, like.weights)
+        if len(set(sizes)) == 1 and total % placement.batch_parts == 0:
+            features, labels, weights = jax.tree.map(placement.global_batch, trees)
+        else:
+            features, labels, weights = self._gathered(trees, sizes, absent=batch is None)
+        return like._replace(features=features, labels=labels, weights=weights)
+
+    def _gathered(self, trees: Any, sizes: list[int], *, absent: bool) -> Any:
+        """All parts in every process, then split like any batch of one process."""
+        from jax.experimental import multihost_utils
+
+        most = max(sizes)
+        first = [members[0] for members in self._placement.pipelines]
+
+        def gather(leaf: Any) -> Any:
+            own = np.zeros((most, *leaf.shape[1:]), leaf.dtype)
+            if not absent:
+                own[: leaf.shape[0]] = leaf
+            parts = np.asarray(multihost_utils.process_allgather(own))
+            whole = np.concatenate([parts[p][:rows] for p, rows in zip(first, sizes, strict=True)])
+            return self._placement.put(whole, self._placement.batch_sharding(whole.shape))
+
+        return jax.tree.map(gather, trees)
+
+
+def _rows(batch: Any) -> int:
+    leaves = jax.tree.leaves((batch.features, batch.labels))
+    return int(leaves[0].shape[0]) if leaves else batch.size
+
+
+def _form(batch: Any) -> str:
+    paths = jax.tree_util.tree_leaves_with_path((batch.features, batch.labels))
+    return ", ".join(f"{jax.tree_util.keystr(path)} {leaf.dtype}{list(leaf.shape[1:])}" for path, leaf in paths)
+
+
+def _no_flags() -> Mapping[str, Any]:
+    return {"stop": None, "due": []}
+
+
+def _ignore(told: Sequence[Mapping[str, Any]]) -> None:
+    pass

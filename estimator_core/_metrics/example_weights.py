@@ -1,0 +1,69 @@
+"""The mask of a padded batch: which of its rows are examples."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from jax import Array
+
+
+class _Applied:
+    """The mask, and whether the model has asked for it."""
+
+    def __init__(self, mask: Array | None) -> None:
+        self.mask, self.asked = mask, False
+
+
+_active: ContextVar[_Applied | None] = ContextVar("estimator_core_example_weights", default=None)
+
+
+def example_weights() -> Array | None:
+    """The mask of the batch that is being computed; None when nothing is padded.
+
+    float32 [batch], 1 for an example, 0 for padding.
+
+    The builders in `ec.metrics` apply it by themselves. A loss has to be written with it: only its author knows what it
+    averages over.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from estimator_core._metrics.example_weights import applying_example_weights, example_weights
+        >>> example_weights() is None
+        True
+        >>> with applying_example_weights(jnp.array([1.0, 1.0, 0.0])):
+        ...     print(example_weights())
+        [1. 1. 0.]
+    """
+    applied = _active.get()
+    if applied is None:
+        return None
+    applied.asked = True
+    return applied.mask
+
+
+def mask_for_metrics() -> Array | None:
+    """The same for the builders in `ec.metrics`, which say nothing about the loss."""
+    applied = _active.get()
+    return None if applied is None else applied.mask
+
+
+@contextmanager
+def applying_example_weights(mask: Array | None) -> Generator[Callable[[], bool]]:
+    """Makes `mask` the value of `example_weights()` inside the block.
+
+    Gives a function that says whether there was a mask that nobody asked for.
+
+    Args:
+        mask: [batch], 1 for an example and 0 for padding, or None.
+    """
+    applied = _Applied(mask)
+    token = _active.set(applied)
+    try:
+        yield lambda: mask is not None and not applied.asked
+    finally:
+        _active.reset(token)

@@ -1,0 +1,114 @@
+"""How the weights of a metric fit its values, and how padding enters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import jax.numpy as jnp
+
+from estimator_core._metrics.example_weights import example_weights, mask_for_metrics
+from estimator_core.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from jax import Array
+    from jax.typing import ArrayLike
+
+
+def fit_weights(weights: ArrayLike, shape: tuple[int, ...], *, metric: str) -> Array:
+    """Reshapes `weights` to the rank of the values, as float32.
+
+    [batch], [batch, 1] and [batch, n] all fit values of [batch, n].
+
+    Args:
+        weights: a scalar; or the leading axes of `shape`, each of the same size or 1, perhaps with one more axis of
+            size 1.
+        shape: the shape of the values.
+        metric: what the error calls the metric.
+
+    Raises:
+        ArgumentError: the weights do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> from estimator_core._metrics import fit_weights
+        >>> fit_weights(np.ones(3), (3, 2), metric="mean").shape
+        (3, 1)
+    """
+    array = jnp.asarray(weights, jnp.float32)
+    given = array.shape
+    if array.ndim == len(shape) + 1 and given[-1] == 1:
+        array = array[..., 0]
+    if array.ndim <= len(shape):
+        array = array.reshape(array.shape + (1,) * (len(shape) - array.ndim))
+        if all(size in (1, wanted) for size, wanted in zip(array.shape, shape, strict=True)):
+            return array
+    raise ArgumentError(
+        f"{metric}: weights of shape {given} do not fit values of shape {shape}. Give one weight an example, or one a "
+        "value."
+    )
+
+
+def padding_mask(shape: tuple[int, ...], *, metric: str) -> Array | None:
+    """The padded batch's mask, as booleans that broadcast against `shape`; None without padding or for shape ().
+
+    Raises:
+        ArgumentError: the leading axis is not the batch.
+    """
+    return _fitted_mask(example_weights(), shape, metric)
+
+
+def _fitted_mask(mask: Array | None, shape: tuple[int, ...], metric: str) -> Array | None:
+    if mask is None or not shape:
+        return None
+    if mask.shape[0] != shape[0]:
+        raise ArgumentError(
+            f"{metric}: this batch is padded to {mask.shape[0]} rows, but the values have shape {shape}, so the "
+            "padding cannot be left out. "
+            "Keep the batch as the leading axis of what a metric gets (reshape a flattened one)."
+        )
+    return (mask > 0).reshape((-1,) + (1,) * (len(shape) - 1))
+
+
+def weigh(shape: tuple[int, ...], weights: ArrayLike | None, *, metric: str) -> tuple[Array, bool]:
+    """What every value of a metric counts for: user weights and padding together.
+
+    Whether counts are exact integers depends on `weights` alone, never on the batch being padded, so the structure of a
+    metric stays the same.
+
+    Returns:
+        weights of exactly `shape`, bool if `weights` is None and float32 otherwise; and whether they are counts.
+    """
+    mask = _fitted_mask(mask_for_metrics(), shape, metric)
+    if weights is None:
+        return jnp.broadcast_to(jnp.ones((), bool) if mask is None else mask, shape), True
+    fitted = fit_weights(weights, shape, metric=metric)
+    if mask is not None:
+        fitted = jnp.where(mask, fitted, 0.0)
+    return jnp.broadcast_to(fitted, shape), False
+
+
+def same_shape(labels: ArrayLike, predictions: ArrayLike, *, metric: str) -> tuple[Array, Array]:
+    """Labels and predictions in one shape: a trailing axis of size 1 on one side only is dropped; nothing is broadcast.
+
+    Raises:
+        ArgumentError: the shapes differ.
+
+    Example:
+        >>> import numpy as np
+        >>> from estimator_core._metrics import same_shape
+        >>> labels, predictions = same_shape(np.zeros((4, 1)), np.zeros(4), metric="accuracy")
+        >>> labels.shape
+        (4,)
+    """
+    left, right = jnp.asarray(labels), jnp.asarray(predictions)
+    given = left.shape, right.shape
+    if left.ndim == right.ndim + 1 and left.shape[-1] == 1:
+        left = left[..., 0]
+    elif right.ndim == left.ndim + 1 and right.shape[-1] == 1:
+        right = right[..., 0]
+    if left.shape != right.shape:
+        raise ArgumentError(
+            f"{metric}: labels of shape {given[0]} and predictions of shape {given[1]} do not match. "
+            "They would broadcast into pairs of different examples; give both the same shape."
+        )
+    return left, right

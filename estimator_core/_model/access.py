@@ -1,0 +1,125 @@
+"""What a model_fn calls for variables of its own: `ec.get_variable`, `ec.set_variable` and what belongs to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import jax
+
+from estimator_core._model.scope import active_scope
+from estimator_core._model.variables import VariableSpec, make_spec
+
+
+def get_variable(
+    name: str, shape: Sequence[int] | None = None, initializer: Any = None, dtype: Any = None, trainable: bool = True
+) -> jax.Array:
+    """Gives the value of a variable, declaring it where it is new.
+
+    The same path asked for again, in this or another mode, is the same variable.
+
+    Args:
+        name: its name in the variable scope under way; parts are joined by `/`.
+        shape: its shape; may be left out where `initializer` is an array.
+        initializer: a function of `(key, shape, dtype)` as those of `jax.nn.initializers`, or a numpy array. Default:
+            Glorot's uniform one
+            for floating point variables of two or more axes, zeros for all others.
+        dtype: its dtype. Default: float32, or that of the array given as initializer.
+        trainable: False for model state, which `set_variable` writes.
+
+    Returns:
+        The value, `dtype[shape]`.
+
+    Raises:
+        ModelFnError: called outside model_fn.
+        VariableError: the declaration cannot be used, differs from an earlier one of the path, or EVAL or PREDICT asks
+        for a variable that
+            the trained state lacks.
+
+    Example:
+        >>> def model_fn(features, labels, mode):
+        ...     kernel = get_variable("kernel", (4, 1))
+        ...     predictions = features @ kernel
+
+    Source: `tf.compat.v1.get_variable`.
+    """
+    scope = active_scope("ec.get_variable")
+    spec = make_spec(name, shape, initializer, dtype, trainable)
+    return scope.read(make_spec(scope.path(name), spec.shape, spec.initializer, spec.dtype, spec.trainable))
+
+
+def set_variable(name: str, value: Any) -> None:
+    """Gives a variable of the model state the value it has from here on, and in the next training step.
+
+    In EVAL and PREDICT the new value lasts until the end of model_fn.
+
+    Args:
+        name: the name `get_variable` was given, in the same variable scope.
+        value: an array of the variable's shape and dtype (Python numbers are converted).
+
+    Raises:
+        ModelFnError: called outside model_fn.
+        VariableError: no such variable, it is trainable, the shape or dtype differs, or the call is inside scan, cond,
+        vmap or grad.
+
+    Example:
+        >>> def model_fn(features, labels, mode):
+        ...     seen = get_variable("batches_seen", (), dtype="int32", trainable=False)
+        ...     set_variable("batches_seen", seen + 1)
+    """
+    scope = active_scope("ec.set_variable")
+    scope.write(scope.path(name), value)
+
+
+def variable_scope(name: str) -> AbstractContextManager[None]:
+    """Prefixes the names of the variables, modules, keys and outputs used within.
+
+    Args:
+        name: one or more parts joined by `/`.
+
+    Example:
+        >>> def model_fn(features, labels, mode):
+        ...     with variable_scope("encoder"):
+        ...         kernel = get_variable("kernel", (4, 2))  # its path is "encoder/kernel"
+
+    Source: `tf.compat.v1.variable_scope`; a scope entered again goes on where it was, as with `reuse=tf.AUTO_REUSE`.
+    """
+    return active_scope("ec.variable_scope").inside(name)
+
+
+def next_rng_key(name: str = "rng") -> jax.Array:
+    """Gives a random key of this step: another one at each call, the same ones when a run is resumed.
+
+    The key depends on the seed, the step, the variable scope, `name`, and how many keys of that name were asked for
+    before.
+
+    Args:
+        name: separates keys of one scope, so that adding one leaves the others as they were.
+
+    Returns:
+        A scalar key, as `jax.random.key` gives.
+
+    Raises:
+        ModelFnError: called outside model_fn.
+        VariableError: called inside scan, cond, vmap or grad, where every iteration or example would get the same key.
+
+    Example:
+        >>> def model_fn(features, labels, mode):
+        ...     noise = jax.random.normal(next_rng_key("noise"), features.shape)
+    """
+    scope = active_scope("ec.next_rng_key")
+    return scope.key(scope.path(name))
+
+
+def trainable_variables() -> list[VariableSpec]:
+    """Lists the trainable variables that model_fn has asked for so far, in that order.
+
+    Example:
+        >>> def model_fn(features, labels, mode):
+        ...     kernel = get_variable("kernel", (4, 2))
+        ...     assert [v.name for v in trainable_variables()] == ["kernel"]
+
+    Source: `tf.compat.v1.trainable_variables`.
+    """
+    return [spec for spec in active_scope("ec.trainable_variables").met.values() if spec.trainable]

@@ -1,0 +1,171 @@
+"""The contract of module adapters: how modules of a neural-network library get their variables from the scope.
+
+An adapter is a plugin component of kind "adapter". Importing its file must not import its library: the core asks every
+adapter, and one whose library no model uses costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+from estimator_core.errors import ArgumentTypeError
+
+if TYPE_CHECKING:
+    import jax
+    import numpy as np
+
+    from estimator_core._model.scope import Scope
+
+#: Which of a module's parameters are trained: all or none, a regular expression of the whole name, or a function of
+# the name.
+Trainable: TypeAlias = bool | str | Callable[[str], bool] | None
+
+
+@runtime_checkable
+class ModuleAdapter(Protocol):
+    """Brings modules of one library into the variable scope.
+
+    Example:
+        >>> class Affine:
+        ...     def __init__(self, features):
+        ...         self.features = features
+        >>> class AffineAdapter:
+        ...     name, library = "affine", "builtins"
+        ...
+        ...     def handles(self, module):
+        ...         return isinstance(module, Affine)
+        ...
+        ...     def bind(self, binding):
+        ...         def apply(x):
+        ...             import jax
+        ...
+        ...             shape = (x.shape[-1], binding.module.features)
+        ...             return x @ binding.variable("kernel", shape, x.dtype, jax.nn.initializers.lecun_normal())
+        ...
+        ...         return apply
+        ...
+        ...     def write_back(self, module, values):
+        ...         raise NotImplementedError
+        >>> isinstance(AffineAdapter(), ModuleAdapter)
+        True
+    """
+
+    @property
+    def name(self) -> str:
+        """The name of the component."""
+        ...
+
+    @property
+    def library(self) -> str:
+        """The importable module without which none of its modules can exist; not imported, the adapter is not asked."""
+        ...
+
+    def handles(self, module: Any) -> bool:
+        """Whether an object is a module of this library."""
+        ...
+
+    def bind(self, binding: Binding) -> Any:
+        """What `ec.module` returns: the module, or what stands for it, with variables of the scope. Once a trace."""
+        ...
+
+    def write_back(self, module: Any, values: Mapping[str, np.ndarray]) -> None:
+        """Gives an instance outside of model_fn the values of its variables, by name within the module.
+
+        Raises:
+            VariableError: names or shapes differ.
+            ArgumentTypeError: instances of this library hold no values.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binding:
+    """One module in one trace, as an adapter sees it.
+
+    Args:
+        scope: the variable scope.
+        path: the module's path.
+        module: the instance: the user's own, or what the factory made.
+        make: makes the module from a random key, where the user gave a factory that takes `rngs` or `key` (`module`
+            was then made in this
+            trace) or nothing (`module` was then made on the host); None for an instance.
+        made_in_trace: whether `module` was made in this trace.
+        trainable: whether a parameter is trained, by its name within the module.
+    """
+
+    scope: Scope
+    path: str
+    module: Any
+    make: Callable[[jax.Array], Any] | None
+    made_in_trace: bool
+    trainable: Callable[[str], bool]
+
+    def variable(
+        self, name: str, shape: Any, dtype: Any, initial: Any, *, trainable: bool = True, sharding: Any = None
+    ) -> Any:
+        """The value of a variable of the module, declared where it is new.
+
+        Args:
+            name: its name within the module.
+            shape: its shape.
+            dtype: its dtype.
+            initial: a function of `(key, shape, dtype)`, or the first value as a concrete array.
+            trainable: False for model state; True leaves it to the user's `trainable=`.
+            sharding: the library's partition annotation, None without one.
+        """
+        from estimator_core._model.variables import make_spec
+
+        path = f"{self.path}/{name}"
+        known = self.scope.specs.get(path)
+        # Values on a device are copied to the host only where they are news.
+        first = (
+            known.initializer
+            if known is not None and not callable(initial) and known.shape == tuple(shape)
+            else initial
+        )
+        return self.scope.read(make_spec(path, shape, first, dtype, trainable and self.trainable(name), sharding))
+
+    def write(self, name: str, value: Any) -> None:
+        """The next value of a variable of the model state."""
+        self.scope.write(f"{self.path}/{name}", value)
+
+    def key(self, name: str) -> jax.Array:
+        """A random key of this step, by name within the module."""
+        return self.scope.key(f"{self.path}/{name}")
+
+    def tensor(self, name: str, value: Any) -> None:
+        """Names a value of the module for hooks; a name used before gets a number."""
+        from estimator_core._model.scope import Output
+
+        path, count = f"{self.path}/{name}", 0
+        while path in self.scope.tensors:
+            count += 1
+            path = f"{self.path}/{name}_{count}"
+        self.scope.add_output(path, Output("tensor", value))
+
+
+def trainable_rule(trainable: Trainable) -> Callable[[str], bool]:
+    """The `trainable=` argument of `ec.module` as a function of the name.
+
+    Example:
+        >>> rule = trainable_rule(r"head/.*")
+        >>> rule("head/kernel"), rule("body/kernel")
+        (True, False)
+
+    Raises:
+        ArgumentTypeError: neither a truth value, a regular expression nor a function.
+    """
+    if trainable is None or isinstance(trainable, bool):
+        return lambda name: trainable is not False
+    if isinstance(trainable, str):
+        pattern = re.compile(trainable)
+        return lambda name: pattern.fullmatch(name) is not None
+    if callable(trainable):
+        return lambda name: bool(trainable(name))
+    raise ArgumentTypeError(
+        f"ec.module(trainable=...) is {trainable!r}. Give True or False, a regular expression of whole names, or "
+        "a function of the name."
+    )

@@ -1,0 +1,118 @@
+"""First values of variables: one small compiled function of their initialisers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimator_core._model.module_values import ModuleInitializer
+from estimator_core._model.rng import seed_words, variable_key
+from estimator_core._model.variables import VariableSpec
+from estimator_core.errors import VariableError
+
+# The program runs once: on CPU, compiling it in full takes three times as long and gives the same bits.
+_QUICK = {"xla_backend_optimization_level": 1}
+
+
+def initialize(
+    specs: Mapping[str, VariableSpec], seed: int, *, out_shardings: Mapping[str, Any] | None = None
+) -> dict[str, jax.Array]:
+    """Computes the first values of variables.
+
+    A value depends on the seed and its variable's path and declaration, not on which other variables there are or in
+    which order.
+
+    Args:
+        specs: the variables, by path.
+        seed: the random seed of the run; 64 bits count.
+        out_shardings: a sharding for each path; None leaves everything on the default device.
+
+    Returns:
+        The values by path, in the order of `specs`.
+
+    Raises:
+        VariableError: an initialiser uses a value of the trace it was declared in, or gives another shape or dtype
+        than declared.
+
+    Example:
+        >>> from estimator_core._model.variables import make_spec
+        >>> specs = {"scale": make_spec("scale", (2,), jax.nn.initializers.ones)}
+        >>> initialize(specs, seed=1)["scale"].tolist()
+        [1.0, 1.0]
+    """
+    words = np.array(seed_words(seed), np.uint32)
+    computed = {path: spec for path, spec in specs.items() if callable(spec.initializer) and not _is_on_host(spec)}
+    compute = jax.jit(
+        functools.partial(_first_values, computed),
+        out_shardings={path: out_shardings[path] for path in computed} if out_shardings is not None else None,
+        compiler_options=_QUICK if jax.default_backend() == "cpu" else None,
+    )
+    try:
+        values = compute(words) if computed else {}
+    except jax.errors.UnexpectedTracerError as error:
+        raise _leak(computed, words) from error
+    on_host = _first_values({path: spec for path, spec in specs.items() if _is_on_host(spec)}, words)
+    return {
+        path: values[path] if path in values else _placed(path, on_host.get(path, spec.initializer), out_shardings)
+        for path, spec in specs.items()
+    }
+
+
+def _is_on_host(spec: VariableSpec) -> bool:
+    return isinstance(spec.initializer, ModuleInitializer) and spec.initializer.module.on_host
+
+
+def _first_values(specs: Mapping[str, VariableSpec], words: Any) -> dict[str, Any]:
+    modules: dict[str, Mapping[str, Any]] = {}
+    values: dict[str, Any] = {}
+    for path, spec in specs.items():
+        initializer = spec.initializer
+        assert callable(initializer)
+        if isinstance(initializer, ModuleInitializer):
+            module = initializer.module
+            if module.path not in modules or initializer.name not in modules[module.path]:
+                modules[module.path] = {
+                    **modules.get(module.path, {}),
+                    **module.compute(variable_key(words, module.path)),
+                }
+            values[path] = _checked(spec, modules[module.path][initializer.name])
+        else:
+            values[path] = _checked(spec, initializer(variable_key(words, path), spec.shape, spec.dtype))
+    return values
+
+
+def _checked(spec: VariableSpec, value: Any) -> Any:
+    if tuple(value.shape) != spec.shape or value.dtype != spec.dtype:
+        raise VariableError(
+            f"The initializer of variable {spec.name!r} gave {value.dtype}{list(value.shape)}, declared is "
+            f"{spec.dtype}{list(spec.shape)}. "
+            "It is called with (key, shape, dtype) and must give an array of that shape and dtype."
+        )
+    return value
+
+
+def _placed(path: str, value: Any, out_shardings: Mapping[str, Any] | None) -> jax.Array:
+    # A copy of our own: on CPU, JAX may use a numpy array's memory in place, and the caller's array must never change.
+    return (
+        jnp.array(value, copy=True) if out_shardings is None else jax.device_put(np.array(value), out_shardings[path])
+    )
+
+
+def _leak(computed: Mapping[str, VariableSpec], words: Any) -> VariableError:
+    """Names the variable whose initialiser carries a traced value, by trying them one at a time."""
+    for path, spec in computed.items():
+        try:
+            jax.jit(functools.partial(_first_values, {path: spec}))(words)
+        except jax.errors.UnexpectedTracerError:
+            return VariableError(
+                f"The initializer of variable {path!r} uses a value that exists only while model_fn is traced: a "
+                "first value must not depend "
+                "on a batch or on another variable. Use a function of (key, shape, dtype), or a numpy array made "
+                "outside model_fn."
+            )
+    return VariableError("An initializer uses a value that exists only while model_fn is traced.")

@@ -1,0 +1,170 @@
+"""`ec.module`: modules of neural-network libraries in the variable scope."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from estimator_core._model.adapter import Binding, ModuleAdapter, Trainable, trainable_rule
+from estimator_core._model.adapters.equinox import EquinoxAdapter
+from estimator_core._model.adapters.function import FunctionAdapter
+from estimator_core._model.adapters.keras import KerasAdapter
+from estimator_core._model.adapters.linen import LinenAdapter
+from estimator_core._model.adapters.nnx import NnxAdapter
+from estimator_core._model.factory import Factory, factory_of
+from estimator_core._model.scope import active_scope
+from estimator_core.errors import ArgumentTypeError, PluginError, VariableError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_log = logging.getLogger(__name__)
+
+#: Gives the adapters that plugins add.
+AdapterLookup = Callable[[], Iterator[ModuleAdapter]]
+
+_OURS: tuple[ModuleAdapter, ...] = (NnxAdapter(), LinenAdapter(), EquinoxAdapter(), KerasAdapter())
+_FUNCTION = FunctionAdapter()
+
+
+def module(
+    factory_or_module: Any,
+    name: str,
+    *,
+    trainable: Trainable = None,
+    reuse: bool = False,
+    adapters: AdapterLookup | None = None,
+) -> Any:
+    """Brings a module of a neural-network library into the variable scope.
+
+    The module is then used as its library means it to be used. Its parameters are variables under `name`; what else it
+    keeps (batch statistics, buffers) is model state; random keys change with the step; sown values become named
+    tensors.
+
+    Args:
+        factory_or_module: a class or function that makes the module, with no arguments or those named `rngs` (an
+            `nnx.Rngs`) or `key` (a
+            key of `jax.random`); or a module made outside model_fn, whose values are the first values and which is
+            never changed; or a plain function of the inputs that calls `ec.get_variable`.
+        name: its name in the variable scope under way.
+        trainable: which parameters are trained: all (default) or none, a regular expression of the whole name within
+            the module, or a
+            function of that name.
+        reuse: gives the module that has this name already, if there is one.
+        adapters: gives adapters beside the core's own; default: those of the installed plugins.
+
+    Returns:
+        Flax NNX and Equinox: the module. Equinox with state: an object with `module`, `state` and a call that threads
+        the state. Flax Linen and Keras: a callable. A function: the function.
+
+    Raises:
+        ModelFnError: called outside model_fn.
+        VariableError: the name is taken, or the module cannot be brought in; the message says what to do.
+        ArgumentTypeError: no adapter knows such a module, or the factory takes other arguments.
+
+    Example:
+        >>> from flax import nnx
+        >>> def model_fn(features, labels, mode):
+        ...     network = module(lambda rngs: nnx.Linear(4, 2, rngs=rngs), name="network")
+        ...     logits = network(features)
+    """
+    scope = active_scope("ec.module")
+    path = scope.path(name)
+    if path in scope.modules:
+        if reuse:
+            return scope.modules[path]
+        raise VariableError(
+            f"There is a module named {path!r} in this model_fn already. Keep what ec.module returned and call "
+            "that again, "
+            "pass reuse=True to get it here, or use another name."
+        )
+    scope.require_outermost(f"ec.module(name={name!r})", "make the module outside and call it inside")
+    rule = trainable_rule(trainable)
+    lookup = adapters or _plugin_adapters
+    factory = None
+    made = factory_or_module
+    adapter = _adapter_of(made, lookup)
+    if adapter is None:
+        factory = factory_of(factory_or_module)
+        if factory is not None:
+            made = factory.make_here()
+            adapter = _adapter_of(made, lookup)
+        elif _FUNCTION.handles(factory_or_module):
+            adapter = _FUNCTION
+    if adapter is None:
+        raise _unknown(made, factory, lookup)
+    scope.modules[path] = adapter.bind(
+        Binding(
+            scope=scope,
+            path=path,
+            module=made,
+            make=factory.make if factory is not None else None,
+            made_in_trace=factory is not None and factory.in_trace,
+            trainable=rule,
+        )
+    )
+    return scope.modules[path]
+
+
+def write_back(
+    instance: Any, values: Mapping[str, np.ndarray], *, name: str, adapters: AdapterLookup | None = None
+) -> None:
+    """Loads the values of a module into an instance outside of model_fn.
+
+    Args:
+        instance: a module of the structure that `ec.module(..., name=name)` was given; changed in place.
+        values: variables and model state, by path; those not under `name` are ignored.
+        name: the module's path.
+        adapters: as in `module`.
+
+    Raises:
+        VariableError: there are no values under `name`, or names or shapes differ.
+        ArgumentTypeError: no adapter knows such a module, or its library keeps no values in instances.
+    """
+    lookup = adapters or _plugin_adapters
+    adapter = _adapter_of(instance, lookup)
+    if adapter is None:
+        raise _unknown(instance, None, lookup)
+    of_module = {path.removeprefix(f"{name}/"): value for path, value in values.items() if path.startswith(f"{name}/")}
+    if not of_module:
+        known = ", ".join(sorted({path.split("/")[0] for path in values})) or "none"
+        raise VariableError(f"There are no variables under {name!r}; the first parts of their paths are: {known}.")
+    adapter.write_back(instance, of_module)
+
+
+def _adapter_of(thing: Any, lookup: AdapterLookup) -> ModuleAdapter | None:
+    for adapter in _every(lookup):
+        if adapter.library in sys.modules and adapter.handles(thing):
+            return adapter
+    return None
+
+
+def _every(lookup: AdapterLookup) -> Iterator[ModuleAdapter]:
+    yield from _OURS
+    yield from lookup()
+
+
+def _plugin_adapters() -> Iterator[ModuleAdapter]:
+    from estimator_core._plugins import plugins_in_use
+
+    plugins = plugins_in_use()
+    for name in plugins.names("adapter"):
+        if plugins.find("adapter", name).component.target.startswith("estimator_core."):
+            continue
+        try:
+            yield plugins.get("adapter", name)()
+        except PluginError as error:
+            # Other libraries' modules still work; one of this library is refused as unknown, after this line.
+            _log.warning("The module adapter %r is left out: %s", name, error)
+
+
+def _unknown(made: Any, factory: Factory | None, lookup: AdapterLookup) -> ArgumentTypeError:
+    what = f"made by the factory {factory.description}" if factory is not None else "given"
+    names = ", ".join(adapter.name for adapter in _every(lookup))
+    return ArgumentTypeError(
+        f"ec.module knows no module of type {type(made).__module__}.{type(made).__qualname__} ({what}). There are "
+        f"adapters for: {names}. Give a module of one of these, a factory of one, or a function that takes its inputs; "
+        "or install a plugin with an adapter."
+    )

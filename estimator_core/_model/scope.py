@@ -1,0 +1,393 @@
+"""The variable scope: what the functions a model_fn calls (`ec.get_variable`, `ec.module`, `ec.summary`) speak to.
+
+Two kinds. While *declaring* (the abstract discovery trace) variables are recorded and read as zeros; while *applying*
+(every real trace) they are the values handed in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimator_core._model import inner_trace
+from estimator_core._model.compute_dtype import as_computed, as_stored
+from estimator_core._model.init_request import CheckpointReader, InitRequest
+from estimator_core._model.rng import named_key
+from estimator_core._model.variables import VariableSpec, check_path, conflict
+from estimator_core.errors import ModelFnError, VariableError
+
+OutputKind = Literal["scalar", "histogram", "image", "text", "tensor"]
+
+_active: ContextVar[Scope | None] = ContextVar("estimator_core_variable_scope", default=None)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A named value that the step returns beside the spec.
+
+    Args:
+        kind: what hooks may do with it.
+        value: a traced array; a string where `kind` is "text".
+    """
+
+    kind: OutputKind
+    value: Any
+
+
+class Scope:
+    """One call of model_fn, seen from inside it. Made by `declaring` and `applying`.
+
+    Attributes:
+        mode: the mode model_fn was called in.
+        padded: whether rows of the batch are padding.
+        specs: every variable known or met, by path.
+        met: the variables met in this trace, in order.
+        summaries: summaries by name.
+        tensors: named tensors by name; complete once the scope is closed.
+        requests: what `ec.init_from_checkpoint` asked for.
+        modules: what `ec.module` has returned, by path.
+        notes: what module adapters remember within one trace, by adapter.
+        reader: reads checkpoints for `ec.init_from_checkpoint`; None where nothing is going to be initialised.
+    """
+
+    def __init__(
+        self, *, mode: str, specs: Mapping[str, VariableSpec], padded: bool, reader: CheckpointReader | None
+    ) -> None:
+        self.mode = mode
+        self.padded = padded
+        self.reader = reader
+        self.specs: dict[str, VariableSpec] = dict(specs)
+        self.met: dict[str, VariableSpec] = {}
+        self.summaries: dict[str, Output] = {}
+        self.tensors: dict[str, Output] = {}
+        self.requests: list[InitRequest] = []
+        self.modules: dict[str, Any] = {}
+        self.notes: dict[str, Any] = {}
+        self._collectors: list[Callable[[], None]] = []
+        self._prefix = ""
+        self._written: dict[str, Any] = {}
+        self._key_counts: Counter[str] = Counter()
+        self._trace = inner_trace.trace_state()
+        self._cache_key = inner_trace.new_cache_key()
+
+    @property
+    def new_model_state(self) -> dict[str, Any]:
+        """The model state after the trace, once closed: the same paths, shapes and dtypes as before it."""
+        raise NotImplementedError
+
+    @property
+    def is_outermost(self) -> bool:
+        """Whether no function that JAX traces by itself has been entered since the scope was opened."""
+        return self._trace == inner_trace.trace_state()
+
+    def path(self, name: str) -> str:
+        """The path of a name in the part of the model under way."""
+        check_path(name)
+        return f"{self._prefix}/{name}" if self._prefix else name
+
+    def inside(self, name: str) -> contextlib.AbstractContextManager[None]:
+        """Prefixes the names used within."""
+        return self.at(self.path(name))
+
+    @contextlib.contextmanager
+    def at(self, path: str) -> Generator[None]:
+        """Puts the names used within under a path, wherever it is called."""
+        outside, self._prefix = self._prefix, path
+        try:
+            with inner_trace.separate_traces(self._cache_key, path):
+                yield
+        finally:
+            self._prefix = outside
+
+    def read(self, spec: VariableSpec) -> Any:
+        """Declares a variable and gives its value.
+
+        Raises:
+            VariableError: it was declared with another shape, dtype or trainable, or does not exist in this state.
+        """
+        if self._cache_key is None and inner_trace.is_staged():
+            raise VariableError(
+                f"Variable {spec.name!r} is read inside a compiled function, but this model_fn runs without "
+                "compilation. Run it under "
+                "jax.disable_jit(), or read the variable outside that function and pass it in."
+            )
+        known = self.specs.get(spec.name)
+        wrong = conflict(known, spec) if known is not None else None
+        if wrong is not None:
+            raise wrong
+        self._meet(known or spec)
+        if spec.name in self._written:
+            return self._written[spec.name]
+        return as_computed(known or spec, self._first_value(known or spec))
+
+    def write(self, path: str, value: Any) -> None:
+        """Gives a variable of the model state its next value.
+
+        Raises:
+            VariableError: no such variable, it is trainable, or the value has another shape or dtype.
+        """
+        spec = self.met.get(path)
+        if spec is None:
+            raise VariableError(
+                f"set_variable({path!r}): no such variable in this trace. Declare it with get_variable(..., "
+                "trainable=False)."
+            )
+        if spec.trainable:
+            raise VariableError(
+                f"set_variable({path!r}): the variable is trainable, so the optimiser writes it. Declare it with "
+                "trainable=False to write it here."
+            )
+        self.require_outermost(f"set_variable({path!r})", "return the value from the inner function and set it outside")
+        given = jnp.asarray(value, spec.dtype) if _has_no_dtype(value) else as_stored(spec, jnp.asarray(value))
+        if given.shape != spec.shape or given.dtype != spec.dtype:
+            raise VariableError(
+                f"set_variable({path!r}): the value is {_kind_of(given)}, the variable {_kind_of(spec)}. The "
+                "model state keeps its shapes "
+                "and dtypes from step to step; reshape or cast the value."
+            )
+        self._written[path] = given
+
+    def key(self, path: str) -> jax.Array:
+        """A random key of this step; the n-th call with a path always gives the same one."""
+        self.require_outermost(
+            "next_rng_key()",
+            "every iteration or example would get the same key: take one key outside, and split it or fold the "
+            "index in with jax.random",
+        )
+        count = self._key_counts[path]
+        self._key_counts[path] += 1
+        return named_key(self._step_key(), path, count)
+
+    def add_output(self, path: str, output: Output) -> None:
+        """Makes a value an output of the step.
+
+        Raises:
+            ModelFnError: the name is taken, or the value belongs to an inner trace.
+        """
+        called = f"ec.tensor({path!r})" if output.kind == "tensor" else f"ec.summary.{output.kind}({path!r})"
+        self.require_outermost(called, "return the value from the inner function and name it outside", ModelFnError)
+        if path in self.summaries or path in self.tensors:
+            raise ModelFnError(
+                f"{called}: an output of the step is called {path!r} already. "
+                "Use another name, or ec.variable_scope around one."
+            )
+        (self.tensors if output.kind == "tensor" else self.summaries)[path] = output
+
+    def at_close(self, collect: Callable[[], None]) -> None:
+        """Has a function called once when the scope closes: it writes what a module has changed."""
+        self._collectors.append(collect)
+
+    def close(self) -> None:
+        """Takes in what modules have changed. Called where the scope ends without an error."""
+        collectors, self._collectors = self._collectors, []
+        for collect in collectors:
+            collect()
+
+    def require_outermost(self, what: str, advice: str, error: type[Exception] = VariableError) -> None:
+        """Refuses to go on inside scan, cond, vmap, grad, checkpoint or jit."""
+        if not self.is_outermost:
+            raise error(
+                f"{what} inside a function that JAX traces by itself (scan, cond, vmap, grad, checkpoint, jit): "
+                f"{advice}."
+            )
+
+    def separate_traces(self) -> contextlib.AbstractContextManager[None]:
+        """Keeps JAX from serving this scope's functions from traces of another scope."""
+        return inner_trace.separate_traces(self._cache_key, "")
+
+    def _meet(self, spec: VariableSpec) -> None:
+        self.met.setdefault(spec.name, spec)
+        self.specs.setdefault(spec.name, spec)
+
+    def _first_value(self, spec: VariableSpec) -> Any:
+        raise NotImplementedError
+
+    def _step_key(self) -> jax.Array:
+        raise NotImplementedError
+
+
+class _DeclaringScope(Scope):
+    @property
+    def new_model_state(self) -> dict[str, Any]:
+        return {
+            path: self._written[path] if path in self._written else self._first_value(spec)
+            for path, spec in self.specs.items()
+            if not spec.trainable
+        }
+
+    def _first_value(self, spec: VariableSpec) -> Any:
+        # Made in the trace that asks, so that it cannot leak out of a scan or checkpoint.
+        return jnp.zeros(spec.shape, spec.dtype)
+
+    def _step_key(self) -> jax.Array:
+        return jax.random.key(0, impl="threefry2x32")
+
+
+class _ApplyingScope(Scope):
+    def __init__(
+        self,
+        variables: Mapping[str, Any],
+        model_state: Mapping[str, Any],
+        *,
+        mode: str,
+        key: jax.Array | Callable[[], jax.Array] | None,
+        specs: Mapping[str, VariableSpec],
+    ) -> None:
+        super().__init__(mode=mode, specs=specs, padded=False, reader=None)
+        self._variables = variables
+        self._model_state = model_state
+        self._key = key
+
+    @property
+    def new_model_state(self) -> dict[str, Any]:
+        after = {**self._model_state, **self._written}
+        check_model_state(self._model_state, after)
+        return after
+
+    def _first_value(self, spec: VariableSpec) -> Any:
+        values = self._variables if spec.trainable else self._model_state
+        if spec.name not in values:
+            raise_absent(spec.name, self.mode, [*self._variables, *self._model_state])
+        value = values[spec.name]
+        if value.shape != spec.shape or value.dtype != spec.dtype:
+            raise VariableError(
+                f"Variable {spec.name!r} is {_kind_of(spec)} in model_fn, but its value is {_kind_of(value)}."
+            )
+        return value
+
+    def _step_key(self) -> jax.Array:
+        if self._key is None:
+            raise VariableError(f"next_rng_key(): no random key is given in mode {self.mode!r}.")
+        if not isinstance(self._key, jax.Array):
+            self._key = self._key()
+        return self._key
+
+
+@contextlib.contextmanager
+def declaring(
+    known: Mapping[str, VariableSpec], *, mode: str, padded: bool = False, reader: CheckpointReader | None = None
+) -> Generator[Scope]:
+    """Opens the scope of a discovery trace; use it inside the function handed to `jax.eval_shape`.
+
+    Args:
+        known: variables declared before, by path: in other modes, or in an existing state.
+        mode: the mode model_fn is called in.
+        padded: whether rows of the batch are padding.
+        reader: gives the arrays of a checkpoint by path, for `ec.init_from_checkpoint`; None where values will not be
+            initialised.
+
+    Example:
+        >>> import jax
+        >>> from estimator_core._model.access import get_variable
+        >>> def model(x):
+        ...     with declaring({}, mode="train") as scope:
+        ...         y = x @ get_variable("kernel", (3, 2))
+        ...     model.specs = scope.specs
+        ...     return y
+        >>> jax.eval_shape(model, jax.ShapeDtypeStruct((4, 3), "float32")).shape
+        (4, 2)
+        >>> print(model.specs["kernel"])
+        kernel: float32[3,2], trainable
+    """
+    with _activated(_DeclaringScope(mode=mode, specs=known, padded=padded, reader=reader)) as scope:
+        yield scope
+
+
+@contextlib.contextmanager
+def applying(
+    variables: Mapping[str, Any],
+    model_state: Mapping[str, Any],
+    *,
+    mode: str,
+    key: jax.Array | Callable[[], jax.Array] | None,
+    specs: Mapping[str, VariableSpec],
+) -> Generator[Scope]:
+    """Opens the scope of a real trace, in the trace whose values are handed in.
+
+    Args:
+        variables: values of the trainable variables, by path.
+        model_state: values of the other variables, by path.
+        mode: the mode model_fn is called in.
+        key: the step's random key, or a function that makes it when first needed.
+        specs: the variables as discovered.
+    """
+    with _activated(_ApplyingScope(variables, model_state, mode=mode, key=key, specs=specs)) as scope:
+        yield scope
+
+
+def active_scope(called: str) -> Scope:
+    """The scope under way.
+
+    Raises:
+        ModelFnError: outside of model_fn.
+    """
+    scope = _active.get()
+    if scope is None:
+        raise ModelFnError(
+            f"{called} was called outside of model_fn. Variables, modules, keys and summaries exist only while "
+            "the Estimator calls it."
+        )
+    return scope
+
+
+def in_model_fn() -> bool:
+    """Whether a model_fn is being called, so that variables and summaries can be declared."""
+    return _active.get() is not None
+
+
+def check_model_state(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    """Refuses a model state that has changed its form.
+
+    Raises:
+        VariableError: with a line for each path, shape or dtype that differs.
+    """
+    lines = [f"  - {path}: {_kind_of(before[path])} is gone" for path in before if path not in after]
+    lines += [f"  + {path}: {_kind_of(after[path])} is new" for path in after if path not in before]
+    lines += [
+        f"  ! {path}: was {_kind_of(before[path])}, is now {_kind_of(after[path])}"
+        for path in before
+        if path in after and _kind_of(before[path]) != _kind_of(after[path])
+    ]
+    if lines:
+        raise VariableError(
+            "The model state must keep its paths, shapes and dtypes from step to step, but model_fn changed it:\n"
+            + "\n".join(sorted(lines))
+            + "\nGive values per batch a name with ec.tensor instead of keeping them as state."
+        )
+
+
+def raise_absent(path: str, mode: str, existing: Any) -> NoReturn:
+    """The error of a variable that a mode asks for and the state lacks."""
+    names = ", ".join(sorted(existing)[:20]) or "none"
+    raise VariableError(
+        f"model_fn asked for variable {path!r} in mode {mode!r}, but the state has no such variable (it has: "
+        f"{names}). Only training adds "
+        f"variables: declare {path!r} in TRAIN too, or correct its name."
+    )
+
+
+@contextlib.contextmanager
+def _activated(scope: Scope) -> Generator[Scope]:
+    token = _active.set(scope)
+    try:
+        with scope.separate_traces():
+            yield scope
+            scope.close()
+    finally:
+        _active.reset(token)
+
+
+def _has_no_dtype(value: Any) -> bool:
+    return isinstance(value, bool | int | float) or bool(getattr(value, "weak_type", False))
+
+
+def _kind_of(value: Any) -> str:
+    return f"{np.dtype(value.dtype).name}[{','.join(map(str, value.shape))}]"

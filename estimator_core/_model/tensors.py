@@ -1,0 +1,133 @@
+"""Values that leave model_fn by name: `ec.tensor` and the functions of `ec.summary`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from estimator_core._model.scope import Output, active_scope
+from estimator_core.errors import ModelFnError
+
+
+def tensor(name: str, value: Any) -> jax.Array:
+    """Names an array, so that hooks can ask for it.
+
+    Args:
+        name: its name; the variable scope under way is put before it.
+        value: an array.
+
+    Returns:
+        The array.
+
+    Raises:
+        ModelFnError: outside model_fn, the name is taken, or the call is inside scan, cond, vmap or grad.
+
+    Example:
+        >>> def model_fn(features, labels, mode):
+        ...     hidden = tensor("hidden", jnp.tanh(features))
+    """
+    array = _as_array("ec.tensor", name, value)
+    _add("ec.tensor", name, Output("tensor", array))
+    return array
+
+
+def scalar(name: str, value: Any) -> None:
+    """Adds a number to the outputs of the step and to the event file.
+
+    Args:
+        name: its tag; the variable scope under way is put before it.
+        value: a number, an array of one element.
+
+    Raises:
+        ModelFnError: outside model_fn, the name is taken, more than one element, or the call is inside scan, cond,
+        vmap or grad.
+
+    Example:
+        >>> def model_fn(features, labels, mode):
+        ...     scalar("mean_feature", features.mean())
+
+    Source: `tf.compat.v1.summary.scalar`.
+    """
+    array = _as_array("ec.summary.scalar", name, value)
+    if array.size != 1:
+        raise ModelFnError(
+            f"ec.summary.scalar({name!r}): the value has shape {array.shape}. Reduce it (jnp.mean), or use "
+            "ec.summary.histogram."
+        )
+    _add("ec.summary.scalar", name, Output("scalar", array.reshape(())))
+
+
+def histogram(name: str, values: Any) -> None:
+    """Adds an array to the outputs of the step; its distribution goes to the event file.
+
+    Args:
+        name: its tag; the variable scope under way is put before it.
+        values: an array of numbers, of any shape.
+
+    Raises:
+        ModelFnError: as `scalar`.
+
+    Source: `tf.compat.v1.summary.histogram`.
+    """
+    _add("ec.summary.histogram", name, Output("histogram", _as_array("ec.summary.histogram", name, values)))
+
+
+def image(name: str, images: Any, max_outputs: int = 3) -> None:
+    """Adds images to the outputs of the step and to the event file.
+
+    Args:
+        name: its tag; the variable scope under way is put before it.
+        images: `[height, width, channels]` or `[batch, height, width, channels]`, uint8 or floats in [0, 1]; 1, 3 or 4
+            channels.
+        max_outputs: how many of the batch to keep.
+
+    Raises:
+        ModelFnError: as `scalar`, or the shape is not that of images.
+
+    Source: `tf.compat.v1.summary.image`.
+    """
+    array = _as_array("ec.summary.image", name, images)
+    if array.ndim not in (3, 4) or array.shape[-1] not in (1, 3, 4):
+        raise ModelFnError(
+            f"ec.summary.image({name!r}): the value has shape {array.shape}. Images are [height, width, channels] or "
+            "[batch, height, width, channels] with 1, 3 or 4 channels."
+        )
+    batch = array if array.ndim == 4 else array[None]
+    _add("ec.summary.image", name, Output("image", batch[:max_outputs]))
+
+
+def text(name: str, value: str) -> None:
+    """Adds a text to the event file. It cannot depend on the batch: model_fn sees no strings.
+
+    Args:
+        name: its tag; the variable scope under way is put before it.
+        value: the text.
+
+    Raises:
+        ModelFnError: as `scalar`, or the value is no string.
+
+    Source: `tf.compat.v1.summary.text`.
+    """
+    if not isinstance(value, str):
+        raise ModelFnError(
+            f"ec.summary.text({name!r}): the value is of type {type(value).__name__}. Give a Python string; for "
+            "numbers use ec.summary.scalar."
+        )
+    _add("ec.summary.text", name, Output("text", value))
+
+
+def _add(function: str, name: str, output: Output) -> None:
+    scope = active_scope(function)
+    scope.add_output(scope.path(name), output)
+
+
+def _as_array(function: str, name: str, value: Any) -> jax.Array:
+    active_scope(function)
+    try:
+        return jnp.asarray(value)
+    except TypeError as error:
+        raise ModelFnError(
+            f"{function}({name!r}): the value is of type {type(value).__name__}, not an array of numbers."
+        ) from error

@@ -1,0 +1,193 @@
+"""The record of a variable: what it is called, its shape, and where its first value comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import jax
+import numpy as np
+
+from estimator_core._model import inner_trace
+from estimator_core.errors import VariableError
+
+#: Gives the first value of a variable: a function of (key, shape, dtype), or a host array.
+Initializer: TypeAlias = Callable[[jax.Array, tuple[int, ...], np.dtype[Any]], Any] | np.ndarray
+
+_PATH_PART = re.compile(r"[A-Za-z0-9_.\-]+")
+
+
+@dataclass(frozen=True, eq=False)
+class VariableSpec:
+    """A variable as declared: everything but its value.
+
+    Args:
+        name: its path, such as `"encoder/layer_0/kernel"`.
+        shape: its shape.
+        dtype: its dtype, as JAX stores it.
+        initializer: a function of `(key, shape, dtype)` giving the first value, or that value as a host array.
+        trainable: whether it is differentiated; the others are model state, written by `set_variable`.
+        sharding: the partition spec that the module's author gave (one entry an axis), None without one.
+
+    Example:
+        >>> import jax
+        >>> spec = VariableSpec("dense/kernel", (2, 3), np.dtype("float32"), jax.nn.initializers.ones, True)
+        >>> print(spec)
+        dense/kernel: float32[2,3], trainable
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    initializer: Initializer
+    trainable: bool
+    sharding: Any = None
+
+    def __str__(self) -> str:
+        shape = ",".join(map(str, self.shape))
+        return f"{self.name}: {self.dtype.name}[{shape}], {'trainable' if self.trainable else 'model state'}"
+
+    def same_kind(self, other: VariableSpec) -> bool:
+        """Whether both describe arrays that can stand for each other."""
+        return (self.shape, self.dtype, self.trainable) == (other.shape, other.dtype, other.trainable)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+
+def make_spec(
+    name: str,
+    shape: Sequence[int] | None,
+    initializer: Any = None,
+    dtype: Any = None,
+    trainable: bool = True,
+    sharding: Any = None,
+) -> VariableSpec:
+    """Checks a declaration and fills in its defaults.
+
+    Raises:
+        VariableError: the name, shape, dtype or initialiser cannot be used.
+    """
+    check_path(name)
+    if not callable(initializer) and initializer is not None:
+        return _spec_of_array(name, shape, initializer, dtype, trainable, sharding)
+    if shape is None:
+        raise VariableError(f"get_variable({name!r}) has no shape. Give one, or a numpy array as its initializer.")
+    checked_shape = _check_shape(name, shape)
+    checked_dtype = _check_dtype(name, np.float32 if dtype is None else dtype)
+    tracer = _tracer_behind(initializer)
+    if tracer is not None:
+        raise VariableError(
+            f"The initializer of variable {name!r} uses a traced value ({tracer}): a first value must not depend "
+            "on a batch or on "
+            "another variable. Use a function of (key, shape, dtype) or a numpy array made outside model_fn."
+        )
+    return VariableSpec(
+        name,
+        checked_shape,
+        checked_dtype,
+        initializer or _default_initializer(checked_shape, checked_dtype),
+        bool(trainable),
+        sharding,
+    )
+
+
+def check_path(name: Any) -> None:
+    """Refuses what cannot be a variable's path.
+
+    Raises:
+        VariableError: not a string of parts joined by `/`, each of letters, digits, `_`, `.` and `-`.
+    """
+    if not isinstance(name, str) or not name or not all(_PATH_PART.fullmatch(part) for part in name.split("/")):
+        raise VariableError(
+            f"{name!r} cannot name a variable or scope. Names are parts joined by '/', each made of letters, "
+            "digits, '_', '.' and '-'; "
+            "for example 'encoder/layer_0/kernel'."
+        )
+
+
+def conflict(known: VariableSpec, asked: VariableSpec) -> VariableError | None:
+    """The error of declaring a path twice with different properties, None where both agree."""
+    if known.same_kind(asked):
+        return None
+    return VariableError(
+        f"Variable {known.name!r} was declared as {str(known).split(': ')[1]} and is now asked for as "
+        f"{str(asked).split(': ')[1]}. "
+        "One path is one variable in every mode: use the same shape, dtype and trainable, or another name or "
+        "ec.variable_scope."
+    )
+
+
+def _spec_of_array(
+    name: str, shape: Sequence[int] | None, value: Any, dtype: Any, trainable: bool, sharding: Any
+) -> VariableSpec:
+    if inner_trace.is_traced(value):
+        raise VariableError(
+            f"The initializer of variable {name!r} is a traced value. Arrays made with jax.numpy inside model_fn "
+            "are traced: make it with "
+            "numpy, make it outside model_fn, or give a function of (key, shape, dtype) such as "
+            "jax.nn.initializers.ones."
+        )
+    array = np.asarray(value)
+    if array.dtype == object:
+        raise VariableError(
+            f"The initializer of variable {name!r} is {value!r}; give an array or a function of (key, shape, dtype)."
+        )
+    checked_dtype = _check_dtype(name, array.dtype if dtype is None else dtype)
+    if shape is not None and _check_shape(name, shape) != array.shape:
+        raise VariableError(
+            f"Variable {name!r} has shape {tuple(shape)} but its initializer is an array of shape {array.shape}."
+        )
+    return VariableSpec(
+        name, array.shape, checked_dtype, array.astype(checked_dtype, copy=False), bool(trainable), sharding
+    )
+
+
+def _check_shape(name: str, shape: Any) -> tuple[int, ...]:
+    try:
+        sizes = tuple(int(size) for size in shape)
+        exact = all(size == given for size, given in zip(sizes, shape, strict=True))
+    except TypeError:
+        sizes, exact = (), False
+    if not exact or any(size < 0 for size in sizes):
+        raise VariableError(
+            f"Variable {name!r} has shape {shape!r}; a shape is a sequence of sizes, such as (3, 4) or ()."
+        )
+    return sizes
+
+
+def _check_dtype(name: str, dtype: Any) -> np.dtype[Any]:
+    try:
+        # float64 and int64 become what JAX stores while x64 is off.
+        return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+    except TypeError as error:
+        raise VariableError(
+            f"Variable {name!r} has dtype {dtype!r}, which no array of JAX can have. Use jnp.float32 or the like."
+        ) from error
+
+
+def _default_initializer(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Initializer:
+    if len(shape) >= 2 and jax.numpy.issubdtype(dtype, jax.numpy.floating):
+        return jax.nn.initializers.glorot_uniform()
+    return jax.nn.initializers.zeros
+
+
+def _tracer_behind(initializer: Any) -> str | None:
+    """The name of a traced value that a function carries in its closure, defaults or bound arguments."""
+    function = getattr(initializer, "func", initializer)
+    carried: dict[str, Any] = {}
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=False):
+        try:
+            carried[name] = cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+    carried.update(getattr(function, "__kwdefaults__", None) or {})
+    carried.update(getattr(initializer, "keywords", None) or {})
+    carried.update({f"argument {i}": value for i, value in enumerate(getattr(initializer, "args", ()))})
+    carried.update({f"default {i}": value for i, value in enumerate(getattr(function, "__defaults__", None) or ())})
+    return next((name for name, value in carried.items() if inner_trace.is_traced(value)), None)

@@ -1,0 +1,62 @@
+"""The sub-commands that plugins declare, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from estimator_core._plugins.records import Command, PluginRecord
+from estimator_core._plugins.settings import normalise
+from estimator_core.errors import PluginLookupError
+
+
+class CommandTable:
+    """Commands of all usable plugins. One name with two owners is an error when it is called, as with components."""
+
+    def __init__(self, records: Iterable[PluginRecord]) -> None:
+        self._records = tuple(records)
+        self._owners: dict[str, list[tuple[Command, PluginRecord]]] = {}
+        for record in self._records:
+            for command in record.commands if record.usable else ():
+                self._owners.setdefault(command.name, []).append((command, record))
+
+    def listed(self) -> list[tuple[str, Command, PluginRecord]]:
+        """(name to type, command, plugin), sorted; `plugin:name` where two plugins declare one name."""
+        rows = [
+            (command.name if len(owners) == 1 else f"{record.name}:{command.name}", command, record)
+            for owners in self._owners.values()
+            for command, record in owners
+        ]
+        return sorted(rows, key=lambda row: row[0])
+
+    def find(self, name: str, others: Iterable[str] = ()) -> Command:
+        """The command of a name, or of `plugin:name`.
+
+        Args:
+            name: what the user typed.
+            others: names that exist elsewhere, offered where they are close.
+
+        Raises:
+            PluginLookupError: there is none, or there are several.
+        """
+        owner, _, plain = name.rpartition(":")
+        found = self._owners.get(plain, [])
+        if owner:
+            found = [
+                (command, record)
+                for command, record in found
+                if normalise(owner) in (normalise(record.name), normalise(record.owner))
+            ]
+        if len(found) == 1:
+            return found[0][0]
+        if found:
+            names = " or ".join(f"'{record.name}:{command.name}' ({record.label})" for command, record in found)
+            raise PluginLookupError(f"command {name!r} is given by several plugins; say which: {names}")
+        close = get_close_matches(name, [*(row[0] for row in self.listed()), *others], n=3)
+        hint = f" Did you mean {' or '.join(close)}?" if close else ""
+        failed = "".join(
+            f"\n  {record.label} failed to load and may be what gives it: {record.error}"
+            for record in self._records
+            if record.status == "failed"
+        )
+        raise PluginLookupError(f"there is no command {name!r}.{hint} `estimator --help` lists all.{failed}")

@@ -1,0 +1,90 @@
+"""Finds installed plugins by their entry points, without importing any of them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+from estimator_core._plugins.settings import normalise
+
+GROUP = "estimator.plugins"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A plugin that could be loaded. `load()` imports and returns its module (or object).
+
+    The lists of the settings hold for those found installed, not for the core's own and those given in code.
+    """
+
+    name: str
+    distribution: str | None
+    version: str | None
+    load: Callable[[], Any]
+    module: str = ""
+    builtin: bool = False
+    given: bool = False
+
+    @property
+    def key(self) -> str:
+        """Unique among candidates: two distributions may use one entry-point name."""
+        return f"{self.distribution or 'code'}:{self.name}"
+
+
+def installed_candidates() -> list[Candidate]:
+    """Every plugin installed, sorted by entry-point name and distribution: the order of metadata does not matter."""
+    found: dict[tuple[str, str], Candidate] = {}
+    for entry in metadata.entry_points(group=GROUP):
+        distribution = entry.dist.name if entry.dist else None
+        version = entry.dist.version if entry.dist else None
+        candidate = Candidate(
+            name=entry.name, distribution=distribution, version=version, load=_importer(entry), module=entry.value
+        )
+        found.setdefault((entry.name, normalise(distribution or "")), candidate)
+    return [found[key] for key in sorted(found)]
+
+
+def given_candidates(extra: Sequence[Any]) -> list[Candidate]:
+    """Plugins handed over in code: modules, or objects with hook functions as attributes."""
+    candidates: list[Candidate] = []
+    for plugin in extra:
+        name = _name_of(plugin)
+        repeats = sum(one.name.partition("#")[0] == name for one in candidates)
+        unique = f"{name}#{repeats + 1}" if repeats else name
+        candidates.append(Candidate(name=unique, distribution=None, version=None, load=_constant(plugin), given=True))
+    return candidates
+
+
+def builtin_candidate() -> Candidate:
+    """The core's own declarations, made through the same records as anybody's."""
+    return Candidate(
+        name="core",
+        distribution="estimator-core",
+        version=core_version(),
+        module="estimator_core._plugin",
+        load=lambda: importlib.import_module("estimator_core._plugin"),
+        builtin=True,
+    )
+
+
+def core_version() -> str | None:
+    """Version of the installed core; None when it runs from a bare source tree."""
+    try:
+        return metadata.version("estimator-core")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _importer(entry: metadata.EntryPoint) -> Callable[[], Any]:
+    return lambda: entry.load()
+
+
+def _constant(plugin: Any) -> Callable[[], Any]:
+    return lambda: plugin
+
+
+def _name_of(plugin: Any) -> str:
+    return getattr(plugin, "__name__", None) or type(plugin).__name__

@@ -1,0 +1,56 @@
+"""Says why a name was not found, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+from estimator_core._plugins.kinds import KINDS
+from estimator_core._plugins.known import known_distribution
+from estimator_core._plugins.records import PluginRecord
+from estimator_core._plugins.settings import normalise
+
+
+def explain_absence(kind: str, name: str, names: Sequence[str], records: Iterable[PluginRecord]) -> str:
+    """The text of the look-up error: close names, all names, what to install, and every plugin that did not load.
+
+    Args:
+        kind: the kind asked for.
+        name: the name asked for; it may be `distribution:name`.
+        names: what could have been asked for.
+        records: every plugin.
+    """
+    records = tuple(records)
+    lines = [f"there is no {kind} {name!r}."]
+    close = get_close_matches(name, names, n=3)
+    if close:
+        lines.append(f"Did you mean {' or '.join(repr(one) for one in close)}?")
+    title = KINDS[kind].title
+    lines.append(f"Installed {title}: {', '.join(names)}." if names else f"No {title} are installed.")
+    lines.extend(_source(kind, name, records))
+    lines.extend(
+        f"{record.label} failed to load and may be what gives it: {record.error}"
+        for record in records
+        if record.status == "failed"
+    )
+    blocked = [record.label for record in records if record.status == "blocked"]
+    if blocked:
+        lines.append(f"Not loaded because they are blocked, not allowed, or plugins are off: {', '.join(blocked)}.")
+    return "\n  ".join(lines)
+
+
+def _source(kind: str, name: str, records: Iterable[PluginRecord]) -> Iterable[str]:
+    """What to do about the distribution known to give this."""
+    owner, _, plain = name.rpartition(":")
+    distribution = owner or known_distribution(kind, plain)
+    if distribution is None:
+        return
+    for record in records:
+        if normalise(record.owner) == normalise(distribution):
+            if not record.usable:
+                yield f"{record.label} gives it, but is {record.status}: {record.error}."
+            elif not owner:
+                yield f"It comes with {distribution}, but not with {record.version}, which is installed: upgrade it."
+            return
+    if not owner:
+        yield f"It comes with {distribution}, which is not installed: pip install {distribution}"

@@ -1,0 +1,229 @@
+"""`Plugins`: the one object through which the core speaks to plugins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import RLock
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from estimator_core._plugins.commands import CommandTable
+from estimator_core._plugins.discovery import builtin_candidate, given_candidates, installed_candidates
+from estimator_core._plugins.listing import opening_line, with_collisions
+from estimator_core._plugins.loader import LoadedPlugins, load_plugins
+from estimator_core._plugins.log import warn_unmatched
+from estimator_core._plugins.options import check_option_owners, resolve_options
+from estimator_core._plugins.records import PluginRecord
+from estimator_core._plugins.registry import Registered, Registry
+from estimator_core._plugins.run_level import RunLevel
+from estimator_core._plugins.settings import resolve_settings
+from estimator_core._plugins.targets import import_target
+from estimator_core.errors import PluginError, PluginLookupError
+
+if TYPE_CHECKING:
+    from estimator_core._backends import Backend
+    from estimator_core._export import Exporter, ExportFormat
+    from estimator_core._inputs import HostTransform, InputFn
+    from estimator_core._model.adapter import ModuleAdapter
+    from estimator_core.estimator import Estimator
+    from estimator_core.heads import Head
+    from estimator_core.hooks import Hook, Run
+
+
+class Plugins:
+    """The plugins of one process or one Estimator: looked up by kind and name, asked for hooks, told of events.
+
+    Nothing is scanned or imported before the first question; after it nothing changes. Objects are independent of each
+    other and can be pickled: the other process finds its plugins again by the same settings.
+
+    Args:
+        only: names (entry point or distribution) of the plugins that may load; None: `ESTIMATOR_PLUGINS`, or all.
+        block: names of plugins that may not; None: `ESTIMATOR_PLUGINS_BLOCK`.
+        autoload: False loads nothing but the core's own, `only` and `extra`; None: `ESTIMATOR_DISABLE_PLUGIN_AUTOLOAD`.
+        strict: a broken plugin raises instead of being listed; None: `ESTIMATOR_STRICT_PLUGINS`.
+        extra: plugin modules that are not installed (notebooks, tests), or objects with hook functions as attributes.
+        options: values of plugins' options, by plugin name and option name.
+        environ: the environment to read; None: that of the process.
+
+    Example:
+        >>> plugins = Plugins(autoload=False)
+        >>> plugins.names("backend")
+        ('cpu',)
+        >>> plugins.find("backend", "cpu").plugin.name
+        'core'
+    """
+
+    def __init__(
+        self,
+        *,
+        only: Iterable[str] | None = None,
+        block: Iterable[str] | None = None,
+        autoload: bool | None = None,
+        strict: bool | None = None,
+        extra: Sequence[Any] = (),
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._environ = dict(os.environ if environ is None else environ)
+        self._settings = resolve_settings(self._environ, only=only, block=block, autoload=autoload, strict=strict)
+        self._extra = tuple(extra)
+        self._options = dict(options or {})
+        self._lock = RLock()
+        self._loaded: LoadedPlugins | None = None
+        self._registry: Registry | None = None
+        self._run_level: RunLevel | None = None
+        self._used: dict[tuple[str, str], Registered] = {}
+
+    # Look-up
+
+    @overload
+    def get(self, kind: Literal["head"], name: str) -> Callable[..., Head]: ...
+    @overload
+    def get(self, kind: Literal["hook"], name: str) -> Callable[..., Hook]: ...
+    @overload
+    def get(self, kind: Literal["exporter"], name: str) -> Callable[..., Exporter]: ...
+    @overload
+    def get(self, kind: Literal["format"], name: str) -> Callable[[], ExportFormat]: ...
+    @overload
+    def get(self, kind: Literal["backend"], name: str) -> Callable[[], Backend]: ...
+    @overload
+    def get(self, kind: Literal["model"], name: str) -> Callable[..., Estimator]: ...
+    @overload
+    def get(self, kind: Literal["adapter"], name: str) -> Callable[[], ModuleAdapter]: ...
+    @overload
+    def get(self, kind: Literal["input"], name: str) -> Callable[..., InputFn]: ...
+    @overload
+    def get(self, kind: Literal["transform"], name: str) -> Callable[..., HostTransform]: ...
+    @overload
+    def get(self, kind: str, name: str) -> Callable[..., Any]: ...
+
+    def get(self, kind: str, name: str) -> Callable[..., Any]:
+        """The target of a component, imported: a class or function whose call gives the component.
+
+        Args:
+            kind: one of `KINDS`.
+            name: its name, or `distribution:name` where two plugins give one name.
+
+        Raises:
+            PluginLookupError: there is no such component, or there are several; the message says what to do.
+            PluginError: its target cannot be imported.
+        """
+        registered = self.find(kind, name)
+        try:
+            target = import_target(registered.component.target)
+        except (Exception, SystemExit) as error:
+            raise PluginError(f"{registered.describe()} cannot be imported: {type(error).__name__}: {error}") from error
+        with self._lock:
+            self._used[kind, registered.qualified] = registered
+        return target
+
+    def find(self, kind: str, name: str) -> Registered:
+        """The record of a component and of its plugin; imports nothing of it.
+
+        Raises:
+            PluginLookupError: there is no such component, or there are several.
+        """
+        return self._ready()[1].find(kind, name)
+
+    def names(self, kind: str) -> tuple[str, ...]:
+        """Names `get` accepts for a kind, sorted; `distribution:name` where two plugins give one name."""
+        return self._ready()[1].names(kind)
+
+    def explain(self, kind: str, name: str) -> str:
+        """Where a component comes from, or why it is not found and what to do."""
+        try:
+            return self.find(kind, name).describe()
+        except PluginLookupError as error:
+            return str(error)
+
+    def commands(self) -> CommandTable:
+        """The sub-commands plugins declare."""
+        return CommandTable(self.records())
+
+    # Listing
+
+    def records(self) -> tuple[PluginRecord, ...]:
+        """Every plugin, broken and blocked ones too: the core's own, the installed ones by name, the given ones."""
+        loaded, registry = self._ready()[:2]
+        return with_collisions(loaded.records, registry)
+
+    def versions(self) -> list[dict[str, str]]:
+        """Distributions whose plugins are in use, for manifests: `{"distribution", "version"}` each, sorted."""
+        pairs = {
+            (record.distribution, record.version or "")
+            for record in self.records()
+            if record.usable and record.distribution
+        }
+        return [{"distribution": distribution, "version": version} for distribution, version in sorted(pairs)]
+
+    def used(self) -> list[dict[str, str]]:
+        """Components `get` has given so far, for manifests: `{"kind", "name", "distribution"}` each, sorted."""
+        with self._lock:
+            used = list(self._used.values())
+        rows = (
+            {"kind": one.component.kind, "name": one.component.name, "distribution": one.plugin.owner} for one in used
+        )
+        return sorted(rows, key=lambda row: (row["kind"], row["name"], row["distribution"]))
+
+    def opening_line(self) -> str:
+        """The line that opens a run: plugins with versions, who adds hooks to it, and what failed to load."""
+        return opening_line(self.records())
+
+    # Run-level hooks and observers
+
+    def run_hooks(self, run: Run) -> list[Hook]:
+        """Fresh hooks that installed plugins add to a call, in the order of the plugins.
+
+        `RunConfig.default_hooks` switches them off, all or some; so it does for the observers below.
+        """
+        return self._ready()[2].run_hooks(run)
+
+    def run_start(self, run: Run) -> None:
+        """Tells plugins that a train, evaluate or predict call starts."""
+        self._ready()[2].notify("estimator_run_start", run.config, run=run)
+
+    def run_end(self, run: Run, error: BaseException | None) -> None:
+        """Tells plugins that a call ended, and what ended it."""
+        self._ready()[2].notify("estimator_run_end", run.config, run=run, error=error)
+
+    def checkpoint_saved(self, run: Run, step: int, path: str) -> None:
+        """Tells plugins that a checkpoint was committed."""
+        self._ready()[2].notify("estimator_checkpoint_saved", run.config, run=run, step=step, path=path)
+
+    def evaluation_finished(self, run: Run, metrics: Mapping[str, Any]) -> None:
+        """Tells plugins the result of an evaluation."""
+        self._ready()[2].notify("estimator_evaluation_finished", run.config, run=run, metrics=metrics)
+
+    def export_written(self, estimator: Estimator, path: str, format_name: str) -> None:
+        """Tells plugins that an export was written and checked."""
+        self._ready()[2].notify(
+            "estimator_export_written", estimator.config, estimator=estimator, path=path, format_name=format_name
+        )
+
+    def _ready(self) -> tuple[LoadedPlugins, Registry, RunLevel]:
+        with self._lock:
+            if self._loaded is None or self._registry is None or self._run_level is None:
+                installed = installed_candidates()
+                warn_unmatched(self._settings, installed)
+                candidates = [builtin_candidate(), *installed, *given_candidates(self._extra)]
+                loaded = load_plugins(candidates, self._settings)
+                check_option_owners(self._options, loaded.records)
+                options = {
+                    record.key: resolve_options(record, self._options.get(record.name, {}), self._environ)
+                    for record in loaded.records
+                    if record.usable
+                }
+                self._registry = Registry(loaded.records)
+                self._run_level = RunLevel(loaded.implementations, options, self._settings)
+                self._loaded = loaded
+            return self._loaded, self._registry, self._run_level
+
+    def __getstate__(self) -> dict[str, Any]:
+        extra = [("module", one.__name__) if isinstance(one, ModuleType) else ("object", one) for one in self._extra]
+        return {"settings": self._settings, "environ": self._environ, "options": self._options, "extra": extra}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        extra = [import_target(one) if how == "module" else one for how, one in state["extra"]]
+        Plugins.__init__(self, extra=extra, options=state["options"], environ=state["environ"])
+        self._settings = state["settings"]

@@ -1,0 +1,89 @@
+"""Looks up components by kind and name; two owners of one name are an error at look-up, never a silent choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from estimator_core._plugins.explain import explain_absence
+from estimator_core._plugins.kinds import KINDS
+from estimator_core._plugins.records import Component, PluginRecord
+from estimator_core._plugins.settings import normalise
+from estimator_core.errors import ArgumentError, PluginLookupError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registered:
+    """A component and the plugin that declares it."""
+
+    component: Component
+    plugin: PluginRecord
+
+    @property
+    def qualified(self) -> str:
+        """The name that is never ambiguous: `distribution:name`."""
+        return f"{self.plugin.owner}:{self.component.name}"
+
+    def describe(self) -> str:
+        """How messages call it."""
+        return f"{self.component.kind} {self.component.name!r} of {self.plugin.label} ({self.component.target})"
+
+
+class Registry:
+    """All components of all usable plugins, by kind and name.
+
+    Args:
+        records: every plugin, the broken and blocked ones too (for the error text).
+    """
+
+    def __init__(self, records: Iterable[PluginRecord]) -> None:
+        self._records = tuple(records)
+        self._entries: dict[str, dict[str, list[Registered]]] = {kind: {} for kind in KINDS}
+        for plugin in self._records:
+            for component in plugin.components if plugin.usable else ():
+                owners = self._entries[component.kind].setdefault(component.name, [])
+                owners.append(Registered(component=component, plugin=plugin))
+
+    def names(self, kind: str) -> tuple[str, ...]:
+        """Names that can be looked up, sorted; `distribution:name` where two plugins give one name."""
+        entries = self._of(kind)
+        plain = [name for name, owners in entries.items() if len(owners) == 1]
+        qualified = [owner.qualified for owners in entries.values() if len(owners) > 1 for owner in owners]
+        return tuple(sorted(plain + qualified))
+
+    def find(self, kind: str, name: str) -> Registered:
+        """The one component of this kind and name (`name` or `distribution:name`).
+
+        Raises:
+            PluginLookupError: there is none, or there are several.
+        """
+        owner, _, plain = name.rpartition(":")
+        found = self._of(kind).get(plain, [])
+        if owner:
+            found = [
+                one for one in found if normalise(owner) in (normalise(one.plugin.owner), normalise(one.plugin.name))
+            ]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise PluginLookupError(explain_absence(kind, name, self.names(kind), self._records))
+        raise PluginLookupError(
+            f"{kind} {name!r} is given by {len(found)} plugins: {'; '.join(one.describe() for one in found)}. "
+            f"Say which: {' or '.join(repr(one.qualified) for one in found)}; or block one of the plugins by name."
+        )
+
+    def collisions(self, plugin: PluginRecord) -> list[str]:
+        """One line for each name this plugin shares with another."""
+        lines: list[str] = []
+        for component in plugin.components:
+            owners = self._entries[component.kind].get(component.name, [])
+            others = [one.plugin.label for one in owners if one.plugin is not plugin]
+            if others and any(one.plugin is plugin for one in owners):
+                shared = f"{component.kind} {component.name!r} is also given by {', '.join(others)}"
+                lines.append(f"{shared}; ask for '{plugin.owner}:{component.name}'")
+        return lines
+
+    def _of(self, kind: str) -> dict[str, list[Registered]]:
+        if kind not in self._entries:
+            raise ArgumentError(f"there is no kind of component {kind!r}; kinds are {', '.join(KINDS)}")
+        return self._entries[kind]

@@ -1,0 +1,91 @@
+"""Calls the run-level hooks of plugins, each isolated: a failing one is reported by name and does not stop the run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from estimator_core._plugins.kinds import KINDS
+from estimator_core._plugins.loader import Implementation
+from estimator_core._plugins.log import logger
+from estimator_core._plugins.settings import PluginSettings, matches
+from estimator_core._plugins.targets import import_target
+from estimator_core.errors import PluginError
+
+
+class RunLevel:
+    """The implementations of the run-level hook specifications, bound to the options of their plugins.
+
+    Args:
+        implementations: by specification, in call order.
+        options: values of options by plugin name.
+        settings: whether a failing hook raises (`strict`) and calls are logged (`trace`).
+    """
+
+    def __init__(
+        self,
+        implementations: Mapping[str, tuple[Implementation, ...]],
+        options: Mapping[str, Mapping[str, Any]],
+        settings: PluginSettings,
+    ) -> None:
+        self._implementations = implementations
+        self._options = options
+        self._settings = settings
+
+    def run_hooks(self, run: Any) -> list[Any]:
+        """The hooks of all plugins for one call; each plugin's list is checked before it is taken."""
+        contract = import_target(KINDS["hook"].contract)
+        hooks: list[Any] = []
+        for implementation in self._enabled("estimator_run_hooks", run.config):
+            given = self._call("estimator_run_hooks", implementation, {"run": run})
+            for hook in given or ():
+                if isinstance(hook, contract):
+                    hooks.append(hook)
+                else:
+                    what = f"class {hook.__qualname__}; give an object of it" if isinstance(hook, type) else repr(hook)
+                    self._report(
+                        "estimator_run_hooks", implementation, PluginError(f"gave {what}, which is not a Hook")
+                    )
+        return hooks
+
+    def notify(self, name: str, config: Any, **arguments: Any) -> None:
+        """Calls every implementation of an observer that the RunConfig does not switch off."""
+        for implementation in self._enabled(name, config):
+            self._call(name, implementation, arguments)
+
+    def _enabled(self, name: str, config: Any) -> Iterator[Implementation]:
+        """The implementations `RunConfig.default_hooks` allows: all, none, or those of the plugins named."""
+        allowed = config.default_hooks
+        for implementation in self._implementations[name]:
+            record = implementation.record
+            if allowed is True or (allowed and matches(allowed, record.name, record.distribution)):
+                yield implementation
+
+    def _call(self, name: str, implementation: Implementation, arguments: Mapping[str, Any]) -> Any:
+        start = time.perf_counter()
+        try:
+            return implementation(**arguments, options=dict(self._options[implementation.record.key]))
+        except (Exception, SystemExit) as error:
+            self._report(name, implementation, error)
+            return None
+        finally:
+            if self._settings.trace:
+                logger.info(
+                    "%s of %s took %.1f ms", name, implementation.record.label, 1e3 * (time.perf_counter() - start)
+                )
+
+    def _report(self, name: str, implementation: Implementation, error: BaseException) -> None:
+        label, plugin = implementation.record.label, implementation.record.name
+        if self._settings.strict:
+            raise PluginError(f"{name} of {label} failed: {type(error).__name__}: {error}") from error
+        logger.warning(
+            "%s of %s failed and was left out: %s: %s (switch the plugin off: ESTIMATOR_PLUGINS_BLOCK=%s; "
+            "make this an error: ESTIMATOR_STRICT_PLUGINS=1)",
+            name,
+            label,
+            type(error).__name__,
+            error,
+            plugin,
+            exc_info=error,
+        )

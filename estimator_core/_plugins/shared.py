@@ -1,0 +1,44 @@
+"""The plugins used where none are handed over."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Generator
+from contextvars import ContextVar
+from functools import lru_cache
+
+from estimator_core._plugins.facade import Plugins
+
+_in_use: ContextVar[Plugins | None] = ContextVar("estimator_core_plugins_in_use", default=None)
+
+
+def default_plugins() -> Plugins:
+    """The installed plugins as the environment selects them.
+
+    The same object as long as neither the import path nor an `ESTIMATOR_` variable changes, so that a process scans
+    once and nothing has to be reset.
+    """
+    settings = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("ESTIMATOR_")))
+    return _plugins(settings, tuple(sys.path))
+
+
+@lru_cache(maxsize=8)
+def _plugins(environ: tuple[tuple[str, str], ...], path: tuple[str, ...]) -> Plugins:
+    return Plugins(environ=dict(environ))
+
+
+@contextlib.contextmanager
+def using_plugins(plugins: Plugins | None) -> Generator[None]:
+    """Makes these the plugins of what runs within, such as a model_fn that calls `ec.module`; None changes nothing."""
+    token = _in_use.set(plugins or _in_use.get())
+    try:
+        yield
+    finally:
+        _in_use.reset(token)
+
+
+def plugins_in_use() -> Plugins:
+    """The plugins of the Estimator whose model_fn runs, else the installed ones."""
+    return _in_use.get() or default_plugins()

@@ -1,0 +1,182 @@
+"""Discovery: one abstract trace that learns everything about a model before anything is computed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from jax.core import Tracer
+
+from estimator_core._inputs.padding import IS_REAL_EXAMPLE
+from estimator_core._metrics.example_weights import applying_example_weights
+from estimator_core._model.scope import declaring
+from estimator_core._model.variables import VariableSpec
+from estimator_core._step import sparse
+from estimator_core._step.model_fn import BoundModelFn
+from estimator_core._step.optimizer import init_opt_state, reject_leaks
+from estimator_core._step.precision import LOSS_SCALE, scales_loss
+from estimator_core._step.train_op import TrainOp, hyperparameter_kinds, normalize
+from estimator_core.errors import ModelFnError
+from estimator_core.modes import ModeKeys
+from estimator_core.specs import EstimatorSpec, Scaffold
+
+_log = logging.getLogger("estimator_core")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Discovery:
+    """What one abstract trace of model_fn told.
+
+    Attributes:
+        mode: the mode it was traced in.
+        specs: every variable known so far, by path.
+        training_chief_hooks, training_hooks, scaffold, train_op: the static parts of the EstimatorSpec (train_op
+            normalised, its losses unusable).
+        outputs: names a step gives: kinds of summaries and named tensors ("scalar", "histogram", "tensor", ...).
+        predictions: shapes and dtypes of the predictions.
+        requests: what `init_from_checkpoint` asked for.
+        lookups: shapes of the row-sparse lookups; `tables` their variables.
+        opt_state: shapes and dtypes of the optimizer state (TRAIN).
+    """
+
+    mode: str
+    specs: Mapping[str, VariableSpec]
+    training_chief_hooks: Sequence[Any]
+    training_hooks: Sequence[Any]
+    scaffold: Scaffold | None
+    train_op: TrainOp | None
+    outputs: Mapping[str, str]
+    predictions: Any
+    requests: Sequence[Any]
+    lookups: Mapping[str, tuple[tuple[int, ...], Any]]
+    tables: frozenset[str]
+    opt_state: Any
+
+    @property
+    def trainable(self) -> dict[str, VariableSpec]:
+        """The trainable variables' specs."""
+        return {name: spec for name, spec in self.specs.items() if spec.trainable}
+
+    @property
+    def model_state(self) -> dict[str, VariableSpec]:
+        """The other variables' specs."""
+        return {name: spec for name, spec in self.specs.items() if not spec.trainable}
+
+
+def discover(
+    model_fn: BoundModelFn,
+    mode: str,
+    features: Any,
+    labels: Any,
+    *,
+    known: Mapping[str, VariableSpec],
+    weights: Any = None,
+    reader: Any = None,
+) -> Discovery:
+    """Traces model_fn abstractly in one mode.
+
+    Args:
+        model_fn: the bound model_fn.
+        mode: one of ModeKeys.
+        features: arrays or ShapeDtypeStructs of one batch.
+        labels: the same, or None.
+        known: variables declared by earlier traces.
+        weights: the mask of a padded batch, or None.
+        reader: gives the arrays of a checkpoint by path, for `init_from_checkpoint`; None where nothing will be
+            initialised.
+
+    Raises:
+        ModelFnError, VariableError: when model_fn breaks its contract.
+    """
+    found: dict[str, Any] = {}
+
+    def trace(features: Any, labels: Any, weights: Any) -> Any:
+        with (
+            applying_example_weights(weights) as ignores_padding,
+            sparse.recording() as lookups,
+            declaring(known, mode=mode, padded=weights is not None, reader=reader) as scope,
+        ):
+            spec = model_fn.spec(features, labels, mode)
+        if mode == ModeKeys.TRAIN and ignores_padding():
+            report_padded_loss(features, mode)
+        found.update(scope=scope, spec=spec, lookups=lookups)
+        return spec.predictions
+
+    predictions = jax.eval_shape(trace, features, labels, weights)
+    spec: EstimatorSpec = found["spec"]
+    scope: Any = found["scope"]
+    lookups: sparse.Lookups = found["lookups"]
+    specs = dict(scope.specs)
+    train_op = opt_state = None
+    tables = frozenset(lookups.tables)
+    if mode == ModeKeys.TRAIN:
+        train_op, opt_state = _discover_optimizer(spec, specs, tables, scaled=scales_loss(model_fn.precision))
+    outputs = {
+        "loss": "scalar",
+        **{name: output.kind for name, output in [*scope.summaries.items(), *scope.tensors.items()]},
+    }
+    if opt_state is not None:
+        outputs.update(hyperparameter_kinds(opt_state))
+        if scales_loss(model_fn.precision):
+            outputs[LOSS_SCALE] = "scalar"
+    if mode == ModeKeys.TRAIN:
+        outputs.update(dict.fromkeys(spec.eval_metric_ops or {}, "metric"))
+    reject_tracers_in_hooks(spec)
+    return Discovery(
+        mode=mode,
+        specs=specs,
+        training_chief_hooks=spec.training_chief_hooks,
+        training_hooks=spec.training_hooks,
+        scaffold=spec.scaffold,
+        train_op=train_op,
+        outputs=outputs,
+        predictions=predictions,
+        requests=tuple(scope.requests),
+        lookups=dict(lookups.shapes),
+        tables=tables,
+        opt_state=opt_state,
+    )
+
+
+def _discover_optimizer(
+    spec: EstimatorSpec, specs: Mapping[str, VariableSpec], tables: frozenset[str], *, scaled: bool
+) -> tuple[TrainOp, Any]:
+    train_op = normalize(spec.train_op, None)
+    trainable = {name: jax.ShapeDtypeStruct(item.shape, item.dtype) for name, item in specs.items() if item.trainable}
+    if not trainable:
+        raise ModelFnError(
+            "model_fn declares no trainable variable in mode 'train': there is nothing to train. Declare one with "
+            "ec.get_variable or ec.module."
+        )
+    reject_leaks(train_op)
+    opt_state = jax.eval_shape(lambda variables: init_opt_state(train_op, variables, tables, scaled=scaled), trainable)
+    return train_op, opt_state
+
+
+def report_padded_loss(features: Any, mode: str) -> None:
+    """Warns that a loss cannot know which rows are padding, unless the input itself says so in a feature."""
+    if not (isinstance(features, Mapping) and IS_REAL_EXAMPLE in features):
+        _log.warning(
+            'Batches of mode %r are padded (ragged="pad"), and model_fn does not ask for ec.example_weights(): its '
+            "loss counts padded rows as examples. Weigh the loss with it, or leave the input ragged.",
+            mode,
+        )
+
+
+def reject_tracers_in_hooks(spec: EstimatorSpec) -> None:
+    """Refuses a hook that keeps an array of the trace it was made in.
+
+    Raises:
+        ModelFnError: names the hook and its attribute.
+    """
+    for hook in [*spec.training_chief_hooks, *spec.training_hooks, *spec.evaluation_hooks, *spec.prediction_hooks]:
+        for name, value in vars(hook).items() if hasattr(hook, "__dict__") else ():
+            if any(isinstance(leaf, Tracer) for leaf in jax.tree_util.tree_leaves(value)):
+                raise ModelFnError(
+                    f"The hook {type(hook).__name__} keeps a traced array in {name!r}. Hooks outlive the trace of "
+                    "model_fn: give the value a name with ec.tensor(name, value) "
+                    f"or ec.summary.scalar(name, value), and let the hook read out[name]."
+                )

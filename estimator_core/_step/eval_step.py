@@ -1,0 +1,201 @@
+"""One evaluation step: metrics of a batch merged into those of the batches before it, on the device."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend import core as jax_core
+
+from estimator_core._backends import Placement
+from estimator_core._metrics import mean
+from estimator_core._metrics.example_weights import applying_example_weights
+from estimator_core._metrics.merging import check_same_structure, merge_metrics, split_host_metrics
+from estimator_core._model.rng import step_key
+from estimator_core._model.scope import applying
+from estimator_core._model.variables import VariableSpec
+from estimator_core._step.discovery import reject_tracers_in_hooks, report_padded_loss
+from estimator_core._step.model_fn import BoundModelFn
+from estimator_core._step.state import SEED_LOW, STEP, TrainState
+from estimator_core.modes import ModeKeys
+
+_log = logging.getLogger("estimator_core")
+
+
+class EvalOutputs(NamedTuple):
+    """What one evaluation batch gave.
+
+    `accumulated`: device metrics so far, "loss" among them; `batch`: arrays of this batch only: host metrics, and
+    `outputs` for hooks.
+    """
+
+    accumulated: dict[str, Any]
+    host_metrics: dict[str, Any]
+    outputs: dict[str, Any]
+
+
+class _Program(NamedTuple):
+    run: Callable[..., EvalOutputs]
+    several: Callable[..., dict[str, Any]]
+    empty: dict[str, Any]
+    has_effects: bool
+
+
+class EvalStep:
+    """The compiled evaluation step of one model, for all its batch shapes; model_fn is traced once per shape.
+
+    Args:
+        model_fn: the bound model_fn.
+        specs: the variables known.
+        example_mean: whether "loss" weighs batches by their examples.
+        fetches: names of predictions and tensors returned for hooks.
+        traces: counts the traces of model_fn.
+        placement: the mesh; None with one device.
+    """
+
+    def __init__(
+        self,
+        model_fn: BoundModelFn,
+        specs: Callable[[], Mapping[str, VariableSpec]],
+        *,
+        example_mean: bool,
+        fetches: frozenset[str],
+        traces: Counter[str],
+        placement: Placement | None = None,
+    ) -> None:
+        self._model_fn = model_fn
+        self._specs = specs
+        self._example_mean = example_mean
+        self.fetches = fetches
+        self._traces = traces
+        self._placement = None if placement is None or placement.single else placement
+        self._programs: dict[Any, _Program] = {}
+        self._structure: dict[str, Any] | None = None
+        self.hooks: tuple[Any, ...] = ()
+        self.output_kinds: dict[str, str] = {}
+
+    def prepare(self, state: TrainState, features: Any, labels: Any, weights: Any) -> None:
+        """Traces model_fn for the shapes of a batch, if that has not happened yet."""
+        self._program(state, features, labels, weights)
+
+    def __call__(
+        self, accumulated: dict[str, Any] | None, state: TrainState, features: Any, labels: Any, weights: Any
+    ) -> EvalOutputs:
+        """Adds one batch. `accumulated`: what the batch before gave, None for the first."""
+        program = self._program(state, features, labels, weights)
+        started = accumulated is not None
+        return program.run(
+            program.empty if accumulated is None else accumulated,
+            started,
+            state._replace(opt_state=()),
+            features,
+            labels,
+            weights,
+        )
+
+    def several(
+        self, accumulated: dict[str, Any] | None, state: TrainState, features: Any, labels: Any, weights: Any
+    ) -> dict[str, Any]:
+        """Adds batches that are stacked along a leading axis, in their order, without a word of a single one: for
+        models without host metrics. Returns what has been accumulated.
+        """
+        first = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), (features, labels, weights))
+        program = self._program(state, *first)
+        started = accumulated is not None
+        return program.several(
+            program.empty if accumulated is None else accumulated,
+            started,
+            state._replace(opt_state=()),
+            (features, labels, weights),
+        )
+
+    def has_effects(self, state: TrainState, features: Any, labels: Any, weights: Any) -> bool:
+        """Whether evaluating a batch calls back to the host, as `jax.debug.print` does."""
+        return self._program(state, features, labels, weights).has_effects
+
+    def _program(self, state: TrainState, features: Any, labels: Any, weights: Any) -> _Program:
+        leaves, treedef = jax.tree_util.tree_flatten((features, labels, weights))
+        signature = (treedef, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
+        if signature not in self._programs:
+            self._programs[signature] = self._trace(state._replace(opt_state=()), features, labels, weights)
+        return self._programs[signature]
+
+    def _trace(self, state: TrainState, features: Any, labels: Any, weights: Any) -> _Program:
+        # Traced once into a jaxpr, which tells the metrics' structure before the accumulating program is
+        # compiled from it.
+        jaxpr, shapes = jax.make_jaxpr(self._batch, return_shape=True)(state, features, labels, weights)
+        metrics: dict[str, Any] = shapes[0]
+        if self._structure is not None:
+            check_same_structure(self._structure, metrics)
+        self._structure = metrics
+        evaluate = jax_core.jaxpr_as_fun(jaxpr)
+        treedef = jax.tree_util.tree_structure(shapes)
+
+        def run(accumulated: dict[str, Any], started: Any, *batch: Any) -> EvalOutputs:
+            flat = evaluate(*jax.tree_util.tree_leaves(batch))
+            new, host_metrics, outputs = jax.tree_util.tree_unflatten(treedef, flat)
+            merged = merge_metrics(accumulated, new)
+            return EvalOutputs(
+                jax.tree.map(lambda old, fresh: jnp.where(started, old, fresh), merged, new), host_metrics, outputs
+            )
+
+        def several(accumulated: dict[str, Any], started: Any, state: TrainState, batches: Any) -> dict[str, Any]:
+            def add(carry: tuple[dict[str, Any], Any], batch: Any) -> tuple[tuple[dict[str, Any], Any], None]:
+                return (run(*carry, state, *batch).accumulated, jnp.bool_(True)), None
+
+            return jax.lax.scan(add, (accumulated, jnp.bool_(started)), batches)[0][0]
+
+        has_effects = bool(jaxpr.effects)
+        if self._placement is None:
+            empty = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), metrics)
+            return _Program(jax.jit(run), jax.jit(several), empty, has_effects)
+        empty = self._placement.replicate(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), metrics))
+        whole = self._placement.replicated
+        return _Program(jax.jit(run, out_shardings=whole), jax.jit(several, out_shardings=whole), empty, has_effects)
+
+    def _batch(
+        self, state: TrainState, features: Any, labels: Any, weights: Any
+    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        self._traces[ModeKeys.EVAL] += 1
+        with (
+            applying_example_weights(weights) as ignores_padding,
+            applying(
+                state.variables,
+                state.model_state,
+                mode=ModeKeys.EVAL,
+                key=lambda: step_key(state.clock[SEED_LOW:], state.clock[STEP]),
+                specs=self._specs(),
+            ) as scope,
+        ):
+            spec = self._model_fn.spec(features, labels, ModeKeys.EVAL)
+            reject_tracers_in_hooks(spec)
+            on_device, on_host = split_host_metrics(dict(spec.eval_metric_ops or {}))
+        if ignores_padding() and not self._programs:
+            report_padded_loss(features, ModeKeys.EVAL)
+        size = _examples(features, labels, weights)
+        loss = mean(spec.loss, weights=size) if self._example_mean else mean(spec.loss)
+        if not self.hooks:
+            self.hooks = tuple(spec.evaluation_hooks)
+        named = {
+            name: output.value
+            for name, output in [*scope.tensors.items(), *scope.summaries.items()]
+            if output.kind != "text"
+        }
+        predictions = spec.predictions if isinstance(spec.predictions, Mapping) else {"predictions": spec.predictions}
+        available = {**{name: value for name, value in predictions.items() if value is not None}, **named}
+        self.output_kinds = {"loss": "scalar", **dict.fromkeys(available, "tensor")}
+        outputs = {"loss": spec.loss, **{name: value for name, value in available.items() if name in self.fetches}}
+        return {"loss": loss, **on_device}, on_host, outputs
+
+
+def _examples(features: Any, labels: Any, weights: Any) -> Any:
+    """The number of real examples in a batch, as a float32 scalar."""
+    if weights is not None:
+        return jnp.sum(weights)
+    leaves = [leaf for leaf in jax.tree_util.tree_leaves((features, labels)) if leaf.ndim]
+    return jnp.float32(leaves[0].shape[0] if leaves else 1)

@@ -1,0 +1,138 @@
+"""The user's model_fn, checked once and called the same way in every mode."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from estimator_core._model.compute_dtype import computing_in, reduced, restored
+from estimator_core._plugins import Plugins, using_plugins
+from estimator_core._step.precision import compute_dtype
+from estimator_core.errors import ArgumentError, ArgumentTypeError, ModelFnError
+from estimator_core.specs import EstimatorSpec
+
+_ALLOWED = ("features", "labels", "mode", "params", "config")
+_log = logging.getLogger("estimator_core")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundModelFn:
+    """A model_fn with its params and config; `spec(features, labels, mode)` calls it.
+
+    Attributes:
+        function: the user's function.
+        arguments: the names it takes, a subset of features, labels, mode, params, config.
+        plugins: those whose module adapters it may use; None: the installed ones.
+    """
+
+    function: Callable[..., Any]
+    arguments: frozenset[str]
+    params: Any
+    config: Any
+    plugins: Plugins | None = None
+
+    @property
+    def precision(self) -> str:
+        """The precision policy of the config."""
+        return getattr(self.config, "precision", "float32")
+
+    def spec(self, features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        """Calls model_fn, with a copy of params since a model_fn may change them.
+
+        Raises:
+            ModelFnError: when it is given labels it does not take, or returns something else than an EstimatorSpec of
+                this mode.
+        """
+        if labels is not None and "labels" not in self.arguments:
+            raise ModelFnError(
+                "model_fn does not take labels, but input_fn returns labels. Add a `labels` argument to "
+                f"{_name(self.function)} or return features only."
+            )
+        values = {"labels": labels, "mode": mode, "params": copy.deepcopy(self.params), "config": self.config}
+        dtype = compute_dtype(self.precision)
+        with using_plugins(self.plugins), computing_in(dtype):
+            result = self.function(
+                features=reduced(features, dtype),
+                **{name: value for name, value in values.items() if name in self.arguments},
+            )
+        if not isinstance(result, EstimatorSpec):
+            raise ModelFnError(
+                f"model_fn should return an EstimatorSpec. {_name(self.function)} returned {type(result).__name__} in "
+                f"mode {mode!r}."
+            )
+        if result.mode != mode:
+            raise ModelFnError(
+                f"model_fn was called in mode {mode!r} but returned an EstimatorSpec of mode {result.mode!r}. Pass on "
+                "the `mode` argument."
+            )
+        if dtype is None:
+            return result
+        return replace(result, loss=restored(result.loss, dtype), predictions=restored(result.predictions, dtype))
+
+
+def bind_model_fn(model_fn: Any, params: Any, config: Any, plugins: Plugins | None = None) -> BoundModelFn:
+    """Checks the signature of a model_fn and binds params and config to it.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: when it is missing, lacks `features`, takes unknown arguments, or params are
+            given to one that takes none.
+
+    Example:
+        >>> sorted(bind_model_fn(lambda features, mode: None, None, None).arguments)
+        ['features', 'mode']
+    """
+    if model_fn is None:
+        raise ArgumentError("model_fn must be provided to Estimator.")
+    if not callable(model_fn):
+        raise ArgumentTypeError(f"model_fn must be a function (features, labels, mode, params), given: {model_fn!r}.")
+    arguments = frozenset(_argument_names(model_fn))
+    if "features" not in arguments:
+        raise ArgumentError(f"model_fn ({_name(model_fn)}) must include features argument.")
+    unknown = sorted(arguments - set(_ALLOWED))
+    if unknown:
+        raise ArgumentError(
+            f"model_fn ({_name(model_fn)}) has following not expected args: {unknown}. Allowed: {list(_ALLOWED)}; bind "
+            "others with functools.partial."
+        )
+    if params is not None and "params" not in arguments:
+        raise ArgumentError(
+            f"model_fn ({_name(model_fn)}) does not include params argument, but params ({params!r}) is passed to "
+            "Estimator."
+        )
+    if params is None and "params" in arguments:
+        _log.warning(
+            "Estimator's model_fn (%s) includes params argument, but params are not passed to Estimator.",
+            _name(model_fn),
+        )
+    return BoundModelFn(function=model_fn, arguments=arguments, params=params, config=config, plugins=plugins)
+
+
+def _argument_names(function: Callable[..., Any]) -> list[str]:
+    parameters = inspect.signature(function).parameters.values()
+    names: list[str] = []
+    for parameter in parameters:
+        if parameter.kind in (
+            inspect.Parameter.VAR_KEYWORD,
+            inspect.Parameter.VAR_POSITIONAL,
+            inspect.Parameter.POSITIONAL_ONLY,
+        ):
+            raise ArgumentError(f"model_fn ({_name(function)}) must name its arguments; {parameter} hides them.")
+        if _is_bound_by_partial(function, parameter.name):
+            continue
+        if parameter.default is not inspect.Parameter.empty and parameter.name not in _ALLOWED:
+            continue
+        names.append(parameter.name)
+    return names
+
+
+def _is_bound_by_partial(function: Any, name: str) -> bool:
+    keywords: Mapping[str, Any] = getattr(function, "keywords", None) or {}
+    return name in keywords
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__qualname__", None) or repr(function)

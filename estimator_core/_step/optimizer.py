@@ -1,0 +1,134 @@
+"""The optimizer side of a step: initial slots, and gradients turned into new variables."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import optax
+from jax.core import Tracer
+
+from estimator_core._step import sparse
+from estimator_core._step.precision import initial_loss_scale
+from estimator_core._step.train_op import CustomTrainOp, Minimize, TrainOp, assign_paths
+from estimator_core.errors import ModelFnError
+
+_LEAK = (
+    "The optimizer depends on an array computed inside model_fn. train_op may depend on params, mode and the step "
+    "only: give the learning rate as a number or as an optax schedule "
+    "(optax.inject_hyperparams(optax.adam)(learning_rate=schedule) also logs it)."
+)
+
+
+class MemberState(NamedTuple):
+    """The slots of one `minimize`: of its dense variables together, and of each row-sparse table by itself."""
+
+    dense: Any
+    tables: dict[str, Any]
+
+
+def init_opt_state(
+    train_op: TrainOp, variables: Mapping[str, Any], tables: frozenset[str], *, scaled: bool = False
+) -> Any:
+    """The first optimizer state; with the scale of the loss behind it where `scaled`.
+
+    Raises:
+        ModelFnError: when the optimizer was built from arrays of the trace, or its variables match nothing.
+    """
+    scale = (initial_loss_scale(),) if scaled else ()
+    try:
+        if isinstance(train_op, CustomTrainOp):
+            slots = train_op.init(dict(variables))
+            return (slots, *scale) if scaled else slots
+        return (
+            *(
+                _member_state(member, paths, variables, tables)
+                for member, paths in zip(train_op.members, assign_paths(train_op.members, list(variables)), strict=True)
+            ),
+            *scale,
+        )
+    except jax.errors.UnexpectedTracerError as error:
+        raise ModelFnError(_LEAK) from error
+
+
+def _member_state(
+    member: Minimize, paths: Sequence[str], variables: Mapping[str, Any], tables: frozenset[str]
+) -> MemberState:
+    dense = {name: variables[name] for name in paths if name not in tables}
+    return MemberState(
+        member.transformation.init(dense),
+        {name: member.transformation.init(variables[name]) for name in paths if name in tables},
+    )
+
+
+def reject_leaks(train_op: TrainOp) -> None:
+    """Refuses an optimizer that carries arrays of the trace it was made in: it would use their values for ever, or fail
+    much later.
+    """
+    functions = (
+        [train_op.update, train_op.init]
+        if isinstance(train_op, CustomTrainOp)
+        else [part for member in train_op.members for part in member.transformation[:2]]
+    )
+    if any(_carries_tracer(function, set()) for function in functions):
+        raise ModelFnError(_LEAK)
+
+
+def _carries_tracer(value: Any, seen: set[int]) -> bool:
+    """Whether a value, or a function's closure and defaults, hold a traced array; walks containers and functions."""
+    if isinstance(value, Tracer):
+        return True
+    if id(value) in seen:
+        return False
+    seen.add(id(value))
+    if isinstance(value, Mapping):
+        return any(_carries_tracer(item, seen) for item in value.values())
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return any(_carries_tracer(item, seen) for item in value)
+    held: list[Any] = (
+        [
+            getattr(value, name, None)
+            for name in ("func", "args", "keywords", "__wrapped__", "__defaults__", "__kwdefaults__", "__self__")
+        ]
+        if callable(value)
+        else []
+    )
+    for cell in getattr(value, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # a cell that is not filled yet
+            held.append(cell.cell_contents)
+    return any(_carries_tracer(item, seen) for item in held if item is not None)
+
+
+def apply_member(
+    member: Minimize,
+    state: MemberState,
+    variables: dict[str, Any],
+    gradients: Mapping[str, Any],
+    sparse_ids: Mapping[str, Any],
+    sparse_gradients: Mapping[str, Any],
+    loss: Any,
+) -> tuple[dict[str, Any], MemberState]:
+    """The new values of one member's variables, and its new slots.
+
+    The transformation is called as `update(gradients, state, variables, value=loss, ...)`, with support for extra
+    arguments.
+    """
+    transformation = optax.with_extra_args_support(member.transformation)
+    dense = {name: variables[name] for name in gradients}
+    try:
+        updates, dense_state = transformation.update(
+            dict(gradients), state.dense, dense, value=loss, grad=dict(gradients)
+        )
+        new_dense: Any = optax.apply_updates(dense, updates)
+        changed: dict[str, Any] = dict(new_dense)
+        tables: dict[str, Any] = {}
+        for name, slots in state.tables.items():
+            indices, rows = sparse.touched_rows(name, sparse_ids, sparse_gradients, variables[name].shape[0])
+            changed[name], tables[name] = sparse.update_rows(
+                transformation, variables[name], slots, indices, rows, value=loss
+            )
+    except jax.errors.UnexpectedTracerError as error:
+        raise ModelFnError(_LEAK) from error
+    return changed, MemberState(dense_state, tables)

@@ -1,0 +1,101 @@
+"""One prediction step, and the pure functions exports are made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+
+from estimator_core._backends import Placement
+from estimator_core._metrics.example_weights import applying_example_weights
+from estimator_core._model.rng import step_key
+from estimator_core._model.scope import applying
+from estimator_core._model.variables import VariableSpec
+from estimator_core._step.discovery import reject_tracers_in_hooks
+from estimator_core._step.model_fn import BoundModelFn
+from estimator_core._step.state import SEED_LOW, STEP, TrainState
+from estimator_core.modes import ModeKeys
+from estimator_core.specs import EstimatorSpec
+
+
+class PredictStep:
+    """The compiled prediction step of one model, for all its batch shapes.
+
+    `step(state, features, weights)` gives the predictions: an array or a dict of arrays.
+    """
+
+    def __init__(
+        self,
+        model_fn: BoundModelFn,
+        specs: Callable[[], Mapping[str, VariableSpec]],
+        *,
+        traces: Counter[str],
+        placement: Placement | None = None,
+    ) -> None:
+        self._model_fn = model_fn
+        self._specs = specs
+        self._traces = traces
+        whole = placement.replicated if placement is not None and placement.spans_processes else None
+        self._run: Any = jax.jit(self._predict, out_shardings=whole)
+        self._run_several: Callable[..., Any] = jax.jit(self._predict_several)
+        self.hooks: tuple[Any, ...] = ()
+        self.prediction_transforms: tuple[Any, ...] = ()
+
+    def __call__(self, state: TrainState, features: Any, weights: Any = None) -> Any:
+        """Predictions of one batch."""
+        return self._run(state._replace(opt_state=()), features, weights)
+
+    def several(self, state: TrainState, features: Any, weights: Any = None) -> Any:
+        """Predictions of batches stacked along a leading axis, each computed as by itself; of this process alone."""
+        return self._run_several(state._replace(opt_state=()), features, weights)
+
+    def has_effects(self, state: TrainState, features: Any, weights: Any = None) -> bool:
+        """Whether predicting a batch calls back to the host, as `jax.debug.print` does."""
+        return bool(self._run.trace(state._replace(opt_state=()), features, weights).jaxpr.effects)
+
+    def _predict_several(self, state: TrainState, features: Any, weights: Any) -> Any:
+        return jax.lax.map(lambda batch: self._predict(state, *batch), (features, weights))
+
+    def _predict(self, state: TrainState, features: Any, weights: Any) -> Any:
+        self._traces[ModeKeys.PREDICT] += 1
+        with applying_example_weights(weights):
+            spec = apply_model(self._model_fn, self._specs(), state, features, None, ModeKeys.PREDICT)
+        reject_tracers_in_hooks(spec)
+        if not self.hooks:
+            self.hooks = tuple(spec.prediction_hooks)
+        self.prediction_transforms = tuple(spec.prediction_transforms)
+        return spec.predictions
+
+
+def apply_model(
+    model_fn: BoundModelFn, specs: Mapping[str, VariableSpec], state: TrainState, features: Any, labels: Any, mode: str
+) -> EstimatorSpec:
+    """The EstimatorSpec of model_fn on the variables of a state; traceable."""
+    with applying(
+        state.variables,
+        state.model_state,
+        mode=mode,
+        key=lambda: step_key(state.clock[SEED_LOW:], state.clock[STEP]),
+        specs=specs,
+    ):
+        return model_fn.spec(features, labels, mode)
+
+
+def serving_fn(
+    model_fn: BoundModelFn, specs: Mapping[str, VariableSpec], mode: str = ModeKeys.PREDICT
+) -> Callable[..., EstimatorSpec]:
+    """A pure function for exports: `(variables, model_state, clock, features, labels) -> EstimatorSpec` of one mode.
+
+    Call it under a trace; what of the EstimatorSpec is exported (`export_outputs`, `predictions`, metrics) is the
+    caller's choice.
+    """
+
+    def serve(
+        variables: Mapping[str, Any], model_state: Mapping[str, Any], clock: Any, features: Any, labels: Any = None
+    ) -> EstimatorSpec:
+        state = TrainState(clock, dict(variables), dict(model_state), ())
+        return apply_model(model_fn, specs, state, features, labels, mode)
+
+    return serve

@@ -1,0 +1,346 @@
+"""One training step: forward, gradients, optimizer, new state, named outputs; and k of them in one dispatch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimator_core._backends import Placement
+from estimator_core._metrics.example_weights import applying_example_weights
+from estimator_core._model.rng import step_key
+from estimator_core._model.scope import applying
+from estimator_core._step import accumulate, sparse
+from estimator_core._step.discovery import Discovery, discover
+from estimator_core._step.model_fn import BoundModelFn
+from estimator_core._step.optimizer import apply_member
+from estimator_core._step.packing import Packed, Packing
+from estimator_core._step.precision import (
+    LOSS_SCALE,
+    LossScale,
+    all_finite,
+    next_loss_scale,
+    scales_loss,
+    unscaled,
+    where_finite,
+)
+from estimator_core._step.remat import rematerialised
+from estimator_core._step.state import FIRST_BAD_STEP, SEED_LOW, STEP, TrainState
+from estimator_core._step.train_op import CustomTrainOp, Group, TrainOp, assign_paths, hyperparameters, normalize
+from estimator_core.errors import ModelFnError
+from estimator_core.modes import ModeKeys
+
+GRADIENT_NORM = "gradient_norm"
+
+
+class TrainStep:
+    """The compiled training step of one model, for all its batch shapes.
+
+    Args:
+        model_fn: the bound model_fn.
+        discovery: of the TRAIN mode.
+        fetches: names of outputs that are computed but not returned by default: predictions, tensors, "gradient_norm".
+        summaries: whether histograms, images and texts are returned; scalars always are.
+        accumulate_steps: micro-batches each batch is split into.
+        traces: counts the traces of model_fn.
+        precision: the policy; "float16" scales the loss and leaves out steps whose gradients overflow.
+        remat: what the backward pass computes again.
+        placement: the mesh; None with one device.
+        state_shardings: of the new state; None with one device.
+        packing: how programs take and return the state; None: as it is.
+
+    `step(state, features, labels, weights)` gives `(state, outputs)` and donates `state`; `scan(k)` gives the same for
+    k stacked batches, outputs with a leading axis of steps.
+    """
+
+    def __init__(
+        self,
+        model_fn: BoundModelFn,
+        discovery: Discovery,
+        *,
+        fetches: frozenset[str],
+        summaries: bool,
+        accumulate_steps: int,
+        traces: Counter[str],
+        precision: str = "float32",
+        remat: str = "none",
+        placement: Placement | None = None,
+        state_shardings: TrainState | None = None,
+        packing: Packing | None = None,
+    ) -> None:
+        assert discovery.train_op is not None
+        self._model_fn = model_fn
+        self._discovery = discovery
+        self._train_op: TrainOp = discovery.train_op
+        self._fetches = fetches
+        self._summaries = summaries
+        self._accumulate_steps = accumulate_steps
+        self._traces = traces
+        self.texts: dict[str, str] = {}
+        self._lookup_shapes: dict[Any, Mapping[str, Any]] = {}
+        self._scaled = scales_loss(precision)
+        self._remat = remat
+        self._placement = None if placement is None or placement.single else placement
+        self._shardings = state_shardings
+        self._jit: dict[str, Any] = {"donate_argnums": 0}
+        if state_shardings is not None:
+            # What hooks read must be whole in every process: reading would be a step of all processes otherwise.
+            whole = self._placement.replicated if self._placement and self._placement.spans_processes else None
+            self._jit["out_shardings"] = (state_shardings, whole)
+        self.packing = packing
+        self.step: Callable[..., Any] = jax.jit(self._packed(self._step), **self._jit)
+        self._scans: dict[int, Callable[..., Any]] = {}
+
+    def scan(self, k: int) -> Callable[..., Any]:
+        """The step over k stacked batches."""
+        if k not in self._scans:
+
+            def steps(state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[TrainState, dict[str, Any]]:
+                return jax.lax.scan(
+                    lambda state, batch: self._step(state, *batch), state, (features, labels, weights), length=k
+                )
+
+            self._scans[k] = jax.jit(self._packed(steps), **self._jit)
+        return self._scans[k]
+
+    def _packed(self, steps: Callable[..., tuple[TrainState, dict[str, Any]]]) -> Callable[..., tuple[Any, Any]]:
+        """The same program on the state as it is carried."""
+        packing = self.packing
+        if packing is None:
+            return steps
+
+        def packed(carried: Any, features: Any, labels: Any, weights: Any) -> tuple[Any, dict[str, Any]]:
+            state = packing.unpack(carried) if isinstance(carried, Packed) else carried
+            state, outputs = steps(state, features, labels, weights)
+            return packing.pack(state) if packing.fits(state) else state, outputs
+
+        return packed
+
+    def eager(self, state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[TrainState, dict[str, Any]]:
+        """The step without compilation, for debugging."""
+        return self._step(state, features, labels, weights)
+
+    def _step(self, state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[TrainState, dict[str, Any]]:
+        slots, scale = (state.opt_state[:-1], state.opt_state[-1]) if self._scaled else (state.opt_state, None)
+        if isinstance(self._train_op, CustomTrainOp):
+            slots = slots[0] if self._scaled else slots
+            variables, opt_state, aux, gradients = self._custom(
+                self._train_op, state._replace(opt_state=slots), scale, features, labels, weights
+            )
+            norms = {}
+        else:
+            gradients, sparse_gradients, losses, aux = self._gradients(
+                self._train_op, state, scale, features, labels, weights
+            )
+            variables, opt_state = dict(state.variables), []
+            for member, member_slots, member_gradients, rows, loss in zip(
+                self._train_op.members, slots, gradients, sparse_gradients, losses, strict=True
+            ):
+                changed, new_slots = apply_member(
+                    member, member_slots, state.variables, member_gradients, aux["ids"], rows, loss
+                )
+                variables.update(changed)
+                opt_state.append(new_slots)
+            opt_state = tuple(opt_state)
+            norms = {GRADIENT_NORM: _global_norm(gradients)} if GRADIENT_NORM in self._fetches else {}
+            gradients = (gradients, sparse_gradients)
+        loss, model_state = aux["loss"], aux["model_state"]
+        outputs = {"loss": loss, **hyperparameters(opt_state), **norms, **aux["outputs"]}
+        if scale is not None:
+            finite = all_finite(gradients)
+            variables, model_state, opt_state = where_finite(
+                finite, (variables, model_state, opt_state), (dict(state.variables), state.model_state, slots)
+            )
+            opt_state = (opt_state,) if isinstance(self._train_op, CustomTrainOp) else opt_state
+            opt_state = (*opt_state, next_loss_scale(scale, finite))
+            outputs[LOSS_SCALE] = scale.scale
+        return TrainState(_advance(state.clock, loss), variables, model_state, opt_state), outputs
+
+    def _custom(
+        self,
+        train_op: CustomTrainOp,
+        state: TrainState,
+        scale: LossScale | None,
+        features: Any,
+        labels: Any,
+        weights: Any,
+    ) -> tuple[dict[str, Any], Any, dict[str, Any], list[Any]]:
+        results: list[dict[str, Any]] = []
+        all_gradients: list[Any] = []
+
+        def forward(values: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+            loss, aux = _first(self._forward(values, {}, state, features, labels, weights))
+            return loss if scale is None else loss * scale.scale, aux
+
+        def grad_fn(variables: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+            run = rematerialised(forward, self._remat)
+            (loss, aux), gradients = jax.value_and_grad(run, has_aux=True)(variables)
+            if scale is not None:
+                loss, gradients = aux["loss"], unscaled(gradients, scale)
+            results.append(aux)
+            all_gradients.append(gradients)
+            return loss, gradients
+
+        changed = train_op.update(dict(state.variables), state.opt_state, grad_fn)
+        if not (isinstance(changed, tuple) and len(changed) == 2):
+            raise ModelFnError(
+                f"A custom train_op must return (variables, opt_state), given: {type(changed).__name__}."
+            )
+        variables, opt_state = changed
+        if jax.tree.map(_aval, dict(variables)) != jax.tree.map(_aval, dict(state.variables)):
+            raise ModelFnError(
+                "A custom train_op must return the variables it was given, with the same names, shapes and dtypes."
+            )
+        aux = results[0] if results else _first(self._forward(state.variables, {}, state, features, labels, weights))[1]
+        return dict(variables), opt_state, aux, all_gradients
+
+    def _gradients(
+        self, train_op: Group, state: TrainState, scale: LossScale | None, features: Any, labels: Any, weights: Any
+    ) -> tuple[Any, Any, Any, dict[str, Any]]:
+        """Per member: gradients of its own loss by its own dense variables and lookups. One vjp serves all losses."""
+        paths = assign_paths(train_op.members, list(state.variables))
+        tables = self._discovery.tables
+        differentiated = {name: state.variables[name] for matched in paths for name in matched if name not in tables}
+
+        def member_gradients(
+            features: Any, labels: Any, weights: Any, model_state: dict[str, Any], salt: Any
+        ) -> tuple[Any, Any, Any, dict[str, Any]]:
+            current = state._replace(model_state=model_state)
+            deltas = sparse.zero_deltas(self._lookups(features, labels, weights)) if tables else {}
+
+            def forward(values: dict[str, Any], deltas: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+                return self._forward({**state.variables, **values}, deltas, current, features, labels, weights, salt)
+
+            losses, vjp, aux = jax.vjp(rematerialised(forward, self._remat), differentiated, deltas, has_aux=True)
+            dense: list[dict[str, Any]] = []
+            rows: list[dict[str, Any]] = []
+            for index, matched in enumerate(paths):
+                cotangents = tuple(
+                    jnp.full_like(loss, float(index == position)) for position, loss in enumerate(losses)
+                )
+                if scale is not None:
+                    cotangents = tuple(cotangent * scale.scale for cotangent in cotangents)
+                by_variable, by_lookup = vjp(cotangents)
+                if scale is not None:
+                    by_variable, by_lookup = unscaled((by_variable, by_lookup), scale)
+                dense.append({name: by_variable[name] for name in matched if name not in tables})
+                rows.append({key: value for key, value in by_lookup.items() if key.rpartition("#")[0] in matched})
+            return dense, rows, losses, aux
+
+        dense, rows, losses, aux = accumulate.over_micro_batches(
+            member_gradients,
+            self._accumulate_steps,
+            features,
+            labels,
+            weights,
+            state.model_state,
+            spread=None if self._placement is None else self._placement.micro_batches,
+        )
+        return self._where_variables_are(dense), rows, losses, aux
+
+    def _where_variables_are(self, gradients: Any) -> Any:
+        """Gradients split like their variables, so that no device holds those of the whole model."""
+        if self._shardings is None:
+            return gradients
+        where: Any = self._shardings.variables
+        return [
+            {name: jax.lax.with_sharding_constraint(value, where[name]) for name, value in member.items()}
+            for member in gradients
+        ]
+
+    def _forward(
+        self,
+        variables: dict[str, Any],
+        deltas: Mapping[str, Any],
+        state: TrainState,
+        features: Any,
+        labels: Any,
+        weights: Any,
+        salt: Any = None,
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        def key() -> Any:
+            base = step_key(state.clock[SEED_LOW:], state.clock[STEP])
+            return base if salt is None else jax.random.fold_in(base, salt)
+
+        self._traces[ModeKeys.TRAIN] += 1
+        with (
+            applying_example_weights(weights),
+            sparse.recording(deltas) as lookups,
+            applying(variables, state.model_state, mode=ModeKeys.TRAIN, key=key, specs=self._discovery.specs) as scope,
+        ):
+            spec = self._model_fn.spec(features, labels, ModeKeys.TRAIN)
+        train_op = normalize(spec.train_op, spec.loss)
+        if isinstance(train_op, Group):
+            losses = tuple(_full_precision(member.loss).reshape(()) for member in train_op.members)
+        else:
+            losses = (spec.loss,)
+        aux = {
+            "loss": spec.loss,
+            "model_state": scope.new_model_state,
+            "outputs": self._outputs(spec, scope),
+            "ids": dict(lookups.ids),
+        }
+        return losses, aux
+
+    def _outputs(self, spec: Any, scope: Any) -> dict[str, Any]:
+        summaries = {name: output for name, output in scope.summaries.items() if output.kind != "text"}
+        self.texts.update({name: output.value for name, output in scope.summaries.items() if output.kind == "text"})
+        outputs = {
+            name: output.value for name, output in summaries.items() if output.kind == "scalar" or self._summaries
+        }
+        outputs.update(spec.eval_metric_ops or {})
+        predictions = spec.predictions if isinstance(spec.predictions, Mapping) else {"predictions": spec.predictions}
+        tensors = {name: output.value for name, output in scope.tensors.items()}
+        wanted = {**predictions, **tensors, **{name: output.value for name, output in summaries.items()}}
+        outputs.update({name: value for name, value in wanted.items() if name in self._fetches and value is not None})
+        outputs.update({name: value for name, value in tensors.items() if jnp.shape(value) == ()})
+        return outputs
+
+    def _lookups(self, features: Any, labels: Any, weights: Any) -> Mapping[str, Any]:
+        """Shapes of the row-sparse lookups for these batch shapes; a shape other than the discovery's costs one more
+        abstract trace.
+        """
+        leaves, treedef = jax.tree_util.tree_flatten((features, labels, weights))
+        signature = (treedef, tuple(_aval(leaf) for leaf in leaves))
+        if signature not in self._lookup_shapes:
+            abstract = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), (features, labels))
+            found = discover(
+                self._model_fn,
+                ModeKeys.TRAIN,
+                *abstract,
+                known=self._discovery.specs,
+                weights=None if weights is None else jax.ShapeDtypeStruct(weights.shape, weights.dtype),
+            )
+            self._lookup_shapes[signature] = found.lookups
+        return self._lookup_shapes[signature]
+
+
+def _advance(clock: Any, loss: Any) -> Any:
+    # Elementwise on purpose: it compiles to one small kernel.
+    place = np.arange(4)
+    step = clock[STEP] + 1
+    first_bad = jnp.where((clock[FIRST_BAD_STEP] == 0) & ~jnp.isfinite(loss), step, clock[FIRST_BAD_STEP])
+    return jnp.where(place == STEP, step, jnp.where(place == FIRST_BAD_STEP, first_bad, clock))
+
+
+def _full_precision(loss: Any) -> Any:
+    loss = jnp.asarray(loss)
+    return loss.astype(jnp.float32) if loss.dtype.itemsize < 4 else loss
+
+
+def _first(result: tuple[tuple[Any, ...], dict[str, Any]]) -> tuple[Any, dict[str, Any]]:
+    losses, aux = result
+    return losses[0], aux
+
+
+def _aval(value: Any) -> tuple[Any, Any]:
+    return jnp.shape(value), jnp.result_type(value)
+
+
+def _global_norm(tree: Any) -> Any:
+    """The root of the sum of all squares."""
+    return jnp.sqrt(sum((jnp.sum(jnp.square(jnp.abs(leaf))) for leaf in jax.tree.leaves(tree)), jnp.zeros(())))

@@ -1,0 +1,12 @@
+"""The Backend contract and its records: what a device backend answers, and figures of devices."""
+
+from estimator_core._backends import Available, Backend, DeviceFigures, Topology, TopologyBackend, Unavailable
+
+__all__ = [
+    "Available",
+    "Backend",
+    "DeviceFigures",
+    "Topology",
+    "TopologyBackend",
+    "Unavailable",
+]

@@ -1,0 +1,29 @@
+"""Checkpoints: find, read, save and restore them."""
+
+from estimator_core._checkpoint import (
+    RESUMABLE_EXIT_STATUS,
+    CheckpointItems,
+    CheckpointStore,
+    all_checkpoints,
+    checkpoint_step,
+    latest_checkpoint,
+    list_variables,
+    load_variables,
+    read_checkpoint,
+    resolve_checkpoint,
+    restore,
+)
+
+__all__ = [
+    "CheckpointItems",
+    "CheckpointStore",
+    "RESUMABLE_EXIT_STATUS",
+    "all_checkpoints",
+    "checkpoint_step",
+    "latest_checkpoint",
+    "list_variables",
+    "load_variables",
+    "read_checkpoint",
+    "resolve_checkpoint",
+    "restore",
+]

@@ -1,0 +1,3 @@
+"""Flax NNX, Flax Linen, Equinox and Keras modules inside the model_fn of estimator-core."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,105 @@
+"""Drives hooks with the real training loop and hook runner, and a model that only counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from estimator_core._checkpoint.preemption import Preemption
+from estimator_core._loop.agreement import OwnDecisions
+from estimator_core._loop.dispatch import Dispatcher
+from estimator_core._loop.hook_runner import HookRunner
+from estimator_core._loop.live import LiveState
+from estimator_core._loop.run import LoopRun
+from estimator_core._loop.train import train_loop
+from estimator_core._step.state import FIRST_BAD_STEP
+from estimator_core._summaries import NO_SUMMARIES
+from estimator_core.config import RunConfig
+
+Outputs = Mapping[str, Callable[[int], Any]]
+
+
+def loss_of(step: int) -> float:
+    return 1.0 / (1 + step)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Driven:
+    """A finished call: its run, and what a checkpoint at its end would keep of the hooks."""
+
+    run: LoopRun
+    states: dict[str, Any]
+    stopped: str
+
+
+def drive(
+    hooks: Sequence[Any],
+    *,
+    steps: int,
+    start: int = 0,
+    k: int = 1,
+    outputs: Outputs | None = None,
+    kinds: Mapping[str, str] | None = None,
+    texts: Mapping[str, str] | None = None,
+    summaries: Any = NO_SUMMARIES,
+    model_dir: Path = Path("unused"),
+    resume: Mapping[str, Any] | None = None,
+    estimator: Any = None,
+) -> Driven:
+    """Runs `steps` steps from the global step `start`; `resume`: the hooks' states of the interrupted call."""
+    compute: dict[str, Callable[[int], Any]] = {"loss": loss_of, **(outputs or {})}
+    live = LiveState(state=SimpleNamespace(clock=np.zeros(4, np.uint32)), step=start)  # type: ignore[arg-type]
+    run = LoopRun(
+        mode="train",
+        estimator=estimator
+        or SimpleNamespace(eval_dir=lambda name=None: str(model_dir / (f"eval_{name}" if name else "eval"))),
+        config=RunConfig(model_dir=str(model_dir)),
+        params=None,
+        model_dir=model_dir,
+        summaries=summaries,
+        live=live,
+        last_step=start + steps,
+    )
+    run.output_kinds = {"loss": "scalar", **dict.fromkeys(compute, "scalar"), **(kinds or {})}
+    run.output_names = frozenset([*compute, "first_bad_step"])
+    run.texts = dict(texts or {})
+    run.resumed = resume is not None
+    runner = HookRunner(hooks, run)
+    position = [start]
+
+    def program(count: int) -> Any:
+        def dispatch(state: Any, features: Any, labels: Any, weights: Any) -> Any:
+            first = position[0] + 1
+            position[0] += count
+            steps = range(first, first + count)
+            values = {name: [fn(step) for step in steps] for name, fn in compute.items()}
+            bad = [step for step, loss in zip(steps, values["loss"], strict=True) if not np.isfinite(loss)]
+            if bad and not state.clock[FIRST_BAD_STEP]:
+                state.clock[FIRST_BAD_STEP] = bad[0]
+            arrays = {name: jnp.asarray(rows if count > 1 else rows[0]) for name, rows in values.items()}
+            return state, {name: array for name, array in arrays.items() if not np.isnan(array).all() or name == "loss"}
+
+        return dispatch
+
+    batch = SimpleNamespace(features=np.zeros(1), labels=None, weights=None, size=8, position=None)
+    dispatcher = Dispatcher(iter(lambda: batch, None), k, lambda trees: trees[0])
+    error: BaseException | None = None
+    stopped = "not started"
+    try:
+        runner.begin()
+        runner.restore(json.loads(json.dumps(resume or {})))
+        runner.after_create()
+        stopped = train_loop(run, runner, dispatcher, program, live, OwnDecisions(Preemption(), runner))
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        runner.end(error)
+    return Driven(run=run, states=runner.states(), stopped=stopped)
