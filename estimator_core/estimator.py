@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from estimator_core._loop.predict_call import predict_call
 from estimator_core._loop.start import start_step
 from estimator_core._loop.train_call import TrainCall
 from estimator_core._model.warm_start import WarmStartSettings, warm_start_settings
+from estimator_core._paths import local_directory
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._step import bind_model_fn
 from estimator_core.config import RunConfig
@@ -343,7 +345,7 @@ class Estimator:
         return start_export(
             estimator=self,
             engine=self._engine,
-            export_dir_base=base,
+            export_dir_base=local_directory("export_dir_base", os.fspath(base)),
             receivers=receivers,
             assets_extra=assets_extra,
             state=lambda mode, batch: self._inference_state(mode, batch, checkpoint_path),
