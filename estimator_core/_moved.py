@@ -1,4 +1,4 @@
-"""Public names that live in packages of their own: where each is, and what to install where it is not.
+"""Public names and commands that live in packages of their own: where each is, and what to install where it is not.
 
 This is the only module of the core that names a package of this repository.
 """
@@ -9,15 +9,23 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from estimator_core.errors import PluginLookupError
+
 #: Public name -> (module that holds it, distribution that brings the module).
 MOVED: dict[str, tuple[str, str]] = {}
+
+#: Command of `estimator` -> (module that holds it, distribution that brings the module).
+MOVED_COMMANDS: dict[str, tuple[str, str]] = {
+    "doctor": ("estimator_testing.cli.doctor", "estimator-testing"),
+    "new-plugin": ("estimator_testing.cli.new_plugin", "estimator-testing"),
+}
 
 
 def load_moved(name: str) -> Any:
     """The object behind a public name of `estimator_core` that lives in a package of its own.
 
     Raises:
-        AttributeError: the package is not installed; the message names it.
+        ModuleNotFoundError: the package is not installed; the message names it.
     """
     module, distribution = MOVED[name]
     return getattr(import_moved(module, distribution, f"estimator_core.{name}"), name)
@@ -38,11 +46,28 @@ def import_moved(module: str, distribution: str, asked_for: str) -> Any:
     """Imports a module that a package brings.
 
     Raises:
-        AttributeError: the package is not installed.
+        ModuleNotFoundError: the package is not installed. No AttributeError: `from estimator_core import NAME` would
+            put a sentence of its own in the place of the message.
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
             raise  # the package is there; what it imports is not
-        raise AttributeError(f"{asked_for} comes with {distribution}: pip install {distribution}") from error
+        message = f"{asked_for} comes with {distribution}, which is not installed: pip install {distribution}"
+        raise ModuleNotFoundError(message, name=module) from error
+
+
+def import_command(name: str) -> Any:
+    """The module of a command that lives in a package of its own.
+
+    Raises:
+        PluginLookupError: the package is not installed.
+    """
+    module, distribution = MOVED_COMMANDS[name]
+    try:
+        return import_moved(module, distribution, f"`estimator {name}`")
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise PluginLookupError(str(error)) from error

@@ -13,11 +13,12 @@ import importlib
 import logging
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from estimator_core._cli.plugin_switches import add_plugin_switches, plugin_environment
+from estimator_core._cli.run_module import run_module
+from estimator_core._moved import MOVED_COMMANDS, import_command
 from estimator_core._plugins.records import Command
-from estimator_core.errors import EstimatorError, PreemptedError
+from estimator_core.errors import EstimatorError, PluginLookupError, PreemptedError
 
 COMMANDS = (
     Command(
@@ -44,11 +45,6 @@ COMMANDS = (
         name="plugins",
         target="estimator_core._cli.plugins",
         summary="List installed plugins, or examine one: plugins doctor NAME.",
-    ),
-    Command(
-        name="new-plugin",
-        target="estimator_core._cli.new_plugin",
-        summary="Write a complete plugin package to start from.",
     ),
 )
 
@@ -93,7 +89,12 @@ def find_command(name: str) -> Command:
         return own[name]
     from estimator_core._plugins import default_plugins
 
-    return default_plugins().commands().find(name, others=own)
+    try:
+        return default_plugins().commands().find(name, others=own)
+    except PluginLookupError:
+        if name in MOVED_COMMANDS:
+            import_command(name)  # raises an error that says what to install, if that is why
+        raise
 
 
 def _guarded(name: str, arguments: Sequence[str], *, debug: bool) -> int:
@@ -116,12 +117,7 @@ def _guarded(name: str, arguments: Sequence[str], *, debug: bool) -> int:
 
 
 def _run(command: Command, name: str, arguments: Sequence[str]) -> int:
-    module: Any = importlib.import_module(command.target)
-    parser = argparse.ArgumentParser(
-        prog=f"estimator {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    module.configure(parser)
-    return int(module.run(parser.parse_args(arguments)) or 0)
+    return run_module(importlib.import_module(command.target), f"estimator {name}", arguments)
 
 
 def _parser() -> argparse.ArgumentParser:
