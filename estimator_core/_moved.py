@@ -6,18 +6,17 @@ This is the only module of the core that names a package of this repository.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable
 from typing import Any
-
-from estimator_core.errors import PluginLookupError
 
 #: Public name -> (module that holds it, distribution that brings the module).
 MOVED: dict[str, tuple[str, str]] = {}
 
-#: Command of `estimator` -> (module that holds it, distribution that brings the module).
-MOVED_COMMANDS: dict[str, tuple[str, str]] = {
-    "doctor": ("estimator_testing.cli.doctor", "estimator-testing"),
-    "new-plugin": ("estimator_testing.cli.new_plugin", "estimator-testing"),
+#: Sub-command of `estimator` -> distribution whose plugin declares it.
+MOVED_COMMANDS: dict[str, str] = {
+    "doctor": "estimator-testing",
+    "new-plugin": "estimator-testing",
 }
 
 
@@ -47,27 +46,19 @@ def import_moved(module: str, distribution: str, asked_for: str) -> Any:
 
     Raises:
         ModuleNotFoundError: the package is not installed. No AttributeError: `from estimator_core import NAME` would
-            put a sentence of its own in the place of the message.
+            put "cannot import name" in its place, and the reader would not learn what to install.
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
+        package = module.partition(".")[0]
+        if error.name is None or error.name.partition(".")[0] != package:
             raise  # the package is there; what it imports is not
-        message = f"{asked_for} comes with {distribution}, which is not installed: pip install {distribution}"
-        raise ModuleNotFoundError(message, name=module) from error
+        raise ModuleNotFoundError(
+            f"{asked_for} comes with {distribution}: pip install {distribution}", name=package
+        ) from error
 
 
-def import_command(name: str) -> Any:
-    """The module of a command that lives in a package of its own.
-
-    Raises:
-        PluginLookupError: the package is not installed.
-    """
-    module, distribution = MOVED_COMMANDS[name]
-    try:
-        return import_moved(module, distribution, f"`estimator {name}`")
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        raise PluginLookupError(str(error)) from error
+def moved_names() -> list[str]:
+    """The moved public names whose package is installed: what `dir(estimator_core)` lists."""
+    return [name for name, (module, _) in MOVED.items() if importlib.util.find_spec(module.partition(".")[0])]

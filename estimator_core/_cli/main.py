@@ -14,11 +14,11 @@ import logging
 import sys
 from collections.abc import Sequence
 
+from estimator_core import _moved
 from estimator_core._cli.plugin_switches import add_plugin_switches, plugin_environment
 from estimator_core._cli.run_module import run_module
-from estimator_core._moved import MOVED_COMMANDS, import_command
 from estimator_core._plugins.records import Command
-from estimator_core.errors import EstimatorError, PluginLookupError, PreemptedError
+from estimator_core.errors import EstimatorError, PreemptedError
 
 COMMANDS = (
     Command(
@@ -82,19 +82,14 @@ def find_command(name: str) -> Command:
     """The record of a command: the core's own by name alone, without loading any plugin; else a plugin's.
 
     Raises:
-        PluginLookupError: there is none, or several plugins give one.
+        PluginLookupError: there is none, or several plugins give one; names the package that brings a known one.
     """
     own = {command.name: command for command in COMMANDS}
     if name in own:
         return own[name]
     from estimator_core._plugins import default_plugins
 
-    try:
-        return default_plugins().commands().find(name, others=own)
-    except PluginLookupError:
-        if name in MOVED_COMMANDS:
-            import_command(name)  # raises an error that says what to install, if that is why
-        raise
+    return default_plugins().commands().find(name, others=own, known=_moved.MOVED_COMMANDS)
 
 
 def _guarded(name: str, arguments: Sequence[str], *, debug: bool) -> int:

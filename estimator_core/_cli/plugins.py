@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 
+from estimator_core import _moved
 from estimator_core._cli.plugin_table import plugin_rows, plugin_table
 from estimator_core._cli.run_module import run_module
-from estimator_core._moved import import_command
 from estimator_core._plugins import KINDS, default_plugins
 
 
@@ -28,10 +29,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Lists the plugins, or does one of the actions."""
-    if args.action == "doctor":
-        # Imported, not looked up among the commands of plugins: it also examines where plugins are switched off.
-        return run_module(import_command("doctor"), "estimator plugins doctor", args.words)
     plugins = default_plugins()
+    if args.action == "doctor":
+        command = plugins.commands().find("doctor", known=_moved.MOVED_COMMANDS)
+        return run_module(importlib.import_module(command.target), "estimator plugins doctor", args.words)
     if args.action == "explain":
         print(plugins.explain(args.of_kind, args.name))
         return 0
