@@ -18,14 +18,12 @@ _HOME = {
     "specs": ("EstimatorSpec", "EvalSpec", "Scaffold", "TrainSpec"),
     "_cluster": ("Processes",),
     "config": ("FullySharded", "KeepBest", "RunConfig"),
-    "hparams": ("HParams",),
     "hooks": ("CheckpointListener", "Hook", "Run", "StepOutputs"),
     "heads": ("Head",),
     "errors": ("EstimatorError", "NanLossDuringTrainingError"),
     "estimator": ("Estimator",),
     "predictor": ("Predictor",),
     "train_eval": ("train_and_evaluate",),
-    "experiment": ("Experiment",),
     "_extenders": ("add_metrics",),
     "_step.train_op": ("custom_train_op", "group", "minimize"),
     "_step.sparse": ("sparse_lookup",),
@@ -64,4 +62,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_SUBMODULES, *_MODULE_OF, *_moved.MOVED])
+    return sorted([*globals(), *_SUBMODULES, *_MODULE_OF, *_moved.moved_names()])

@@ -1,4 +1,4 @@
-"""Public names that live in packages of their own: where each is, and what to install where it is not.
+"""Public names and commands that live in packages of their own: where each is, and what to install where it is not.
 
 This is the only module of the core that names a package of this repository.
 """
@@ -6,18 +6,28 @@ This is the only module of the core that names a package of this repository.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
 #: Public name -> (module that holds it, distribution that brings the module).
-MOVED: dict[str, tuple[str, str]] = {}
+MOVED: dict[str, tuple[str, str]] = {
+    "Experiment": ("estimator_experiment", "estimator-experiment"),
+    "HParams": ("estimator_experiment", "estimator-experiment"),
+}
+
+#: Sub-command of `estimator` -> distribution whose plugin declares it.
+MOVED_COMMANDS: dict[str, str] = {
+    "plan": "estimator-plan",
+    "run": "estimator-experiment",
+}
 
 
 def load_moved(name: str) -> Any:
     """The object behind a public name of `estimator_core` that lives in a package of its own.
 
     Raises:
-        AttributeError: the package is not installed; the message names it.
+        ModuleNotFoundError: the package is not installed; the message names it.
     """
     module, distribution = MOVED[name]
     return getattr(import_moved(module, distribution, f"estimator_core.{name}"), name)
@@ -38,11 +48,20 @@ def import_moved(module: str, distribution: str, asked_for: str) -> Any:
     """Imports a module that a package brings.
 
     Raises:
-        AttributeError: the package is not installed.
+        ModuleNotFoundError: the package is not installed. No AttributeError: `from estimator_core import NAME` would
+            put "cannot import name" in its place, and the reader would not learn what to install.
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
+        package = module.partition(".")[0]
+        if error.name is None or error.name.partition(".")[0] != package:
             raise  # the package is there; what it imports is not
-        raise AttributeError(f"{asked_for} comes with {distribution}: pip install {distribution}") from error
+        raise ModuleNotFoundError(
+            f"{asked_for} comes with {distribution}: pip install {distribution}", name=package
+        ) from error
+
+
+def moved_names() -> list[str]:
+    """The moved public names whose package is installed: what `dir(estimator_core)` lists."""
+    return [name for name, (module, _) in MOVED.items() if importlib.util.find_spec(module.partition(".")[0])]

@@ -15,16 +15,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from estimator_core import _moved
 from estimator_core._cli.plugin_switches import add_plugin_switches, plugin_environment
 from estimator_core._plugins.records import Command
 from estimator_core.errors import EstimatorError, PreemptedError
 
 COMMANDS = (
-    Command(
-        name="run",
-        target="estimator_core._cli.run",
-        summary="Run the experiment a file describes: train, evaluate, export, predict a few.",
-    ),
     Command(
         name="launch",
         target="estimator_core._cli.launch",
@@ -34,11 +30,6 @@ COMMANDS = (
         name="checkpoints",
         target="estimator_core._cli.checkpoints",
         summary="List checkpoints, look into one, compare two.",
-    ),
-    Command(
-        name="plan",
-        target="estimator_core._cli.plan",
-        summary="Compile the training step for devices that are not there: memory, operations, time.",
     ),
     Command(
         name="plugins",
@@ -86,14 +77,14 @@ def find_command(name: str) -> Command:
     """The record of a command: the core's own by name alone, without loading any plugin; else a plugin's.
 
     Raises:
-        PluginLookupError: there is none, or several plugins give one.
+        PluginLookupError: there is none, or several plugins give one; names the package that brings a known one.
     """
     own = {command.name: command for command in COMMANDS}
     if name in own:
         return own[name]
     from estimator_core._plugins import default_plugins
 
-    return default_plugins().commands().find(name, others=own)
+    return default_plugins().commands().find(name, others=own, known=_moved.MOVED_COMMANDS)
 
 
 def _guarded(name: str, arguments: Sequence[str], *, debug: bool) -> int:
