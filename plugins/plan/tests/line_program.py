@@ -19,7 +19,7 @@ def model_fn(features, labels, mode, params):
 
 def experiment_fn(run_config, hparams):
     x = np.linspace(-1, 1, 32, dtype=np.float32)
-    inputs = dict(x={"x": x}, y=3 * x + 1, batch_size=8, shuffle=False)
+    inputs = {"x": {"x": x}, "y": 3 * x + 1, "batch_size": 8, "shuffle": False}
     return ec.Experiment(
         ec.Estimator(model_fn, config=run_config.replace(default_hooks=False), params=hparams),
         ec.inputs.numpy_input_fn(**inputs, num_epochs=None),

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from estimator_core.errors import ArgumentError
-from estimator_plan import report
 from estimator_core.testing import run_with_devices
+from estimator_plan import report
 from plugins.plan.tests.lent_cpus import LAYERS, WIDTH, planned
 
 PARAMETERS = LAYERS * WIDTH * WIDTH * 4

@@ -15,9 +15,9 @@ from estimator_core.estimator import Estimator
 from estimator_core.inputs import Batch
 from estimator_core.lowering import TracedStep, trace_step
 from estimator_plan.collectives import Collective, find_collectives
+from estimator_plan.compiling import CompiledStep, compile_step
 from estimator_plan.flops import count_flops
 from estimator_plan.hlo import read_module
-from estimator_plan.compiling import CompiledStep, compile_step
 from estimator_plan.memory import Memory, advice, measure_memory
 from estimator_plan.roofline import Roofline, roofline
 from estimator_plan.stand_ins import stand_ins

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from estimator_experiment.cli.run_report import elapsed, table
 from estimator_core.config import RunConfig
 from estimator_core.hooks import Hook
+from estimator_experiment.cli.run_report import elapsed, table
 
 _STEPS = 300
 _ENOUGH = 0.1
