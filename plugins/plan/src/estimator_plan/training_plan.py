@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +23,6 @@ from estimator_plan.stand_ins import stand_ins
 from estimator_plan.topologies import Found
 from estimator_plan.traffic import memory_traffic
 
-_log = logging.getLogger("estimator_core")
 _VERSION = 1
 
 
