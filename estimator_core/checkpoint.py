@@ -13,11 +13,13 @@ from estimator_core._checkpoint import (
     resolve_checkpoint,
     restore,
 )
+from estimator_core._checkpoint.layout import WRITING
 
 __all__ = [
     "CheckpointItems",
     "CheckpointStore",
     "RESUMABLE_EXIT_STATUS",
+    "WRITING",
     "all_checkpoints",
     "checkpoint_step",
     "latest_checkpoint",
