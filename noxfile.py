@@ -206,7 +206,9 @@ def define_plugin_session(plugin: str) -> None:
     folder = f"plugins/{plugin}"
     project = nox.project.load_toml(ROOT / folder / "pyproject.toml")
     own_tools = (f"{folder}/pyproject.toml:test",) if "test" in project.get("dependency-groups", {}) else ()
-    required = [entry.split(">=")[0].replace("-", "_") for entry in project["project"]["dependencies"]]
+    extras = project["project"].get("optional-dependencies", {}).values()
+    requirements = [*project["project"]["dependencies"], *(entry for extra in extras for entry in extra)]
+    required = [entry.split(">=")[0].replace("-", "_") for entry in requirements]
     named = [package for package in EVERYTHING if package in required]  # the core, and what a plugin builds upon
 
     @nox.session(name=f"plugin-{plugin}", python=OLDEST)

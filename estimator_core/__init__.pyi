@@ -35,13 +35,11 @@ from estimator_core.config import RunConfig as RunConfig
 from estimator_core.errors import EstimatorError as EstimatorError
 from estimator_core.errors import NanLossDuringTrainingError as NanLossDuringTrainingError
 from estimator_core.estimator import Estimator as Estimator
-from estimator_core.experiment import Experiment as Experiment
 from estimator_core.heads import Head as Head
 from estimator_core.hooks import CheckpointListener as CheckpointListener
 from estimator_core.hooks import Hook as Hook
 from estimator_core.hooks import Run as Run
 from estimator_core.hooks import StepOutputs as StepOutputs
-from estimator_core.hparams import HParams as HParams
 from estimator_core.modes import ModeKeys as ModeKeys
 from estimator_core.predictor import Predictor as Predictor
 from estimator_core.specs import EstimatorSpec as EstimatorSpec
@@ -49,5 +47,7 @@ from estimator_core.specs import EvalSpec as EvalSpec
 from estimator_core.specs import Scaffold as Scaffold
 from estimator_core.specs import TrainSpec as TrainSpec
 from estimator_core.train_eval import train_and_evaluate as train_and_evaluate
+from estimator_experiment import Experiment as Experiment
+from estimator_experiment import HParams as HParams
 
 __version__: str

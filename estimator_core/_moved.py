@@ -11,7 +11,16 @@ from collections.abc import Callable
 from typing import Any
 
 #: Public name -> (module that holds it, distribution that brings the module).
-MOVED: dict[str, tuple[str, str]] = {}
+MOVED: dict[str, tuple[str, str]] = {
+    "Experiment": ("estimator_experiment", "estimator-experiment"),
+    "HParams": ("estimator_experiment", "estimator-experiment"),
+}
+
+#: Sub-command of `estimator` -> distribution whose plugin declares it.
+MOVED_COMMANDS: dict[str, str] = {
+    "plan": "estimator-plan",
+    "run": "estimator-experiment",
+}
 
 #: Sub-command of `estimator` -> distribution whose plugin declares it.
 MOVED_COMMANDS: dict[str, str] = {

@@ -18,6 +18,7 @@ from estimator_core._checkpoint import latest_checkpoint, load_variables
 from estimator_core._inputs import with_transforms
 from estimator_core._loop.engine import Engine
 from estimator_core._loop.evaluate_call import EvaluateCall
+from estimator_core._loop.first_batch import first_batch
 from estimator_core._loop.history import History
 from estimator_core._loop.inference import state_for_inference
 from estimator_core._loop.initial_values import initial_overrides
@@ -36,6 +37,7 @@ from estimator_core.specs import check_hooks, check_input_fn, check_listeners, c
 
 if TYPE_CHECKING:
     from estimator_core._export.pending import PendingExport
+    from estimator_core._inputs import Batch
 
 __all__ = ["Estimator", "History"]
 
@@ -276,6 +278,29 @@ class Estimator:
             lambda batch: self._inference_state(ModeKeys.PREDICT, batch, checkpoint_path),
             self._feature_transforms,
         )
+
+    def first_batch(self, input_fn: Callable[..., Any], hooks: Sequence[Any] | None = None) -> Batch | None:
+        """The first batch that `train` would draw, without training: its shapes are what a planner needs.
+
+        Args:
+            input_fn: gives batches.
+            hooks: `Hook`s of the training; `begin` of each is called, since inputs are made ready there.
+
+        Returns:
+            The batch, with transforms applied; None: the input is empty.
+
+        Raises:
+            ArgumentTypeError: the arguments cannot be used.
+
+        Example:
+            >>> import estimator_core as ec, numpy as np
+            >>> estimator = ec.Estimator(lambda features: None, model_dir="unused")
+            >>> input_fn = ec.inputs.numpy_input_fn({"x": np.zeros(64)}, batch_size=16, shuffle=False)
+            >>> estimator.first_batch(input_fn).features["x"].shape
+            (16,)
+        """
+        check_input_fn(input_fn)
+        return first_batch(self, self._transformed(input_fn), check_hooks(hooks, "hooks"))
 
     def export_saved_model(
         self,

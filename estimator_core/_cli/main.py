@@ -22,11 +22,6 @@ from estimator_core.errors import EstimatorError, PreemptedError
 
 COMMANDS = (
     Command(
-        name="run",
-        target="estimator_core._cli.run",
-        summary="Run the experiment a file describes: train, evaluate, export, predict a few.",
-    ),
-    Command(
         name="launch",
         target="estimator_core._cli.launch",
         summary="Run a command as several processes that train together.",
@@ -35,11 +30,6 @@ COMMANDS = (
         name="checkpoints",
         target="estimator_core._cli.checkpoints",
         summary="List checkpoints, look into one, compare two.",
-    ),
-    Command(
-        name="plan",
-        target="estimator_core._cli.plan",
-        summary="Compile the training step for devices that are not there: memory, operations, time.",
     ),
     Command(
         name="plugins",
