@@ -64,4 +64,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_SUBMODULES, *_MODULE_OF, *_moved.MOVED])
+    return sorted([*globals(), *_SUBMODULES, *_MODULE_OF, *(name for name in _moved.MOVED if "." not in name)])

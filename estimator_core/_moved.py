@@ -9,18 +9,39 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-#: Public name -> (module that holds it, distribution that brings the module).
-MOVED: dict[str, tuple[str, str]] = {}
+_INPUTS = ("estimator_inputs", "estimator-inputs")
+
+#: Public name -> (module that holds it, distribution that brings the module). The names of a public module of the core
+#: begin with that of the module.
+MOVED: dict[str, tuple[str, str]] = {
+    "export.FixedLenFeature": _INPUTS,
+    "export.FixedLenSequenceFeature": _INPUTS,
+    "export.VarLenFeature": _INPUTS,
+    "export.build_parsing_serving_input_receiver_fn": _INPUTS,
+    "export.example_class": _INPUTS,
+    "inputs.pandas_input_fn": _INPUTS,
+}
 
 
 def load_moved(name: str) -> Any:
-    """The object behind a public name of `estimator_core` that lives in a package of its own.
+    """The object behind a name of `MOVED`.
 
     Raises:
         AttributeError: the package is not installed; the message names it.
     """
     module, distribution = MOVED[name]
-    return getattr(import_moved(module, distribution, f"estimator_core.{name}"), name)
+    return getattr(import_moved(module, distribution, f"estimator_core.{name}"), name.rpartition(".")[2])
+
+
+def names_of(face: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a public module of the core, some of whose names live in packages of their own."""
+
+    def __getattr__(name: str) -> Any:  # noqa: N807 - what a module calls it
+        if f"{face}.{name}" not in MOVED:
+            raise AttributeError(f"module 'estimator_core.{face}' has no attribute {name!r}")
+        return load_moved(f"{face}.{name}")
+
+    return __getattr__
 
 
 def moved_module(module: str, distribution: str, old_name: str) -> Callable[[str], Any]:

@@ -8,12 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from estimator_core._model.adapter import Binding, ModuleAdapter, Trainable, trainable_rule
-from estimator_core._model.adapters.equinox import EquinoxAdapter
-from estimator_core._model.adapters.function import FunctionAdapter
-from estimator_core._model.adapters.keras import KerasAdapter
-from estimator_core._model.adapters.linen import LinenAdapter
-from estimator_core._model.adapters.nnx import NnxAdapter
 from estimator_core._model.factory import Factory, factory_of
+from estimator_core._model.function_adapter import FunctionAdapter
 from estimator_core._model.scope import active_scope
 from estimator_core.errors import ArgumentTypeError, PluginError, VariableError
 
@@ -22,10 +18,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: Gives the adapters that plugins add.
+#: Gives the adapters to ask.
 AdapterLookup = Callable[[], Iterator[ModuleAdapter]]
 
-_OURS: tuple[ModuleAdapter, ...] = (NnxAdapter(), LinenAdapter(), EquinoxAdapter(), KerasAdapter())
 _FUNCTION = FunctionAdapter()
 
 
@@ -53,7 +48,7 @@ def module(
             the module, or a
             function of that name.
         reuse: gives the module that has this name already, if there is one.
-        adapters: gives adapters beside the core's own; default: those of the installed plugins.
+        adapters: gives the adapters to ask; default: those of the installed plugins.
 
     Returns:
         Flax NNX and Equinox: the module. Equinox with state: an object with `module`, `state` and a call that threads
@@ -65,7 +60,7 @@ def module(
         ArgumentTypeError: no adapter knows such a module, or the factory takes other arguments.
 
     Example:
-        >>> from flax import nnx
+        >>> from flax import nnx  # its adapter comes with estimator-modules
         >>> def model_fn(features, labels, mode):
         ...     network = module(lambda rngs: nnx.Linear(4, 2, rngs=rngs), name="network")
         ...     logits = network(features)
@@ -135,15 +130,10 @@ def write_back(
 
 
 def _adapter_of(thing: Any, lookup: AdapterLookup) -> ModuleAdapter | None:
-    for adapter in _every(lookup):
+    for adapter in lookup():
         if adapter.library in sys.modules and adapter.handles(thing):
             return adapter
     return None
-
-
-def _every(lookup: AdapterLookup) -> Iterator[ModuleAdapter]:
-    yield from _OURS
-    yield from lookup()
 
 
 def _plugin_adapters() -> Iterator[ModuleAdapter]:
@@ -162,9 +152,33 @@ def _plugin_adapters() -> Iterator[ModuleAdapter]:
 
 def _unknown(made: Any, factory: Factory | None, lookup: AdapterLookup) -> ArgumentTypeError:
     what = f"made by the factory {factory.description}" if factory is not None else "given"
-    names = ", ".join(adapter.name for adapter in _every(lookup))
+    names = ", ".join(adapter.name for adapter in lookup()) or "none"
     return ArgumentTypeError(
         f"ec.module knows no module of type {type(made).__module__}.{type(made).__qualname__} ({what}). There are "
-        f"adapters for: {names}. Give a module of one of these, a factory of one, or a function that takes its inputs; "
-        "or install a plugin with an adapter."
+        f"adapters for: {names}. {_cure(made)}"
     )
+
+
+def _cure(made: Any) -> str:
+    """What to do about a module without an adapter: its package, where it is known, or what ec.module takes."""
+    from estimator_core._plugins import plugins_in_use
+    from estimator_core._plugins.known import known_names
+
+    plugins = plugins_in_use()
+    absent = [name for name in known_names("adapter") if name not in plugins.names("adapter")]
+    # An adapter is called like a part of the path of its library: `nnx` for flax.nnx, `keras` for keras.src.models.
+    parts = {part for type_ in _types_of(made) for part in type_.__module__.split(".")}
+    for name in absent:
+        if name in parts:
+            return plugins.explain("adapter", name)
+    elsewhere = f" Adapters that are not installed: {', '.join(absent)}." if absent else ""
+    return (
+        "Give a module of one of these, a factory of one, or a function that takes its inputs; or install a plugin "
+        f"with an adapter.{elsewhere}"
+    )
+
+
+def _types_of(made: Any) -> Iterator[type]:
+    """The classes a module is made of; some libraries give a module together with its state, as a tuple."""
+    for one in made if isinstance(made, tuple) else (made,):
+        yield from type(one).__mro__
