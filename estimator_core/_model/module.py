@@ -16,6 +16,8 @@ from estimator_core.errors import ArgumentTypeError, PluginError, VariableError
 if TYPE_CHECKING:
     import numpy as np
 
+    from estimator_core._plugins import Plugins
+
 _log = logging.getLogger(__name__)
 
 #: Gives the adapters to ask.
@@ -82,10 +84,14 @@ def module(
     made = factory_or_module
     adapter = _adapter_of(made, lookup)
     if adapter is None:
+        # Callable modules would else pass for functions of inputs, and their values for constants.
+        _refuse_without_package(made)
         factory = factory_of(factory_or_module)
         if factory is not None:
             made = factory.make_here()
             adapter = _adapter_of(made, lookup)
+            if adapter is None:
+                _refuse_without_package(made)
         elif _FUNCTION.handles(factory_or_module):
             adapter = _FUNCTION
     if adapter is None:
@@ -150,32 +156,48 @@ def _plugin_adapters() -> Iterator[ModuleAdapter]:
             _log.warning("The module adapter %r is left out: %s", name, error)
 
 
-def _unknown(made: Any, factory: Factory | None, lookup: AdapterLookup) -> ArgumentTypeError:
-    what = f"made by the factory {factory.description}" if factory is not None else "given"
-    names = ", ".join(adapter.name for adapter in lookup()) or "none"
-    return ArgumentTypeError(
-        f"ec.module knows no module of type {type(made).__module__}.{type(made).__qualname__} ({what}). There are "
-        f"adapters for: {names}. {_cure(made)}"
-    )
+def _refuse_without_package(thing: Any) -> None:
+    """Refuses what belongs to a library whose adapter comes with a known package that is not in use.
 
-
-def _cure(made: Any) -> str:
-    """What to do about a module without an adapter: its package, where it is known, or what ec.module takes."""
+    Raises:
+        ArgumentTypeError: it names the package.
+    """
     from estimator_core._plugins import plugins_in_use
-    from estimator_core._plugins.known import known_names
 
     plugins = plugins_in_use()
-    absent = [name for name in known_names("adapter") if name not in plugins.names("adapter")]
     # An adapter is called like a part of the path of its library: `nnx` for flax.nnx, `keras` for keras.src.models.
-    parts = {part for type_ in _types_of(made) for part in type_.__module__.split(".")}
-    for name in absent:
+    parts = {part for type_ in _types_of(thing) for part in type_.__module__.split(".")}
+    for name in _absent_adapters(plugins):
         if name in parts:
-            return plugins.explain("adapter", name)
-    elsewhere = f" Adapters that are not installed: {', '.join(absent)}." if absent else ""
-    return (
-        "Give a module of one of these, a factory of one, or a function that takes its inputs; or install a plugin "
-        f"with an adapter.{elsewhere}"
+            raise ArgumentTypeError(
+                f"ec.module knows no module of type {_type_name(thing)}: {plugins.explain('adapter', name)}"
+            )
+
+
+def _unknown(made: Any, factory: Factory | None, lookup: AdapterLookup) -> ArgumentTypeError:
+    from estimator_core._plugins import plugins_in_use
+    from estimator_core._plugins.known import known_distribution
+
+    what = f"made by the factory {factory.description}" if factory is not None else "given"
+    names = ", ".join(adapter.name for adapter in lookup()) or "none"
+    absent = _absent_adapters(plugins_in_use())
+    packages = " ".join(sorted({str(known_distribution("adapter", name)) for name in absent}))
+    more = f" Adapters that are not installed: {', '.join(absent)} (pip install {packages})." if absent else ""
+    return ArgumentTypeError(
+        f"ec.module knows no module of type {_type_name(made)} ({what}). There are adapters for: {names}.{more} Give a "
+        "module of one of these, a factory of one, or a function that takes its inputs; or install a plugin with an "
+        "adapter."
     )
+
+
+def _absent_adapters(plugins: Plugins) -> list[str]:
+    from estimator_core._plugins.known import known_names
+
+    return [name for name in known_names("adapter") if name not in plugins.names("adapter")]
+
+
+def _type_name(thing: Any) -> str:
+    return f"{type(thing).__module__}.{type(thing).__qualname__}"
 
 
 def _types_of(made: Any) -> Iterator[type]:

@@ -52,4 +52,5 @@ class TestKerasAdapter(Rows, ModuleAdapterSuite):
         return KerasAdapter()
 
     def module(self):
+        keras.utils.set_random_seed(0)
         return keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
