@@ -71,11 +71,13 @@ nox.options.sessions = [
 # Rules about the sources and snippets of the documents: sessions `lint`, `imports` and `docs`.
 NEED_THE_CHECKOUT = ("--ignore=tests/repo", "--ignore=tests/docs")
 # What a newer Python and its newer jax could break first: tracing, the adapters, random numbers.
-ON_NEWER_PYTHON = ("tests/model", "tests/facade", "tests/determinism")
+ON_NEWER_PYTHON = ("tests/model", "tests/facade", "tests/determinism", "plugins/modules/tests")
 # What lower versions of the dependencies could break, in the time that the whole suite has.
 ON_LOWEST_VERSIONS = ("tests/loop/test_calls.py", "tests/loop/test_resume.py", "tests/checkpoint", "tests/summaries")
 # What tf.estimator did, for the tests of the core and of the plugins.
 RECORDINGS = "tests/parity"
+# Runs a model function as the Estimator does, for the tests of the core and of the adapters.
+MODEL_RUNNER = "tests/model/model_runner.py"
 # Lives as long as this run of nox: a test that kills a process may leave half an entry.
 COMPILED = tempfile.TemporaryDirectory(prefix="jax-cache-")
 # Nothing from the checkout is importable by accident, and no test finds an accelerator by chance.
@@ -208,7 +210,7 @@ def define_plugin_session(plugin: str) -> None:
         # Lower versions: what the plugin declares and whether its components keep their contracts.
         chosen = ["test_plugin*.py", "*suite*.py"] if resolution == "lowest-direct" else []
         tests = [str(path.relative_to(ROOT)) for pattern in chosen for path in (ROOT / folder / "tests").glob(pattern)]
-        with outside(session, f"{folder}/tests", RECORDINGS) as env:
+        with outside(session, f"{folder}/tests", RECORDINGS, MODEL_RUNNER) as env:
             pytest(session, *PARALLEL, f"-m={QUICK_AND_ALONE}", *(tests or [f"{folder}/tests"]), env=env)
 
 
@@ -297,6 +299,12 @@ def docs(session: nox.Session) -> None:
     pytest(session, "tests/docs", "--doctest-modules", *packages, *left_to_formats, runner=UV_RUN)
 
 
+@nox.session(venv_backend="none", default=False)
+def known(session: nox.Session) -> None:
+    """Writes the core's table of known components from what the packages declare."""
+    session.run(*UV_RUN, "python", str(ROOT / ".ci" / "known.py"), external=True)
+
+
 # ---- Long ones, not by default --------------------------------------------------------------------------------------
 
 
@@ -304,9 +312,11 @@ def docs(session: nox.Session) -> None:
 @nox.parametrize("extra", list(FORMATS))
 def formats(session: nox.Session, extra: str) -> None:
     """An export format: its suite where it is written, and exports of several models read where we are absent."""
-    session.install("--no-sources", wheel("estimator_core"), wheel("estimator_exporters", *FORMATS[extra].extras))
-    session.install("--group", "test", "flax>=0.12")
-    session.run("python", CHECK_INSTALLED, "estimator_core", "estimator_exporters", env=ISOLATED)
+    exporters = wheel("estimator_exporters", *FORMATS[extra].extras)
+    session.install("--no-sources", wheel("estimator_core"), exporters, wheel("estimator_modules", "flax"))
+    session.install("--group", "test")
+    installed = ("estimator_core", "estimator_exporters", "estimator_modules")
+    session.run("python", CHECK_INSTALLED, *installed, env=ISOLATED)
     folder = "plugins/exporters/tests/separate"
     with outside(session, "plugins/exporters/tests", "docs/export.md") as env:
         if FORMATS[extra].extras:

@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from estimator_core._model.adapter import Binding, ModuleAdapter, Trainable, trainable_rule
-from estimator_core._model.factory import Factory, factory_of
+from estimator_core._model.factory import factory_of
 from estimator_core._model.function_adapter import FunctionAdapter
 from estimator_core._model.scope import active_scope
-from estimator_core.errors import ArgumentTypeError, PluginError, VariableError
+from estimator_core._model.unknown_module import refuse_without_package, unknown_module
+from estimator_core.errors import PluginError, VariableError
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from estimator_core._plugins import Plugins
 
 _log = logging.getLogger(__name__)
 
@@ -85,17 +84,17 @@ def module(
     adapter = _adapter_of(made, lookup)
     if adapter is None:
         # Callable modules would else pass for functions of inputs, and their values for constants.
-        _refuse_without_package(made)
+        refuse_without_package(made)
         factory = factory_of(factory_or_module)
         if factory is not None:
             made = factory.make_here()
             adapter = _adapter_of(made, lookup)
             if adapter is None:
-                _refuse_without_package(made)
+                refuse_without_package(made)
         elif _FUNCTION.handles(factory_or_module):
             adapter = _FUNCTION
     if adapter is None:
-        raise _unknown(made, factory, lookup)
+        raise unknown_module(made, factory, [adapter.name for adapter in lookup()])
     scope.modules[path] = adapter.bind(
         Binding(
             scope=scope,
@@ -127,7 +126,7 @@ def write_back(
     lookup = adapters or _plugin_adapters
     adapter = _adapter_of(instance, lookup)
     if adapter is None:
-        raise _unknown(instance, None, lookup)
+        raise unknown_module(instance, None, [adapter.name for adapter in lookup()])
     of_module = {path.removeprefix(f"{name}/"): value for path, value in values.items() if path.startswith(f"{name}/")}
     if not of_module:
         known = ", ".join(sorted({path.split("/")[0] for path in values})) or "none"
@@ -154,53 +153,3 @@ def _plugin_adapters() -> Iterator[ModuleAdapter]:
         except PluginError as error:
             # Other libraries' modules still work; one of this library is refused as unknown, after this line.
             _log.warning("The module adapter %r is left out: %s", name, error)
-
-
-def _refuse_without_package(thing: Any) -> None:
-    """Refuses what belongs to a library whose adapter comes with a known package that is not in use.
-
-    Raises:
-        ArgumentTypeError: it names the package.
-    """
-    from estimator_core._plugins import plugins_in_use
-
-    plugins = plugins_in_use()
-    # An adapter is called like a part of the path of its library: `nnx` for flax.nnx, `keras` for keras.src.models.
-    parts = {part for type_ in _types_of(thing) for part in type_.__module__.split(".")}
-    for name in _absent_adapters(plugins):
-        if name in parts:
-            raise ArgumentTypeError(
-                f"ec.module knows no module of type {_type_name(thing)}: {plugins.explain('adapter', name)}"
-            )
-
-
-def _unknown(made: Any, factory: Factory | None, lookup: AdapterLookup) -> ArgumentTypeError:
-    from estimator_core._plugins import plugins_in_use
-    from estimator_core._plugins.known import known_distribution
-
-    what = f"made by the factory {factory.description}" if factory is not None else "given"
-    names = ", ".join(adapter.name for adapter in lookup()) or "none"
-    absent = _absent_adapters(plugins_in_use())
-    packages = " ".join(sorted({str(known_distribution("adapter", name)) for name in absent}))
-    more = f" Adapters that are not installed: {', '.join(absent)} (pip install {packages})." if absent else ""
-    return ArgumentTypeError(
-        f"ec.module knows no module of type {_type_name(made)} ({what}). There are adapters for: {names}.{more} Give a "
-        "module of one of these, a factory of one, or a function that takes its inputs; or install a plugin with an "
-        "adapter."
-    )
-
-
-def _absent_adapters(plugins: Plugins) -> list[str]:
-    from estimator_core._plugins.known import known_names
-
-    return [name for name in known_names("adapter") if name not in plugins.names("adapter")]
-
-
-def _type_name(thing: Any) -> str:
-    return f"{type(thing).__module__}.{type(thing).__qualname__}"
-
-
-def _types_of(made: Any) -> Iterator[type]:
-    """The classes a module is made of; some libraries give a module together with its state, as a tuple."""
-    for one in made if isinstance(made, tuple) else (made,):
-        yield from type(one).__mro__
