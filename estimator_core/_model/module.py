@@ -126,6 +126,7 @@ def write_back(
     lookup = adapters or _plugin_adapters
     adapter = _adapter_of(instance, lookup)
     if adapter is None:
+        refuse_without_package(instance)
         raise unknown_module(instance, None, [adapter.name for adapter in lookup()])
     of_module = {path.removeprefix(f"{name}/"): value for path, value in values.items() if path.startswith(f"{name}/")}
     if not of_module:

@@ -38,9 +38,10 @@ def unknown_module(made: Any, factory: Factory | None, adapters: Sequence[str]) 
     what = f"made by the factory {factory.description}" if factory is not None else "given"
     absent = _absent_adapters(plugins_in_use())
     packages = " ".join(sorted({str(known_distribution("adapter", name)) for name in absent}))
+    names = ", ".join(adapters) or "none"
     more = f" Adapters that are not installed: {', '.join(absent)} (pip install {packages})." if absent else ""
     return ArgumentTypeError(
-        f"ec.module knows no module of type {_type_name(made)} ({what}). There are adapters for: {', '.join(adapters) or 'none'}.{more} Give a "
+        f"ec.module knows no module of type {_type_name(made)} ({what}). There are adapters for: {names}.{more} Give a "
         "module of one of these, a factory of one, or a function that takes its inputs; or install a plugin with an "
         "adapter."
     )

@@ -3,10 +3,12 @@
 import sys
 
 import jax
+import numpy as np
 import pytest
 
 import estimator_core as ec
 from estimator_core import _moved
+from estimator_core._model.module import write_back
 from estimator_core._model.scope import declaring
 from estimator_core._plugins import Plugins, using_plugins
 from estimator_core.errors import ArgumentTypeError, PluginLookupError
@@ -57,6 +59,11 @@ def test_a_module_of_a_library_without_its_adapter(alone, given, library):
         bring_in(given, alone)
     assert str(caught.value).startswith("ec.module knows no module of type ")
     assert "It comes with estimator-modules, which is not installed: pip install estimator-modules" in str(caught.value)
+
+
+def test_loading_into_an_instance_without_its_adapter(alone):
+    with using_plugins(alone), pytest.raises(ArgumentTypeError, match="pip install estimator-modules"):
+        write_back(Network(), {"network/kernel": np.zeros(1)}, name="network")
 
 
 def test_something_of_no_library_is_told_what_could_be_installed(alone):
