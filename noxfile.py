@@ -72,13 +72,14 @@ nox.options.sessions = [
 # Rules about the sources and snippets of the documents: sessions `lint`, `imports` and `docs`.
 NEED_THE_CHECKOUT = ("--ignore=tests/repo", "--ignore=tests/docs")
 # What a newer Python and its newer jax could break first: tracing, the adapters, random numbers.
-ON_NEWER_PYTHON = ("tests/model", "tests/facade", "tests/determinism")
+ON_NEWER_PYTHON = ("tests/model", "tests/facade", "tests/determinism", "plugins/modules/tests")
 # What lower versions of the dependencies could break, in the time that the whole suite has.
 ON_LOWEST_VERSIONS = ("tests/loop/test_calls.py", "tests/loop/test_resume.py", "tests/checkpoint", "tests/summaries")
 # The conformance kit, with which the core, the plugins and the packages of others are tested.
 KIT = "estimator_testing"
 # What the tests of plugins take from those of the core: what tf.estimator did, and packages written by a test.
-SHARED = ("tests/parity", "tests/plugins/fake_site.py")
+# And what runs a model function as the Estimator does.
+SHARED = ("tests/parity", "tests/plugins/fake_site.py", "tests/model/model_runner.py")
 # Lives as long as this run of nox: a test that kills a process may leave half an entry.
 COMPILED = tempfile.TemporaryDirectory(prefix="jax-cache-")
 # Nothing from the checkout is importable by accident, and no test finds an accelerator by chance.
@@ -310,6 +311,12 @@ def docs(session: nox.Session) -> None:
     pytest(session, "tests/docs", "--doctest-modules", *packages, *left_to_formats, runner=UV_RUN)
 
 
+@nox.session(venv_backend="none", default=False)
+def known(session: nox.Session) -> None:
+    """Writes the core's table of known components from what the packages declare."""
+    session.run(*UV_RUN, "python", str(ROOT / ".ci" / "known.py"), external=True)
+
+
 # ---- Long ones, not by default --------------------------------------------------------------------------------------
 
 
@@ -318,9 +325,10 @@ def docs(session: nox.Session) -> None:
 def formats(session: nox.Session, extra: str) -> None:
     """An export format: its suite where it is written, and exports of several models read where we are absent."""
     exporters = wheel("estimator_exporters", *FORMATS[extra].extras)
-    session.install("--no-sources", wheel("estimator_core"), exporters, wheel(KIT))
-    session.install("--group", "test", "flax>=0.12")
-    session.run("python", CHECK_INSTALLED, "estimator_core", "estimator_exporters", "--tools", KIT, env=ISOLATED)
+    session.install("--no-sources", wheel("estimator_core"), exporters, wheel("estimator_modules", "flax"), wheel(KIT))
+    session.install("--group", "test")
+    installed = ("estimator_core", "estimator_exporters", "estimator_modules")
+    session.run("python", CHECK_INSTALLED, *installed, "--tools", KIT, env=ISOLATED)
     folder = "plugins/exporters/tests/separate"
     with outside(session, "plugins/exporters/tests", "docs/export.md") as env:
         if FORMATS[extra].extras:

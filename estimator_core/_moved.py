@@ -10,33 +10,50 @@ import importlib.util
 from collections.abc import Callable
 from typing import Any
 
-#: Public name -> (module that holds it, distribution that brings the module).
-MOVED: dict[str, tuple[str, str]] = {
-    "Experiment": ("estimator_experiment", "estimator-experiment"),
-    "HParams": ("estimator_experiment", "estimator-experiment"),
-}
+_EXPERIMENT = ("estimator_experiment", "estimator-experiment")
+_INPUTS = ("estimator_inputs", "estimator-inputs")
 
-#: Sub-command of `estimator` -> distribution whose plugin declares it.
-MOVED_COMMANDS: dict[str, str] = {
-    "plan": "estimator-plan",
-    "run": "estimator-experiment",
+#: Public name -> (module that holds it, distribution that brings the module). The names of a public module of the core
+#: begin with that of the module.
+MOVED: dict[str, tuple[str, str]] = {
+    "Experiment": _EXPERIMENT,
+    "HParams": _EXPERIMENT,
+    "export.FixedLenFeature": _INPUTS,
+    "export.FixedLenSequenceFeature": _INPUTS,
+    "export.VarLenFeature": _INPUTS,
+    "export.build_parsing_serving_input_receiver_fn": _INPUTS,
+    "export.example_class": _INPUTS,
+    "inputs.pandas_input_fn": _INPUTS,
 }
 
 #: Sub-command of `estimator` -> distribution whose plugin declares it.
 MOVED_COMMANDS: dict[str, str] = {
     "doctor": "estimator-testing",
     "new-plugin": "estimator-testing",
+    "plan": "estimator-plan",
+    "run": "estimator-experiment",
 }
 
 
 def load_moved(name: str) -> Any:
-    """The object behind a public name of `estimator_core` that lives in a package of its own.
+    """The object behind a name of `MOVED`.
 
     Raises:
         ModuleNotFoundError: the package is not installed; the message names it.
     """
     module, distribution = MOVED[name]
-    return getattr(import_moved(module, distribution, f"estimator_core.{name}"), name)
+    return getattr(import_moved(module, distribution, f"estimator_core.{name}"), name.rpartition(".")[2])
+
+
+def names_of(face: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a public module of the core, some of whose names live in packages of their own."""
+
+    def __getattr__(name: str) -> Any:  # noqa: N807 - what a module calls it
+        if f"{face}.{name}" not in MOVED:
+            raise AttributeError(f"module 'estimator_core.{face}' has no attribute {name!r}")
+        return load_moved(f"{face}.{name}")
+
+    return __getattr__
 
 
 def moved_module(module: str, distribution: str, old_name: str) -> Callable[[str], Any]:
@@ -69,5 +86,6 @@ def import_moved(module: str, distribution: str, asked_for: str) -> Any:
 
 
 def moved_names() -> list[str]:
-    """The moved public names whose package is installed: what `dir(estimator_core)` lists."""
-    return [name for name, (module, _) in MOVED.items() if importlib.util.find_spec(module.partition(".")[0])]
+    """The moved names of `estimator_core` itself whose package is installed: what `dir(estimator_core)` lists."""
+    installed = {module: importlib.util.find_spec(module.partition(".")[0]) for module, _ in MOVED.values()}
+    return [name for name, (module, _) in MOVED.items() if "." not in name and installed[module]]

@@ -16,18 +16,24 @@ from estimator_core._model import (
     trainable_variables,
     variable_scope,
 )
+from estimator_core._model.fitting import check_names
+from estimator_core._model.inner_trace import is_traced
+from estimator_core._model.module_values import ModuleValues
 from estimator_core._model.scope import in_model_fn
 
 __all__ = [
     "Binding",
     "ModuleAdapter",
+    "ModuleValues",
     "VariableSpec",
     "VocabInfo",
     "WarmStartSettings",
+    "check_names",
     "get_assignment_map_from_checkpoint",
     "get_variable",
     "in_model_fn",
     "init_from_checkpoint",
+    "is_traced",
     "module",
     "next_rng_key",
     "set_variable",

@@ -10,10 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core._model.adapter import Binding
-from estimator_core._model.inner_trace import is_traced
-from estimator_core._model.module_values import ModuleValues
 from estimator_core.errors import ArgumentTypeError, VariableError
+from estimator_core.model import Binding, ModuleValues, is_traced
 
 
 class EquinoxAdapter:

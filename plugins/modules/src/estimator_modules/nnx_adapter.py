@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimator_core._model.adapter import Binding
-from estimator_core._model.fitting import check_names
-from estimator_core._model.inner_trace import is_traced
-from estimator_core._model.module_values import ModuleValues
 from estimator_core.errors import VariableError
+from estimator_core.model import Binding, ModuleValues, check_names, is_traced
 
 if TYPE_CHECKING:
     from flax import nnx

@@ -4,14 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
-from estimator_core._model.access import get_variable
 from estimator_core._model.module import module, write_back
 from estimator_core.errors import VariableError
+from estimator_core.model import get_variable
 
-nnx = pytest.importorskip("flax.nnx")
-
-pytestmark = [pytest.mark.libraries, pytest.mark.filterwarnings("ignore:Using 'Module.sow")]
+pytestmark = pytest.mark.filterwarnings("ignore:Using 'Module.sow")
 
 
 class Network(nnx.Module):

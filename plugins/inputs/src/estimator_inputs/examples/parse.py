@@ -1,18 +1,17 @@
-"""Requests of serialized tf.Example records, parsed on the host."""
+"""Serialized tf.Example records parsed on the host, a batch at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from estimator_core._export.example_proto import example_class
-from estimator_core._export.features import Feature
-from estimator_core._export.receivers import ServingInputReceiver, check_batch_size
-from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.errors import ArgumentError
+from estimator_inputs.examples.message import example_class
 
+#: The name of the records in a request.
 RECEIVER = "examples"
 _KIND_OF = {"string": "bytes_list", "f": "float_list", "i": "int64_list", "u": "int64_list", "b": "int64_list"}
 
@@ -112,65 +111,3 @@ def _check_range(name: str, dtype: str, values: np.ndarray) -> None:
         raise ArgumentError(
             f"Record {row}: feature {name!r} has a value out of the range of {dtype}: {values[row].tolist()}."
         )
-
-
-def build_parsing_serving_input_receiver_fn(
-    feature_spec: Mapping[str, Any], default_batch_size: int | None = None
-) -> Callable[[], ServingInputReceiver]:
-    """A serving_input_receiver_fn for requests of serialized tf.Example records, under the name "examples".
-
-    The raw signatures of the export parse them on the host; its array signatures take the features.
-
-    Args:
-        feature_spec: a `FixedLenFeature` (or one of TensorFlow) for each feature. model_fn gets int64 features as
-            int32, and values beyond
-            its range are refused.
-        default_batch_size: a fixed batch size; None: any.
-
-    Raises:
-        ArgumentError, ArgumentTypeError: for what is no specification of features of fixed length.
-
-    Example:
-        >>> from estimator_core._export import FixedLenFeature
-        >>> receiver = build_parsing_serving_input_receiver_fn({"x": FixedLenFeature((2,), "float32")})()
-        >>> receiver.receiver_tensors
-        {'examples': Feature(shape=(None,), dtype='string')}
-
-    Source: `tf.estimator.export.build_parsing_serving_input_receiver_fn`.
-    """
-    if not isinstance(feature_spec, Mapping) or not feature_spec:
-        raise ArgumentTypeError(
-            f"feature_spec must be a dict of ec.export.FixedLenFeature by name, given: {feature_spec!r}."
-        )
-    check_batch_size(default_batch_size)
-    parsed = {name: _spec(name, spec) for name, spec in feature_spec.items()}
-    features = {name: Feature((default_batch_size, *spec["shape"]), spec["dtype"]) for name, spec in parsed.items()}
-
-    def serving_input_receiver_fn() -> ServingInputReceiver:
-        return ServingInputReceiver(
-            features, {RECEIVER: Feature((default_batch_size,), "string")}, transforms=(ParseExample(parsed),)
-        )
-
-    return serving_input_receiver_fn
-
-
-def _spec(name: str, spec: Any) -> dict[str, Any]:
-    fixed = all(hasattr(spec, field) for field in ("shape", "dtype", "default_value"))
-    if not fixed or hasattr(spec, "allow_missing"):
-        raise ArgumentTypeError(
-            f"feature_spec[{name!r}] must be an ec.export.FixedLenFeature, given: {spec!r}. Features of any length "
-            "have no fixed shape: "
-            "pad them on the client, or parse them with a HostTransform of your own."
-        )
-    feature = Feature(tuple(spec.shape), getattr(spec.dtype, "as_numpy_dtype", spec.dtype))
-    if None in feature.shape:
-        raise ArgumentError(f"feature_spec[{name!r}]: all sizes must be fixed, given: {feature.shape}.")
-    default = spec.default_value
-    if isinstance(default, bytes):
-        default = default.decode("latin-1")
-    dtype = {"int64": "int32", "float64": "float32"}.get(feature.dtype, feature.dtype)
-    return {
-        "shape": list(feature.shape),
-        "dtype": dtype,
-        "default": np.asarray(default).tolist() if default is not None else None,
-    }

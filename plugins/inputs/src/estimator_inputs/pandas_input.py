@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from estimator_core._inputs.arrays import ArrayInput, numpy_input_fn
-from estimator_core._inputs.options import Ragged
 from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.inputs import ArrayInput, numpy_input_fn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +22,7 @@ def pandas_input_fn(
     *,
     seed: int | None = None,
     drop_remainder: bool = False,
-    ragged: Ragged = "exact",
+    ragged: Literal["exact", "pad"] = "exact",
     target_column: str = "target",
 ) -> ArrayInput:
     """An input_fn over the columns of a DataFrame; see `numpy_input_fn` for order, epochs and positions.

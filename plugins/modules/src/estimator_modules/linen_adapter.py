@@ -10,9 +10,8 @@ from typing import Any, cast
 import jax
 import jax.numpy as jnp
 
-from estimator_core._model.adapter import Binding
-from estimator_core._model.module_values import ModuleValues
 from estimator_core.errors import ArgumentTypeError, VariableError
+from estimator_core.model import Binding, ModuleValues
 
 _INNER = "inside a function that JAX traces by itself (scan, cond, vmap, grad, checkpoint, jit)"
 

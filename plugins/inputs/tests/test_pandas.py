@@ -1,14 +1,12 @@
 """pandas_input_fn."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from estimator_core._inputs import open_input, pandas_input_fn
 from estimator_core.errors import ArgumentError, ArgumentTypeError
-
-pytestmark = pytest.mark.libraries
-
-pd = pytest.importorskip("pandas")
+from estimator_core.inputs import open_input
+from estimator_inputs import pandas_input_fn
 
 
 def frame(n=5):

@@ -11,10 +11,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from estimator_core._model.adapter import Binding
-from estimator_core._model.fitting import check_names
-from estimator_core._model.module_values import ModuleValues
 from estimator_core.errors import VariableError
+from estimator_core.model import Binding, ModuleValues, check_names
 
 
 class KerasAdapter:

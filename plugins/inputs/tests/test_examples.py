@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import estimator_core as ec
-from estimator_core._export.example_proto import example_class
 from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_inputs import example_class
 
 #: `tf.train.Example` of {"age": int64 [7], "name": bytes [b"ann"], "x": float [0.5, -2.0]}, serialized by TensorFlow.
 BY_TENSORFLOW = bytes.fromhex(

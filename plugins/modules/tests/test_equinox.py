@@ -1,17 +1,14 @@
 """Equinox modules (trap 35)."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from estimator_core._model.access import next_rng_key
 from estimator_core._model.module import module, write_back
 from estimator_core.errors import ArgumentTypeError, VariableError
-
-eqx = pytest.importorskip("equinox")
-
-pytestmark = pytest.mark.libraries
+from estimator_core.model import next_rng_key
 
 
 class Network(eqx.Module):

@@ -6,15 +6,12 @@ import subprocess
 import sys
 
 import jax
+import keras
 import numpy as np
 import pytest
 
 from estimator_core._model.module import module, write_back
 from estimator_core.errors import VariableError
-
-keras = pytest.importorskip("keras")
-
-pytestmark = pytest.mark.libraries
 
 
 def network():

@@ -3,14 +3,11 @@
 import jax
 import numpy as np
 import pytest
+from flax import linen as nn
 
-from estimator_core._model.access import next_rng_key
 from estimator_core._model.module import module, write_back
 from estimator_core.errors import ArgumentTypeError, VariableError
-
-nn = pytest.importorskip("flax.linen")
-
-pytestmark = pytest.mark.libraries
+from estimator_core.model import next_rng_key
 
 
 class Network(nn.Module):
