@@ -10,7 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 #: Public name -> (module that holds it, distribution that brings the module).
-MOVED: dict[str, tuple[str, str]] = {}
+MOVED: dict[str, tuple[str, str]] = {
+    "VocabInfo": ("estimator_warm_start", "estimator-warm-start"),
+    "WarmStartSettings": ("estimator_warm_start", "estimator-warm-start"),
+    "get_assignment_map_from_checkpoint": ("estimator_warm_start", "estimator-warm-start"),
+    "init_from_checkpoint": ("estimator_warm_start", "estimator-warm-start"),
+}
 
 
 def load_moved(name: str) -> Any:

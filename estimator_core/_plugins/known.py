@@ -18,6 +18,7 @@ _GIVES: tuple[tuple[str, str, str], ...] = (
     ("estimator-backends-gpu", "backend", "gpu"),
     ("estimator-backends-tpu", "backend", "tpu"),
     ("estimator-inputs", "input", "array_record csv jsonl parquet tfrecord"),
+    ("estimator-warm-start", "initial_values", "warm_start"),
     ("estimator-canned-bert", "model", "bert_classifier"),
     ("estimator-canned-bert", "transform", "bert_tokens"),
     ("estimator-canned-tabular", "model", "baseline baseline_classifier baseline_regressor dcn dlrm dnn"),

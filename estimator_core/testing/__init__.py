@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from estimator_core.testing.head_suite import HeadSuite as HeadSuite
     from estimator_core.testing.hook_suite import HookSuite as HookSuite
     from estimator_core.testing.host_transform_suite import HostTransformSuite as HostTransformSuite
+    from estimator_core.testing.initial_values_suite import InitialValuesSuite as InitialValuesSuite
     from estimator_core.testing.input_suite import InputSuite as InputSuite
     from estimator_core.testing.model_suite import ModelSuite as ModelSuite
     from estimator_core.testing.module_adapter_suite import ModuleAdapterSuite as ModuleAdapterSuite
@@ -45,6 +46,7 @@ _HOME = {
     "HeadSuite": "head_suite",
     "HookSuite": "hook_suite",
     "HostTransformSuite": "host_transform_suite",
+    "InitialValuesSuite": "initial_values_suite",
     "InjectedError": "faults",
     "InputSuite": "input_suite",
     "ModelSuite": "model_suite",
