@@ -50,7 +50,7 @@ TRACKER_EXTRAS = ["mlflow", "wandb"]  # of estimator-hooks
 RESOLUTIONS = ["highest", "lowest-direct"]
 QUICK_AND_ALONE = "not plugins and not libraries and not slow"
 OLDEST = "3.11"
-KINDS = ["head", "hook", "exporter", "format", "backend", "model", "adapter", "input", "transform"]
+KINDS = ["head", "hook", "exporter", "format", "backend", "model", "adapter", "input", "transform", "initial_values"]
 
 nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "uv"
@@ -264,7 +264,7 @@ def template(session: nox.Session, kind: str) -> None:
     """A package made by `estimator new-plugin`: built, installed beside core and kit alone, tested, examined."""
     session.install("--no-sources", wheel("estimator_core"), wheel(KIT))
     session.run("python", CHECK_INSTALLED, "estimator_core", "--tools", KIT, env=ISOLATED)
-    name = f"acme-{kind}"
+    name = f"acme-{kind.replace('_', '-')}"
     with tempfile.TemporaryDirectory() as folder, session.chdir(folder):
         session.run("estimator", "new-plugin", name, "--kind", kind, env=ISOLATED)
         session.run(UV, "build", "--quiet", "--wheel", "--out-dir", "wheels", name, external=True)

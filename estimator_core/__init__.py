@@ -29,11 +29,7 @@ _HOME = {
     "_step.sparse": ("sparse_lookup",),
     "_metrics.example_weights": ("example_weights",),
     "_model": (
-        "VocabInfo",
-        "WarmStartSettings",
-        "get_assignment_map_from_checkpoint",
         "get_variable",
-        "init_from_checkpoint",
         "module",
         "next_rng_key",
         "set_variable",

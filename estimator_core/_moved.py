@@ -12,12 +12,17 @@ from typing import Any
 
 _EXPERIMENT = ("estimator_experiment", "estimator-experiment")
 _INPUTS = ("estimator_inputs", "estimator-inputs")
+_WARM_START = ("estimator_warm_start", "estimator-warm-start")
 
 #: Public name -> (module that holds it, distribution that brings the module). The names of a public module of the core
 #: begin with that of the module.
 MOVED: dict[str, tuple[str, str]] = {
     "Experiment": _EXPERIMENT,
     "HParams": _EXPERIMENT,
+    "VocabInfo": _WARM_START,
+    "WarmStartSettings": _WARM_START,
+    "get_assignment_map_from_checkpoint": _WARM_START,
+    "init_from_checkpoint": _WARM_START,
     "export.FixedLenFeature": _INPUTS,
     "export.FixedLenSequenceFeature": _INPUTS,
     "export.VarLenFeature": _INPUTS,

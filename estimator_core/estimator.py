@@ -21,11 +21,11 @@ from estimator_core._loop.evaluate_call import EvaluateCall
 from estimator_core._loop.first_batch import first_batch
 from estimator_core._loop.history import History
 from estimator_core._loop.inference import state_for_inference
-from estimator_core._loop.initial_values import initial_overrides
+from estimator_core._loop.initial_values import initial_overrides, warm_start_source
 from estimator_core._loop.predict_call import predict_call
 from estimator_core._loop.start import start_step
 from estimator_core._loop.train_call import TrainCall
-from estimator_core._model.warm_start import WarmStartSettings, warm_start_settings
+from estimator_core._model.initial_values import InitialValues
 from estimator_core._paths import local_directory
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._step import bind_model_fn
@@ -56,7 +56,8 @@ class Estimator:
             temporary one.
         config: a `RunConfig`.
         params: handed to model_fn (copies of it) and to input_fn: a dict, an `HParams`, anything.
-        warm_start_from: a checkpoint, a model_dir or a `WarmStartSettings` to take initial values from.
+        warm_start_from: where initial values come from: a `WarmStartSettings` or other `InitialValues`, or the path of
+            a checkpoint or model_dir, which estimator-warm-start reads.
         host_transforms, label_transforms: `HostTransform`s applied on the host to the features and labels of every
             batch, before the step. A
             model_fn may carry its own as attributes of these names; they come first.
@@ -88,7 +89,7 @@ class Estimator:
         model_dir: str | None = None,
         config: RunConfig | None = None,
         params: Any = None,
-        warm_start_from: str | WarmStartSettings | None = None,
+        warm_start_from: str | os.PathLike[str] | InitialValues | None = None,
         *,
         host_transforms: Sequence[Any] = (),
         label_transforms: Sequence[Any] = (),
@@ -104,7 +105,7 @@ class Estimator:
         self._params = copy.deepcopy(params)
         self._plugins = default_plugins() if plugins is None else plugins
         self._bound = bind_model_fn(model_fn, self._params, config, self._plugins)
-        self._warm_start = None if warm_start_from is None else warm_start_settings(warm_start_from)
+        self._warm_start = warm_start_source(warm_start_from, self._plugins)
         self._feature_transforms = (*getattr(model_fn, "host_transforms", ()), *host_transforms)
         self._label_transforms = (*getattr(model_fn, "label_transforms", ()), *label_transforms)
         self._engine = Engine(

@@ -58,7 +58,7 @@ def test_a_name_of_a_face_says_which_package_brings_it(module: str, name: str, d
 
 @pytest.mark.parametrize("command", sorted(_moved.MOVED_COMMANDS))
 def test_a_command_says_which_package_brings_it(command: str) -> None:
-    done = without_the_packages(f"from estimator_core.cli import main; sys.exit(main([{command!r}, 'x.py']))")
+    done = without_the_packages(f"from estimator_core._cli import main; sys.exit(main([{command!r}, 'x.py']))")
     distribution = _moved.MOVED_COMMANDS[command]
     told = (
         f"estimator {command}: error: command {command!r} comes with {distribution}, which is not installed: "
@@ -68,14 +68,14 @@ def test_a_command_says_which_package_brings_it(command: str) -> None:
 
 
 def test_a_command_that_is_nearly_right_is_offered_all_the_same() -> None:
-    done = without_the_packages("from estimator_core.cli import main; sys.exit(main(['rum']))")
+    done = without_the_packages("from estimator_core._cli import main; sys.exit(main(['rum']))")
     assert "Did you mean run?" in done.stderr
 
 
 @pytest.mark.parametrize("words", [["--help"], ["plugins"]])
 def test_the_command_line_works_without_the_packages_and_imports_nothing_heavy(words: list[str]) -> None:
     done = without_the_packages(
-        f"from estimator_core.cli import main; code = main({words!r})\n"
+        f"from estimator_core._cli import main; code = main({words!r})\n"
         "print('code', code); print('modules', *sys.modules)"
     )
     assert "code 0\n" in done.stdout, done.stderr

@@ -13,8 +13,9 @@ from estimator_testing.cli.scaffold import write_package
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_package_is_complete(tmp_path, kind):
-    written = write_package(f"acme-{kind}-one", kind, tmp_path)
-    folder, package = tmp_path / f"acme-{kind}-one", f"acme_{kind}_one"
+    name, package = f"acme-{kind}-one".replace("_", "-"), f"acme_{kind}_one"
+    written = write_package(name, kind, tmp_path)
+    folder = tmp_path / name
     names = {path.relative_to(folder).as_posix() for path in written}
     assert {
         "pyproject.toml",
@@ -41,8 +42,9 @@ def test_the_package_is_complete(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_its_component_is_found(tmp_path, monkeypatch, kind):
-    write_package(f"acme-{kind}-two", kind, tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path / f"acme-{kind}-two" / "src"))
+    name = f"acme-{kind}-two".replace("_", "-")
+    write_package(name, kind, tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path / name / "src"))
     module = __import__(f"acme_{kind}_two.plugin", fromlist=["plugin"])
     plugins = Plugins(autoload=False, extra=[module], environ={}, strict=True)
     assert callable(plugins.get(kind, f"acme_{kind}_two"))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from estimator_testing.hook_driver import drive as drive
     from estimator_testing.hook_suite import HookSuite as HookSuite
     from estimator_testing.host_transform_suite import HostTransformSuite as HostTransformSuite
+    from estimator_testing.initial_values_suite import InitialValuesSuite as InitialValuesSuite
     from estimator_testing.input_suite import InputSuite as InputSuite
     from estimator_testing.model_suite import ModelSuite as ModelSuite
     from estimator_testing.module_adapter_suite import ModuleAdapterSuite as ModuleAdapterSuite
@@ -47,6 +48,7 @@ _HOME = {
     "HeadSuite": "head_suite",
     "HookSuite": "hook_suite",
     "HostTransformSuite": "host_transform_suite",
+    "InitialValuesSuite": "initial_values_suite",
     "InjectedError": "faults",
     "InputSuite": "input_suite",
     "ModelSuite": "model_suite",

@@ -24,6 +24,7 @@ _EXAMPLES: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "model": ("Regressor", "Regression with one hidden layer.", ("optax>=0.2.5",)),
     "input": ("input_fn", "Numbers from a text file, the label last.", ()),
     "transform": ("Scale", "Scales a feature by mean and deviation.", ()),
+    "initial_values": ("Arrays", "Initial values from a file of arrays.", ()),
     "adapter": ("Adapter", "Dense layers of a library of one class.", ()),
 }
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 import numpy as np
 
-from estimator_core._model.variables import VariableSpec
 from estimator_core.errors import VariableError
+from estimator_core.model import VariableSpec, check_value
+
+#: Gives the arrays of a checkpoint, by path; the argument is what the user wrote (a file or directory).
+CheckpointReader: TypeAlias = Callable[[str], Mapping[str, np.ndarray]]
 
 
 def missing_tensor(tensor: str, variable: str, checkpoint: str, present: Iterable[str]) -> VariableError:
@@ -34,24 +37,13 @@ def near(name: str, names: Iterable[str]) -> str:
     return (f"Did you mean {close[0]!r}? " if close else "") + f"There are: {listed or 'none'}."
 
 
-def check_shape(spec: VariableSpec, tensor: str, value: Any, checkpoint: str) -> None:
+def check_shape(spec: VariableSpec, tensor: str, value: np.ndarray, checkpoint: str) -> None:
     """Refuses a value of another shape or of another kind of number.
 
     Raises:
         VariableError: naming both.
     """
-    if tuple(value.shape) != spec.shape:
-        raise VariableError(
-            f"Shape of variable {spec.name!r} ({list(spec.shape)}) doesn't match with shape of tensor {tensor!r} "
-            f"({list(value.shape)}) in "
-            f"the checkpoint {checkpoint}. Leave the variable out, or make it of that shape."
-        )
-    if _kind(value.dtype) != _kind(spec.dtype):
-        raise VariableError(
-            f"Variable {spec.name!r} is {spec.dtype}, but tensor {tensor!r} in the checkpoint {checkpoint} is "
-            f"{value.dtype}: numbers of "
-            "another kind are not converted."
-        )
+    check_value(spec, value, f"tensor {tensor!r}", f"in the checkpoint {checkpoint}")
 
 
 def fitted(
@@ -68,12 +60,3 @@ def fitted(
     check_shape(spec, tensor, value, checkpoint)
     remark = f"cast from {value.dtype}" if value.dtype != spec.dtype else ""
     return np.array(value, spec.dtype), remark
-
-
-def _kind(dtype: Any) -> str:
-    import jax.numpy as jnp
-
-    for kind in (jnp.floating, jnp.integer, jnp.complexfloating):
-        if jnp.issubdtype(dtype, kind):
-            return kind.__name__
-    return str(dtype)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 import numpy as np
 
-from estimator_core._model.checkpoint_values import fitted, missing_tensor, near
-from estimator_core._model.init_request import CheckpointReader
-from estimator_core._model.load_report import LoadedVariable
-from estimator_core._model.rng import seed_words, variable_key
-from estimator_core._model.variables import VariableSpec
-from estimator_core._model.vocabulary import VocabInfo
+from estimator_core.checkpoint import load_variables
 from estimator_core.errors import ArgumentError, ArgumentTypeError, VariableError
+from estimator_core.model import InitialValue, VariableSpec
+from estimator_warm_start.checkpoint_values import CheckpointReader, fitted, missing_tensor, near
+from estimator_warm_start.load_report import LoadedVariable, LoadReport
+from estimator_warm_start.vocabulary import VocabInfo
 
+_log = logging.getLogger("estimator_core.warm_start")
 _ALL = ".*"
 
 
@@ -65,59 +66,53 @@ class WarmStartSettings:
                 object.__setattr__(self, name, {})
         _patterns(self.vars_to_warm_start)
 
-
-def warm_start_settings(warm_start_from: Any) -> WarmStartSettings:
-    """The settings of a `warm_start_from` argument.
-
-    Raises:
-        ArgumentTypeError: neither a path nor settings.
-
-    Example:
-        >>> warm_start_settings("runs/old").vars_to_warm_start
-        '.*'
-    """
-    if isinstance(warm_start_from, WarmStartSettings):
-        return warm_start_from
-    if isinstance(warm_start_from, str | os.PathLike):
-        return WarmStartSettings(warm_start_from)
-    raise ArgumentTypeError(
-        f"warm_start_from must be a string or a WarmStartSettings, instead got {type(warm_start_from)}."
-    )
+    def initial_values(
+        self, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
+    ) -> dict[str, InitialValue]:
+        """Reads the values and logs a table of what was loaded and what was not, with the reason."""
+        values, report = warm_start(self, specs, key)
+        _log.info("Warm start from %s:\n%s", os.fspath(self.ckpt_to_initialize_from), report)
+        return {
+            row.variable: InitialValue(
+                value=values[row.variable], origin=f"{row.tensor} of {row.source}", remark=row.reason
+            )
+            for row in report.rows
+            if row.loaded
+        }
 
 
 def warm_start(
-    settings: WarmStartSettings, specs: Mapping[str, VariableSpec], *, reader: CheckpointReader, seed: int
-) -> tuple[dict[str, np.ndarray], dict[str, LoadedVariable]]:
+    settings: WarmStartSettings, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
+) -> tuple[dict[str, np.ndarray], LoadReport]:
     """Reads first values from an earlier model.
 
     Args:
         settings: which, and from where.
         specs: the variables of this model, by path.
-        reader: reads the checkpoint.
-        seed: the seed of the run, for `VocabInfo.backup_initializer`.
+        key: gives the random key of a path, for `VocabInfo.backup_initializer`.
 
     Returns:
-        The values that replace those of the initialisers, and the outcome for every variable, both by path.
+        The values that replace those of the initialisers, by path; and the outcome for every variable.
 
     Raises:
         VariableError: a name or shape does not fit, or nothing at all would be loaded.
     """
     checkpoint = os.fspath(settings.ckpt_to_initialize_from)
     chosen = _chosen(settings, specs)
-    tensors = (settings.reader or reader)(checkpoint)
+    tensors = (settings.reader or load_variables)(checkpoint)
     values: dict[str, np.ndarray] = {}
-    rows: dict[str, LoadedVariable] = {}
+    rows: list[LoadedVariable] = []
     for path, spec in specs.items():
         tensor = settings.var_name_to_prev_var_name.get(path, path)
         renamed = path in settings.var_name_to_prev_var_name or path in settings.var_name_to_vocab_info
         row: dict[str, Any] = {"variable": path, "shape": spec.shape, "source": checkpoint, "tensor": tensor}
         if path not in chosen:
-            rows[path] = LoadedVariable(**row, loaded=False, reason="not among vars_to_warm_start")
+            rows.append(LoadedVariable(**row, loaded=False, reason="not among vars_to_warm_start"))
         elif tensor not in tensors and settings.vars_to_warm_start == _ALL and not renamed:
-            rows[path] = LoadedVariable(**row, loaded=False, reason=f"not in {checkpoint}")
+            rows.append(LoadedVariable(**row, loaded=False, reason=f"not in {checkpoint}"))
         else:
-            values[path], remark = _value(settings, spec, tensor, tensors, checkpoint, seed)
-            rows[path] = LoadedVariable(**row, loaded=True, reason=remark)
+            values[path], remark = _value(settings, spec, tensor, tensors, checkpoint, key)
+            rows.append(LoadedVariable(**row, loaded=True, reason=remark))
     if not values:
         raise VariableError(
             f"The warm start from {checkpoint} would load nothing: no variable of the model "
@@ -125,7 +120,7 @@ def warm_start(
             f"both chosen and in the checkpoint ({', '.join(sorted(tensors)) or 'empty'}). Name the differences "
             "in var_name_to_prev_var_name."
         )
-    return values, rows
+    return values, LoadReport(tuple(rows))
 
 
 def _chosen(settings: WarmStartSettings, specs: Mapping[str, VariableSpec]) -> set[str]:
@@ -166,7 +161,7 @@ def _value(
     tensor: str,
     tensors: Mapping[str, np.ndarray],
     checkpoint: str,
-    seed: int,
+    key: Callable[[str], jax.Array],
 ) -> tuple[np.ndarray, str]:
     vocabulary = settings.var_name_to_vocab_info.get(spec.name)
     if vocabulary is None:
@@ -175,6 +170,5 @@ def _value(
         raise missing_tensor(tensor, spec.name, checkpoint, tensors)
     backup = np.zeros(spec.shape, spec.dtype)
     if vocabulary.backup_initializer is not None:
-        key: jax.Array = variable_key(np.array(seed_words(seed), np.uint32), spec.name)
-        backup = np.asarray(vocabulary.backup_initializer(key, spec.shape, spec.dtype))
+        backup = np.asarray(vocabulary.backup_initializer(key(spec.name), spec.shape, spec.dtype))
     return vocabulary.remap(tensors[tensor], spec.shape, backup).astype(spec.dtype), "vocabulary remapped"
