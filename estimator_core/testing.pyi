@@ -8,6 +8,7 @@ from estimator_testing import FaultInjector as FaultInjector
 from estimator_testing import HeadSuite as HeadSuite
 from estimator_testing import HookSuite as HookSuite
 from estimator_testing import HostTransformSuite as HostTransformSuite
+from estimator_testing import InitialValuesSuite as InitialValuesSuite
 from estimator_testing import InjectedError as InjectedError
 from estimator_testing import InputSuite as InputSuite
 from estimator_testing import ModelSuite as ModelSuite

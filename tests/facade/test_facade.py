@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -23,10 +24,17 @@ def stub_names() -> set[str]:
     return names
 
 
+def own_names(moved: Iterable[str]) -> set[str]:
+    """The moved names of `estimator_core` itself, not of one of its modules."""
+    return {name for name in moved if "." not in name}
+
+
 def test_the_stub_lists_exactly_the_public_names() -> None:
     public = {name for name in dir(ec) if not name.startswith("_")} - {"Any", "importlib"}
     imported_elsewhere = {name for name in public if getattr(ec, name).__class__.__name__ == "module"} - stub_names()
-    assert (public - imported_elsewhere) | set(MOVED) == stub_names()  # a moved name is listed where it is installed
+    assert (public - imported_elsewhere) | own_names(
+        MOVED
+    ) == stub_names()  # a moved name is listed where it is installed
 
 
 @pytest.mark.parametrize(

@@ -67,12 +67,12 @@ def test_the_face_says_what_to_install(script: str) -> None:
     ],
 )
 def test_its_commands_say_what_to_install(words: list[str], command: str) -> None:
-    done = without_the_kit(f"from estimator_core._cli import main; sys.exit(main({words!r}))")
+    done = without_the_kit(f"from estimator_core._cli.main import main; sys.exit(main({words!r}))")
     told = f"command {command!r} {CURE}, which is not installed: pip install estimator-testing\n"
     assert (done.returncode, done.stderr) == (1, f"estimator {words[0]}: error: {told}")
 
 
 def test_the_rest_of_the_core_does_not_miss_it() -> None:
-    done = without_the_kit("from estimator_core._cli import main; sys.exit(main(['plugins']) or main(['--help']))")
+    done = without_the_kit("from estimator_core._cli.main import main; sys.exit(main(['plugins']) or main(['--help']))")
     assert done.returncode == 0, done.stderr
     assert "estimator-testing" not in done.stdout

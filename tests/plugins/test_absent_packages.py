@@ -1,7 +1,5 @@
 """What the packages of the workspace bring, where they are not installed: every error names the package."""
 
-import sys
-
 import jax
 import numpy as np
 import pytest
@@ -79,18 +77,6 @@ def test_the_transform_of_an_export(alone):
 def test_an_input(alone):
     with pytest.raises(PluginLookupError, match="pip install estimator-inputs"):
         alone.get("input", "pandas")
-
-
-@pytest.mark.parametrize("name", sorted(_moved.MOVED))
-def test_a_public_name(name, monkeypatch):
-    module, distribution = _moved.MOVED[name]
-    monkeypatch.setitem(sys.modules, module, None)
-    face, _, own = name.rpartition(".")
-    place = getattr(ec, face) if face else ec
-    place.__dict__.pop(own, None)
-    with pytest.raises(AttributeError) as caught:
-        getattr(place, own)
-    assert str(caught.value) == f"estimator_core.{name} comes with {distribution}: pip install {distribution}"
 
 
 def test_the_names_that_moved_are_those_of_tf_example_and_pandas():
