@@ -49,7 +49,7 @@ def examine_plugin(name: str) -> Examined:
     Raises:
         ArgumentError: no such plugin is installed.
     """
-    module = _installed_module(name)
+    module = installed_module(name)
     # Fresh processes first: what the import does to this process must not reach them.
     reports = _probed(module)
     record, again = _record(name), _record(name)
@@ -191,7 +191,7 @@ CHECKS: tuple[Callable[[Examined], Iterator[str]], ...] = (
 _DECLARATIONS = ("estimator_components", "estimator_commands", "estimator_options")
 
 
-def _installed_module(name: str) -> str:
+def installed_module(name: str) -> str:
     """The module of an installed plugin, not imported yet."""
     candidates = [builtin_candidate(), *installed_candidates()]
     for candidate in candidates:

@@ -1,22 +1,52 @@
-"""Examine an installed plugin: what is missing, heavy or colliding."""
+"""Examine an installed plugin: what is written for an older core, what is missing, heavy or colliding."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from estimator_core.plugins import KINDS
-from estimator_testing.plugin_checks import CHECKS, examine_plugin
+from estimator_testing.migration import migrate_file, source_files
+from estimator_testing.plugin_checks import CHECKS, examine_plugin, installed_module
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator doctor`, which is also `estimator plugins doctor`."""
     parser.add_argument("name", help="entry-point name or distribution name")
+    parser.add_argument("--fix", action="store_true", help="rewrite what is written for an older core; prints a diff")
+    parser.add_argument(
+        "--also", type=Path, nargs="+", default=[], metavar="PATH", help="more files or folders, such as its tests"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Examines the plugin."""
-    return examine(args.name)
+    """Looks for old forms in the plugin's sources, then examines the plugin as it is installed."""
+    old = show_old_forms(installed_module(args.name), args.also, fix=args.fix)
+    if old and args.fix:
+        print("Rewritten as far as can be; run the doctor again without --fix.")
+        return 1
+    return max(old, examine(args.name))
+
+
+def show_old_forms(module: str, also: list[Path], *, fix: bool) -> int:
+    """Prints each old hook member, moved path and private use with its new form; returns 0 if there is none, else 1.
+
+    Args:
+        module: of the plugin's entry point.
+        also: more files or folders.
+        fix: rewrite what can be, and print the diff.
+    """
+    found = 0
+    for path in source_files(module, also):
+        migrated = migrate_file(path)
+        for one in migrated.findings:
+            found = 1
+            print(f"{path}:{one.line}: {one.old} -> {one.new}{'' if one.fixable else ' (not rewritten)'}")
+        if fix and migrated.after != migrated.before:
+            path.write_text(migrated.after, encoding="utf-8")
+            print(migrated.diff(), end="")
+    return found
 
 
 def examine(name: str) -> int:

@@ -1,0 +1,76 @@
+"""Changes of exact parts of a source text; everything between them stays as it is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Edit:
+    """Puts `text` in the place of the bytes from `start` to `end` of a source in UTF-8."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Source:
+    """A source text that knows where its syntax nodes stand.
+
+    Args:
+        text: valid Python.
+
+    Raises:
+        SyntaxError: it is not.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tree = ast.parse(text)
+        self._bytes = text.encode()
+        self._starts = [0]
+        for line in self._bytes.splitlines(keepends=True):
+            self._starts.append(self._starts[-1] + len(line))
+
+    def segment(self, node: ast.expr | ast.stmt) -> str:
+        """The text of a node."""
+        start, end = self.span(node)
+        return self._bytes[start:end].decode()
+
+    def span(self, node: ast.expr | ast.stmt | ast.alias) -> tuple[int, int]:
+        """Where a node begins and ends, in bytes."""
+        start = self._starts[node.lineno - 1] + node.col_offset
+        return start, self._starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
+
+    def replace(self, node: ast.expr | ast.stmt | ast.alias, text: str) -> Edit:
+        """Puts a text in the place of a node."""
+        start, end = self.span(node)
+        return Edit(start=start, end=end, text=text)
+
+    def insert_line(self, line: int, text: str) -> Edit:
+        """Puts a line of text before a line (from 1)."""
+        at = self._starts[line - 1]
+        return Edit(start=at, end=at, text=text + "\n")
+
+    def remove_lines(self, first: int, last: int) -> Edit:
+        """Removes lines (from 1, both included) and the empty lines before them."""
+        lines = self._bytes.splitlines()
+        while first > 1 and not lines[first - 2].strip():
+            first -= 1
+        return Edit(start=self._starts[first - 1], end=self._starts[last], text="")
+
+    def apply(self, edits: Iterable[Edit]) -> str:
+        """The text with all edits made; equal edits are made once.
+
+        Raises:
+            ValueError: two edits change the same bytes.
+        """
+        content, before = self._bytes, len(self._bytes) + 1
+        for edit in sorted(set(edits), reverse=True):
+            if edit.end > before:
+                raise ValueError(f"two edits change the same place: byte {edit.start}")
+            content = content[: edit.start] + edit.text.encode() + content[edit.end :]
+            before = edit.start
+        return content.decode()

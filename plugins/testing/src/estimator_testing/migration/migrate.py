@@ -1,0 +1,54 @@
+"""One file: what is old in it, and its text with the new forms."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+from estimator_core.errors import EstimatorError
+from estimator_testing.migration.edits import Source
+from estimator_testing.migration.findings import Finding
+from estimator_testing.migration.hook_members import hook_findings
+from estimator_testing.migration.imports import import_findings
+from estimator_testing.migration.private_use import private_use_findings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Migrated:
+    """A file, what is old in it, and the text it would have.
+
+    Attributes:
+        path: the file.
+        findings: by line.
+        before: its text.
+        after: its text with everything rewritten that can be.
+    """
+
+    path: Path
+    findings: tuple[Finding, ...]
+    before: str
+    after: str
+
+    def diff(self) -> str:
+        """The change as a unified diff; empty where there is none."""
+        lines = (self.before.splitlines(keepends=True), self.after.splitlines(keepends=True))
+        return "".join(difflib.unified_diff(*lines, fromfile=str(self.path), tofile=str(self.path)))
+
+
+def migrate_file(path: Path) -> Migrated:
+    """Looks for old forms in a file; writes nothing.
+
+    Raises:
+        EstimatorError: the file is not Python.
+    """
+    text = path.read_text(encoding="utf-8")
+    try:
+        source = Source(text)
+    except SyntaxError as error:
+        raise EstimatorError(f"{path}:{error.lineno} is not Python: {error.msg}") from error
+    findings = [*import_findings(source), *hook_findings(source), *private_use_findings(source)]
+    # Imports first, hooks on what comes out: both may change one import.
+    imported = Source(source.apply(edit for one in import_findings(source) for edit in one.edits))
+    after = imported.apply(edit for one in hook_findings(imported) for edit in one.edits)
+    return Migrated(path=path, findings=tuple(sorted(findings, key=lambda one: one.line)), before=text, after=after)

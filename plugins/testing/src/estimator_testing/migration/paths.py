@@ -1,0 +1,117 @@
+"""Where each old path of the core has gone, and which names are public."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+
+import estimator_core
+
+CORE = "estimator_core"
+
+#: Modules of the core whose names are those of a package.
+_FACES_OF_PACKAGES = ("estimator_core.learn_runner", "estimator_core.testing")
+#: Old module, with all below it -> module of the package that holds its names now.
+_LEFT: dict[str, str] = {
+    "estimator_core.experiment": "estimator_experiment",
+    "estimator_core.hparams": "estimator_experiment",
+    "estimator_core.inputs.frames": "estimator_inputs",
+    "estimator_core.export.example_proto": "estimator_inputs",
+    "estimator_core.export.examples": "estimator_inputs",
+    "estimator_core.export.feature_specs": "estimator_inputs",
+    "estimator_core.model.adapters.equinox": "estimator_modules.equinox_adapter",
+    "estimator_core.model.adapters.keras": "estimator_modules.keras_adapter",
+    "estimator_core.model.adapters.linen": "estimator_modules.linen_adapter",
+    "estimator_core.model.adapters.nnx": "estimator_modules.nnx_adapter",
+    "estimator_core.model.checkpoint_values": "estimator_warm_start",
+    "estimator_core.model.init_from_checkpoint": "estimator_warm_start",
+    "estimator_core.model.load_report": "estimator_warm_start",
+    "estimator_core.model.vocabulary": "estimator_warm_start",
+    "estimator_core.model.warm_start": "estimator_warm_start",
+    "estimator_core.plan": "estimator_plan",
+    "estimator_core.testing": "estimator_testing",
+}
+#: Name that a module of the core held -> module of the package that holds it now.
+_NAMES_LEFT: dict[str, str] = {
+    "FixedLenFeature": "estimator_inputs",
+    "FixedLenSequenceFeature": "estimator_inputs",
+    "VarLenFeature": "estimator_inputs",
+    "VocabInfo": "estimator_warm_start",
+    "WarmStartSettings": "estimator_warm_start",
+    "build_parsing_serving_input_receiver_fn": "estimator_inputs",
+    "example_class": "estimator_inputs",
+    "get_assignment_map_from_checkpoint": "estimator_warm_start",
+    "init_from_checkpoint": "estimator_warm_start",
+    "pandas_input_fn": "estimator_inputs",
+}
+
+
+@cache
+def public_modules() -> frozenset[str]:
+    """The modules of the core whose path has no part that begins with an underscore, and which have not left it."""
+    names = [f"{CORE}.{one.name}" for one in pkgutil.iter_modules(estimator_core.__path__) if one.name[0] != "_"]
+    return frozenset({CORE, *(name for name in names if name not in _LEFT or name in _FACES_OF_PACKAGES)})
+
+
+@cache
+def public_names(module: str) -> frozenset[str]:
+    """The names that a public module of the core gives."""
+    loaded = importlib.import_module(module)
+    names = getattr(loaded, "__all__", None) or [name for name in dir(loaded) if not name.startswith("_")]
+    return frozenset(names)
+
+
+def is_core(module: str) -> bool:
+    """Whether a path is of the core."""
+    return module == CORE or module.startswith(f"{CORE}.")
+
+
+def is_private(module: str) -> bool:
+    """Whether a path of the core has a part that begins with an underscore."""
+    return is_core(module) and any(part.startswith("_") for part in module.split("."))
+
+
+def is_public_import(module: str, name: str) -> bool:
+    """Whether `from module import name` is an import of a public name of the core."""
+    if module == CORE and f"{CORE}.{name}" in public_modules():
+        return True
+    return module in public_modules() and (name in public_names(module) or module in _FACES_OF_PACKAGES)
+
+
+def new_module_of(module: str, name: str) -> str | None:
+    """The public module that holds what `from module import name` asked for; None where there is none.
+
+    Example:
+        >>> new_module_of("estimator_core.export.outputs", "PredictOutput")
+        'estimator_core.export'
+        >>> new_module_of("estimator_core.plan", "TrainingPlan")
+        'estimator_plan'
+    """
+    left = [old for old in _LEFT if module == old or module.startswith(f"{old}.")]
+    if left:
+        home = _LEFT[max(left, key=len)]
+        in_a_file = home == "estimator_testing" and name not in dir(importlib.import_module(home))
+        return home + module.removeprefix("estimator_core.testing") if in_a_file else home
+    own = public_of(module)
+    faces = [face for face in sorted(public_modules()) if face not in (CORE, own, *_FACES_OF_PACKAGES)]
+    for face in [*([own] if own else []), *faces, CORE]:
+        if name in public_names(face):
+            return face
+    return _NAMES_LEFT.get(name)
+
+
+def public_of(module: str) -> str | None:
+    """The public module of the room that a path leads into: a path below a face, or a private room with a face."""
+    parts = [part.removeprefix("_") for part in module.split(".")]
+    if parts[1:3] == ["loop", "builtin_hooks"]:
+        return f"{CORE}.builtin_hooks"
+    face = ".".join(parts[:2])
+    return face if face in public_modules() else None
+
+
+def whole_module(module: str) -> str | None:
+    """What to import in the place of a whole old module; None where its names have gone to several places."""
+    if module in _LEFT:
+        return _LEFT[module]
+    return public_of(module) if module == f"{CORE}.loop.builtin_hooks" else None

@@ -1,0 +1,359 @@
+"""Old hook members and moved paths are found, named with their new form, and rewritten where that is safe."""
+
+import ast
+import textwrap
+
+import pytest
+
+from estimator_core.errors import EstimatorError
+from estimator_testing.migration import migrate_file
+from tests.plugins.fake_site import Site
+
+
+def migrate(tmp_path, text):
+    path = tmp_path / "old.py"
+    path.write_text(textwrap.dedent(text).lstrip())
+    return migrate_file(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "from estimator_core.loop.builtin_hooks import NanTensorHook",
+            "from estimator_core.builtin_hooks import NanTensorHook",
+        ),
+        (
+            "from estimator_core.loop.builtin_hooks.timer import SecondOrStepTimer as Timer",
+            "from estimator_core.builtin_hooks import SecondOrStepTimer as Timer",
+        ),
+        ("from estimator_core.loop import builtin_hooks", "import estimator_core.builtin_hooks as builtin_hooks"),
+        ("from estimator_core.export.outputs import PredictOutput", "from estimator_core.export import PredictOutput"),
+        ("from estimator_core.cli.main import main", "from estimator_core.cli import main"),
+        ("from estimator_core.plan import TrainingPlan", "from estimator_plan import TrainingPlan"),
+        ("import estimator_core.plan as planning", "import estimator_plan as planning"),
+        ("from estimator_core.plan.report import show", "from estimator_plan import show"),
+        ("from estimator_core import plan", "import estimator_plan as plan"),
+        ("from estimator_core.experiment import Experiment", "from estimator_experiment import Experiment"),
+        ("from estimator_core.hparams import HParams", "from estimator_experiment import HParams"),
+        ("from estimator_core.testing.fake_run import FakeRun, drive", "from estimator_testing import FakeRun, drive"),
+        (
+            "from estimator_core.testing.exporter_suite import FakeExporting",
+            "from estimator_testing.exporter_suite import FakeExporting",
+        ),
+        (
+            "from estimator_core.model.adapters.nnx import NnxAdapter",
+            "from estimator_modules.nnx_adapter import NnxAdapter",
+        ),
+        ("from estimator_core.model.vocabulary import VocabInfo", "from estimator_warm_start import VocabInfo"),
+        (
+            "from estimator_core.model.warm_start import WarmStartSettings",
+            "from estimator_warm_start import WarmStartSettings",
+        ),
+        ("from estimator_core.export.feature_specs import VarLenFeature", "from estimator_inputs import VarLenFeature"),
+        ("from estimator_core.inputs.frames import pandas_input_fn", "from estimator_inputs import pandas_input_fn"),
+        ("from estimator_core.inputs.batch import Batch", "from estimator_core.inputs import Batch"),
+    ],
+)
+def test_moved_paths_are_rewritten(tmp_path, old, new):
+    migrated = migrate(tmp_path, f"x = 1\n{old}  # why\n")
+    assert migrated.after == f"x = 1\n{new}  # why\n"
+    (finding,) = migrated.findings
+    assert (finding.line, finding.new, finding.fixable) == (2, new, True)
+    assert f"-{old}" in migrated.diff()
+    assert f"+{new}" in migrated.diff()
+
+
+def test_names_of_one_import_go_to_their_places(tmp_path):
+    old = """
+        def f():
+            from estimator_core.loop.builtin_hooks import (
+                NanTensorHook,
+                RunConfig as Config,
+            )
+        """
+    new = """
+        def f():
+            from estimator_core.builtin_hooks import NanTensorHook
+            from estimator_core.config import RunConfig as Config
+        """
+    assert migrate(tmp_path, old).after == textwrap.dedent(new).lstrip()
+
+
+def test_an_import_that_moves_takes_in_what_the_hook_needs(tmp_path):
+    old = """
+        from estimator_core.hooks import Hook, NanTensorHook
+
+        class MyHook(Hook):
+            comes_along = True
+
+            def next_step(self, step):
+                return step + 1
+        """
+    new = """
+        from estimator_core.hooks import Hook, Wake
+        from estimator_core.builtin_hooks import NanTensorHook
+
+        class MyHook(Hook):
+
+            def next_step(self, step):
+                return Wake(step=step + 1, joins=True)
+        """
+    assert migrate(tmp_path, old).after == textwrap.dedent(new).lstrip()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import estimator_core as ec\nhook = ec.Hook()\n",
+        "from estimator_core.hooks import Hook, Run\n",
+        "from estimator_core import Experiment, hooks, testing\n",
+        "from estimator_core.testing import HookSuite\n",
+        "import estimator_core.metrics\n",
+        "target = 'estimator_core.hooks:Hook'\n",
+        "class Table(dict):\n    def values(self):\n        return ('a',)\n",
+        "class Mine:\n    def __init__(self):\n        self._x = 1\n",
+    ],
+)
+def test_what_is_public_is_left_alone(tmp_path, text):
+    assert migrate(tmp_path, text).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("from estimator_core._inputs import numpy_input_fn", "from estimator_core.inputs import numpy_input_fn"),
+        ("from estimator_core._loop.run import LoopRun", "no public module has it"),
+        ("from estimator_core.loop.run import LoopRun", "no public module has it"),
+        ("from estimator_core.metrics import no_such_metric", "no public module has it"),
+        ("from estimator_core.loop.run import *", "name what you import"),
+        ("import estimator_core.loop.run", "import public names"),
+        ("import estimator_core.plan", "import estimator_plan"),
+        ("patch('estimator_core.plan.report.show')", "estimator_plan.show"),
+        ("import estimator_core as ec\nec.Estimator(f)._engine", "private"),
+        ("import estimator_core as ec\nestimator = ec.Estimator(f)\nestimator._engine.step", "private"),
+        ("from estimator_core.hooks import Run\ndef f(run: Run):\n    return run.estimator._engine", "private"),
+    ],
+)
+def test_what_cannot_be_rewritten_is_reported(tmp_path, text, said):
+    migrated = migrate(tmp_path, text + "\n")
+    (finding,) = migrated.findings
+    assert said in finding.new
+    assert finding.line == text.count("\n") + 1
+    assert not finding.fixable
+    assert migrated.after == migrated.before
+
+
+OLD_HOOK = '''
+"""A hook."""
+from estimator_core.hooks import Hook, Run, StepOutputs
+
+
+class MyHook(Hook):
+    comes_along = True
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+
+    def next_step(self, step: int) -> int | None:
+        if step > 100:
+            return None
+        return step + self.every
+
+    def slack(self, step: int) -> int:
+        """Late is fine."""
+        return self.every - 1
+
+    def next_time(self) -> float | None:
+        return self.due
+
+    def values(self) -> tuple[str, ...]:
+        return ("loss", "accuracy")
+
+    def end(self, run: Run) -> None:
+        pass
+'''
+NEW_HOOK = '''
+"""A hook."""
+from estimator_core.hooks import Hook, Run, StepOutputs, Wake
+
+
+class MyHook(Hook):
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+
+    def next_step(self, step: int) -> Wake | None:
+        if step > 100:
+            return None
+        return Wake(step=step + self.every, within=self.every - 1, time=self.due, joins=True)
+
+    def begin(self, run: Run) -> None:
+        run.follow("loss")
+        run.follow("accuracy")
+
+    def end(self, run: Run) -> None:
+        pass
+'''
+
+
+def test_old_members_become_one_answer(tmp_path):
+    migrated = migrate(tmp_path, OLD_HOOK)
+    ast.parse(migrated.after)
+    assert migrated.after == NEW_HOOK.lstrip()
+    assert [one.old for one in migrated.findings] == [
+        "MyHook.comes_along",
+        "MyHook.slack",
+        "MyHook.next_time",
+        "MyHook.values",
+    ]
+    assert all(one.fixable for one in migrated.findings)
+    assert not any(one.old.startswith("MyHook") for one in migrate(tmp_path, migrated.after).findings)
+
+
+def test_values_go_into_a_begin_that_is_there(tmp_path):
+    old = """
+        import estimator_core as ec
+
+        class Base(ec.Hook):
+            def begin(self, given):
+                "Starts."
+                self.seen = []
+
+            def values(self):
+                return ["loss"]
+
+        class Second(Base):
+            def values(self):
+                return ("accuracy",)
+        """
+    new = """
+        import estimator_core as ec
+
+        class Base(ec.Hook):
+            def begin(self, given):
+                "Starts."
+                given.follow("loss")
+                self.seen = []
+
+        class Second(Base):
+            def begin(self, run):
+                super().begin(run)
+                run.follow("accuracy")
+        """
+    assert migrate(tmp_path, old).after == textwrap.dedent(new).lstrip()
+
+
+def test_wake_is_imported_once_where_the_hook_comes_by_the_facade(tmp_path):
+    hook = "class {0}(ec.Hook):\n    def next_step(self, step):\n        return step + 1\n\n"
+    hook += "    def slack(self, step):\n        return 2\n"
+    migrated = migrate(tmp_path, "import estimator_core as ec\n" + hook.format("A") + hook.format("B"))
+    assert migrated.after.count("from estimator_core.hooks import Wake\n") == 1
+    assert migrated.after.count("return Wake(step=step + 1, within=2)") == 2
+    assert "slack" not in migrated.after
+
+
+@pytest.mark.parametrize(
+    ("body", "member", "said"),
+    [
+        ("def slack(self, step):\n        return step % 5", "slack", "within"),
+        ("def slack(self, step):\n        log()\n        return 5", "slack", "within"),
+        ("slack = other", "slack", "within"),
+        ("def next_time(self):\n        return 1.0 if (x := f()) else x", "next_time", "time"),
+        ("comes_along = decide()", "comes_along", "joins"),
+        ("def values(self):\n        return tuple(self.names)", "values", "run.follow"),
+        ("def values(self):\n        return ()", "values", "run.follow"),
+        ("def settle(self, run):\n        pass", "settle", "the checkpoint saver is the last hook"),
+        ("def f(self):\n        return super().slack(3)", "super().slack", "within"),
+    ],
+)
+def test_a_member_that_is_more_than_an_expression_is_reported(tmp_path, body, member, said):
+    text = f"class MyHook(Hook):\n    def next_step(self, step):\n        return step + 1\n\n    {body}\n"
+    migrated = migrate(tmp_path, text)
+    (finding,) = migrated.findings
+    assert finding.old.endswith(member)
+    assert said in finding.new
+    assert not finding.fixable
+    assert migrated.after == migrated.before
+
+
+def test_slack_without_next_step_is_reported(tmp_path):
+    migrated = migrate(tmp_path, "class MyHook(Hook):\n    def slack(self, step):\n        return 5\n")
+    assert [one.fixable for one in migrated.findings] == [False]
+
+
+def test_a_file_that_is_no_python_is_named(tmp_path):
+    with pytest.raises(EstimatorError, match=r"old\.py:1 is not Python"):
+        migrate(tmp_path, "def (:\n")
+
+
+OLD_PLUGIN = {
+    "hook.py": """
+        from estimator_core.hooks import Hook
+        from estimator_core.loop.builtin_hooks.timer import SecondOrStepTimer
+
+        class AcmeHook(Hook):
+            def __init__(self):
+                self.timer = SecondOrStepTimer(every_steps=5)
+
+            def next_step(self, step):
+                return step + 5
+        """,
+    "input.py": """
+        import numpy as np
+        from estimator_core.inputs.arrays import numpy_input_fn
+
+        def acme_input_fn():
+            x = np.arange(20, dtype=np.float32)
+            return numpy_input_fn({"x": x}, x > 9, batch_size=6, shuffle=True, seed=1)
+        """,
+    "transform.py": """
+        import numpy as np
+        from estimator_core.inputs.batch import Batch
+        from estimator_core.inputs.transforms import HostTransform
+
+        def as_transform(thing: HostTransform) -> HostTransform:
+            return thing
+        """,
+    "check.py": """
+        from acme_old.hook import AcmeHook
+        from acme_old.input import acme_input_fn
+        from acme_old.transform import Batch
+        from estimator_core.testing.hook_suite import HookSuite
+        from estimator_core.testing.input_suite import InputSuite
+
+        class TestHook(HookSuite):
+            def make(self):
+                return AcmeHook()
+
+        class TestInput(InputSuite):
+            def make(self):
+                return acme_input_fn()
+
+        def test_batch():
+            assert Batch.__module__.startswith("estimator_core")
+        """,
+}
+
+
+def test_the_doctor_names_old_paths_and_its_fix_makes_the_suites_pass(tmp_path):
+    site = Site(tmp_path)
+    site.add("acme-old", "", files=OLD_PLUGIN)
+    package = tmp_path / "acme_old"
+    suites = [str(package / "check.py"), "-q", "-p", "no:cacheprovider", "--import-mode=importlib", "-c", "/dev/null"]
+    before = site.python("-m", "pytest", *suites)
+    assert "No module named 'estimator_core.loop'" in before.stdout
+    named = site.run("plugins", "doctor", "acme-old")
+    assert named.returncode == 1
+    told = "from estimator_core.loop.builtin_hooks.timer import SecondOrStepTimer -> "
+    assert f"{package / 'hook.py'}:3: {told}from estimator_core.builtin_hooks import SecondOrStepTimer" in named.stdout
+    assert named.stdout.count(" -> ") == 6
+    assert "loop.builtin_hooks" in (package / "hook.py").read_text()
+    fixed = site.run("plugins", "doctor", "acme-old", "--fix")
+    assert fixed.returncode == 1
+    assert "+from estimator_core.inputs import numpy_input_fn" in fixed.stdout
+    after = site.python("-m", "pytest", *suites)
+    assert after.returncode == 0, after.stdout
+    again = site.run("plugins", "doctor", "acme-old")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "->" not in again.stdout
