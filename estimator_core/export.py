@@ -2,7 +2,9 @@
 
 from estimator_core._export import (
     ClassificationOutput,
+    CloseOutputs,
     EvalOutput,
+    ExportCheck,
     Exporter,
     ExportFormat,
     ExportRequest,
@@ -35,7 +37,9 @@ from estimator_core._export.outputs import ExportOutput
 
 __all__ = [
     "ClassificationOutput",
+    "CloseOutputs",
     "EvalOutput",
+    "ExportCheck",
     "ExportFormat",
     "ExportOutput",
     "ExportRequest",

@@ -124,6 +124,9 @@ def estimator_run_end(run: Run, error: BaseException | None, options: Mapping[st
 def estimator_checkpoint_saved(run: Run, step: int, path: str, options: Mapping[str, Any]) -> None:
     """Observes that a checkpoint was committed to disk.
 
+    Called once a commit, also in a run that fails: between two steps soon after it, or at the end of the call. A
+    checkpoint whose commit failed is not told of.
+
     Args:
         run: the training call that saved it.
         step: the global step saved.
@@ -153,7 +156,7 @@ def estimator_evaluation_finished(run: Run, metrics: Mapping[str, Any], options:
 
 @_hookspec
 def estimator_export_written(estimator: Any, path: str, format_name: str, options: Mapping[str, Any]) -> None:
-    """Observes that an export was written and checked.
+    """Observes that an export was written, read back and compared with the estimator.
 
     Args:
         estimator: the Estimator that was exported.
