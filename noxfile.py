@@ -49,7 +49,7 @@ TRACKER_EXTRAS = ["mlflow", "wandb"]  # of estimator-hooks
 RESOLUTIONS = ["highest", "lowest-direct"]
 QUICK_AND_ALONE = "not plugins and not libraries and not slow"
 OLDEST = "3.11"
-KINDS = ["head", "hook", "exporter", "format", "backend", "model", "adapter", "input", "transform"]
+KINDS = ["head", "hook", "exporter", "format", "backend", "model", "adapter", "input", "transform", "export_check"]
 
 nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "uv"
@@ -250,7 +250,7 @@ def wheels(session: nox.Session) -> None:
 def template(session: nox.Session, kind: str) -> None:
     """A package made by `estimator new-plugin`: built, installed beside the core's wheel alone, tested, examined."""
     session.install("--no-sources", wheel("estimator_core", "test"))
-    name = f"acme-{kind}"
+    name = f"acme-{kind.replace('_', '-')}"
     with tempfile.TemporaryDirectory() as folder, session.chdir(folder):
         session.run("estimator", "new-plugin", name, "--kind", kind, env=ISOLATED)
         session.run(UV, "build", "--quiet", "--wheel", "--out-dir", "wheels", name, external=True)

@@ -21,6 +21,7 @@ _HOOKS = (
     ("stop_at_step", "StopAtStepHook", "Stops at a step."),
     ("summary_saver", "SummarySaverHook", "Writes summaries to the event file."),
 )
+_EXPORT_CHECKS = (("close", "CloseOutputs", "No value differs by more than a small share of the largest."),)
 _INPUTS = (
     ("numpy", "numpy_input_fn", "Batches of numpy arrays in memory."),
     ("pandas", "pandas_input_fn", "Batches of a pandas DataFrame in memory."),
@@ -36,6 +37,7 @@ def estimator_components() -> list[Component]:
     return [
         _component("backend", "cpu", "_backends.cpu:CPUBackend", "The processors of this machine."),
         *(_component("adapter", name, f"_model.adapters.{name}:{class_}", text) for name, class_, text in _ADAPTERS),
+        *(_component("export_check", name, f"export:{class_}", text) for name, class_, text in _EXPORT_CHECKS),
         *(_component("hook", name, f"builtin_hooks:{class_}", text) for name, class_, text in _HOOKS),
         *(_component("input", name, f"inputs:{function}", text) for name, function, text in _INPUTS),
         *(_component("transform", name, target, text) for name, target, text in _TRANSFORMS),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from estimator_core._plugins import KINDS
+from estimator_core._plugins import Kind, default_plugins
 from estimator_core.testing.plugin_checks import CHECKS, examine_plugin
 
 
@@ -34,7 +34,12 @@ def examine(name: str) -> int:
         print(f"  {'FAULT' if faults else 'ok   '}  {(check.__doc__ or '').splitlines()[0]}")
         for fault in faults:
             print(f"           {fault}")
-    suites = sorted({KINDS[component.kind].suite for component in record.components})
+    kinds = default_plugins().kinds()
+    suites = sorted({_suite(kinds[component.kind]) for component in record.components})
     if suites:
-        print(f"  Its components are proved by its own tests, with {', '.join(suites)} of estimator_core.testing.")
+        print(f"  Its components are proved by its own tests, with {', '.join(suites)}.")
     return int(faulty)
+
+
+def _suite(kind: Kind) -> str:
+    return kind.suite if ":" in kind.suite else f"{kind.suite} of estimator_core.testing"

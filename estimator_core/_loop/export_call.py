@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core._checkpoint import checkpoint_step
-from estimator_core._export import CloseOutputs, ExportFormat, ExportRequest, ServingInputReceiver
+from estimator_core._export import ExportCheck, ExportFormat, ExportRequest, ServingInputReceiver
 from estimator_core._export.pending import PendingExport
 from estimator_core._export.raw import features_after, renaming
 from estimator_core._export.request import write_export
@@ -49,7 +49,7 @@ def start_export(
         raise ArgumentError(f"experimental_mode must be one of ModeKeys, given: {sorted(receivers)}.")
     assets = _assets(assets_extra)
     chosen: ExportFormat = plugins.get("format", format_name)()
-    check = CloseOutputs()
+    check: ExportCheck = plugins.get("export_check", "close")()
     current = _current(estimator, engine, checkpoint_path) or state(ModeKeys.EVAL, None)
     modes: dict[str, ModeSignatures] = {}
     with engine.placement.context():

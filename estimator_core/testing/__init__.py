@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from estimator_core.testing import array_format as array_format
     from estimator_core.testing.backend_suite import BackendSuite as BackendSuite
     from estimator_core.testing.devices import run_with_devices as run_with_devices
+    from estimator_core.testing.export_check_suite import ExportCheckSuite as ExportCheckSuite
     from estimator_core.testing.export_format_suite import ExportFormatSuite as ExportFormatSuite
     from estimator_core.testing.exporter_suite import ExporterSuite as ExporterSuite
     from estimator_core.testing.fake_run import FakeRun as FakeRun
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _SUBMODULES = ("array_format",)
 _HOME = {
     "BackendSuite": "backend_suite",
+    "ExportCheckSuite": "export_check_suite",
     "ExportFormatSuite": "export_format_suite",
     "ExporterSuite": "exporter_suite",
     "FakeRun": "fake_run",

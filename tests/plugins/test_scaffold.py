@@ -13,8 +13,8 @@ from estimator_core.errors import ArgumentError
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_package_is_complete(tmp_path, kind):
-    written = write_package(f"acme-{kind}-one", kind, tmp_path)
-    folder, package = tmp_path / f"acme-{kind}-one", f"acme_{kind}_one"
+    written = write_package(f"acme-{kind.replace('_', '-')}-one", kind, tmp_path)
+    folder, package = tmp_path / f"acme-{kind.replace('_', '-')}-one", f"acme_{kind}_one"
     names = {path.relative_to(folder).as_posix() for path in written}
     assert {
         "pyproject.toml",
@@ -40,8 +40,9 @@ def test_the_package_is_complete(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_its_component_is_found(tmp_path, monkeypatch, kind):
-    write_package(f"acme-{kind}-two", kind, tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path / f"acme-{kind}-two" / "src"))
+    name = f"acme-{kind.replace('_', '-')}-two"
+    write_package(name, kind, tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path / name / "src"))
     module = __import__(f"acme_{kind}_two.plugin", fromlist=["plugin"])
     plugins = Plugins(autoload=False, extra=[module], environ={}, strict=True)
     assert callable(plugins.get(kind, f"acme_{kind}_two"))
