@@ -17,6 +17,7 @@ from estimator_core._export.request import write_export
 from estimator_core._loop.engine import Engine
 from estimator_core._loop.export_signatures import ModeSignatures, mode_signatures
 from estimator_core._loop.run_record import versions
+from estimator_core._plugins.roles import component_of
 from estimator_core._step import TrainState
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.modes import ModeKeys
@@ -49,7 +50,7 @@ def start_export(
         raise ArgumentError(f"experimental_mode must be one of ModeKeys, given: {sorted(receivers)}.")
     assets = _assets(assets_extra)
     chosen: ExportFormat = plugins.get("format", format_name)()
-    check: ExportCheck = plugins.get("export_check", "close")()
+    check: ExportCheck = component_of("export_check", engine.config.components, plugins)
     current = _current(estimator, engine, checkpoint_path) or state(ModeKeys.EVAL, None)
     modes: dict[str, ModeSignatures] = {}
     with engine.placement.context():

@@ -11,11 +11,6 @@ from typing import Any
 
 from estimator_core._builtin_hooks.checkpoint_saver import CheckpointSaverHook
 from estimator_core._builtin_hooks.evaluation import EvaluationHook, RunEvaluations
-from estimator_core._builtin_hooks.history_recorder import HistoryRecorderHook
-from estimator_core._builtin_hooks.logging_tensor import LoggingTensorHook
-from estimator_core._builtin_hooks.nan_tensor import NanTensorHook
-from estimator_core._builtin_hooks.step_counter import StepCounterHook
-from estimator_core._builtin_hooks.summary_saver import SummarySaverHook
 from estimator_core._checkpoint import CheckpointItems, CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._checkpoint.write_errors import placed
@@ -23,6 +18,7 @@ from estimator_core._inputs import open_input
 from estimator_core._loop import debug
 from estimator_core._loop.agreement import NOBODY_ASKS, NobodyAsks, OwnDecisions, SharedDecisions
 from estimator_core._loop.commit_events import CommitEvents
+from estimator_core._loop.default_hooks import default_hooks
 from estimator_core._loop.dispatch import Dispatcher
 from estimator_core._loop.engine import Engine, Overrides
 from estimator_core._loop.feed import feed
@@ -146,6 +142,7 @@ class _Execution:
         self._run.step = self._run.first_step = start.step
         self._run.resumed = start.unfinished
         self._plugin_hooks = call.plugins.run_hooks(self._run)
+        self._default = default_hooks(config, call.plugins, call.history)
         self._saver, self._user_hooks = self._checkpoint_saver()
         self._runner = HookRunner(self._ordered((), ()), self._run)
         self._k: int | None = None
@@ -341,32 +338,14 @@ class _Execution:
         """All hooks in the order of tf.estimator."""
         if not self._engine.peers.is_chief:
             chief_hooks = [Hook() for _ in chief_hooks]  # every process has the same places
-        if not hasattr(self, "_core_hooks"):
-            config = self._engine.config
-            every = config.log_step_count_steps
-            self._counter: list[Any] = [StepCounterHook(every_n_steps=every)] if every else []
-            self._summary: list[Any] = (
-                [SummarySaverHook(save_steps=config.save_summary_steps)] if config.save_summary_steps else []
-            )
-            self._log: list[Any] = (
-                [
-                    LoggingTensorHook({"loss": "loss", "step": "step"}, every_n_iter=every),
-                    HistoryRecorderHook(self._call.history, every),
-                ]
-                if every
-                else []
-            )
-            self._core_hooks = True
         saver = [] if self._saver is None else [self._saver, *self._between(self._saver)]
         return [
             *saver,
             *chief_hooks,
-            *self._counter,
-            *self._summary,
+            *self._default.early,
             *self._plugin_hooks,
             *self._user_hooks,
-            self._nan(),
-            *self._log,
+            *self._default.late,
             *spec_hooks,
         ]
 
@@ -378,11 +357,6 @@ class _Execution:
         if not hasattr(self, "_evaluation_hook"):
             self._evaluation_hook = EvaluationHook(evaluations.next_step, saver.run_between)
         return [self._evaluation_hook]
-
-    def _nan(self) -> Any:
-        if not hasattr(self, "_nan_hook"):
-            self._nan_hook = NanTensorHook()
-        return self._nan_hook
 
     def _evaluating(self, evaluate: Callable[[Any], None], *, saving: bool) -> Callable[[Any], None]:
         """An evaluation that belongs to this run; `saving`: and to the save that follows."""
