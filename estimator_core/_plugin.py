@@ -14,12 +14,14 @@ _HOOKS = (
     ("stop_at_step", "StopAtStepHook", "Stops at a step."),
     ("summary_saver", "SummarySaverHook", "Writes summaries to the event file."),
 )
+_EXPORT_CHECKS = (("close", "CloseOutputs", "No value differs by more than a small share of the largest."),)
 
 
 def estimator_components() -> list[Component]:
     """The components a run without any plugin can use."""
     return [
         _component("backend", "cpu", "_backends.cpu:CPUBackend", "The processors of this machine."),
+        *(_component("export_check", name, f"export:{class_}", text) for name, class_, text in _EXPORT_CHECKS),
         _component("adapter", "function", "_model.function_adapter:FunctionAdapter", "Plain functions."),
         *(_component("hook", name, f"builtin_hooks:{class_}", text) for name, class_, text in _HOOKS),
         _component("input", "numpy", "inputs:numpy_input_fn", "Batches of numpy arrays in memory."),

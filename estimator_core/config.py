@@ -6,11 +6,12 @@ import copy
 import difflib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal
 
 from estimator_core._cluster import ClusterInfo, Processes, detect_processes
 from estimator_core._paths import local_directory
+from estimator_core._roles import checked_choices
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 
@@ -133,6 +134,9 @@ class RunConfig:
         processes: the processes that train this model together: "auto" finds them in the environment (`estimator
             launch`, TF_CONFIG, SLURM, Kubernetes, MPI), None is this one alone, or `ec.Processes(...)`.
         default_hooks: run-level hooks of installed packages: True, False, or the names of the packages whose hooks run.
+        components: who takes a role of the core's own components: the name of an installed component, or None, which
+            leaves the role empty. Roles: "export_check" (never empty), and of hooks "nan_tensor", "log",
+            "step_counter", "summary_saver". What is kept here does not change with the mapping given.
 
     Raises:
         ArgumentError, ArgumentTypeError: for values that cannot be used, before any work starts.
@@ -171,6 +175,7 @@ class RunConfig:
     debug: bool = False
     processes: Processes | Literal["auto"] | None = "auto"
     default_hooks: bool | Sequence[str] = True
+    components: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
 
     def __new__(cls, *args: Any, **given: Any) -> RunConfig:
         """Refuses unknown and removed arguments with a hint, which a dataclass by itself does not give."""
@@ -192,6 +197,7 @@ class RunConfig:
         steps, secs = _save_cadence(self.save_checkpoints_steps, self.save_checkpoints_secs)
         object.__setattr__(self, "save_checkpoints_steps", steps)
         object.__setattr__(self, "save_checkpoints_secs", secs)
+        object.__setattr__(self, "components", checked_choices(self.components))
         _check(self)
 
     @property

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 from estimator_core import _moved
 from estimator_core._export import (
     ClassificationOutput,
+    CloseOutputs,
     EvalOutput,
+    ExportCheck,
     Exporter,
     ExportFormat,
     ExportRequest,
@@ -42,7 +44,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ClassificationOutput",
+    "CloseOutputs",
     "EvalOutput",
+    "ExportCheck",
     "ExportFormat",
     "ExportOutput",
     "ExportRequest",

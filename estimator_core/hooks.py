@@ -286,7 +286,7 @@ class Hook:
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what `state` gave; called before `after_create` when a run is resumed."""
+        """Takes back what `state` gave; called before `after_create` if and only if `run.resumed`."""
 
 
 @runtime_checkable

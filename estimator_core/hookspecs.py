@@ -16,19 +16,21 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
+    from estimator_core._plugins.kinds import Kind
     from estimator_core._plugins.records import Command, Component, Option
     from estimator_core.hooks import Hook, Run
 
 PROJECT = "estimator"
 PREFIX = "estimator_"
-PLUGIN_API = (1, 0)
+PLUGIN_API = (1, 1)
 """The contract this core offers, (major, minor); a plugin states the one it was made for as `ESTIMATOR_PLUGIN_API`."""
 
 hookimpl = pluggy.HookimplMarker(PROJECT)
-_hookspec = pluggy.HookspecMarker(PROJECT)
+hookspec = pluggy.HookspecMarker(PROJECT)
+"""Marks a hook specification of a plugin, see `estimator_hookspecs`."""
 
 
-@_hookspec
+@hookspec
 def estimator_components() -> Sequence[Component]:
     """Declares what users can look up by name: heads, hooks, exporters, backends and the other `KINDS`.
 
@@ -42,7 +44,7 @@ def estimator_components() -> Sequence[Component]:
     raise NotImplementedError
 
 
-@_hookspec
+@hookspec
 def estimator_commands() -> Sequence[Command]:
     """Declares sub-commands of `estimator`.
 
@@ -56,7 +58,7 @@ def estimator_commands() -> Sequence[Command]:
     raise NotImplementedError
 
 
-@_hookspec
+@hookspec
 def estimator_options() -> Sequence[Option]:
     """Declares the plugin's own settings; the other hooks get their values as `options`.
 
@@ -70,7 +72,49 @@ def estimator_options() -> Sequence[Option]:
     raise NotImplementedError
 
 
-@_hookspec
+@hookspec
+def estimator_kinds() -> Sequence[Kind]:
+    """Defines kinds of components that other plugins may give, with their contracts and suites; since contract 1.1.
+
+    Called once, when the plugins are loaded, before the components of any plugin are asked for. Must not import what it
+    names.
+
+    Example:
+        >>> from estimator_core._plugins import Kind
+        >>> def estimator_kinds():
+        ...     return [
+        ...         Kind(
+        ...             name="sampler",
+        ...             title="samplers",
+        ...             contract="acme.samplers:Sampler",
+        ...             target="a class whose call gives a Sampler",
+        ...             suite="acme.testing:SamplerSuite",
+        ...         )
+        ...     ]
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def estimator_hookspecs() -> Any:
+    """Defines hook specifications that other plugins may implement; since contract 1.1.
+
+    Called once, when the plugins are loaded, before any implementation is looked for. Gives a module or class whose
+    specifications are marked with `hookspec`; an implementation whose name does not begin with `estimator_` is marked
+    with `hookimpl`. The plugin that defines one calls it by `Plugins.call`.
+
+    Example:
+        >>> from estimator_core._plugins import hookspec
+        >>> class Specifications:
+        ...     @hookspec
+        ...     def acme_batch_drawn(self, size: int) -> None: ...
+        >>> def estimator_hookspecs():
+        ...     return Specifications
+    """
+    raise NotImplementedError
+
+
+@hookspec
 def estimator_run_hooks(run: Run, options: Mapping[str, Any]) -> Sequence[Hook]:
     """Gives hooks that join every train, evaluate and predict call, after the core's hooks and before the user's.
 
@@ -89,7 +133,7 @@ def estimator_run_hooks(run: Run, options: Mapping[str, Any]) -> Sequence[Hook]:
     raise NotImplementedError
 
 
-@_hookspec
+@hookspec
 def estimator_run_start(run: Run, options: Mapping[str, Any]) -> None:
     """Observes that a train, evaluate or predict call starts.
 
@@ -105,7 +149,7 @@ def estimator_run_start(run: Run, options: Mapping[str, Any]) -> None:
     """
 
 
-@_hookspec
+@hookspec
 def estimator_run_end(run: Run, error: BaseException | None, options: Mapping[str, Any]) -> None:
     """Observes that a call ended; called after `end` of the hooks, whatever happened.
 
@@ -120,9 +164,12 @@ def estimator_run_end(run: Run, error: BaseException | None, options: Mapping[st
     """
 
 
-@_hookspec
+@hookspec
 def estimator_checkpoint_saved(run: Run, step: int, path: str, options: Mapping[str, Any]) -> None:
     """Observes that a checkpoint was committed to disk.
+
+    Called once a commit, also in a run that fails: between two steps soon after it, or at the end of the call. A
+    checkpoint whose commit failed is not told of.
 
     Args:
         run: the training call that saved it.
@@ -136,7 +183,7 @@ def estimator_checkpoint_saved(run: Run, step: int, path: str, options: Mapping[
     """
 
 
-@_hookspec
+@hookspec
 def estimator_evaluation_finished(run: Run, metrics: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     """Observes the result of an evaluation.
 
@@ -151,9 +198,9 @@ def estimator_evaluation_finished(run: Run, metrics: Mapping[str, Any], options:
     """
 
 
-@_hookspec
+@hookspec
 def estimator_export_written(estimator: Any, path: str, format_name: str, options: Mapping[str, Any]) -> None:
-    """Observes that an export was written and checked.
+    """Observes that an export was written, read back and compared with the estimator.
 
     Args:
         estimator: the Estimator that was exported.

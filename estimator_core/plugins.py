@@ -1,7 +1,7 @@
 """Plugins: what packages declare to the core, how they are found, and how the core asks them.
 
-`Component`, `Command` and `Option` are what a plugin module declares; `Plugins` is what the core holds. The functions a
-plugin may define are in `estimator_core.hookspecs`.
+`Component`, `Command`, `Option` and `Kind` are what a plugin module declares; `Plugins` is what the core holds. The
+functions a plugin may define are in `estimator_core.hookspecs`.
 """
 
 from estimator_core._plugins import (
@@ -17,6 +17,7 @@ from estimator_core._plugins import (
     compare_versions,
     default_plugins,
     hookimpl,
+    hookspec,
     plugins_in_use,
     using_plugins,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "compare_versions",
     "default_plugins",
     "hookimpl",
+    "hookspec",
     "plugins_in_use",
     "using_plugins",
 ]

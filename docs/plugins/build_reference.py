@@ -5,7 +5,7 @@ import inspect
 from pathlib import Path
 
 from estimator_core import hookspecs
-from estimator_core.plugins import HOOK_NAMES, KINDS, Command, Component, Option, PluginRecord
+from estimator_core.plugins import HOOK_NAMES, KINDS, Command, Component, Kind, Option, PluginRecord
 
 TARGET = Path(__file__).with_name("reference.md")
 
@@ -18,7 +18,10 @@ def reference() -> str:
         "## Hook specifications\n\n" + inspect.getdoc(hookspecs).partition("\n\n")[2] + "\n",
         *(_specification(name) for name in _in_order(HOOK_NAMES)),
         "## Records\n",
-        *(_documented(record.__name__, inspect.signature(record), record) for record in (Component, Command, Option)),
+        *(
+            _documented(record.__name__, inspect.signature(record), record)
+            for record in (Component, Command, Option, Kind)
+        ),
         _documented("PluginRecord", "", PluginRecord),
         "## Kinds of components\n",
         _kinds(),

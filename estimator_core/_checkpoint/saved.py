@@ -43,9 +43,13 @@ class PendingCheckpoint:
         """Whether the commit has ended, well or badly."""
         return not self._thread.is_alive()
 
+    def join(self) -> None:
+        """Waits until the commit has ended, well or badly."""
+        self._thread.join()
+
     def wait(self) -> None:
         """Waits for the commit and raises its error."""
-        self._thread.join()
+        self.join()
         if self._error is not None:
             self._raised = True
             raise self._error

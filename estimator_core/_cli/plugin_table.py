@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from estimator_core._plugins import PluginRecord
+from estimator_core._plugins.contract import HOOK_NAMES
 from estimator_core._plugins.targets import missing_reason
 
 
@@ -14,10 +15,11 @@ def plugin_rows(records: Iterable[PluginRecord], kind: str | None = None) -> lis
 
     Args:
         records: the plugins.
-        kind: only components of this kind, and only plugins that give one or that are broken or blocked; None: all.
+        kind: only components of this kind, and only plugins that give or define one or that are broken or blocked;
+            None: all.
     """
     rows = [_row(record, kind) for record in records]
-    return [row for row in rows if kind is None or row["provides"] or row["error"]]
+    return [row for row in rows if kind is None or row["provides"] or row["kinds"] or row["error"]]
 
 
 def plugin_table(rows: Sequence[dict[str, Any]]) -> str:
@@ -29,10 +31,14 @@ def plugin_table(rows: Sequence[dict[str, Any]]) -> str:
     for row in rows:
         lines.append(_join(_cells(row), widths))
         lines += [f"    {item['kind']} {item['name']}: {item['summary']}" for item in row["provides"]]
+        lines += [f"    defines kind {item['name']}: {item['contract']}" for item in row["kinds"]]
+        lines += [f"    defines hook specification {name}" for name in row["specifications"]]
         lines += [f"    command {item['name']}: {item['summary']}" for item in row["commands"]]
         lines += [f"    option {item['name']} ({item['type']}): {item['help']}" for item in row["options"]]
         if row["run_hooks"]:
             lines.append(f"    takes part in every run: {', '.join(row['run_hooks'])}")
+        if row["implements"]:
+            lines.append(f"    implements: {', '.join(row['implements'])}")
         if row["error"]:
             lines.append(f"    {row['status']}: {row['error']}")
         lines += [f"    note: {note}" for note in row["notes"]]
@@ -59,13 +65,26 @@ def _row(record: PluginRecord, kind: str | None) -> dict[str, Any]:
             {"name": one.name, "type": one.type.__name__, "default": one.default, "help": one.help}
             for one in record.options
         ],
-        "run_hooks": [name for name in record.hooks if name not in _DECLARATIONS],
+        "kinds": [
+            {"name": one.name, "contract": one.contract, "suite": one.suite}
+            for one in record.kinds
+            if kind in (None, one.name)
+        ],
+        "specifications": list(record.specs),
+        "run_hooks": [name for name in record.hooks if name in HOOK_NAMES and name not in _DECLARATIONS],
+        "implements": [name for name in record.hooks if name not in HOOK_NAMES],
         "error": record.error,
         "notes": [*record.notes, *(f"{what} {name!r} cannot work: {why}" for what, name, why in missing if why)],
     }
 
 
-_DECLARATIONS = ("estimator_components", "estimator_commands", "estimator_options")
+_DECLARATIONS = (
+    "estimator_components",
+    "estimator_commands",
+    "estimator_options",
+    "estimator_kinds",
+    "estimator_hookspecs",
+)
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:

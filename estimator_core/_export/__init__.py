@@ -1,5 +1,7 @@
 """Exports: what is served, and the contracts of those who write it. estimator-exporters writes the formats."""
 
+from estimator_core._export.close_outputs import CloseOutputs as CloseOutputs
+from estimator_core._export.contract import ExportCheck as ExportCheck
 from estimator_core._export.contract import Exporter as Exporter
 from estimator_core._export.contract import ExportFormat as ExportFormat
 from estimator_core._export.contract import ExportRequest as ExportRequest

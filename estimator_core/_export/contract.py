@@ -151,8 +151,26 @@ class LoadedExport(Protocol):
 
 
 @runtime_checkable
+class ExportCheck(Protocol):
+    """Compares an output of an export with the estimator's; a plugin component of kind "export_check"."""
+
+    def difference(self, expected: np.ndarray, found: np.ndarray) -> str | None:
+        """What is wrong with an output, as the end of a sentence that begins with its name; None if it will do.
+
+        Args:
+            expected: what the estimator gives for random inputs.
+            found: what the export that was read back gives for them, of any shape and dtype.
+        """
+        ...
+
+
+@runtime_checkable
 class ExportFormat(Protocol):
-    """How an export lies on disk; a plugin component of kind "format"."""
+    """How an export lies on disk; a plugin component of kind "format".
+
+    Only the core calls `write`, once an export: it reads the directory back by `load` and compares the outputs before
+    it publishes it, so a format need not check its own work.
+    """
 
     @property
     def name(self) -> str:
@@ -160,7 +178,7 @@ class ExportFormat(Protocol):
         ...
 
     def write(self, request: ExportRequest, directory: Path) -> None:
-        """Writes an export into an empty directory, which becomes visible to readers when this returns."""
+        """Writes an export into an empty directory, which gets its name once it has been read back and checked."""
         ...
 
     def load(self, directory: Path) -> LoadedExport:

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from estimator_core._checkpoint import checkpoint_step
-from estimator_core._export import ExportFormat, ExportRequest, ServingInputReceiver
-from estimator_core._export.directories import new_export
+from estimator_core._export import ExportCheck, ExportFormat, ExportRequest, ServingInputReceiver
 from estimator_core._export.pending import PendingExport
 from estimator_core._export.raw import features_after, renaming
+from estimator_core._export.request import write_export
 from estimator_core._loop.engine import Engine
 from estimator_core._loop.export_signatures import ModeSignatures, mode_signatures
 from estimator_core._loop.run_record import versions
+from estimator_core._plugins.roles import component_of
 from estimator_core._step import TrainState
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.modes import ModeKeys
@@ -41,14 +42,15 @@ def start_export(
     """Starts an export: what it holds is copied now, and written in a thread.
 
     Raises:
-        ArgumentError, ArgumentTypeError, ExportError: what cannot be exported, or a format that failed; nothing is left
-            behind.
+        ArgumentError, ArgumentTypeError, ExportError: what cannot be exported; nothing is left behind. `wait` of what
+            is returned raises ExportError for a format that failed, or whose export is not what the estimator gives.
     """
     received = {mode: _receiver(mode, receivers[mode]) for mode in _ORDER if mode in receivers}
     if not received or len(received) != len(receivers):
         raise ArgumentError(f"experimental_mode must be one of ModeKeys, given: {sorted(receivers)}.")
     assets = _assets(assets_extra)
     chosen: ExportFormat = plugins.get("format", format_name)()
+    check: ExportCheck = component_of("export_check", engine.config.components, plugins)
     current = _current(estimator, engine, checkpoint_path) or state(ModeKeys.EVAL, None)
     modes: dict[str, ModeSignatures] = {}
     with engine.placement.context():
@@ -70,9 +72,8 @@ def start_export(
     )
 
     def write() -> str:
-        with engine.placement.context(), new_export(export_dir_base) as (directory, final):
-            chosen.write(request, directory)
-        path = str(final[0])
+        with engine.placement.context():
+            path = str(write_export(request, chosen, export_dir_base, check))
         _log.info("Exported step %d as %s to %s", request.global_step, format_name, path)
         plugins.export_written(estimator, path, format_name)
         return path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -36,7 +36,6 @@ class LiveState:
     Attributes:
         carried: the state as the training program takes it: `state` itself, or packed.
         position: the input position after the last consumed batch, or None.
-        hook_states: of the last completed call, by hook name.
     """
 
     def __init__(
@@ -52,7 +51,6 @@ class LiveState:
         self.checkpoint_step = checkpoint_step
         self.has_slots = has_slots
         self.position: Any = None
-        self.hook_states: Mapping[str, Mapping[str, Any]] = {}
         self._packing: Packing | None = None
         self._unpacked: tuple[Any, TrainState] | None = None  # with what was unpacked
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ class Start:
         checkpoint: its path; None for a start from memory without checkpoints, or a fresh one.
         items: what the checkpoint holds; None when the state is in memory already, or fresh.
         position: of the input.
-        hook_states: by hook name.
+        hook_states: by hook name; none where a new call begins.
         unfinished: whether this goes on with an interrupted call.
     """
 
@@ -44,7 +44,7 @@ class Start:
     checkpoint: str | None = None
     items: Any = None
     position: InputPosition | None = None
-    hook_states: Mapping[str, Mapping[str, Any]]
+    hook_states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     unfinished: bool = False
 
 
@@ -63,23 +63,25 @@ def find_start(engine: Engine, model_dir: str) -> Start:
     if peers.count > 1:
         newest = _in(model_dir, peers.chief_says("newest", None if newest is None else checkpoint_step(newest)))
     if live.state is not None and (newest is None or checkpoint_step(newest) == live.checkpoint_step):
-        return Start(step=live.step, checkpoint=newest, position=live.position, hook_states=live.hook_states)
+        return Start(step=live.step, checkpoint=newest, position=live.position)
     found = read_latest(model_dir, set_aside=True) if peers.is_chief else None
     path = None if found is None else found.path
     if peers.count > 1:
         path = _in(model_dir, peers.chief_says("start", None if found is None else found.step))
     if path is None:
-        return Start(hook_states={})
+        return Start()
     items = read_checkpoint(path) if found is None else found.items
     saver: Mapping[str, Any] = items.hooks.get("CheckpointSaverHook", {})
+    # A call that ends by itself just where a checkpoint was due does not save that step again to say so.
+    ended = saver.get("finished", False) or ended_step(Path(model_dir), well=True) == int(items.clock[0])
+    unfinished = not ended or saver.get("owed_step") == int(items.clock[0])
     return Start(
         step=int(items.clock[0]),
         checkpoint=path,
         items=items,
         position=None if items.input is None else position_of(items.input, engine.input_context),
-        hook_states=items.hooks,
-        # A call that ends by itself just where a checkpoint was due does not save that step again to say so.
-        unfinished=not saver.get("finished", False) and ended_step(Path(model_dir), well=True) != int(items.clock[0]),
+        hook_states=items.hooks if unfinished else {},
+        unfinished=unfinished,
     )
 
 

@@ -68,7 +68,7 @@ def train_loop(
     held = None  # the loss of a step whose hooks are called once it is there, while the device goes on
     longest = dispatcher.k
     drawing = 0.0  # seconds of drawing that are not on the account yet
-    written = False
+    written = True  # summaries, or a checkpoint whose commit is under way
     draw, dispatched = dispatcher.draw, pace.dispatched
     try:
         while True:
@@ -108,7 +108,7 @@ def train_loop(
             run.batch_size = last.size
             dispatched(values["loss"])
             if written:
-                written = not run.summaries.encode_if_due()
+                written = not run.look_after()
             if due or listens:
                 # Where the input is slow the device waits anyway, and hooks would wait with it.
                 slack = runner.slack() if due and dispatcher.alone and took < QUICK_DRAW_SECS * steps else 0

@@ -11,17 +11,14 @@ from typing import Any
 
 from estimator_core._builtin_hooks.checkpoint_saver import CheckpointSaverHook
 from estimator_core._builtin_hooks.evaluation import EvaluationHook, RunEvaluations
-from estimator_core._builtin_hooks.history_recorder import HistoryRecorderHook
-from estimator_core._builtin_hooks.logging_tensor import LoggingTensorHook
-from estimator_core._builtin_hooks.nan_tensor import NanTensorHook
-from estimator_core._builtin_hooks.step_counter import StepCounterHook
-from estimator_core._builtin_hooks.summary_saver import SummarySaverHook
 from estimator_core._checkpoint import CheckpointItems, CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._checkpoint.write_errors import placed
 from estimator_core._inputs import open_input
 from estimator_core._loop import debug
 from estimator_core._loop.agreement import NOBODY_ASKS, NobodyAsks, OwnDecisions, SharedDecisions
+from estimator_core._loop.commit_events import CommitEvents
+from estimator_core._loop.default_hooks import default_hooks
 from estimator_core._loop.dispatch import Dispatcher
 from estimator_core._loop.engine import Engine, Overrides
 from estimator_core._loop.feed import feed
@@ -35,7 +32,7 @@ from estimator_core._loop.run_record import note_end, write_run_record
 from estimator_core._loop.shared_feed import AHEAD, SharedFeed
 from estimator_core._loop.start import Start, begin_from, find_start
 from estimator_core._loop.steps_per_dispatch import choose
-from estimator_core._loop.time_spent import CHECKPOINT, INPUT, in_words
+from estimator_core._loop.time_spent import CHECKPOINT, HOOKS, INPUT, in_words
 from estimator_core._loop.train import INTERRUPTED, train_loop
 from estimator_core._plugins import compare_versions
 from estimator_core._step import Discovery
@@ -144,10 +141,12 @@ class _Execution:
         self._run.step = self._run.first_step = start.step
         self._run.resumed = start.unfinished
         self._plugin_hooks = call.plugins.run_hooks(self._run)
+        self._default = default_hooks(config, call.plugins, call.history)
         self._saver, self._user_hooks = self._checkpoint_saver()
         self._runner = HookRunner(self._ordered((), ()), self._run)
         self._k: int | None = None
-        self._uncommitted: Any = None
+        self._commits = CommitEvents(self._tell_commit)
+        self._run.tell_commits = self._commits.look
         self._recorded = False  # whether run.json speaks of this call
         self._decisions: OwnDecisions | SharedDecisions | NobodyAsks = NOBODY_ASKS
         preemption.waiting_for = lambda: in_words(self._run.time_spent.entry)
@@ -169,8 +168,10 @@ class _Execution:
             raise
         finally:
             try:
-                self._runner.end(error)
-                self._keep()
+                with contextlib.ExitStack() as ending:
+                    ending.push(self._last_commit)
+                    ending.callback(self._runner.end, error)
+                    self._finish_commits()
             finally:
                 self._engine.training, self._engine.time_spent = False, None
                 self._engine.newest_results.clear()
@@ -188,6 +189,8 @@ class _Execution:
                 if self._saver is not None
                 else "not saved, because checkpoints are switched off"
             )
+            if self._saver is not None:
+                self._engine.forget()  # the next call goes on with this one from its checkpoint, as another process's
             raise PreemptedError(
                 f"Training was interrupted ({self._preemption.reason}) and its state {saved}.", step=run.step
             )
@@ -334,32 +337,14 @@ class _Execution:
         """All hooks in the order of tf.estimator."""
         if not self._engine.peers.is_chief:
             chief_hooks = [Hook() for _ in chief_hooks]  # every process has the same places
-        if not hasattr(self, "_core_hooks"):
-            config = self._engine.config
-            every = config.log_step_count_steps
-            self._counter: list[Any] = [StepCounterHook(every_n_steps=every)] if every else []
-            self._summary: list[Any] = (
-                [SummarySaverHook(save_steps=config.save_summary_steps)] if config.save_summary_steps else []
-            )
-            self._log: list[Any] = (
-                [
-                    LoggingTensorHook({"loss": "loss", "step": "step"}, every_n_iter=every),
-                    HistoryRecorderHook(self._call.history, every),
-                ]
-                if every
-                else []
-            )
-            self._core_hooks = True
         saver = [] if self._saver is None else [self._saver, *self._between(self._saver)]
         return [
             *saver,
             *chief_hooks,
-            *self._counter,
-            *self._summary,
+            *self._default.early,
             *self._plugin_hooks,
             *self._user_hooks,
-            self._nan(),
-            *self._log,
+            *self._default.late,
             *spec_hooks,
         ]
 
@@ -371,11 +356,6 @@ class _Execution:
         if not hasattr(self, "_evaluation_hook"):
             self._evaluation_hook = EvaluationHook(evaluations.next_step, saver.run_between)
         return [self._evaluation_hook]
-
-    def _nan(self) -> Any:
-        if not hasattr(self, "_nan_hook"):
-            self._nan_hook = NanTensorHook()
-        return self._nan_hook
 
     def _evaluating(self, evaluate: Callable[[Any], None], *, saving: bool) -> Callable[[Any], None]:
         """An evaluation that belongs to this run; `saving`: and to the save that follows."""
@@ -406,25 +386,25 @@ class _Execution:
             manifest={"plugins": self._call.plugins.versions(), "components": self._call.plugins.used()},
         )
         with run.time_spent.on(CHECKPOINT):
-            saved = self._store.save(step, items)
+            saved = self._store.save(step, items)  # waits for the commit before
         live.checkpoint_step = step
-        self._announce_commit()
-        self._uncommitted = saved
+        self._commits.look()
+        self._commits.add(saved)
         return saved
 
-    def _keep(self) -> None:
-        """What a further call in this process goes on from."""
-        if not self._run.failed:
-            self._engine.live.hook_states = self._runner.states()
-            with self._run.time_spent.on(CHECKPOINT):
-                self._store.wait()
-            self._announce_commit()
+    def _last_commit(self, kind: type[BaseException] | None, *failure: object) -> None:
+        """Waits for the commit under way; where nothing else failed, its error is that of the call."""
+        self._finish_commits()
+        if kind is None and not self._run.failed:
+            self._store.wait()
 
-    def _announce_commit(self) -> None:
-        """Tells plugins of the checkpoint before, which is committed by now: a save waits for the one before it."""
-        if self._uncommitted is not None:
-            saved, self._uncommitted = self._uncommitted, None
-            self._call.plugins.checkpoint_saved(self._run, saved.step, saved.path)
+    def _finish_commits(self) -> None:
+        with self._run.time_spent.on(CHECKPOINT):
+            self._commits.finish()
+
+    def _tell_commit(self, step: int, path: str) -> None:
+        with self._run.time_spent.on(HOOKS):
+            self._call.plugins.checkpoint_saved(self._run, step, path)
 
 
 def _flops(step: Any, state: Any, batch: Any) -> float | None:

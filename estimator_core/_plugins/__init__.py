@@ -18,3 +18,4 @@ from estimator_core._plugins.shared import plugins_in_use as plugins_in_use
 from estimator_core._plugins.shared import using_plugins as using_plugins
 from estimator_core.hookspecs import PLUGIN_API as PLUGIN_API
 from estimator_core.hookspecs import hookimpl as hookimpl
+from estimator_core.hookspecs import hookspec as hookspec

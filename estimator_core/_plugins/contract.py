@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, cast
 
@@ -37,8 +38,12 @@ def checked_api(plugin: Any) -> tuple[int, int]:
     return major, minor
 
 
-def checked_hook_names(plugin: Any) -> tuple[str, ...]:
+def checked_hook_names(plugin: Any, known: Sequence[str]) -> tuple[str, ...]:
     """The hook specifications a plugin implements, sorted.
+
+    Args:
+        plugin: its module or object.
+        known: names of all specifications, the core's and those that plugins define.
 
     Raises:
         PluginError: a function bears the prefix or the mark of a hook and there is none of its name, or its mark is one
@@ -54,11 +59,11 @@ def checked_hook_names(plugin: Any) -> tuple[str, ...]:
             raise PluginError(f"{name} uses specname=; give the function the name of its specification")
         if not marks and not is_implementation(plugin, name):
             continue
-        if name in HOOK_NAMES:
+        if name in known:
             names.append(name)
         elif not marks.get("optionalhook"):
-            close = get_close_matches(name, HOOK_NAMES, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(HOOK_NAMES)}"
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
             raise PluginError(f"there is no hook specification {name}; {hint}")
     return tuple(names)
 
@@ -68,4 +73,5 @@ def is_implementation(plugin: Any, name: str) -> bool:
     attribute = inspect.getattr_static(plugin, name)
     if isinstance(attribute, staticmethod | classmethod):
         attribute = cast("Any", attribute).__func__
-    return name.startswith(hookspecs.PREFIX) and inspect.isroutine(attribute)
+    defines = hasattr(attribute, f"{hookspecs.PROJECT}_spec")  # a specification beside the code that calls it
+    return name.startswith(hookspecs.PREFIX) and inspect.isroutine(attribute) and not defines

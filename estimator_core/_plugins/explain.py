@@ -5,13 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-from estimator_core._plugins.kinds import KINDS
+from estimator_core._plugins.kinds import Kind
 from estimator_core._plugins.known import known_distribution
 from estimator_core._plugins.records import PluginRecord
 from estimator_core._plugins.settings import normalise
 
 
-def explain_absence(kind: str, name: str, names: Sequence[str], records: Iterable[PluginRecord]) -> str:
+def explain_unknown_kind(kind: str, kinds: Iterable[str], records: Iterable[PluginRecord]) -> str:
+    """The end of a sentence about a kind that nobody defines: close names, all names, and who may define it."""
+    known = tuple(kinds)
+    close = get_close_matches(kind, known, n=1)
+    lines = [f"kinds are {', '.join(known)}"]
+    if close:
+        return f"did you mean {close[0]!r}? {lines[0]}"
+    records = tuple(records)
+    lines.extend(
+        f"{record.label} failed to load and may be what defines it: {record.error}"
+        for record in records
+        if record.status == "failed"
+    )
+    blocked = [record.label for record in records if record.status == "blocked"]
+    if blocked:
+        lines.append(f"Not loaded, and may define it: {', '.join(blocked)}.")
+    return "\n  ".join(lines)
+
+
+def explain_absence(kind: Kind, name: str, names: Sequence[str], records: Iterable[PluginRecord]) -> str:
     """The text of the look-up error: close names, all names, what to install, and every plugin that did not load.
 
     Args:
@@ -21,13 +40,13 @@ def explain_absence(kind: str, name: str, names: Sequence[str], records: Iterabl
         records: every plugin.
     """
     records = tuple(records)
-    lines = [f"there is no {kind} {name!r}."]
+    lines = [f"there is no {kind.name} {name!r}."]
     close = get_close_matches(name, names, n=3)
     if close:
         lines.append(f"Did you mean {' or '.join(repr(one) for one in close)}?")
-    title = KINDS[kind].title
+    title = kind.title
     lines.append(f"Installed {title}: {', '.join(names)}." if names else f"No {title} are installed.")
-    lines.extend(_source(kind, name, records))
+    lines.extend(_source(kind.name, name, records))
     lines.extend(
         f"{record.label} failed to load and may be what gives it: {record.error}"
         for record in records

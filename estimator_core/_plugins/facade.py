@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from estimator_core._plugins.commands import CommandTable
 from estimator_core._plugins.discovery import builtin_candidate, given_candidates, installed_candidates
+from estimator_core._plugins.kinds import Kind
 from estimator_core._plugins.listing import opening_line, with_collisions
 from estimator_core._plugins.loader import LoadedPlugins, load_plugins
 from estimator_core._plugins.log import warn_unmatched
@@ -19,11 +21,11 @@ from estimator_core._plugins.registry import Registered, Registry
 from estimator_core._plugins.run_level import RunLevel
 from estimator_core._plugins.settings import resolve_settings
 from estimator_core._plugins.targets import import_target
-from estimator_core.errors import PluginError, PluginLookupError
+from estimator_core.errors import ArgumentError, PluginError, PluginLookupError
 
 if TYPE_CHECKING:
     from estimator_core._backends import Backend
-    from estimator_core._export import Exporter, ExportFormat
+    from estimator_core._export import ExportCheck, Exporter, ExportFormat
     from estimator_core._inputs import HostTransform, InputFn
     from estimator_core._model.adapter import ModuleAdapter
     from estimator_core.estimator import Estimator
@@ -96,13 +98,15 @@ class Plugins:
     @overload
     def get(self, kind: Literal["transform"], name: str) -> Callable[..., HostTransform]: ...
     @overload
+    def get(self, kind: Literal["export_check"], name: str) -> Callable[[], ExportCheck]: ...
+    @overload
     def get(self, kind: str, name: str) -> Callable[..., Any]: ...
 
     def get(self, kind: str, name: str) -> Callable[..., Any]:
         """The target of a component, imported: a class or function whose call gives the component.
 
         Args:
-            kind: one of `KINDS`.
+            kind: one of `kinds()`.
             name: its name, or `distribution:name` where two plugins give one name.
 
         Raises:
@@ -129,6 +133,10 @@ class Plugins:
     def names(self, kind: str) -> tuple[str, ...]:
         """Names `get` accepts for a kind, sorted; `distribution:name` where two plugins give one name."""
         return self._ready()[1].names(kind)
+
+    def kinds(self) -> Mapping[str, Kind]:
+        """The kinds of components by name: `KINDS`, and those that plugins define."""
+        return self._ready()[1].kinds
 
     def explain(self, kind: str, name: str) -> str:
         """Where a component comes from, or why it is not found and what to do."""
@@ -200,6 +208,33 @@ class Plugins:
         self._ready()[2].notify(
             "estimator_export_written", estimator.config, estimator=estimator, path=path, format_name=format_name
         )
+
+    # Hook specifications of plugins
+
+    def call(self, specification: str, /, **arguments: Any) -> list[Any]:
+        """Calls a hook specification that a plugin defines; an implementation that fails is reported and left out.
+
+        Args:
+            specification: its name.
+            arguments: all arguments of the specification but `options`, which each plugin has for itself.
+
+        Returns:
+            What the implementations give, None left out, in the order of the plugins.
+
+        Raises:
+            PluginLookupError: no plugin in use defines it.
+            ArgumentError: an argument is missing, or one too many.
+            PluginError: an implementation failed and plugins are strict.
+        """
+        loaded, _, run_level = self._ready()
+        if specification not in loaded.arguments:
+            close = get_close_matches(specification, loaded.arguments, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"they define {', '.join(loaded.arguments) or 'none'}"
+            raise PluginLookupError(f"no plugin in use defines the hook specification {specification!r}; {hint}")
+        wanted = loaded.arguments[specification]
+        if set(wanted) != set(arguments):
+            raise ArgumentError(f"{specification} takes the arguments {list(wanted)}, given: {sorted(arguments)}")
+        return run_level.call(specification, arguments)
 
     def _ready(self) -> tuple[LoadedPlugins, Registry, RunLevel]:
         with self._lock:

@@ -1,4 +1,4 @@
-"""The kinds of components a plugin can give, and the contract of each."""
+"""The kinds of components the core knows, and the contract of each. Plugins may define further ones."""
 
 from __future__ import annotations
 
@@ -6,17 +6,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from estimator_core._plugins.forms import NAME, OBJECT, require
+
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """One kind of component.
+    """One kind of component: a row of `KINDS`, or one that a plugin defines (`estimator_kinds`).
 
-    Attributes:
-        name: what `Component(kind=...)` and `Plugins.get(kind, ...)` say.
+    Args:
+        name: what `Component(kind=...)` and `Plugins.get(kind, ...)` say: lower-case words joined by underscores.
         title: the plural used in lists.
         contract: `module:name` of the contract a component of this kind keeps.
         target: what the target of a component of this kind is; calling it gives the component.
-        suite: the class of `estimator_core.testing` that proves the contract.
+        suite: the class that proves the contract: its name in `estimator_core.testing`, or `module:name`.
+        scaffold: of a plugin's kind, the folder of templates for `estimator new-plugin --kind`, `package:folder`;
+            empty where there is none.
+
+    Raises:
+        ArgumentError: a field does not have its form.
+
+    Example:
+        >>> kind = Kind(
+        ...     name="sampler",
+        ...     title="samplers",
+        ...     contract="acme.samplers:Sampler",
+        ...     target="a class whose call gives a Sampler",
+        ...     suite="acme.testing:SamplerSuite",
+        ... )
+        >>> kind.name
+        'sampler'
     """
 
     name: str
@@ -24,6 +42,15 @@ class Kind:
     contract: str
     target: str
     suite: str
+    scaffold: str = ""
+
+    def __post_init__(self) -> None:
+        require(self.name, NAME, "the name of a kind", "'my_kind'")
+        require(self.contract, OBJECT, f"contract of kind {self.name!r}", "'package.module:attribute'")
+        if ":" in self.suite:
+            require(self.suite, OBJECT, f"suite of kind {self.name!r}", "'package.module:attribute'")
+        if self.scaffold:
+            require(self.scaffold, OBJECT, f"scaffold of kind {self.name!r}", "'package:folder'")
 
 
 _TABLE = (
@@ -96,6 +123,13 @@ _TABLE = (
         contract="estimator_core.model:InitialValues",
         target="a class or function whose call gives InitialValues",
         suite="InitialValuesSuite",
+    ),
+    Kind(
+        name="export_check",
+        title="export checks",
+        contract="estimator_core.export:ExportCheck",
+        target="a class or function whose call without arguments gives an ExportCheck",
+        suite="ExportCheckSuite",
     ),
 )
 

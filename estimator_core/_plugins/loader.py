@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,10 @@ import pluggy
 
 from estimator_core import hookspecs
 from estimator_core._plugins.contract import HOOK_NAMES, checked_api, checked_hook_names, is_implementation
+from estimator_core._plugins.definitions import Definitions, colliding, definitions_of
 from estimator_core._plugins.discovery import Candidate
+from estimator_core._plugins.explain import explain_unknown_kind
+from estimator_core._plugins.kinds import KINDS
 from estimator_core._plugins.observed_import import observe
 from estimator_core._plugins.records import Command, Component, Option, PluginRecord
 from estimator_core._plugins.settings import PluginSettings
@@ -39,10 +42,17 @@ class Implementation:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedPlugins:
-    """The outcome of loading: records in order, and implementations in call order by specification."""
+    """The outcome of loading.
+
+    Attributes:
+        records: of all plugins, in order.
+        implementations: in call order, by specification.
+        arguments: what each specification that a plugin defines is called with.
+    """
 
     records: tuple[PluginRecord, ...]
     implementations: dict[str, tuple[Implementation, ...]]
+    arguments: dict[str, tuple[str, ...]]
 
 
 def load_plugins(candidates: Sequence[Candidate], settings: PluginSettings) -> LoadedPlugins:
@@ -59,14 +69,19 @@ def load_plugins(candidates: Sequence[Candidate], settings: PluginSettings) -> L
         records[candidate.key], plugin = _import(candidate, settings)
         if plugin is not None:
             imported[candidate.key] = plugin
+    imported_records = dict(records)
+    specs = _define(manager, imported, records)
+    names = (*HOOK_NAMES, *specs)
     # pluggy calls the plugin registered last first: registering backwards gives the documented order.
     for key, plugin in reversed(list(imported.items())):
-        records[key] = _register(manager, key, plugin, records[key])
+        records[key] = _register(manager, key, plugin, records[key], names)
+    _refuse_unknown_kinds(manager, records, imported_records)
     if settings.strict:
         _raise_failures(records.values())
     return LoadedPlugins(
         records=tuple(records.values()),
-        implementations={name: tuple(_implementations(manager, name, records)) for name in HOOK_NAMES},
+        implementations={name: tuple(_implementations(manager, name, records)) for name in names},
+        arguments=specs,
     )
 
 
@@ -101,16 +116,71 @@ def _import(candidate: Candidate, settings: PluginSettings) -> tuple[PluginRecor
     return replace(record, seconds=observed.seconds, notes=observed.notes()), plugin
 
 
-def _register(manager: _Manager, key: str, plugin: Any, record: PluginRecord) -> PluginRecord:
+def _define(
+    manager: _Manager, imported: dict[str, Any], records: dict[str, PluginRecord]
+) -> dict[str, tuple[str, ...]]:
+    """Takes what plugins define for others, before anybody implements or gives it, so that no order matters; those
+    whose definitions fail or collide are left out. Returns the arguments of the specifications.
+    """
+    defined: dict[str, Definitions] = {}
+    errors: dict[str, BaseException] = {}
+    for key, plugin in imported.items():
+        try:
+            defined[key] = definitions_of(plugin)
+        except (Exception, SystemExit) as error:
+            errors[key] = error
+    errors |= colliding(defined, {key: record.label for key, record in records.items()})
+    for key, own in defined.items():
+        if key in errors:
+            continue
+        try:
+            if own.holder is not None:
+                manager.add_hookspecs(own.holder)
+        except Exception as error:
+            errors[key] = error
+        else:
+            records[key] = replace(records[key], kinds=own.kinds, specs=own.specs)
+    for key, error in errors.items():
+        del imported[key]
+        records[key] = _failed(records[key], error)
+    return {name: _arguments(manager, name) for key in imported for name in records[key].specs}
+
+
+def _arguments(manager: _Manager, name: str) -> tuple[str, ...]:
+    spec = getattr(manager.hook, name).spec
+    return tuple(argument for argument in spec.argnames if argument != "options")
+
+
+def _refuse_unknown_kinds(
+    manager: _Manager, records: dict[str, PluginRecord], imported: Mapping[str, PluginRecord]
+) -> None:
+    """Leaves out plugins with a component of a kind that nobody defines; their own kinds go with them."""
+    while True:
+        kinds = [*KINDS, *(kind.name for record in records.values() if record.usable for kind in record.kinds)]
+        for key, record in records.items():
+            unknown = [one for one in record.components if one.kind not in kinds] if record.usable else []
+            if unknown:
+                text = explain_unknown_kind(unknown[0].kind, kinds, records.values())
+                error = PluginError(
+                    f"component {unknown[0].name!r}: its kind is {unknown[0].kind!r}, which nobody defines; {text}"
+                )
+                manager.unregister(name=key)
+                records[key] = _failed(imported[key], error)
+                break
+        else:
+            return
+
+
+def _register(manager: _Manager, key: str, plugin: Any, record: PluginRecord, known: Sequence[str]) -> PluginRecord:
     with observe() as observed:
         try:
-            names = checked_hook_names(plugin)
+            names = checked_hook_names(plugin, known)
             manager.register(plugin, name=key)
             declared = {field: _declared(plugin, name, type_) for name, field, type_ in _DECLARATIONS if name in names}
         except (Exception, SystemExit) as error:
             if manager.has_plugin(key):
                 manager.unregister(name=key)
-            record = _failed(record, error)
+            record = _failed(replace(record, kinds=(), specs=()), error)
         else:
             record = replace(record, hooks=names, **declared)
     return replace(record, seconds=record.seconds + observed.seconds, notes=record.notes + observed.notes())

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from estimator_core._plugins.kinds import KINDS
+from estimator_core._plugins.forms import COMMAND, MODULE, NAME, OBJECT, require
+from estimator_core._plugins.kinds import Kind
 from estimator_core.errors import ArgumentError
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
-_COMMAND = re.compile(r"[a-z][a-z0-9-]*")
-_OBJECT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
-_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _OPTION_TYPES = (str, int, float, bool)
-
-
-def _require(value: object, pattern: re.Pattern[str], what: str, shape: str) -> None:
-    if not isinstance(value, str) or not pattern.fullmatch(value):
-        raise ArgumentError(f"{what} is {value!r}; it must look like {shape}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,9 +16,9 @@ class Component:
     """Declares something users look up by name; `target` is imported on first use.
 
     Args:
-        kind: one of `KINDS`.
+        kind: one of `KINDS`, or one that a plugin defines (`estimator_kinds`).
         name: lower-case words joined by underscores, unique within its kind.
-        target: `"package.module:attribute"`; calling it gives the component (see `KINDS[kind].target`).
+        target: `"package.module:attribute"`; calling it gives the component (see `Plugins.kinds()[kind].target`).
         summary: one line for `estimator plugins`.
 
     Raises:
@@ -44,10 +35,9 @@ class Component:
     summary: str = ""
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ArgumentError(f"Component {self.name!r}: kind is {self.kind!r}; it must be one of {', '.join(KINDS)}")
-        _require(self.name, _NAME, f"the name of a component of kind {self.kind!r}", "'my_name'")
-        _require(self.target, _OBJECT, f"target of {self.kind} {self.name!r}", "'package.module:attribute'")
+        require(self.kind, NAME, f"the kind of component {self.name!r}", "'my_kind'")
+        require(self.name, NAME, f"the name of a component of kind {self.kind!r}", "'my_name'")
+        require(self.target, OBJECT, f"target of {self.kind} {self.name!r}", "'package.module:attribute'")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +62,8 @@ class Command:
     summary: str
 
     def __post_init__(self) -> None:
-        _require(self.name, _COMMAND, "the name of a command", "'my-command'")
-        _require(self.target, _MODULE, f"target of command {self.name!r}", "'package.module'")
+        require(self.name, COMMAND, "the name of a command", "'my-command'")
+        require(self.target, MODULE, f"target of command {self.name!r}", "'package.module'")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +93,7 @@ class Option:
     help: str
 
     def __post_init__(self) -> None:
-        _require(self.name, _NAME, "the name of an option", "'my_option'")
+        require(self.name, NAME, "the name of an option", "'my_option'")
         if self.type not in _OPTION_TYPES:
             raise ArgumentError(f"option {self.name!r}: type is {self.type!r}; it must be str, int, float or bool")
         if not isinstance(self.default, self.type | None):
@@ -122,6 +112,7 @@ class PluginRecord:
         status: "built-in", "loaded", "blocked" (by a list or switch; never imported) or "failed".
         api: the contract version the plugin states; None where it is unknown.
         components, commands, options: what it declares.
+        kinds, specs: kinds of components and names of hook specs that it defines for other plugins.
         hooks: names of the hook specs it implements.
         seconds: time taken by importing and registering it.
         error: why it is blocked or failed; empty otherwise.
@@ -138,6 +129,8 @@ class PluginRecord:
     components: tuple[Component, ...] = ()
     commands: tuple[Command, ...] = ()
     options: tuple[Option, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    specs: tuple[str, ...] = ()
     hooks: tuple[str, ...] = ()
     seconds: float = 0.0
     error: str = ""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
-from estimator_core._plugins.explain import explain_absence
-from estimator_core._plugins.kinds import KINDS
+from estimator_core._plugins.explain import explain_absence, explain_unknown_kind
+from estimator_core._plugins.kinds import KINDS, Kind
 from estimator_core._plugins.records import Component, PluginRecord
 from estimator_core._plugins.settings import normalise
 from estimator_core.errors import ArgumentError, PluginLookupError
@@ -34,11 +35,16 @@ class Registry:
 
     Args:
         records: every plugin, the broken and blocked ones too (for the error text).
+
+    Attributes:
+        kinds: by name: the core's, and those that usable plugins define.
     """
 
     def __init__(self, records: Iterable[PluginRecord]) -> None:
         self._records = tuple(records)
-        self._entries: dict[str, dict[str, list[Registered]]] = {kind: {} for kind in KINDS}
+        own = {kind.name: kind for plugin in self._records if plugin.usable for kind in plugin.kinds}
+        self.kinds: Mapping[str, Kind] = MappingProxyType({**KINDS, **own})
+        self._entries: dict[str, dict[str, list[Registered]]] = {kind: {} for kind in self.kinds}
         for plugin in self._records:
             for component in plugin.components if plugin.usable else ():
                 owners = self._entries[component.kind].setdefault(component.name, [])
@@ -66,7 +72,7 @@ class Registry:
         if len(found) == 1:
             return found[0]
         if not found:
-            raise PluginLookupError(explain_absence(kind, name, self.names(kind), self._records))
+            raise PluginLookupError(explain_absence(self.kinds[kind], name, self.names(kind), self._records))
         raise PluginLookupError(
             f"{kind} {name!r} is given by {len(found)} plugins: {'; '.join(one.describe() for one in found)}. "
             f"Say which: {' or '.join(repr(one.qualified) for one in found)}; or block one of the plugins by name."
@@ -85,5 +91,6 @@ class Registry:
 
     def _of(self, kind: str) -> dict[str, list[Registered]]:
         if kind not in self._entries:
-            raise ArgumentError(f"there is no kind of component {kind!r}; kinds are {', '.join(KINDS)}")
+            known = explain_unknown_kind(kind, self.kinds, self._records)
+            raise ArgumentError(f"there is no kind of component {kind!r}; {known}")
         return self._entries[kind]

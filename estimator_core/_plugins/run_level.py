@@ -54,6 +54,11 @@ class RunLevel:
         for implementation in self._enabled(name, config):
             self._call(name, implementation, arguments)
 
+    def call(self, name: str, arguments: Mapping[str, Any]) -> list[Any]:
+        """What every implementation gives, None left out, of a specification that a plugin defines."""
+        given = (self._call(name, implementation, arguments) for implementation in self._implementations[name])
+        return [one for one in given if one is not None]
+
     def _enabled(self, name: str, config: Any) -> Iterator[Implementation]:
         """The implementations `RunConfig.default_hooks` allows: all, none, or those of the plugins named."""
         allowed = config.default_hooks

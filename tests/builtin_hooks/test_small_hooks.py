@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.loop.builtin_hooks.driver import drive
 
 from estimator_core._builtin_hooks import NanTensorHook, StopAtStepHook
 from estimator_core.errors import HookError, NanLossDuringTrainingError
+from tests.builtin_hooks.driver import drive
 
 
 @pytest.mark.parametrize("k", [1, 4, 50])

@@ -12,7 +12,13 @@ from estimator_core._plugins.contract import HOOK_NAMES
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "plugins"
-DECLARATIONS = ("estimator_components", "estimator_commands", "estimator_options")
+DECLARATIONS = (
+    "estimator_components",
+    "estimator_commands",
+    "estimator_options",
+    "estimator_kinds",
+    "estimator_hookspecs",
+)
 
 
 def undocumented(name: str, function: object, pages: dict[str, str]) -> list[str]:

@@ -22,7 +22,9 @@ def broken():
 
 @pytest.fixture
 def export(tmp_path):
-    (tmp_path / "arrays.json").write_text(json.dumps({"variables": {}, "global_step": 3}))
+    (tmp_path / "arrays.json").write_text(
+        json.dumps({"export": "", "variables": {}, "dtypes": {}, "signatures": [], "global_step": 3})
+    )
     return tmp_path
 
 

@@ -67,12 +67,6 @@ class Loss:
         return np.asarray(self.value, dtype)
 
 
-class Summaries:
-    def encode_if_due(self) -> bool:
-        """Nothing is written."""
-        return True
-
-
 class Run:
     """What the loop and the hooks need of a run."""
 
@@ -81,7 +75,11 @@ class Run:
     def __init__(self, last_step: int | None) -> None:
         self.step = self.first_step = 0
         self.last_step, self.stop_reason, self.time_spent = last_step, None, TimeSpent()
-        self.output_names, self.summaries = frozenset({"loss"}), Summaries()
+        self.output_names = frozenset({"loss"})
+
+    def look_after(self) -> bool:
+        """Nothing waits."""
+        return True
 
 
 class Batches:
@@ -321,10 +319,10 @@ def test_hooks_do_not_wait_for_a_slow_input(monkeypatch: pytest.MonkeyPatch) -> 
 def test_points_that_wait_are_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
-    def encode_if_due(self: Any) -> bool:
+    def look_after(self: Any) -> bool:
         asked.append(len(asked))
         return len(asked) % 3 == 0
 
-    monkeypatch.setattr(Summaries, "encode_if_due", encode_if_due)
+    monkeypatch.setattr(Run, "look_after", look_after)
     drive([Every(20, 0, [])], steps=30, behind=0)
-    assert len(asked) == 6  # after the steps 1 and 20, three times each
+    assert len(asked) == 6  # from the first dispatch on, and after step 20: three times each

@@ -48,6 +48,10 @@ class Run:
         self.step, self.last_step, self.stop_reason = 0, last_step, None
         self.batch_size, self.time_spent = 0, TimeSpent()
 
+    def look_after(self) -> bool:
+        """Nothing waits."""
+        return True
+
 
 class Batches:
     """Endless single batches."""

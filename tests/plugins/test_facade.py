@@ -96,7 +96,7 @@ def test_an_absent_name_gets_close_names_and_the_distribution_to_install(site):
 
 
 def test_a_known_name_says_what_to_install():
-    table = explain_absence("backend", "gpu", ("cpu",), [])
+    table = explain_absence(KINDS["backend"], "gpu", ("cpu",), [])
     assert "It comes with estimator-backends-gpu, which is not installed: pip install estimator-backends-gpu" in table
 
 

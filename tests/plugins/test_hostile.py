@@ -23,7 +23,10 @@ BROKEN = {
     "renamed-argument": ("def estimator_run_hooks(the_run):\n    return []\n", "the_run"),
     "declares-none": ("def estimator_components():\n    return None\n", "estimator_components() returned None"),
     "declares-dicts": ("def estimator_components():\n    return [{}]\n", "estimator_components() gave {}"),
-    "unknown-kind": (COMPONENT.replace('kind="head"', 'kind="haed"'), "kind is 'haed'"),
+    "unknown-kind": (
+        COMPONENT.replace('kind="head"', 'kind="haed"'),
+        "its kind is 'haed', which nobody defines; did you mean 'head'?",
+    ),
     "no-target": (COMPONENT.replace("json:loads", "json.loads"), "target of head 'wanted' is 'json.loads'"),
     "declares-twice": (
         COMPONENT + "    \nfirst = estimator_components\ndef estimator_components():\n    return first() * 2\n",
@@ -41,10 +44,10 @@ WRONG_API = {
     "no-contract": ("", "states no contract version"),
     "newer-contract": (
         "ESTIMATOR_PLUGIN_API = (1, 99)\n",
-        "contract 1.99; this core offers 1.0: upgrade estimator-core",
+        "contract 1.99; this core offers 1.1: upgrade estimator-core",
     ),
-    "next-contract": ("ESTIMATOR_PLUGIN_API = (2, 0)\n", "contract 2.0; this core offers 1.0: upgrade estimator-core"),
-    "old-contract": ("ESTIMATOR_PLUGIN_API = (0, 9)\n", "contract 0.9; this core offers 1.0: upgrade the plugin"),
+    "next-contract": ("ESTIMATOR_PLUGIN_API = (2, 0)\n", "contract 2.0; this core offers 1.1: upgrade estimator-core"),
+    "old-contract": ("ESTIMATOR_PLUGIN_API = (0, 9)\n", "contract 0.9; this core offers 1.1: upgrade the plugin"),
     "odd-contract": ("ESTIMATOR_PLUGIN_API = '1.0'\n", "must be a pair of integers"),
 }
 

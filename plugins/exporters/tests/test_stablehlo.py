@@ -212,3 +212,25 @@ def test_assets_travel_and_bad_ones_are_refused_before_anything_is_written(estim
         with pytest.raises(ArgumentError, match=message):
             estimator.export_saved_model(str(tmp_path / "f"), receiver_fn, assets_extra=assets)
     assert not (tmp_path / "f").exists()
+
+
+def test_an_export_is_read_back_once(estimator, tmp_path, monkeypatch):
+    loads = []
+    load = StableHLOFormat.load
+    monkeypatch.setattr(
+        StableHLOFormat, "load", lambda self, directory: loads.append(directory) or load(self, directory)
+    )
+    path = estimator.export_saved_model(str(tmp_path / "exports"), receiver_fn)
+    assert len(loads) == 1
+    assert not loads[0].exists()  # it had its temporary name
+    assert ec.export.latest_export(tmp_path / "exports") == path
+
+
+def test_an_export_with_other_weights_is_not_published(estimator, tmp_path, monkeypatch):
+    from estimator_exporters.stablehlo import write
+
+    save = write.save
+    monkeypatch.setattr(write, "save", lambda values: save({name: value + 1 for name, value in values.items()}))
+    with pytest.raises(ExportError, match=r"does not reproduce the estimator: signature 'serving_default', output"):
+        estimator.export_saved_model(str(tmp_path / "exports"), receiver_fn)
+    assert list((tmp_path / "exports").iterdir()) == []

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from estimator_testing import array_format as array_format
     from estimator_testing.backend_suite import BackendSuite as BackendSuite
     from estimator_testing.devices import run_with_devices as run_with_devices
+    from estimator_testing.export_check_suite import ExportCheckSuite as ExportCheckSuite
     from estimator_testing.export_format_suite import ExportFormatSuite as ExportFormatSuite
     from estimator_testing.exporter_suite import ExporterSuite as ExporterSuite
     from estimator_testing.fake_run import FakeRun as FakeRun
@@ -41,6 +42,7 @@ __version__ = "0.1.0"
 _SUBMODULES = ("array_format",)
 _HOME = {
     "BackendSuite": "backend_suite",
+    "ExportCheckSuite": "export_check_suite",
     "ExportFormatSuite": "export_format_suite",
     "ExporterSuite": "exporter_suite",
     "FakeRun": "fake_run",

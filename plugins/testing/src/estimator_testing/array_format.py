@@ -10,15 +10,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+from weakref import WeakValueDictionary
+
+import numpy as np
 
 from estimator_core.plugins import Component
 
 if TYPE_CHECKING:
-    from estimator_core.export import ExportRequest
+    from estimator_core.export import ExportRequest, Feature, SignatureSpec
 
 ESTIMATOR_PLUGIN_API = (1, 0)
 
 _FILE = "arrays.json"
+#: What this process has written and still knows, by export and signature: a program would need a further package.
+_WRITTEN: WeakValueDictionary[tuple[str, str], SignatureSpec] = WeakValueDictionary()
 
 
 def estimator_components() -> list[Component]:
@@ -27,10 +33,32 @@ def estimator_components() -> list[Component]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArrayExport:
-    """What was read back: no signatures, and the variables in the manifest."""
+class ArraySignature:
+    """A function of the process that wrote the export, with the variables that were read."""
 
-    signatures: Mapping[str, Any]
+    spec: SignatureSpec
+    variables: Mapping[str, np.ndarray]
+
+    @property
+    def inputs(self) -> Mapping[str, Feature]:
+        """What it takes."""
+        return self.spec.inputs
+
+    @property
+    def outputs(self) -> Mapping[str, Feature]:
+        """What it gives."""
+        return self.spec.outputs
+
+    def __call__(self, **arrays: Any) -> dict[str, np.ndarray]:
+        """The outputs."""
+        return {name: np.asarray(value) for name, value in self.spec.function(self.variables, arrays).items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArrayExport:
+    """What was read back: the variables in the manifest; signatures in the process that wrote them, none elsewhere."""
+
+    signatures: Mapping[str, ArraySignature]
     manifest: Mapping[str, Any]
 
 
@@ -41,8 +69,12 @@ class ArrayFormat:
 
     def write(self, request: ExportRequest, directory: Path) -> None:
         """Writes the file."""
+        export = uuid4().hex
+        _WRITTEN.update({(export, name): spec for name, spec in request.signatures.items()})
         content = {
+            "export": export,
             "variables": {name: value.tolist() for name, value in request.variables.items()},
+            "dtypes": {name: str(value.dtype) for name, value in request.variables.items()},
             "signatures": sorted(request.signatures),
             "global_step": request.global_step,
             "provenance": dict(request.provenance),
@@ -55,4 +87,13 @@ class ArrayFormat:
 
     def load(self, directory: Path) -> ArrayExport:
         """Reads the file."""
-        return ArrayExport(signatures={}, manifest=json.loads((directory / _FILE).read_text()))
+        content = json.loads((directory / _FILE).read_text())
+        dtypes: Mapping[str, str] = content["dtypes"]
+        variables = {name: np.array(value, dtypes[name]) for name, value in content["variables"].items()}
+        known = {name: _WRITTEN.get((content["export"], name)) for name in content["signatures"]}
+        return ArrayExport(
+            signatures={
+                name: ArraySignature(spec=spec, variables=variables) for name, spec in known.items() if spec is not None
+            },
+            manifest=content,
+        )

@@ -17,13 +17,11 @@ class OnnxFormat:
     name = NAME
 
     def write(self, request: ExportRequest, directory: Path) -> None:
-        """Writes an export, reads it back and compares it with the functions it was made from."""
+        """Writes an export into an empty directory."""
         require(NAME, "jax2onnx", "onnxruntime")
-        from estimator_exporters.bundle.verify import verify
         from estimator_exporters.onnx.write import write
 
         write(request, Path(directory))
-        verify(request, self.load(directory))
 
     def load(self, directory: Path) -> LoadedExport:
         """Reads an export back."""

@@ -16,12 +16,10 @@ class StableHLOFormat:
     name = NAME
 
     def write(self, request: ExportRequest, directory: Path) -> None:
-        """Writes an export, reads it back and compares it with the functions it was made from."""
-        from estimator_exporters.bundle.verify import verify
+        """Writes an export into an empty directory."""
         from estimator_exporters.stablehlo.write import write
 
         write(request, directory)
-        verify(request, self.load(directory))
 
     def load(self, directory: Path) -> LoadedExport:
         """Reads an export back."""

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from estimator_core.plugins import KINDS
+from estimator_core.plugins import Kind, default_plugins
 from estimator_testing.migration import migrate_file, source_files
 from estimator_testing.plugin_checks import CHECKS, examine_plugin, installed_module
 
@@ -75,7 +75,13 @@ def examine(name: str) -> int:
         print(f"  {'FAULT' if faults else 'ok   '}  {(check.__doc__ or '').splitlines()[0]}")
         for fault in faults:
             print(f"           {fault}")
-    suites = sorted({KINDS[component.kind].suite for component in record.components})
+    kinds = default_plugins().kinds()
+    suites = sorted({_suite(kinds[component.kind]) for component in record.components})
     if suites:
-        print(f"  Its components are proved by its own tests, with {', '.join(suites)} of estimator_testing.")
+        print(f"  Its components are proved by its own tests, with {', '.join(suites)}.")
     return int(faulty)
+
+
+def _suite(kind: Kind) -> str:
+    """Where the suite of a kind is; a kind of a plugin names the module, one of the core only the class."""
+    return kind.suite if ":" in kind.suite else f"{kind.suite} of estimator_testing"

@@ -12,7 +12,9 @@ from estimator_testing.cli.scaffold import write_package
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator new-plugin`."""
     parser.add_argument("name", help="name of the distribution, such as acme-heads")
-    parser.add_argument("--kind", choices=list(KINDS), required=True, help="what the plugin gives")
+    parser.add_argument(
+        "--kind", required=True, help=f"what the plugin gives: {', '.join(KINDS)}, or a kind that a plugin defines"
+    )
     parser.add_argument("--dir", type=Path, default=Path(), help="where its folder is made (default: here)")
 
 

@@ -7,13 +7,16 @@ import keyword
 import re
 from collections.abc import Mapping
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from string import Template
 
 from estimator_core.errors import ArgumentError
 from estimator_core.hookspecs import PLUGIN_API
+from estimator_core.plugins import Kind, PluginRecord, default_plugins
 from estimator_testing._core import core_version
 
+_TEMPLATES = resources.files("estimator_testing.cli") / "templates"
 #: What each kind's example is: the ending of its name in code, a line for lists, requirements beside the core.
 _EXAMPLES: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "head": ("Head", "Regression with the Huber loss.", ("optax>=0.2.5",)),
@@ -26,6 +29,7 @@ _EXAMPLES: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "transform": ("Scale", "Scales a feature by mean and deviation.", ()),
     "initial_values": ("Arrays", "Initial values from a file of arrays.", ()),
     "adapter": ("Adapter", "Dense layers of a library of one class.", ()),
+    "export_check": ("Check", "Allows for a difference of its own.", ()),
 }
 
 _FILES: dict[str, str] = {
@@ -46,27 +50,28 @@ def write_package(name: str, kind: str, parent: Path) -> list[Path]:
 
     Args:
         name: of the distribution: lower-case words joined by hyphens.
-        kind: what it gives, one of `KINDS`.
+        kind: what it gives, one of `KINDS`, or one that an installed plugin defines with a scaffold.
         parent: an existing folder.
 
     Returns:
         The files written.
 
     Raises:
-        ArgumentError: the name cannot be used, or the folder exists.
+        ArgumentError: the name cannot be used, the folder exists, or there is no such kind or no scaffold of it.
     """
     values = _values(name, kind)
     folder = parent / name
     if folder.exists():
         raise ArgumentError(f"{folder} exists; choose another name or --dir")
-    templates = resources.files("estimator_testing.cli") / "templates"
-    extras = [one.name for one in (templates / kind).iterdir() if one.name.startswith("extra_")]
+    own = _templates_of(kind)
+    extras = [one.name for one in own.iterdir() if one.name.startswith("extra_")]
     files = _FILES | {
         f"$kind/{one}": f"src/$package/{one.removeprefix('extra_').removesuffix('.tmpl')}" for one in extras
     }
     written: list[Path] = []
     for template, target in files.items():
-        text = (templates / Template(template).substitute(values)).read_text(encoding="utf-8")
+        folder_name, _, file = template.partition("/")
+        text = ((own if folder_name == "$kind" else _TEMPLATES / folder_name) / file).read_text(encoding="utf-8")
         path = folder / Template(target).substitute(values)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(Template(text).substitute(values), encoding="utf-8")
@@ -76,13 +81,38 @@ def write_package(name: str, kind: str, parent: Path) -> list[Path]:
     return [*written, typed]
 
 
+def _templates_of(kind: str) -> Traversable:
+    """The folder of templates of a kind: ours, or in the package of the plugin that defines it."""
+    if kind in _EXAMPLES:
+        return _TEMPLATES / kind
+    package, _, folder = _defined(kind)[0].scaffold.partition(":")
+    return resources.files(package) / folder
+
+
+def _example(kind: str) -> tuple[str, str, tuple[str, ...]]:
+    """As in `_EXAMPLES`; a package that gives a component of a plugin's kind requires the plugin."""
+    if kind in _EXAMPLES:
+        return _EXAMPLES[kind]
+    record = _defined(kind)[1]
+    return "".join(word.capitalize() for word in kind.split("_")), f"An example of a {kind}.", (record.owner,)
+
+
+def _defined(kind: str) -> tuple[Kind, PluginRecord]:
+    plugins = default_plugins()
+    plugins.names(kind)  # refuses a kind that nobody defines
+    found, record = next((one, record) for record in plugins.records() for one in record.kinds if one.name == kind)
+    if not found.scaffold:
+        raise ArgumentError(f"{record.label} defines the kind {kind!r} without a scaffold; see its documentation")
+    return found, record
+
+
 def _values(name: str, kind: str) -> dict[str, str]:
     package = name.replace("-", "_")
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or keyword.iskeyword(package):
         raise ArgumentError(f"name {name!r}: use lower-case words joined by hyphens, such as acme-heads")
     if importlib.util.find_spec(package) is not None:
         raise ArgumentError(f"name {name!r}: a package {package!r} is installed already; choose another name")
-    ending, summary, requirements = _EXAMPLES[kind]
+    ending, summary, requirements = _example(kind)
     words = "".join(word.capitalize() for word in package.split("_"))
     core = _core_requirement()
     values = {
@@ -97,7 +127,7 @@ def _values(name: str, kind: str) -> dict[str, str]:
         "target": f"{package}_{ending}" if ending.islower() else f"{words}{ending}",
         "test_requirement": f"estimator-testing{core}",
     }
-    usage = resources.files("estimator_testing.cli") / "templates" / kind / "usage.md.tmpl"
+    usage = _templates_of(kind) / "usage.md.tmpl"
     return {**values, "usage": Template(usage.read_text(encoding="utf-8")).substitute(values)}
 
 

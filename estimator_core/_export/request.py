@@ -1,0 +1,44 @@
+"""Writing an export: what a request asks for, read back and checked before anybody sees it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from estimator_core._export.contract import ExportCheck, ExportFormat, ExportRequest, LoadedExport
+from estimator_core._export.directories import new_export
+from estimator_core._export.verify import verify
+from estimator_core.errors import ExportError
+
+
+def write_export(
+    request: ExportRequest, chosen: ExportFormat, base: str | os.PathLike[str], check: ExportCheck
+) -> Path:
+    """Writes an export, reads it back, compares it with the functions it was made from, and publishes it.
+
+    Args:
+        request: what is written.
+        chosen: the format.
+        base: the directory in which the export gets its time-stamped name.
+        check: compares each output.
+
+    Returns:
+        The directory of the export.
+
+    Raises:
+        ExportError: it cannot be written or read back, or gives other outputs; nothing is left behind.
+    """
+    with new_export(base) as (directory, final):
+        chosen.write(request, directory)
+        verify(request, _read_back(chosen, directory), check)
+    return final[0]
+
+
+def _read_back(chosen: ExportFormat, directory: Path) -> LoadedExport:
+    try:
+        return chosen.load(directory)
+    except Exception as error:
+        raise ExportError(
+            f"The export format {chosen.name!r} cannot read back what it wrote ({type(error).__name__}: {error}). "
+            "Nothing is published; this is an error of the format."
+        ) from error

@@ -1,0 +1,84 @@
+"""The places in a run that one component takes, and which component has each unless another is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Role:
+    """A place in a run.
+
+    Attributes:
+        name: what `RunConfig(components={name: ...})` says.
+        kind: of the components that can take it.
+        default: the core's component that has it.
+        optional: whether it can stay empty (None).
+    """
+
+    name: str
+    kind: str
+    default: str
+    optional: bool = True
+
+
+_TABLE = (
+    Role(name="export_check", kind="export_check", default="close", optional=False),
+    Role(name="nan_tensor", kind="hook", default="nan_tensor"),
+    Role(name="step_counter", kind="hook", default="step_counter"),
+    Role(name="summary_saver", kind="hook", default="summary_saver"),
+    Role(name="log", kind="hook", default="logging_tensor"),
+)
+ROLES: Mapping[str, Role] = {role.name: role for role in _TABLE}
+
+
+class Choices(Mapping[str, str | None]):
+    """Component names by role, which do not change. Unlike `MappingProxyType`, they can be copied and pickled.
+
+    Example:
+        >>> Choices({"log": "acme_log"})
+        {'log': 'acme_log'}
+    """
+
+    def __init__(self, names: Mapping[str, str | None]) -> None:
+        self._names = dict(names)
+
+    def __getitem__(self, role: str) -> str | None:
+        return self._names[role]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return repr(self._names)
+
+
+def checked_choices(given: Any) -> Choices:
+    """The components of a RunConfig.
+
+    Raises:
+        ArgumentError: a role that does not exist, or one that cannot stay empty.
+        ArgumentTypeError: something else than a mapping of names to names or None.
+    """
+    if not isinstance(given, Mapping):
+        raise ArgumentTypeError(
+            f'components should map roles to names, for example {{"log": "acme_log"}}, given: {given!r}.'
+        )
+    for role, name in given.items():
+        if role not in ROLES:
+            near = get_close_matches(str(role), ROLES, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise ArgumentError(f"components: there is no role {role!r}; {hint}Roles are {', '.join(ROLES)}.")
+        if name is None and not ROLES[role].optional:
+            raise ArgumentError(f"components[{role!r}] cannot be None; name a component of kind {ROLES[role].kind!r}.")
+        if name is not None and (not isinstance(name, str) or not name):
+            raise ArgumentTypeError(f"components[{role!r}] should be the name of a component or None, given: {name!r}.")
+    return Choices(given)

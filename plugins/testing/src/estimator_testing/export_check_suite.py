@@ -1,0 +1,72 @@
+"""The suite for export checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from estimator_core.export import ExportCheck
+from estimator_testing.suite import Suite
+
+_SAME: tuple[np.ndarray[Any, Any], ...] = (
+    np.array([1.0, -2.5, 1e6], np.float32),
+    np.array([np.nan, np.inf, -np.inf], np.float32),
+    np.array([[1.0, 2.0]], ml_dtypes.bfloat16),
+    np.arange(4, dtype=np.int32),
+    np.array([True, False]),
+    np.zeros((0, 3), np.float32),
+    np.float32(0.5) * np.ones(()),
+)
+
+
+class ExportCheckSuite(Suite):
+    """Proves that a check lets sound exports pass and keeps wrong ones back. Subclass it and say how it is made.
+
+    Example:
+        >>> from estimator_core.export import CloseOutputs
+        >>> class TestLoose(ExportCheckSuite):
+        ...     def make(self):
+        ...         return CloseOutputs(tolerance=0.1)
+    """
+
+    def make(self) -> ExportCheck:
+        """The check; called several times."""
+        raise NotImplementedError(f"{type(self).__name__} must define make(self)")
+
+    def test_is_an_export_check(self) -> None:
+        """It has the method of ExportCheck."""
+        assert isinstance(self.make(), ExportCheck), f"{self.make()!r} has no method `difference`"
+
+    @pytest.mark.parametrize("array", _SAME, ids=lambda array: f"{array.dtype}{list(array.shape)}")
+    def test_equal_outputs_pass(self, array: np.ndarray[Any, Any]) -> None:
+        """What is equal passes: of any shape and dtype, empty, or with NaN and infinity at the same places."""
+        assert self.make().difference(array, array.copy()) is None
+
+    def test_another_shape_is_kept_back(self) -> None:
+        """Outputs of another shape are a difference, also where they could be broadcast."""
+        self._differs(np.ones((3, 1), np.float32), np.ones((3,), np.float32))
+        self._differs(np.ones((3, 2), np.float32), np.ones((1, 2), np.float32))
+
+    def test_nonsense_is_kept_back(self) -> None:
+        """Values of another size, zeros and NaN in the place of numbers are differences, wherever they are."""
+        expected = np.linspace(1.0, 2.0, 12, dtype=np.float32).reshape(3, 4)
+        self._differs(expected, np.zeros_like(expected))
+        self._differs(expected, 1e3 * expected)
+        last = expected.copy()
+        last[-1, -1] = np.nan
+        self._differs(expected, last)
+
+    def test_changes_nothing_it_is_given(self) -> None:
+        """The arrays are as they were."""
+        expected, found = np.arange(3.0), np.array([0.0, 1.0, 5.0])
+        self.make().difference(expected, found)
+        np.testing.assert_array_equal(expected, np.arange(3.0))
+        np.testing.assert_array_equal(found, [0.0, 1.0, 5.0])
+
+    def _differs(self, expected: np.ndarray[Any, Any], found: np.ndarray[Any, Any]) -> None:
+        text = self.make().difference(expected, found)
+        assert isinstance(text, str), f"it takes {found.tolist()} for {expected.tolist()}"
+        assert text.strip(), "it finds a difference and does not say which"

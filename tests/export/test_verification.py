@@ -1,0 +1,156 @@
+"""An export is read back and compared before it is published, whatever its format."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import estimator_core as ec
+from estimator_core.errors import ExportError
+from estimator_core._plugins import Component, Plugins
+from estimator_core.testing import tiny_estimator, tiny_input_fn, tiny_receiver_fn
+
+Change = Callable[[dict[str, Any]], Mapping[str, Any]]
+
+
+class MemoryFormat:
+    """A format that keeps its functions in memory; `change` is done to the outputs of each loaded signature."""
+
+    name = "memory"
+    calls: list[str]
+    change: Change
+    lost: bool = False
+
+    def __init__(self) -> None:
+        self._request: Any = None
+
+    def write(self, request: Any, directory: Path) -> None:
+        self.calls.append("write")
+        (directory / "export.memory").write_text(json.dumps(sorted(request.signatures)))
+        self._request = request
+
+    def load(self, directory: Path) -> Any:
+        self.calls.append("load")
+        request = self._request
+        signatures: dict[str, Any] = {
+            name: lambda spec=spec, **arrays: self.change(dict(spec.function(request.variables, arrays)))
+            for name, spec in request.signatures.items()
+        }
+        return SimpleNamespace(signatures={} if self.lost else signatures, raw_signatures=signatures, manifest={})
+
+    def recognizes(self, directory: Path) -> bool:
+        return (directory / "export.memory").exists()
+
+
+class Unreadable(MemoryFormat):
+    def load(self, directory: Path) -> Any:
+        raise RuntimeError("the reader is broken")
+
+
+@pytest.fixture
+def export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Exports a tiny model by a format class; notes calls, events and what is on disk."""
+    seen = SimpleNamespace(calls=[], events=[], exports=tmp_path / "exports")
+
+    def run(kind: type[MemoryFormat] = MemoryFormat, change: Change = lambda outputs: outputs, **more: Any) -> str:
+        module = ModuleType("a_format")
+        module.Format = type("Format", (kind,), {"calls": seen.calls, "change": staticmethod(change), **more})  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "a_format", module)
+        plugin = SimpleNamespace(
+            ESTIMATOR_PLUGIN_API=(1, 0),
+            estimator_components=lambda: [
+                Component(kind="format", name="memory", target="a_format:Format", summary="In memory.")
+            ],
+            estimator_export_written=lambda path, format_name: seen.events.append((path, format_name)),
+        )
+        plugins = Plugins(autoload=False, extra=[plugin], environ={}, strict=True)
+        estimator = tiny_estimator(tmp_path / "model", plugins=plugins)
+        estimator.train(tiny_input_fn(), steps=1)
+        return estimator.export_saved_model(str(seen.exports), tiny_receiver_fn, format="memory")
+
+    seen.run = run
+    return seen
+
+
+def test_a_sound_export_is_written_read_and_told_once(export: Any) -> None:
+    path = export.run()
+    assert (Path(path) / "export.memory").exists()
+    assert export.calls == ["write", "load"]
+    assert export.events == [(path, "memory")]
+
+
+def test_what_cannot_be_read_back_is_not_published(export: Any) -> None:
+    with pytest.raises(ExportError, match=r"'memory' cannot read back .*RuntimeError: the reader is broken"):
+        export.run(Unreadable)
+    assert list(export.exports.iterdir()) == []
+    assert export.events == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda outputs: {name: value + 1e-3 for name, value in outputs.items()},
+            r"output 'y' at \[0\] is .* instead of",
+        ),
+        (lambda outputs: {name: value[:1] for name, value in outputs.items()}, "has shape .* instead of"),
+        (lambda outputs: {}, r"output 'y' is missing; there are \[\]"),
+        (lambda outputs: outputs["no such"], "cannot be called: KeyError: 'no such'"),
+    ],
+    ids=["other values", "another shape", "an output less", "it raises"],
+)
+def test_other_outputs_are_not_published(export: Any, change: Change, message: str) -> None:
+    with pytest.raises(ExportError, match=rf"does not reproduce the estimator: signature '\w+'.*{message}"):
+        export.run(change=change)
+    assert list(export.exports.iterdir()) == []
+    assert export.events == []
+
+
+def test_a_lost_signature_is_not_published(export: Any) -> None:
+    with pytest.raises(ExportError, match=r"signature 'serving_default' is missing; there are \[\]"):
+        export.run(lost=True)
+    assert list(export.exports.iterdir()) == []
+
+
+def test_exports_that_were_there_stay(export: Any) -> None:
+    path = export.run()
+    with pytest.raises(ExportError):
+        export.run(Unreadable)
+    assert [str(one) for one in export.exports.iterdir()] == [path]
+
+
+class TestCloseOutputs:
+    """What the comparison lets pass."""
+
+    check: Any = ec.export.CloseOutputs()
+
+    @pytest.mark.parametrize(
+        ("dtype", "close", "far"),
+        [(np.float32, 5e-6, 5e-5), (ml_dtypes.bfloat16, 1e-2, 5e-2), (np.float16, 2e-3, 1e-2)],
+    )
+    def test_the_tolerance_is_of_the_dtype(self, dtype: Any, close: float, far: float) -> None:
+        expected = np.ones(3, dtype)
+        assert self.check.difference(expected, (np.ones(3) + close).astype(dtype)) is None
+        assert "instead of" in self.check.difference(expected, (np.ones(3) + far).astype(dtype))
+
+    def test_it_is_a_share_of_the_largest_value(self) -> None:
+        expected = np.array([1e6, 1.0, np.inf])
+        assert self.check.difference(expected, expected + np.array([5.0, 5.0, 0.0])) is None
+        assert self.check.difference(expected, expected + np.array([0.0, 50.0, 0.0])) is not None
+
+    def test_what_is_no_number_must_be_at_the_same_places(self) -> None:
+        expected = np.array([np.nan, np.inf, 1.0])
+        assert self.check.difference(expected, expected) is None
+        assert "at [0] is 0.0 instead of nan (1 of 3" in self.check.difference(expected, np.array([0.0, np.inf, 1.0]))
+
+    def test_integers_must_be_equal(self) -> None:
+        assert self.check.difference(np.arange(3), np.arange(3)) is None
+        assert self.check.difference(np.arange(3), np.array([0, 1, 3])) is not None
