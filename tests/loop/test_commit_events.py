@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import estimator_core as ec
-from estimator_core.errors import PluginError
 from estimator_core._plugins import Plugins
+from estimator_core.errors import PluginError
 from tests.loop.conftest import linear_model_fn
 
 

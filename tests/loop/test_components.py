@@ -15,6 +15,7 @@ import pytest
 
 import estimator_core as ec
 from estimator_core._cli import main
+from estimator_core._plugins import Component, Plugins
 from estimator_core.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -23,7 +24,6 @@ from estimator_core.errors import (
     PluginError,
     PluginLookupError,
 )
-from estimator_core._plugins import Component, Plugins
 from estimator_core.testing import array_format
 from tests.loop.conftest import linear_model_fn
 

@@ -1,7 +1,6 @@
 """A plugin written against contract 1.0 keeps working, unchanged, with every core of major version 1."""
 
 import hashlib
-import importlib
 import os
 import shutil
 import subprocess

@@ -4,8 +4,8 @@ import json
 import sys
 
 import pytest
-
 from estimator_core._cli.scaffold import write_package
+
 from estimator_core._plugins import KINDS, Component, Kind
 from estimator_core.errors import ArgumentError, PluginLookupError
 from tests.plugins.fake_site import API

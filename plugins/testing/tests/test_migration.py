@@ -20,16 +20,16 @@ def migrate(tmp_path, text):
     ("old", "new"),
     [
         (
-            "from estimator_core.builtin_hooks import NanTensorHook",
+            "from estimator_core.loop.builtin_hooks import NanTensorHook",
             "from estimator_core.builtin_hooks import NanTensorHook",
         ),
         (
-            "from estimator_core.builtin_hooks.timer import SecondOrStepTimer as Timer",
+            "from estimator_core.loop.builtin_hooks.timer import SecondOrStepTimer as Timer",
             "from estimator_core.builtin_hooks import SecondOrStepTimer as Timer",
         ),
         ("from estimator_core.loop import builtin_hooks", "import estimator_core.builtin_hooks as builtin_hooks"),
-        ("from estimator_core._export.outputs import PredictOutput", "from estimator_core.export import PredictOutput"),
-        ("from estimator_core._cli.main import main", "from estimator_core.cli import main"),
+        ("from estimator_core.export.outputs import PredictOutput", "from estimator_core.export import PredictOutput"),
+        ("from estimator_core.cli.main import main", "from estimator_core.cli import main"),
         ("from estimator_core.plan import TrainingPlan", "from estimator_plan import TrainingPlan"),
         ("import estimator_core.plan as planning", "import estimator_plan as planning"),
         ("from estimator_core.plan.report import show", "from estimator_plan import show"),
@@ -52,7 +52,7 @@ def migrate(tmp_path, text):
         ),
         ("from estimator_core.export.feature_specs import VarLenFeature", "from estimator_inputs import VarLenFeature"),
         ("from estimator_core.inputs.frames import pandas_input_fn", "from estimator_inputs import pandas_input_fn"),
-        ("from estimator_core._inputs.batch import Batch", "from estimator_core.inputs import Batch"),
+        ("from estimator_core.inputs.batch import Batch", "from estimator_core.inputs import Batch"),
     ],
 )
 def test_moved_paths_are_rewritten(tmp_path, old, new):
@@ -67,7 +67,7 @@ def test_moved_paths_are_rewritten(tmp_path, old, new):
 def test_names_of_one_import_go_to_their_places(tmp_path):
     old = """
         def f():
-            from estimator_core.builtin_hooks import (
+            from estimator_core.loop.builtin_hooks import (
                 NanTensorHook,
                 RunConfig as Config,
             )
@@ -124,10 +124,10 @@ def test_what_is_public_is_left_alone(tmp_path, text):
     [
         ("from estimator_core._inputs import numpy_input_fn", "from estimator_core.inputs import numpy_input_fn"),
         ("from estimator_core._loop.run import LoopRun", "no public module has it"),
-        ("from estimator_core._loop.run import LoopRun", "no public module has it"),
+        ("from estimator_core.loop.run import LoopRun", "no public module has it"),
         ("from estimator_core.metrics import no_such_metric", "no public module has it"),
-        ("from estimator_core._loop.run import *", "name what you import"),
-        ("import estimator_core._loop.run", "import public names"),
+        ("from estimator_core.loop.run import *", "name what you import"),
+        ("import estimator_core.loop.run", "import public names"),
         ("import estimator_core.plan", "import estimator_plan"),
         ("patch('estimator_core.plan.report.show')", "estimator_plan.show"),
         ("import estimator_core as ec\nec.Estimator(f)._engine", "private"),
@@ -290,7 +290,7 @@ def test_a_file_that_is_no_python_is_named(tmp_path):
 OLD_PLUGIN = {
     "hook.py": """
         from estimator_core.hooks import Hook
-        from estimator_core.builtin_hooks.timer import SecondOrStepTimer
+        from estimator_core.loop.builtin_hooks.timer import SecondOrStepTimer
 
         class AcmeHook(Hook):
             def __init__(self):
@@ -301,7 +301,7 @@ OLD_PLUGIN = {
         """,
     "input.py": """
         import numpy as np
-        from estimator_core._inputs.arrays import numpy_input_fn
+        from estimator_core.inputs.arrays import numpy_input_fn
 
         def acme_input_fn():
             x = np.arange(20, dtype=np.float32)
@@ -309,8 +309,8 @@ OLD_PLUGIN = {
         """,
     "transform.py": """
         import numpy as np
-        from estimator_core._inputs.batch import Batch
-        from estimator_core._inputs.transforms import HostTransform
+        from estimator_core.inputs.batch import Batch
+        from estimator_core.inputs.transforms import HostTransform
 
         def as_transform(thing: HostTransform) -> HostTransform:
             return thing
@@ -345,7 +345,7 @@ def test_the_doctor_names_old_paths_and_its_fix_makes_the_suites_pass(tmp_path):
     assert "No module named 'estimator_core.loop'" in before.stdout
     named = site.run("plugins", "doctor", "acme-old")
     assert named.returncode == 1
-    told = "from estimator_core.builtin_hooks.timer import SecondOrStepTimer -> "
+    told = "from estimator_core.loop.builtin_hooks.timer import SecondOrStepTimer -> "
     assert f"{package / 'hook.py'}:3: {told}from estimator_core.builtin_hooks import SecondOrStepTimer" in named.stdout
     assert named.stdout.count(" -> ") == 6
     assert "loop.builtin_hooks" in (package / "hook.py").read_text()

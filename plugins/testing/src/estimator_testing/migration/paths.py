@@ -83,7 +83,7 @@ def new_module_of(module: str, name: str) -> str | None:
     """The public module that holds what `from module import name` asked for; None where there is none.
 
     Example:
-        >>> new_module_of("estimator_core._export.outputs", "PredictOutput")
+        >>> new_module_of("estimator_core.export.outputs", "PredictOutput")
         'estimator_core.export'
         >>> new_module_of("estimator_core.plan", "TrainingPlan")
         'estimator_plan'
