@@ -83,7 +83,7 @@ def first_batch(experiment: Any) -> Any:
     from pathlib import Path
 
     from estimator_core._inputs import open_input
-    from estimator_core._loop.live import LiveState
+    from estimator_core._loop.device_state import DeviceState
     from estimator_core._loop.run import LoopRun
     from estimator_core._summaries import NO_SUMMARIES
     from estimator_core.hooks import Hook
@@ -97,7 +97,7 @@ def first_batch(experiment: Any) -> Any:
         params=estimator.params,
         model_dir=Path(estimator.model_dir),
         summaries=NO_SUMMARIES,
-        live=LiveState(),
+        live=DeviceState(),
     )
     prepare: Any = estimator._transformed  # pyright: ignore[reportPrivateUsage]
     source = open_input(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core._checkpoint import load_variables
-from estimator_core._loop.engine import Overrides
+from estimator_core._loop.starting import Overrides
 from estimator_core._model.initial_values import replaced_values
 from estimator_core._model.variables import VariableSpec
 from estimator_core._model.warm_start import WarmStartSettings
