@@ -9,6 +9,7 @@ import logging
 import secrets
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from estimator_core._backends import Backend, Devices, select_backend
 from estimator_core._builtin_hooks import CheckpointSaverHook
 from estimator_core._builtin_hooks.evaluation import RunEvaluations
 from estimator_core._checkpoint import latest_checkpoint, load_variables
-from estimator_core._inputs import InputFn, with_transforms
+from estimator_core._inputs import Batch, InputFn, with_transforms
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
@@ -261,10 +262,16 @@ class Estimator:
 
         It works on a snapshot; `predictor.refresh()` takes the newest state.
         """
+        devices = self._devices if self._open is None else self._open.devices
+
+        def state(batch: Batch) -> TrainState:
+            context = replace(self._context(ModeKeys.PREDICT), devices=devices)
+            return self._states.get(context, batch, checkpoint_path)
+
         return Predictor(
-            self._devices,
+            devices,
             self._programs,
-            lambda batch: self._states.get(self._context(ModeKeys.PREDICT), batch, checkpoint_path),
+            state,
             self._feature_transforms,
         )
 
