@@ -183,10 +183,6 @@ class Evaluations(CheckpointListener):
         """One evaluation, of the newest state or of the checkpoint at a path."""
         self.metrics[spec.name] = evaluate_within(context, spec, path)
 
-    def evaluate_during(self, run: Run, spec: EvalSpec) -> None:
-        """One evaluation that a hook asks for: it belongs to no save, and is not broken off."""
-        self.evaluate_now(spec, replace(_context(run), decisions=NOBODY_ASKS))
-
     def export(self, spec: EvalSpec, context: RunContext, path: str, *, final: bool) -> None:
         """Runs the exporters of one EvalSpec with its newest metrics; in several processes the chief's, by itself."""
         metrics, devices = self.metrics[spec.name], context.devices

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import functools
 import logging
+import os
 import secrets
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -20,24 +21,23 @@ from estimator_core._builtin_hooks import CheckpointSaverHook
 from estimator_core._builtin_hooks.evaluation import RunEvaluations
 from estimator_core._checkpoint import latest_checkpoint, load_variables
 from estimator_core._inputs import Batch, InputFn, with_transforms
-from estimator_core._loop.agreement import NOBODY_ASKS
+from estimator_core._loop.call_of import CallOf, inner_context, outermost_context
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.evaluate_call import EvaluateCall
+from estimator_core._loop.first_batch import first_batch
 from estimator_core._loop.history import History
 from estimator_core._loop.inference import InferenceStates
-from estimator_core._loop.initial_values import initial_overrides
+from estimator_core._loop.initial_values import initial_overrides, warm_start_source
 from estimator_core._loop.predict_call import predict_call
 from estimator_core._loop.programs import Programs
-from estimator_core._loop.result_log import ResultLog
 from estimator_core._loop.resuming import start_step
 from estimator_core._loop.starting import fresh_state
-from estimator_core._loop.time_spent import TimeSpent
 from estimator_core._loop.train_call import TrainCall
-from estimator_core._model.warm_start import WarmStartSettings, warm_start_settings
+from estimator_core._model.initial_values import InitialValues
+from estimator_core._paths import local_directory
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._step import Discovery, TrainState, bind_model_fn
-from estimator_core._summaries import NO_SUMMARIES
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
 from estimator_core.modes import ModeKeys
@@ -64,7 +64,8 @@ class Estimator:
             temporary one.
         config: a `RunConfig`.
         params: handed to model_fn (copies of it) and to input_fn: a dict, an `HParams`, anything.
-        warm_start_from: a checkpoint, a model_dir or a `WarmStartSettings` to take initial values from.
+        warm_start_from: where initial values come from: a `WarmStartSettings` or other `InitialValues`, or the path of
+            a checkpoint or model_dir, which estimator-warm-start reads.
         host_transforms, label_transforms: `HostTransform`s applied on the host to the features and labels of every
             batch, before the step. A
             model_fn may carry its own as attributes of these names; they come first.
@@ -96,7 +97,7 @@ class Estimator:
         model_dir: str | None = None,
         config: RunConfig | None = None,
         params: Any = None,
-        warm_start_from: str | WarmStartSettings | None = None,
+        warm_start_from: str | os.PathLike[str] | InitialValues | None = None,
         *,
         host_transforms: Sequence[Any] = (),
         label_transforms: Sequence[Any] = (),
@@ -112,7 +113,7 @@ class Estimator:
         self._params = copy.deepcopy(params)
         self._plugins = default_plugins() if plugins is None else plugins
         self._bound = bind_model_fn(model_fn, self._params, config, self._plugins)
-        self._warm_start = None if warm_start_from is None else warm_start_settings(warm_start_from)
+        self._warm_start = warm_start_source(warm_start_from, self._plugins)
         self._feature_transforms = (*getattr(model_fn, "host_transforms", ()), *host_transforms)
         self._label_transforms = (*getattr(model_fn, "label_transforms", ()), *label_transforms)
         self._devices = Devices(config, self._select_backend)
@@ -275,6 +276,29 @@ class Estimator:
             self._feature_transforms,
         )
 
+    def first_batch(self, input_fn: Callable[..., Any], hooks: Sequence[Any] | None = None) -> Batch | None:
+        """The first batch that `train` would draw, without training: its shapes are what a planner needs.
+
+        Args:
+            input_fn: gives batches.
+            hooks: `Hook`s of the training; `begin` of each is called, since inputs are made ready there.
+
+        Returns:
+            The batch, with transforms applied; None: the input is empty.
+
+        Raises:
+            ArgumentTypeError: the arguments cannot be used.
+
+        Example:
+            >>> import estimator_core as ec, numpy as np
+            >>> estimator = ec.Estimator(lambda features: None, model_dir="unused")
+            >>> input_fn = ec.inputs.numpy_input_fn({"x": np.zeros(64)}, batch_size=16, shuffle=False)
+            >>> estimator.first_batch(input_fn).features["x"].shape
+            (16,)
+        """
+        check_input_fn(input_fn)
+        return first_batch(self, self._transformed(input_fn), check_hooks(hooks, "hooks"))
+
     def export_saved_model(
         self,
         export_dir_base: str,
@@ -345,7 +369,7 @@ class Estimator:
             programs=self._programs,
             live=self._state,
             states=self._states,
-            export_dir_base=base,
+            export_dir_base=local_directory("export_dir_base", os.fspath(base)),
             receivers=receivers,
             assets_extra=assets_extra,
             checkpoint_path=checkpoint_path,
@@ -459,34 +483,10 @@ class Estimator:
     def _context(self, mode: str, name: str | None = None, checkpoint: str | None = None) -> RunContext:
         """The context of a call: inside the call under way, or one of its own."""
         directory = Path(self.eval_dir(name) if mode == ModeKeys.EVAL else self.model_dir)
-        outer = self._open
-        if outer is not None:
-            return outer.within(
-                mode=mode,
-                name=name,
-                directory=directory,
-                summaries=NO_SUMMARIES,
-                decisions=NOBODY_ASKS,
-                replaces=False,
-                checkpoint=checkpoint,
-            )
-        devices = self._devices
-        _ = devices.processes  # then the config says which of them this is
-        return RunContext(
-            mode=mode,
-            name=name,
-            estimator=self,
-            config=devices.config,
-            params=self._params,
-            directory=directory,
-            devices=devices,
-            plugins=self._plugins,
-            summaries=NO_SUMMARIES,
-            account=TimeSpent(),
-            decisions=NOBODY_ASKS,
-            results=ResultLog(),
-            checkpoint=checkpoint,
-        )
+        call = CallOf(mode=mode, name=name, directory=directory, checkpoint=checkpoint)
+        if self._open is not None:
+            return inner_context(self._open, call)
+        return outermost_context(call, self, self._devices, self._params, self._plugins)
 
     @contextlib.contextmanager
     def _entered(self, context: RunContext) -> Generator[None]:

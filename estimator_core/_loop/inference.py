@@ -20,7 +20,6 @@ from estimator_core._checkpoint.restore import check_fits
 from estimator_core._inputs import Batch
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.initial_values import read_values
 from estimator_core._loop.placing import placed
 from estimator_core._loop.programs import Programs
 from estimator_core._plugins import compare_versions
@@ -88,7 +87,8 @@ class InferenceStates:
             raise CheckpointNotFoundError(
                 f"The model in {model_dir} has no state yet: train, evaluate or predict first."
             )
-        live.start(self._fresh(context.devices, programs.discovery(context.devices, context.mode, batch, read_values)))
+        discovery = programs.discovery(context.devices, context.mode, batch, fresh=True)
+        live.start(self._fresh(context.devices, discovery))
         return live.ready if context.mode == ModeKeys.EVAL else live.snapshot()
 
     def _is_live(self, context: RunContext, newest: str | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -28,9 +28,6 @@ from estimator_core._step.packing import Packing, packing_for
 from estimator_core.modes import ModeKeys
 
 _log = logging.getLogger("estimator_core")
-
-#: Gives the arrays of a checkpoint by path.
-Reader = Callable[[str], Mapping[str, np.ndarray]]
 
 
 class Programs:
@@ -123,14 +120,14 @@ class Programs:
         """What is known of several batches a dispatch; read and added to by the calls of a mode."""
         return self._trials[mode, devices.placement]
 
-    def discovery(self, devices: Devices, mode: str, batch: Batch, reader: Reader | None = None) -> Discovery:
+    def discovery(self, devices: Devices, mode: str, batch: Batch, *, fresh: bool = False) -> Discovery:
         """The discovery of a mode, made with the first batch that needs it.
 
         Args:
             devices: those the mode runs on.
             mode: the mode.
             batch: the batch.
-            reader: to check what `init_from_checkpoint` asks for; None where nothing will be initialised.
+            fresh: whether first values will be computed for the variables.
         """
         key = mode, devices.placement
         if key not in self._discoveries:
@@ -143,7 +140,7 @@ class Programs:
                     batch.labels,
                     known=self.specs,
                     weights=batch.weights,
-                    reader=reader,
+                    fresh=fresh,
                 )
             self._discoveries[key] = found
             self.specs.update(found.specs)

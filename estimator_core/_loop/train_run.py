@@ -18,7 +18,6 @@ from estimator_core._loop.dispatch import Dispatcher, Program
 from estimator_core._loop.feed import feed
 from estimator_core._loop.hook_order import hook_order
 from estimator_core._loop.hook_runner import HookRunner
-from estimator_core._loop.initial_values import read_values
 from estimator_core._loop.input_part import input_context
 from estimator_core._loop.outputs import check_fetches
 from estimator_core._loop.result_log import ResultLog
@@ -172,7 +171,7 @@ class TrainRun:
             _log.warning("Training with estimator made no steps. Perhaps input is empty or misspecified.")
             return "the input is empty"
         fresh = start.items is None and live.state is None
-        discovery = call.programs.discovery(devices, ModeKeys.TRAIN, first, read_values if fresh else None)
+        discovery = call.programs.discovery(devices, ModeKeys.TRAIN, first, fresh=fresh)
         with devices.placement.context():
             self._begin_state(discovery)
             self._create_hooks(discovery, first)
