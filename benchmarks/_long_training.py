@@ -65,7 +65,7 @@ class LongTraining:
                 source = training._batches()
                 while not training._ended:
                     yield from itertools.islice(source, training._steps)
-                    jax.block_until_ready(training._estimator._engine.live.carried)  # pyright: ignore[reportPrivateUsage]
+                    jax.block_until_ready(training._estimator._state.carried)  # pyright: ignore[reportPrivateUsage]
                     training._done.release()
                     training._go.acquire()
 

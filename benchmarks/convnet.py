@@ -161,7 +161,7 @@ def estimator_loop(network: Network, steps: int, **config: Any) -> Callable[[], 
 
     def run() -> None:
         estimator.train(source, steps=steps)
-        jax.block_until_ready(estimator._engine.live.state)  # pyright: ignore[reportPrivateUsage]
+        jax.block_until_ready(estimator._state.state)  # pyright: ignore[reportPrivateUsage]
 
     return run
 

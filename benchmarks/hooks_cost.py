@@ -77,7 +77,7 @@ def training(steps: int, make_hooks: Callable[[], list[Any]], **config: Any) -> 
 
     def run() -> None:
         estimator.train(FreshBatches, steps=steps, hooks=hooks)
-        jax.block_until_ready(estimator._engine.live.state)  # pyright: ignore[reportPrivateUsage]
+        jax.block_until_ready(estimator._state.state)  # pyright: ignore[reportPrivateUsage]
 
     return run
 

@@ -136,7 +136,7 @@ def estimator_loop(source: Any, steps: int) -> Callable[[], None]:
 
     def run() -> None:
         estimator.train(source, steps=steps)
-        jax.block_until_ready(estimator._engine.live.state)  # pyright: ignore[reportPrivateUsage]
+        jax.block_until_ready(estimator._state.state)  # pyright: ignore[reportPrivateUsage]
 
     return run
 

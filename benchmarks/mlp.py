@@ -156,7 +156,7 @@ def estimator_loop(steps: int, **config: Any) -> Callable[[], None]:
 
     def run() -> None:
         estimator.train(FreshBatches, steps=steps)
-        jax.block_until_ready(estimator._engine.live.state)  # pyright: ignore[reportPrivateUsage]
+        jax.block_until_ready(estimator._state.state)  # pyright: ignore[reportPrivateUsage]
 
     return run
 

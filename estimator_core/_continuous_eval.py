@@ -105,9 +105,7 @@ def evaluate_continuously(
         last = path
         began = clock()
         final = max_steps is not None and step >= max_steps
-        for spec in specs:
-            evaluations.evaluate_now(spec, path)
-            evaluations.export(spec, path, final=final)
+        evaluations.of_checkpoint(path, final=final)
         if not final:
             sleep(max(0.0, throttle - (clock() - began)))
     if last is not None:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-from estimator_core._cluster.connect import Peers
+from estimator_core._checkpoint.layout import checkpoint_path
+from estimator_core._cluster.together import chief_says
+from estimator_core._door import entered, evaluate_within, outermost
 from estimator_core._export import ExportsInBackground, KnowsEvaluation
-from estimator_core._summaries import forget_later_eval_metrics, open_summary_writer, read_eval_metrics
+from estimator_core._loop.agreement import NOBODY_ASKS
+from estimator_core._loop.context import RunContext
+from estimator_core._loop.run import LoopRun
+from estimator_core._summaries import forget_later_eval_metrics, read_eval_metrics
 from estimator_core.errors import PreemptedError
+from estimator_core.estimator import Estimator
 from estimator_core.hooks import CheckpointListener, Run, SavedCheckpoint
 from estimator_core.specs import EvalSpec
-
-if TYPE_CHECKING:
-    from estimator_core._loop.run import LoopRun
 
 _log = logging.getLogger("estimator_core")
 
@@ -30,7 +34,7 @@ class Evaluations(CheckpointListener):
     """
 
     def __init__(
-        self, estimator: Any, specs: Sequence[EvalSpec], *, clock: Callable[[], float] = time.monotonic
+        self, estimator: Estimator, specs: Sequence[EvalSpec], *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._estimator = estimator
         self._specs = list(specs)
@@ -38,10 +42,10 @@ class Evaluations(CheckpointListener):
         # At checkpoints, and between them: what is evaluated between must not keep a checkpoint from its exports.
         self._started: dict[str | None, float] = {}
         self._started_between: dict[str | None, float] = {}
-        #: Step and variables of the newest evaluation of each spec inside the run.
-        self._newest: dict[str | None, tuple[int, Any]] = {}
+        #: Which state was evaluated last: of each spec inside the run, and for a checkpoint.
+        self._newest: dict[str | None, tuple[int, int]] = {}
         self._pending: list[EvalSpec] = []
-        self._evaluated: tuple[int, Any] = (-1, None)
+        self._evaluated = (-1, 0)
         self._final_at: dict[str | None, int] = {}
         self.metrics: dict[str | None, dict[str, Any]] = {}
         self.exports: dict[str | None, list[Any]] = {spec.name: [None] * len(spec.exporters) for spec in specs}
@@ -52,11 +56,12 @@ class Evaluations(CheckpointListener):
 
     def begin(self, run: Run) -> None:
         """Forgets what a killed run has recorded behind the step from which this one goes on."""
-        for spec in self._specs if self._peers.is_chief else ():
-            directory = self._estimator.eval_dir(spec.name)
+        context = _context(run)
+        for spec in self._specs if context.devices.processes.index == 0 else ():
+            directory = Path(self._estimator.eval_dir(spec.name))
             if any(step > run.step for step in read_eval_metrics(directory)):
                 forget_later_eval_metrics(directory, run.step)
-                self._estimator._engine.event_files.append(open_summary_writer(directory, resume_step=run.step))
+                context.results.event_file(directory, resume_step=run.step)
 
     def evaluate(self, run: Run) -> None:
         """Evaluates the live state, unless the last evaluation at a checkpoint is younger than `throttle_secs` and the
@@ -64,8 +69,9 @@ class Evaluations(CheckpointListener):
         """
         self._pending = []  # of an attempt that was broken off
         ends = run.stop_reason is not None or run.step == run.last_step
-        self._pending = self._evaluate_all(self._specs, run, self._started, always=ends)
-        self._evaluated = (run.step, _variables(run))
+        context = replace(_context(run), checkpoint=checkpoint_path(self._estimator.model_dir, run.step))
+        self._pending = self._evaluate_all(self._specs, run, context, self._started, always=ends)
+        self._evaluated = _state_of(run)
 
     def next_step(self, step: int) -> int | None:
         """The next step at which an EvalSpec wants an evaluation of its own, checkpoint or not."""
@@ -77,28 +83,34 @@ class Evaluations(CheckpointListener):
         started = {**self._started_between}
         for name, at in self._started.items():
             started[name] = max(at, started.get(name, at))
-        for spec in self._evaluate_all(asking, run, started, always=False):
+        for spec in self._evaluate_all(asking, run, _context(run), started, always=False):
             self._started_between[spec.name] = started[spec.name]
 
     def _evaluate_all(
-        self, specs: Sequence[EvalSpec], run: Run, started: dict[str | None, float], *, always: bool
+        self,
+        specs: Sequence[EvalSpec],
+        run: Run,
+        context: RunContext,
+        started: dict[str | None, float],
+        *,
+        always: bool,
     ) -> list[EvalSpec]:
         """Evaluates the specs that are not throttled, and gives them; those that have been evaluated already, too.
 
         Args:
             specs: the specs.
             run: the run.
+            context: of the run, as its evaluations are to see it.
             started: when each was evaluated last; written to.
             always: whatever the throttle says.
         """
         evaluated: list[EvalSpec] = []
         for spec in specs:
-            step, variables = self._newest.get(spec.name, (-1, None))
-            if step == run.step and variables is _variables(run):
+            if self._newest.get(spec.name) == _state_of(run):
                 evaluated.append(spec)
                 continue
             now = self._clock()
-            since = self._peers.chief_says("throttle", now - started.get(spec.name, -1e9))
+            since = chief_says(context.devices.processes, "throttle", now - started.get(spec.name, -1e9))
             if since < spec.throttle_secs and not always:
                 _log.info(
                     "Skip the evaluation%s at step %d: the last one began %.0f s ago, throttle_secs is %g.",
@@ -109,43 +121,56 @@ class Evaluations(CheckpointListener):
                 )
                 continue
             started[spec.name] = now
-            self.evaluate_now(spec)
-            self._newest[spec.name] = (run.step, _variables(run))
+            self.evaluate_now(spec, context)
+            self._newest[spec.name] = _state_of(run)
             evaluated.append(spec)
         return evaluated
 
     def after_save(self, run: Run, step: int, checkpoint: SavedCheckpoint) -> bool | None:
         """Runs the exporters of the evaluations that belong to this save."""
         pending, self._pending = self._pending, []
-        replaced = self._evaluated[0] == step and self._evaluated[1] is not _variables(run)
-        if (replaced or any(spec.exporters for spec in pending)) and cast("LoopRun", run).asked_to_stop():
+        context = _context(run)
+        evaluated_step, version = self._evaluated
+        replaced = evaluated_step == step and version != _state_of(run)[1]
+        if (replaced or any(spec.exporters for spec in pending)) and context.decisions.requested:
             raise PreemptedError(f"The exports of step {step} were left out.")
         if replaced:
             # A hook has put other weights in place for the last save; `finish` exports them.
+            saved = replace(context, decisions=NOBODY_ASKS, checkpoint=checkpoint_path(self._estimator.model_dir, step))
             for spec in self._specs:
-                self.evaluate_now(spec)
+                self.evaluate_now(spec, saved)
             return None
         for spec in pending:
             if spec.exporters:
-                self.export(spec, checkpoint.path, final=step == run.last_step)
+                self.export(spec, context, checkpoint.path, final=step == run.last_step)
         return None
 
     def finish(self) -> None:
         """After training, however it ended: the last step is evaluated, and exported as the final one."""
         path = self._estimator.latest_checkpoint()
+        assert path is not None, "training ended with a checkpoint"
         step = int(Path(path).name)
         for spec in self._specs:
-            if self.metrics.get(spec.name, {}).get("global_step") != step:
-                self.evaluate_now(spec)
-            if self._final_at.get(spec.name) != step:
-                self.export(spec, path, final=True)
+            with outermost(self._estimator) as context:
+                if self.metrics.get(spec.name, {}).get("global_step") != step:
+                    self.evaluate_now(spec, context)
+                if self._final_at.get(spec.name) != step:
+                    self.export(spec, context, path, final=True)
         self.wait()
 
-    def export_final(self, checkpoint_path: str) -> None:
+    def of_checkpoint(self, path: str, *, final: bool) -> None:
+        """Evaluates a checkpoint and exports it."""
+        for spec in self._specs:
+            with outermost(self._estimator) as context:
+                self.evaluate_now(spec, context, path)
+                self.export(spec, context, path, final=final)
+
+    def export_final(self, path: str) -> None:
         """Exports what was evaluated last as the final one, where that has not been done."""
         for spec in self._specs:
             if spec.name in self.metrics and self._final_at.get(spec.name) != self.metrics[spec.name]["global_step"]:
-                self.export(spec, checkpoint_path, final=True)
+                with outermost(self._estimator) as context:
+                    self.export(spec, context, path, final=True)
 
     def wait(self) -> None:
         """Until exports in the background are complete."""
@@ -154,28 +179,17 @@ class Evaluations(CheckpointListener):
                 if isinstance(exporter, ExportsInBackground):
                     self.exports[spec.name][index] = exporter.wait() or self.exports[spec.name][index]
 
-    @property
-    def _peers(self) -> Peers:
-        return self._estimator._engine.peers
+    def evaluate_now(self, spec: EvalSpec, context: RunContext, path: str | None = None) -> None:
+        """One evaluation, of the newest state or of the checkpoint at a path."""
+        self.metrics[spec.name] = evaluate_within(context, spec, path)
 
-    def evaluate_now(self, spec: EvalSpec, checkpoint_path: str | None = None) -> None:
-        """One evaluation."""
-        engine = self._estimator._engine
-        engine.replaces_results = True  # a killed run may have recorded this one
-        try:
-            self.metrics[spec.name] = self._estimator.evaluate(
-                spec.input_fn, steps=spec.steps, hooks=spec.hooks, checkpoint_path=checkpoint_path, name=spec.name
-            )
-        finally:
-            engine.replaces_results = False
-
-    def export(self, spec: EvalSpec, checkpoint_path: str, *, final: bool) -> None:
-        """Runs the exporters of one EvalSpec with its newest metrics; in several processes the chief's alone."""
-        metrics = self.metrics[spec.name]
-        for index, exporter in enumerate(spec.exporters if self._peers.is_chief else ()):
+    def export(self, spec: EvalSpec, context: RunContext, path: str, *, final: bool) -> None:
+        """Runs the exporters of one EvalSpec with its newest metrics; in several processes the chief's, by itself."""
+        metrics, devices = self.metrics[spec.name], context.devices
+        for index, exporter in enumerate(spec.exporters if devices.processes.index == 0 else ()):
             export_path = str(Path(self._estimator.model_dir) / "export" / exporter.name)
-            with self._estimator._engine.alone():
-                written = exporter.export(self._estimator, export_path, checkpoint_path, metrics, final)
+            with entered(context.within(devices=devices.alone())):
+                written = exporter.export(self._estimator, export_path, path, metrics, final)
             if written is not None:
                 self.exports[spec.name][index] = written
         if final:
@@ -186,5 +200,14 @@ def _named(spec: EvalSpec) -> str:
     return "" if spec.name is None else f" {spec.name!r}"
 
 
-def _variables(run: Run) -> Any:
-    return cast("LoopRun", run).live.ready.variables
+def _context(run: Run) -> RunContext:
+    """What the training call was given that a listener belongs to."""
+    assert isinstance(run, LoopRun)
+    assert run.context is not None
+    return run.context
+
+
+def _state_of(run: Run) -> tuple[int, int]:
+    """Which values the variables have: the step, and the version of the state."""
+    assert isinstance(run, LoopRun)
+    return run.step, run.live.version

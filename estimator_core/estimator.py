@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import functools
 import logging
 import os
+import secrets
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from estimator_core._backends import Backend, Devices, select_backend
 from estimator_core._builtin_hooks import CheckpointSaverHook
 from estimator_core._builtin_hooks.evaluation import RunEvaluations
 from estimator_core._checkpoint import latest_checkpoint, load_variables
-from estimator_core._inputs import with_transforms
-from estimator_core._loop.engine import Engine
+from estimator_core._inputs import Batch, InputFn, with_transforms
+from estimator_core._loop.call_of import CallOf, inner_context, outermost_context
+from estimator_core._loop.context import RunContext
+from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.evaluate_call import EvaluateCall
 from estimator_core._loop.first_batch import first_batch
 from estimator_core._loop.history import History
-from estimator_core._loop.inference import state_for_inference
+from estimator_core._loop.inference import InferenceStates
 from estimator_core._loop.initial_values import initial_overrides, warm_start_source
 from estimator_core._loop.predict_call import predict_call
-from estimator_core._loop.start import start_step
+from estimator_core._loop.programs import Programs
+from estimator_core._loop.resuming import start_step
+from estimator_core._loop.starting import fresh_state
 from estimator_core._loop.train_call import TrainCall
 from estimator_core._model.initial_values import InitialValues
 from estimator_core._paths import local_directory
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
-from estimator_core._step import bind_model_fn
+from estimator_core._step import Discovery, TrainState, bind_model_fn
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
 from estimator_core.modes import ModeKeys
@@ -37,7 +46,6 @@ from estimator_core.specs import check_hooks, check_input_fn, check_listeners, c
 
 if TYPE_CHECKING:
     from estimator_core._export.pending import PendingExport
-    from estimator_core._inputs import Batch
 
 __all__ = ["Estimator", "History"]
 
@@ -108,13 +116,14 @@ class Estimator:
         self._warm_start = warm_start_source(warm_start_from, self._plugins)
         self._feature_transforms = (*getattr(model_fn, "host_transforms", ()), *host_transforms)
         self._label_transforms = (*getattr(model_fn, "label_transforms", ()), *label_transforms)
-        self._engine = Engine(
-            model_fn=self._bound,
-            config=config,
-            component=self._plugins.get,
-            component_names=self._plugins.names,
-            plugin_versions=self._plugins.versions,
+        self._devices = Devices(config, self._select_backend)
+        self._programs = Programs(self._bound)
+        self._state = DeviceState()
+        may_be_fresh = config.allow_untrained or self._warm_start is not None
+        self._states = InferenceStates(
+            self._programs, self._state, self.model_dir, self._fresh if may_be_fresh else None
         )
+        self._open: RunContext | None = None  # of the call under way that others may be made in
         self._history = History()
 
     @property
@@ -126,7 +135,7 @@ class Estimator:
     @property
     def config(self) -> RunConfig:
         """The RunConfig, which cannot be changed."""
-        return self._config
+        return self._devices.config
 
     @property
     def params(self) -> Any:
@@ -146,12 +155,12 @@ class Estimator:
     @property
     def trace_counts(self) -> dict[str, int]:
         """How often model_fn was traced: by mode, and "discovery"."""
-        return dict(self._engine.traces)
+        return dict(self._programs.traces)
 
     @property
     def variables(self) -> dict[str, np.ndarray]:
         """Copies of all variables of the newest state, by path."""
-        state = self._inference_state(ModeKeys.PREDICT, None, None)
+        state = self._states.get(self._context(ModeKeys.PREDICT), None, None)
         return {name: np.array(value) for name, value in {**state.variables, **state.model_state}.items()}
 
     @property
@@ -216,19 +225,8 @@ class Estimator:
         check_steps("steps", steps)
         checked = check_hooks(hooks, "hooks")
         self._check_name(name)
-        return EvaluateCall(
-            estimator=self,
-            engine=self._engine,
-            eval_dir=Path(self.eval_dir(name)),
-            input_fn=self._transformed(input_fn),
-            steps=steps,
-            hooks=checked,
-            name=name,
-            state=lambda batch: self._inference_state(ModeKeys.EVAL, batch, checkpoint_path),
-            checkpoint_path=checkpoint_path,
-            history=self._history,
-            plugins=self._plugins,
-        ).execute()
+        context = self._context(ModeKeys.EVAL, name, checkpoint_path)
+        return self._evaluate(context, input_fn, steps, checked, checkpoint_path)
 
     def predict(
         self,
@@ -258,25 +256,23 @@ class Estimator:
             isinstance(predict_keys, str) or not all(isinstance(key, str) for key in predict_keys)
         ):
             raise ArgumentTypeError(f"predict_keys must be a list of names, given: {predict_keys!r}.")
-        return predict_call(
-            estimator=self,
-            engine=self._engine,
-            input_fn=self._transformed(input_fn),
-            predict_keys=predict_keys,
-            hooks=checked,
-            state=lambda batch: self._inference_state(ModeKeys.PREDICT, batch, checkpoint_path),
-            yield_single_examples=yield_single_examples,
-            plugins=self._plugins,
-        )
+        return self._predict(input_fn, predict_keys, checked, checkpoint_path, yield_single_examples)
 
     def predictor(self, checkpoint_path: str | None = None) -> Predictor:
         """A function from features to predictions that keeps the model loaded: warm after its first call.
 
         It works on a snapshot; `predictor.refresh()` takes the newest state.
         """
+        devices = self._devices if self._open is None else self._open.devices
+
+        def state(batch: Batch) -> TrainState:
+            context = replace(self._context(ModeKeys.PREDICT), devices=devices)
+            return self._states.get(context, batch, checkpoint_path)
+
         return Predictor(
-            self._engine,
-            lambda batch: self._inference_state(ModeKeys.PREDICT, batch, checkpoint_path),
+            devices,
+            self._programs,
+            state,
             self._feature_transforms,
         )
 
@@ -369,16 +365,16 @@ class Estimator:
         from estimator_core._loop.export_call import start_export
 
         return start_export(
-            estimator=self,
-            engine=self._engine,
+            self._context(ModeKeys.EVAL),
+            programs=self._programs,
+            live=self._state,
+            states=self._states,
             export_dir_base=local_directory("export_dir_base", os.fspath(base)),
             receivers=receivers,
             assets_extra=assets_extra,
-            state=lambda mode, batch: self._inference_state(mode, batch, checkpoint_path),
-            checkpoint_path=checkpoint_path or self.latest_checkpoint(),
+            checkpoint_path=checkpoint_path,
             format_name=format_name,
             host_transforms=self._feature_transforms,
-            plugins=self._plugins,
         )
 
     def eval_dir(self, name: str | None = None) -> str:
@@ -453,7 +449,7 @@ class Estimator:
                 "There should be a CheckpointSaverHook to use saving_listeners. Please set one of the "
                 "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs, or give one in hooks."
             )
-        if max_steps is not None and start_step(self._engine, self.model_dir) >= max_steps:
+        if max_steps is not None and start_step(self._state, self.model_dir) >= max_steps:
             _log.info("Skipping training since max_steps has already saved.")
             self._history.stop_reason = f"max_steps ({max_steps}) was reached before"
             return self
@@ -461,15 +457,19 @@ class Estimator:
         model_dir.mkdir(parents=True, exist_ok=True)
         TrainCall(
             estimator=self,
-            engine=self._engine,
+            devices=self._devices,
+            programs=self._programs,
+            state=self._state,
+            fresh=self._fresh,
+            entered=self._entered,
             model_dir=model_dir,
+            params=self._params,
             input_fn=self._transformed(input_fn),
             hooks=checked_hooks,
             listeners=listeners,
             steps=steps,
             max_steps=max_steps,
             evaluations=evaluations,
-            overrides=initial_overrides(self._warm_start),
             history=self._history,
             plugins=self._plugins,
         ).execute()
@@ -480,19 +480,79 @@ class Estimator:
             return input_fn
         return with_transforms(input_fn, features=self._feature_transforms, labels=self._label_transforms)
 
-    def _inference_state(self, mode: str, batch: Any, checkpoint_path: str | None) -> Any:
-        return state_for_inference(
-            self._engine,
-            self.model_dir,
-            mode,
-            batch,
-            checkpoint_path,
-            initial_overrides(self._warm_start),
-            warm_start=self._warm_start is not None,
+    def _context(self, mode: str, name: str | None = None, checkpoint: str | None = None) -> RunContext:
+        """The context of a call: inside the call under way, or one of its own."""
+        directory = Path(self.eval_dir(name) if mode == ModeKeys.EVAL else self.model_dir)
+        call = CallOf(mode=mode, name=name, directory=directory, checkpoint=checkpoint)
+        if self._open is not None:
+            return inner_context(self._open, call)
+        return outermost_context(call, self, self._devices, self._params, self._plugins)
+
+    @contextlib.contextmanager
+    def _entered(self, context: RunContext) -> Generator[None]:
+        """Within, calls of this Estimator are made inside the call of a context."""
+        before, self._open = self._open, context
+        try:
+            yield
+        finally:
+            self._open = before
+
+    def _evaluate(
+        self,
+        context: RunContext,
+        input_fn: InputFn,
+        steps: int | None,
+        hooks: Sequence[Any],
+        checkpoint_path: str | None,
+    ) -> dict[str, Any]:
+        return EvaluateCall(
+            context=context,
+            programs=self._programs,
+            states=self._states,
+            input_fn=self._transformed(input_fn),
+            steps=steps,
+            hooks=hooks,
+            checkpoint_path=checkpoint_path,
+            history=self._history,
+        ).execute()
+
+    def _predict(
+        self,
+        input_fn: InputFn,
+        predict_keys: Sequence[str] | None,
+        hooks: Sequence[Any],
+        checkpoint_path: str | None,
+        single: bool,
+    ) -> Iterator[Any]:
+        """A generator: its context is that of the first `next`."""
+        yield from predict_call(
+            self._context(ModeKeys.PREDICT),
+            programs=self._programs,
+            states=self._states,
+            input_fn=self._transformed(input_fn),
+            predict_keys=predict_keys,
+            hooks=hooks,
+            checkpoint_path=checkpoint_path,
+            yield_single_examples=single,
         )
 
+    def _fresh(self, devices: Devices, discovery: Discovery) -> TrainState:
+        """A state of initial values."""
+        overrides = initial_overrides(self._warm_start)
+        return fresh_state(devices, self._programs, discovery, overrides, seed=self._seed)
+
+    @functools.cached_property
+    def _seed(self) -> int:
+        """The seed of a fresh run."""
+        given = self._config.tf_random_seed
+        return secrets.randbits(63) if given is None else given
+
+    def _select_backend(self, config: RunConfig) -> Backend:
+        plugins = self._plugins
+        return select_backend(config.backend, lambda name: plugins.get("backend", name), plugins.names("backend"))
+
     def _all_variables(self) -> dict[str, np.ndarray]:
-        if self._engine.live.state is not None:
+        if self._state.state is not None:
             return self.variables
         newest = self.latest_checkpoint()
         if newest is None:

@@ -8,8 +8,10 @@ from typing import Any
 
 import jax
 
-from estimator_core._inputs import InputOptions, open_input, with_transforms
-from estimator_core._loop.engine import Engine
+from estimator_core._backends import Devices
+from estimator_core._inputs import Batch, BatchSource, HostTransform, InputOptions, open_input, with_transforms
+from estimator_core._loop.programs import Programs
+from estimator_core._step import TrainState
 from estimator_core.errors import InputError
 from estimator_core.modes import ModeKeys
 
@@ -21,14 +23,20 @@ class Predictor:
     are warm.
     """
 
-    def __init__(self, engine: Engine, state: Callable[[Any], Any], host_transforms: Sequence[Any]) -> None:
-        self._engine = engine
+    def __init__(
+        self,
+        devices: Devices,
+        programs: Programs,
+        state: Callable[[Batch], TrainState],
+        host_transforms: Sequence[HostTransform],
+    ) -> None:
+        self._devices, self._programs = devices, programs
         self._make_state = state
         self._transforms = host_transforms
-        self._state: Any = None
+        self._state: TrainState | None = None
         self._lock = threading.Lock()
         self._given = _Given()
-        self._source: Any = None
+        self._source: BatchSource | None = None
 
     def __call__(self, features: Any) -> Any:
         """Predictions of one batch.
@@ -37,8 +45,8 @@ class Predictor:
             features: arrays with a leading batch axis, as input_fn gives them.
         """
         batch = self._batch(features)
-        step = self._engine.predict_step
-        with self._engine.placement.context():
+        step = self._programs.predict_step(self._devices)
+        with self._devices.placement.context():
             if self._state is None:
                 self._state = self._make_state(batch)
             predictions = jax.device_get(step(self._state, batch.features, batch.weights))
@@ -46,7 +54,7 @@ class Predictor:
             predictions = transform.apply(predictions)
         return predictions
 
-    def _batch(self, features: Any) -> Any:
+    def _batch(self, features: Any) -> Batch:
         """The features, checked. The input stays open: opening one takes as long as a small model."""
         with self._lock:
             if self._source is not None:
@@ -59,7 +67,7 @@ class Predictor:
             self._source = source
             return batch
 
-    def _drawn(self, source: Any, features: Any) -> Any:
+    def _drawn(self, source: BatchSource, features: Any) -> Batch:
         self._given.features = features
         try:
             return next(source)

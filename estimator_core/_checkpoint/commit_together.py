@@ -17,20 +17,23 @@ from estimator_core._checkpoint.manifest import FORMAT, WHOLE_ARRAYS_FORMAT, Arr
 from estimator_core._checkpoint.pieces import Pieces, merge_entries
 from estimator_core._checkpoint.tensorstore_io import write_pieces
 from estimator_core._checkpoint.write_errors import explained
-from estimator_core._cluster.connect import Peers
+from estimator_core._cluster.together import chief_says, gather
+from estimator_core.coordinator import Coordinator
 from estimator_core.errors import CheckpointError, NanLossDuringTrainingError, ProcessLostError
 
 _Outcome = dict[str, Any]
 
 
-def commit_together(root: Path, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]], peers: Peers) -> Path:
+def commit_together(
+    root: Path, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]], processes: Coordinator
+) -> Path:
     """Every process writes what it holds; the chief seals and renames. Called by all, for the same step.
 
     Args:
         root: the checkpoints directory, which all processes see.
         draft: of this process: whole arrays in the chief's, pieces under their names in all.
         pieces: what this process holds pieces of, by item and path.
-        peers: the processes.
+        processes: those that save together.
 
     Raises:
         NanLossDuringTrainingError: the state is not finite somewhere; nothing is written.
@@ -38,18 +41,18 @@ def commit_together(root: Path, draft: Draft, pieces: Mapping[str, Mapping[str, 
         ProcessLostError: a process is gone; the checkpoint is not there.
     """
     step = draft.manifest.step
-    begun = peers.chief_says("save-begin", _begin(root, step) if peers.is_chief else None)
+    begun = chief_says(processes, "save-begin", _begin(root, step) if processes.index == 0 else None)
     _raise_failures([begun], step)
     work = root / begun["name"]
     try:
         shapes = {item: {path: [p.shape, str(p.dtype)] for path, p in named.items()} for item, named in pieces.items()}
-        told = peers.gather("save-written", {**_write_own(work, draft, peers.index), "shapes": shapes})
+        told = gather(processes, "save-written", {**_write_own(work, draft, processes.index), "shapes": shapes})
         _raise_failures(told, step)
-        sealed = peers.chief_says("save-sealed", _seal(root, work, draft, told) if peers.is_chief else None)
+        sealed = chief_says(processes, "save-sealed", _seal(root, work, draft, told) if processes.index == 0 else None)
         _raise_failures([sealed], step)
     except BaseException as error:
         # With a process gone, the next run removes what is left: another one may be writing still.
-        if peers.is_chief and not isinstance(error, ProcessLostError):
+        if processes.index == 0 and not isinstance(error, ProcessLostError):
             with contextlib.suppress(OSError):
                 remove_tree(work)
         raise

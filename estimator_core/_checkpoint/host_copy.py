@@ -75,7 +75,7 @@ class HostBuffers:
         if not (value.is_fully_addressable or value.is_fully_replicated):
             raise CheckpointError(
                 f"{item} {path!r} is spread over the devices of several processes ({value.sharding}). A store that "
-                "all of them save to together holds such arrays: CheckpointStore(..., peers=...)."
+                "all of them save to together holds such arrays: CheckpointStore(..., processes=...)."
             )
         if _is_key(value):
             import jax

@@ -30,8 +30,8 @@ from estimator_core._checkpoint.pins import rename_unless_read
 from estimator_core._checkpoint.retention import EvalResults, Retention, no_results
 from estimator_core._checkpoint.saved import PendingCheckpoint
 from estimator_core._checkpoint.write_errors import explained
-from estimator_core._cluster.connect import ALONE, Peers
 from estimator_core.config import KeepBest
+from estimator_core.coordinator import ALONE, Coordinator
 from estimator_core.errors import CheckpointError
 
 _log = logging.getLogger("estimator_core.checkpoint")
@@ -46,7 +46,7 @@ class CheckpointStore:
     Args:
         model_dir: checkpoints go to `<model_dir>/checkpoints/<step>`; created with the first save.
         keep_max, keep_every_n_hours, keep_best, results: see `Retention`.
-        peers: the processes that save together: each calls `save` at the same steps, and the chief commits.
+        processes: those that save together: each calls `save` at the same steps, and the chief commits.
 
     Example:
         >>> import tempfile
@@ -65,7 +65,7 @@ class CheckpointStore:
         keep_every_n_hours: float | None = None,
         keep_best: KeepBest | None = None,
         results: Callable[[], EvalResults] = no_results,
-        peers: Peers = ALONE,
+        processes: Coordinator = ALONE,
     ) -> None:
         self._model_dir = Path(model_dir).absolute()  # commits in the background go on wherever the program changes to
         self._root = layout.checkpoints_dir(self._model_dir)
@@ -76,8 +76,8 @@ class CheckpointStore:
         self._pending: PendingCheckpoint | None = None
         self._created: dict[int, float] = {}
         self._run_created: float | None = None
-        self._peers = peers
-        if peers.is_chief:
+        self._processes = processes
+        if processes.index == 0:
             with explained(self._root, 0):
                 clean_up(self._root)
 
@@ -144,8 +144,8 @@ class CheckpointStore:
             "hooks": hook_arrays,
         }
         pieces: Mapping[str, Mapping[str, Pieces]] = {}
-        if self._peers.count > 1:
-            named, pieces = split_off(named, chief=self._peers.is_chief)
+        if self._processes.count > 1:
+            named, pieces = split_off(named, chief=self._processes.index == 0)
         arrays = self._buffers.copy(named)
         _check_clock(step, np.asarray(items.clock))
         now = time.time()
@@ -163,14 +163,14 @@ class CheckpointStore:
         return Draft(manifest=manifest, arrays=arrays, files=files), pieces
 
     def _commit(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]]) -> str:
-        if not self._peers.is_chief:
-            return str(commit_together(self._root, draft, pieces, self._peers))
+        if self._processes.index != 0:
+            return str(commit_together(self._root, draft, pieces, self._processes))
         self._read_history()
         if self._run_created is None:
             self._run_created = draft.manifest.created
         draft = draft.of_run(self._run_created, _package_versions())
-        if self._peers.count > 1:
-            path = commit_together(self._root, draft, pieces, self._peers)
+        if self._processes.count > 1:
+            path = commit_together(self._root, draft, pieces, self._processes)
         else:
             path = commit_or_explain(self._root, draft)
         self._created[draft.manifest.step] = draft.manifest.created

@@ -1,4 +1,4 @@
-"""The processes of a run, connected: what they decide together, and how they end together."""
+"""The processes of a run, connected: the `Coordinator` of `jax.distributed`."""
 
 from __future__ import annotations
 
@@ -11,50 +11,18 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
-from typing import Any
+from collections.abc import Callable
 
-from estimator_core._cluster.link import Link, Lost, describe
+from estimator_core._cluster.link import Link
 from estimator_core._cluster.processes import Processes
-from estimator_core.errors import EstimatorError, PreemptedError, ProcessLostError
+from estimator_core._cluster.together import chief_says, describe
+from estimator_core.coordinator import ALONE, Alone, Lost
 
 _log = logging.getLogger("estimator_core")
 #: Exit status after another process was lost: starting all of them again goes on (EX_TEMPFAIL).
 RESUMABLE_EXIT_STATUS = 75
 #: A collective that waits for a lost process may never return; then the process is ended from outside of it.
 _GRACE_SECS = 20.0
-#: How long an error of the device network waits for the news of whom it was about.
-_NEWS_SECS = 30.0
-
-
-class Alone:
-    """One process: every decision is its own, and nothing costs anything.
-
-    Example:
-        >>> Alone().gather("anything", 3)
-        [3]
-    """
-
-    index = 0
-    count = 1
-    is_chief = True
-    group = None
-
-    def gather(self, channel: str, value: Any = None) -> list[Any]:
-        """What every process gave."""
-        return [value]
-
-    def post(self, channel: str, value: Any = None) -> Callable[[], list[Any]]:
-        """The same, to be waited for later."""
-        return lambda: [value]
-
-    def chief_says(self, channel: str, value: Any = None) -> Any:
-        """What the chief gave."""
-        return value
-
-    def guard(self) -> contextlib.AbstractContextManager[None]:
-        """Ends all processes together when one fails."""
-        return contextlib.nullcontext()
 
 
 class Connected:
@@ -64,61 +32,54 @@ class Connected:
         self.group = group
         self.count, self.index = group.count, group.index
         address, count, index = group.coordinator, group.count, group.index
-        self.is_chief = index == 0
         self._noticed = threading.Event()
         self._failed = False
         self._link = Link(address, count, index, on_lost=self._on_lost, timeout=timeout)
         # Before jax's own, which would wait minutes for a process that is gone.
         atexit.register(self._at_exit)
 
-    def gather(self, channel: str, value: Any = None) -> list[Any]:
+    def agree(self, topic: str, value: str, timeout: float) -> list[str]:
         """What every process gave, in their order.
 
         Raises:
-            ProcessLostError: one of them is gone.
+            ProcessLostError: one of them is gone, or has not come in time.
         """
-        return self._link.gather(channel, value)
+        return self._link.gather(topic, value, timeout)
 
-    def post(self, channel: str, value: Any = None) -> Callable[[], list[Any]]:
-        """The same, to be waited for later."""
-        return self._link.post(channel, value)
-
-    def chief_says(self, channel: str, value: Any = None) -> Any:
-        """What the chief gave; the others' values do not matter."""
-        return self.gather(channel, value if self.is_chief else None)[0]
-
-    @contextlib.contextmanager
-    def guard(self) -> Generator[None]:
-        """Ends all processes together when one fails, and says in each which one it was.
+    def tell(self, topic: str, value: str | None, timeout: float) -> str:
+        """What process 0 gave; the others' values do not matter.
 
         Raises:
-            ProcessLostError: in place of whatever error of the device network another process caused.
+            ProcessLostError: a process is gone, or has not come in time.
         """
-        try:
-            yield
-        except ProcessLostError:
+        return self._link.gather(topic, value, timeout)[0]
+
+    def barrier(self, topic: str, timeout: float) -> None:
+        """Returns when all processes have come.
+
+        Raises:
+            ProcessLostError: one of them is gone, or has not come in time.
+        """
+        self._link.gather(topic, None, timeout)
+
+    def post(self, topic: str, value: str) -> Callable[[], list[str]]:
+        """As `agree`, to be waited for later: batches that are shared are told of before they are needed."""
+        return self._link.post(topic, value)
+
+    def fail(self, error: BaseException) -> None:
+        """Tells the others that this process ends with an error."""
+        self._failed = True
+        self._link.fail(f"it failed: {type(error).__name__}: {_first_line(error)}")
+
+    def lost(self) -> Lost | None:
+        """The process that is gone; whoever is told of one ends, and has a while for that."""
+        if self._link.lost is not None:
             self._noticed.set()
-            raise
-        except PreemptedError:
-            raise
-        except BaseException as error:
-            lost = self._news_of(error)
-            if lost is not None:
-                self._noticed.set()
-                raise ProcessLostError(describe(lost, self.count), lost.index) from error
-            self._failed = True
-            self._link.fail(f"it failed: {type(error).__name__}: {_first_line(error)}")
-            raise
-
-    def _news_of(self, error: BaseException) -> Lost | None:
-        """The lost process behind an error. An error of the network comes before the news of the loss: it waits."""
-        import jax
-
-        if isinstance(error, jax.errors.JaxRuntimeError) and not isinstance(error, EstimatorError):
-            deadline = time.monotonic() + _NEWS_SECS
-            while self._link.lost is None and time.monotonic() < deadline:
-                time.sleep(0.05)
         return self._link.lost
+
+    def close(self) -> None:
+        """Leaves the others, so that this process's silence is no loss."""
+        self._link.leave()
 
     def _on_lost(self, lost: Lost) -> None:
         # At once and past logging: jax may end the process any moment.
@@ -137,17 +98,12 @@ class Connected:
 
     def _at_exit(self) -> None:
         if self._link.lost is None and not self._failed:
-            self._link.leave()
+            self.close()
             return
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
         os._exit(1 if self._failed else RESUMABLE_EXIT_STATUS)
-
-
-ALONE = Alone()
-#: Either of the two.
-Peers = Alone | Connected
 
 
 @functools.cache
@@ -160,16 +116,16 @@ def connect(processes: Processes, timeout: float = 300.0) -> Connected:
     import jax
 
     _log.info("Process %d of %d (%s): connecting to %s", processes.index, processes.count, processes.source, processes)
-    peers = Connected(processes, timeout=timeout)
+    connected = Connected(processes, timeout=timeout)
     if not jax.distributed.is_initialized():
         host = processes.coordinator.rpartition(":")[0]
-        port = peers.chief_says("jax-port", _free_port())
+        port = chief_says(connected, "jax-port", _free_port())
         jax.distributed.initialize(f"{host}:{port}", processes.count, processes.index)
-    return peers
+    return connected
 
 
 @functools.cache
-def join_initialized() -> Peers:
+def join_initialized() -> Connected | Alone:
     """The processes of a `jax.distributed` that the program, or a backend for its pod, has initialised itself."""
     import jax
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import os
 import selectors
 import socket
@@ -17,9 +18,10 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from estimator_core._cluster.together import describe
+from estimator_core.coordinator import Lost
 from estimator_core.errors import BackendUnavailableError, ProcessLostError
 
 _log = logging.getLogger("estimator_core")
@@ -28,15 +30,6 @@ BEAT_SECS = 2.0
 #: Silence after which a process counts as lost: its machine or its network may be gone without a word.
 SILENCE_SECS = 25.0
 _WARN_SECS = 60.0
-
-
-@dataclass(frozen=True)
-class Lost:
-    """A process that is gone, and how that was noticed."""
-
-    index: int
-    who: str
-    reason: str
 
 
 class Link:
@@ -77,15 +70,15 @@ class Link:
             self._call(host, int(port), deadline)
         threading.Thread(target=self._watch, name="process-link", daemon=True).start()
 
-    def gather(self, channel: str, value: Any = None) -> list[Any]:
+    def gather(self, channel: str, value: Any = None, timeout: float = math.inf) -> list[Any]:
         """What every process gave, in their order; waits for all.
 
         Raises:
-            ProcessLostError: one of them is gone.
+            ProcessLostError: one of them is gone, or has not come within `timeout` seconds.
         """
-        return self.post(channel, value)()
+        return self.post(channel, value, timeout)()
 
-    def post(self, channel: str, value: Any = None) -> Callable[[], list[Any]]:
+    def post(self, channel: str, value: Any = None, timeout: float = math.inf) -> Callable[[], list[Any]]:
         """The same without waiting: gives the function that waits."""
         with self._changed:
             key = f"{channel}#{self._numbers[channel]}"
@@ -94,7 +87,7 @@ class Link:
             self._arrived(0, key, value)
         elif self.lost is None:
             self._send_to_chief({"key": key, "value": value})
-        return lambda: self._await(key)
+        return lambda: self._await(key, timeout)
 
     def fail(self, reason: str) -> None:
         """Tells the others that this process ends with an error."""
@@ -114,7 +107,7 @@ class Link:
             else:
                 self._send_to_chief({"left": True})
 
-    def _await(self, key: str) -> list[Any]:
+    def _await(self, key: str, timeout: float) -> list[Any]:
         began, warned = time.monotonic(), False
         with self._changed:
             while key not in self._results:
@@ -122,13 +115,23 @@ class Link:
                     self._note_lost(0, f"it has ended, while others wait for it at {key!r}")
                 if self.lost is not None:
                     raise ProcessLostError(describe(self.lost, self.count), self.lost.index)
-                self._changed.wait(1.0)
+                left = began + timeout - time.monotonic()
+                if left <= 0:
+                    late = self._late(key)
+                    raise ProcessLostError(
+                        f"Processes {late} of {self.count} have not come to {key!r} within {timeout:g} s.", late[0]
+                    )
+                self._changed.wait(min(1.0, left))
                 if not warned and time.monotonic() - began > _WARN_SECS:
                     warned = True
-                    here = self._parts.get(key, {})
-                    late = "" if self.index else f": {[p for p in range(self.count) if p not in here]}"
+                    late = "" if self.index else f": {self._late(key)}"
                     _log.warning("Waiting for other processes for %.0f s at %r%s.", _WARN_SECS, key, late)
             return self._results.pop(key)
+
+    def _late(self, key: str) -> list[int]:
+        """Who has not come, as far as this process knows: process 0 hears of all, the others of process 0 alone."""
+        here = self._parts.get(key, {})
+        return [0] if self.index else [p for p in range(self.count) if p not in here]
 
     # ---- Connecting
 
@@ -282,14 +285,6 @@ class Link:
     def _send_to(self, peer: socket.socket, message: dict[str, Any]) -> None:
         with self._send_lock, contextlib.suppress(OSError):  # the reader notices a broken connection
             _send(peer, message)
-
-
-def describe(lost: Lost, count: int) -> str:
-    """A lost process in a sentence."""
-    return (
-        f"Process {lost.index} of {count} ({lost.who}) is lost: {lost.reason}. All processes end now; start "
-        "all of them again to go on from the newest checkpoint."
-    )
 
 
 def _send(peer: socket.socket, message: dict[str, Any]) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from estimator_core._backends import Devices
 from estimator_core._checkpoint.preemption import Preemption
-from estimator_core._cluster.connect import Peers
+from estimator_core._cluster.together import gather
 from estimator_core._loop.hook_runner import HookRunner
+from estimator_core._loop.shared_feed import AHEAD
+from estimator_core.coordinator import Coordinator
 
 
 class NobodyAsks:
@@ -37,6 +40,9 @@ class OwnDecisions:
     def settle(self, run: Any) -> None:
         """Hooks had control: nothing to tell anybody."""
 
+    def lead(self, batches: Any) -> None:
+        """Batches of the training: nothing to tell anybody."""
+
     def follow(self, batches: Any) -> None:
         """Batches of an evaluation inside the training: nothing to tell anybody."""
 
@@ -50,12 +56,12 @@ class SharedDecisions:
     Args:
         preemption: notices signals to this process.
         runner: its hooks, the same ones in the same order in every process.
-        peers: the processes.
+        processes: those that decide together.
         lag: batches between telling and acting.
     """
 
-    def __init__(self, preemption: Preemption, runner: HookRunner, peers: Peers, *, lag: int) -> None:
-        self._preemption, self._runner, self._peers = preemption, runner, peers
+    def __init__(self, preemption: Preemption, runner: HookRunner, processes: Coordinator, *, lag: int) -> None:
+        self._preemption, self._runner, self._processes = preemption, runner, processes
         self._lag = lag
         self._due: Sequence[int] = ()
         self._just_fired: dict[int, int] = {}
@@ -63,7 +69,7 @@ class SharedDecisions:
 
     def flags(self) -> dict[str, Any]:
         """What this process tells with its next batch."""
-        return {**self._stop_flag(), "due": self._runner.overdue() if self._peers.is_chief else []}
+        return {**self._stop_flag(), "due": self._runner.overdue() if self._processes.index == 0 else []}
 
     def learn(self, told: Sequence[Mapping[str, Any]]) -> None:
         """Takes in what all processes told with the batch that is next."""
@@ -80,17 +86,21 @@ class SharedDecisions:
 
     def settle(self, run: Any) -> None:
         """Hooks had control: a stop that one of them asked for anywhere is one everywhere."""
-        reasons = self._peers.gather("stop", run.stop_reason)
+        reasons = gather(self._processes, "stop", run.stop_reason)
         reason = next((one for one in reasons if one is not None), None)
         if reason is not None:
             run.request_stop(reason)
+
+    def lead(self, batches: Any) -> None:
+        """Lets all that is decided travel with the batches of the training."""
+        batches.flags, batches.learn = self.flags, self.learn
 
     def follow(self, batches: Any) -> None:
         """Lets a signal travel with the batches of an evaluation inside the training too."""
         batches.flags, batches.learn = self._stop_flag, self._learn_stop
 
     def _stop_flag(self) -> dict[str, Any]:
-        stop = f"{self._preemption.reason} in process {self._peers.index}" if self._preemption.requested else None
+        stop = f"{self._preemption.reason} in process {self._processes.index}" if self._preemption.requested else None
         return {"stop": stop}
 
     def _learn_stop(self, told: Sequence[Mapping[str, Any]]) -> None:
@@ -98,3 +108,10 @@ class SharedDecisions:
         if stop is not None and not self.requested:
             self.requested = True
             self._preemption.request(stop)
+
+
+def decisions_of(devices: Devices, preemption: Preemption, runner: HookRunner) -> OwnDecisions | SharedDecisions:
+    """The decisions of a training call on these devices."""
+    if not devices.placement.spans_processes:
+        return OwnDecisions(preemption, runner)
+    return SharedDecisions(preemption, runner, devices.processes, lag=AHEAD)

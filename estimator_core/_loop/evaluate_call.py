@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from estimator_core._checkpoint import checkpoint_step, latest_checkpoint
-from estimator_core._checkpoint.layout import checkpoint_path, checkpoints_dir, committed_steps
-from estimator_core._inputs import BatchSource, open_input
-from estimator_core._loop.engine import Engine
+from estimator_core._cluster.together import ending_together
+from estimator_core._inputs import Batch, BatchSource, InputFn, open_input
+from estimator_core._loop.context import RunContext
+from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.eval_results import report, write_results
 from estimator_core._loop.evaluate import evaluate_loop
-from estimator_core._loop.feed import feed
+from estimator_core._loop.feed import Feed, feed
+from estimator_core._loop.groups import Groups
 from estimator_core._loop.history import History
 from estimator_core._loop.hook_runner import HookRunner
-from estimator_core._loop.live import LiveState
+from estimator_core._loop.inference import InferenceStates
+from estimator_core._loop.input_part import input_context
+from estimator_core._loop.programs import Programs
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.shared_feed import SharedFeed
 from estimator_core._loop.time_spent import EVALUATION
-from estimator_core._summaries import NO_SUMMARIES, append_eval_metrics, open_summary_writer, read_eval_metrics
+from estimator_core._summaries import NO_SUMMARIES
 from estimator_core.errors import InputError, PreemptedError
+from estimator_core.hooks import Hook
 from estimator_core.modes import ModeKeys
 
 _log = logging.getLogger("estimator_core")
@@ -35,151 +40,129 @@ class EvaluateCall:
     """The arguments of an evaluation, checked, and what the Estimator lends it.
 
     Attributes:
-        state: gives the state to evaluate, once the first batch is known.
+        context: of the call, still without its event file.
+        programs: of the Estimator.
+        states: gives the state to evaluate, once the first batch is known.
+        history: written to.
     """
 
-    estimator: Any
-    engine: Engine
-    eval_dir: Path
-    input_fn: Callable[..., Any]
+    context: RunContext
+    programs: Programs
+    states: InferenceStates
+    input_fn: InputFn
     steps: int | None
-    hooks: Sequence[Any]
-    name: str | None
-    state: Callable[[Any], Any]
+    hooks: Sequence[Hook]
     checkpoint_path: str | None
     history: History
-    plugins: Any
 
     def execute(self) -> dict[str, Any]:
-        """Evaluates and writes the results."""
-        engine, config = self.engine, self.engine.config
-        with engine.peers.guard(), contextlib.ExitStack() as cleanup:
-            writes = engine.peers.is_chief and (config.is_chief or config.task_type == "evaluator")
-            if engine.time_spent is not None:
-                cleanup.enter_context(engine.time_spent.on(EVALUATION))
-            summaries = open_summary_writer(self.eval_dir) if writes else NO_SUMMARIES
-            engine.event_files.append(summaries)
-            if not engine.training:
-                cleanup.callback(engine.close_event_files)
-            run = LoopRun(
-                mode=ModeKeys.EVAL,
-                estimator=self.estimator,
-                config=config,
-                params=engine.model_fn.params,
-                model_dir=self.eval_dir,
-                summaries=summaries,
-                live=LiveState(),
-                name=self.name,
-                last_step=self.steps,
-            )
-            runner = HookRunner([*self.plugins.run_hooks(run), *self.hooks], run)
-            source = open_input(
-                run.transformed(self.input_fn),
-                mode=ModeKeys.EVAL,
-                params=engine.model_fn.params,
-                config=config,
-                input_context=engine.input_context,
-            )
-            batches = feed(source, engine.placement, config.prefetch, engine.peers)
-            cleanup.callback(batches.close)
-            if isinstance(batches, SharedFeed):
-                engine.decisions.follow(batches)
-            error: BaseException | None = None
-            self.plugins.run_start(run)
-            try:
-                runner.begin()
-                metrics = self._evaluate(run, runner, source, batches)
-            except BaseException as raised:
-                error, run.failed, run.interrupted = raised, True, isinstance(raised, PreemptedError)
-                raise
-            finally:
-                try:
-                    runner.end(error)
-                finally:
-                    if error is not None:
-                        self.plugins.run_end(run, error)
-            self._report(run, metrics)
+        """Evaluates and writes the results.
+
+        Raises:
+            InputError: the input is empty, or never ends.
+            PreemptedError: broken off, because the platform wants a stop.
+        """
+        config, processes = self.context.config, self.context.devices.processes
+        writes = processes.index == 0 and (config.is_chief or config.task_type == "evaluator")
+        with ending_together(processes), contextlib.ExitStack() as cleanup:
+            cleanup.enter_context(self.context.account.on(EVALUATION))
+            if self.context.outer is None:
+                cleanup.callback(self.context.results.close)
+            file = self.context.results.event_file(self.context.directory) if writes else NO_SUMMARIES
+            context = replace(self.context, summaries=file)
+            run = _run_of(context, self.steps)
+            runner = HookRunner([*context.plugins.run_hooks(run), *self.hooks], run)
+            metrics = self._run_to_end(context, run, runner, cleanup)
+            report(context, metrics)
             if writes:
-                self._write(run, metrics)
-            self.history.add_evaluation(self.name, metrics)
-            self.plugins.evaluation_finished(run, metrics)
-            self.plugins.run_end(run, None)
+                write_results(context, metrics)
+            self.history.add_evaluation(context.name, metrics)
+            context.plugins.evaluation_finished(run, metrics)
+            context.plugins.run_end(run, None)
         return metrics
 
-    def _evaluate(self, run: LoopRun, runner: HookRunner, source: BatchSource, batches: Any) -> dict[str, Any]:
-        engine = self.engine
-        first = next(batches, None)
+    def _run_to_end(
+        self, context: RunContext, run: LoopRun, runner: HookRunner, cleanup: contextlib.ExitStack
+    ) -> dict[str, Any]:
+        """Begin, loop, end; `end` whatever happens."""
+        source = open_input(
+            run.transformed(self.input_fn),
+            mode=ModeKeys.EVAL,
+            params=context.params,
+            config=context.config,
+            input_context=input_context(context.devices),
+        )
+        batches = feed(source, context.devices.placement, context.config.prefetch, context.devices.processes)
+        cleanup.callback(batches.close)
+        if isinstance(batches, SharedFeed):
+            context.decisions.follow(batches)
+        error: BaseException | None = None
+        context.plugins.run_start(run)
+        try:
+            runner.begin()
+            return self._evaluate(context, run, runner, source, batches)
+        except BaseException as raised:
+            error, run.failed, run.interrupted = raised, True, isinstance(raised, PreemptedError)
+            raise
+        finally:
+            try:
+                runner.end(error)
+            finally:
+                if error is not None:
+                    context.plugins.run_end(run, error)
+
+    def _evaluate(
+        self, context: RunContext, run: LoopRun, runner: HookRunner, source: BatchSource, batches: Feed | SharedFeed
+    ) -> dict[str, Any]:
+        first: Batch | None = next(batches, None)
         if self.steps is None and source.endless:
             raise InputError(
                 "evaluate: this input never ends (num_epochs=None), so an evaluation of all of it would not either. "
                 "Give the input num_epochs=1, or the evaluation a number of steps."
             )
-        with engine.placement.context():
+        devices = context.devices
+        with devices.placement.context():
             if first is not None:
-                state = self.state(first)
-                run.live = LiveState(state=state, step=int(np.asarray(state.clock)[0]))
+                state = self.states.get(context, first, self.checkpoint_path)
+                run.live = DeviceState(state=state, step=int(np.asarray(state.clock)[0]))
             step = run.live.step
-            groups = engine.groups(first, batches, ModeKeys.EVAL)
+            groups = groups_of(context, self.programs, first, batches)
             try:
                 metrics = evaluate_loop(
                     run,
                     runner,
                     groups,
-                    engine.eval_step,
+                    partial(self.programs.eval_step, devices),
                     steps=self.steps,
-                    asked_to_stop=lambda: engine.decisions.requested,
+                    asked_to_stop=lambda: context.decisions.requested,
                 )
             finally:
                 groups.close()
         return dict(sorted({**metrics, "global_step": step}.items()))
 
-    def _report(self, run: LoopRun, metrics: dict[str, Any]) -> None:
-        step = metrics["global_step"]
-        _log.info(
-            "Saving dict for global step %d%s: %s",
-            step,
-            "" if self.name is None else f" ({self.name})",
-            ", ".join(f"{name} = {value}" for name, value in metrics.items()),
-        )
 
-    def _write(self, run: LoopRun, metrics: dict[str, Any]) -> None:
-        step = metrics["global_step"]
-        values = {name: value for name, value in metrics.items() if name != "global_step"}
-        if (self.engine.training or self.engine.replaces_results) and self._newest_recorded() >= step:
-            # A killed run had got further than the checkpoint this one goes on from.
-            open_summary_writer(self.eval_dir, resume_step=step - 1)
-        for name, value in values.items():
-            if np.ndim(value) == 0:
-                run.summaries.scalar(name, float(value), step)
-            else:
-                _log.info(
-                    "Metric %s has shape %s; TensorBoard shows scalars only, see %s.",
-                    name,
-                    np.shape(value),
-                    self.eval_dir / "metrics.jsonl",
-                )
-        path = self._checkpoint_of(step)
-        if path is not None:
-            run.summaries.text("checkpoint_path", path, step)
-        run.summaries.flush()
-        between = self.engine.training and path is None
-        append_eval_metrics(self.eval_dir, step, values, path, between_checkpoints=between)
-        if self.engine.training:
-            self.engine.newest_results[self.eval_dir] = step
+def groups_of(context: RunContext, programs: Programs, first: Batch | None, rest: Feed | SharedFeed) -> Groups:
+    """The batches of an evaluation or of predictions, one by one or in groups; several processes go batch by batch,
+    since they decide what to do with their batches.
+    """
+    placement = context.devices.placement
+    asked = 1 if placement.spans_processes else context.config.batches_per_dispatch
+    trials = programs.group_trials(context.devices, context.mode)
+    return Groups(first, rest, placement.stack, asked=asked, trials=trials)
 
-    def _newest_recorded(self) -> int:
-        """The newest step with a result; read once a training run, which alone adds to them."""
-        known = self.engine.newest_results.get(self.eval_dir)
-        return max(read_eval_metrics(self.eval_dir), default=-1) if known is None else known
 
-    def _checkpoint_of(self, step: int) -> str | None:
-        """The checkpoint that holds the state evaluated; an evaluation inside training may come before its commit."""
-        if self.checkpoint_path is not None:
-            return self.checkpoint_path
-        model_dir = str(self.engine.config.model_dir)
-        if self.engine.saving_step == step:
-            return checkpoint_path(model_dir, step)
-        if step not in committed_steps(checkpoints_dir(model_dir)):
-            return None
-        newest = latest_checkpoint(model_dir)
-        return newest if newest is not None and checkpoint_step(newest) == step else None
+def _run_of(context: RunContext, steps: int | None) -> LoopRun:
+    """What hooks see of the evaluation."""
+    run = LoopRun(
+        mode=ModeKeys.EVAL,
+        estimator=context.estimator,
+        config=context.config,
+        params=context.params,
+        model_dir=context.directory,
+        summaries=context.summaries,
+        live=DeviceState(),
+        name=context.name,
+        last_step=steps,
+    )
+    run.context = context
+    return run

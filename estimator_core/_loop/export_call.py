@@ -14,8 +14,11 @@ from estimator_core._export import ExportCheck, ExportFormat, ExportRequest, Ser
 from estimator_core._export.pending import PendingExport
 from estimator_core._export.raw import features_after, renaming
 from estimator_core._export.request import write_export
-from estimator_core._loop.engine import Engine
+from estimator_core._loop.context import RunContext
+from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.export_signatures import ModeSignatures, mode_signatures
+from estimator_core._loop.inference import InferenceStates
+from estimator_core._loop.programs import Programs
 from estimator_core._loop.run_record import versions
 from estimator_core._plugins.roles import component_of
 from estimator_core._step import TrainState
@@ -27,17 +30,17 @@ _ORDER = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)
 
 
 def start_export(
+    context: RunContext,
     *,
-    estimator: Any,
-    engine: Engine,
+    programs: Programs,
+    live: DeviceState,
+    states: InferenceStates,
     export_dir_base: str,
     receivers: Mapping[str, Callable[[], Any]],
     assets_extra: Mapping[str, str] | None,
-    state: Callable[[str, Any], TrainState],
     checkpoint_path: str | None,
     format_name: str,
     host_transforms: Sequence[Any],
-    plugins: Any,
 ) -> PendingExport:
     """Starts an export: what it holds is copied now, and written in a thread.
 
@@ -49,14 +52,15 @@ def start_export(
     if not received or len(received) != len(receivers):
         raise ArgumentError(f"experimental_mode must be one of ModeKeys, given: {sorted(receivers)}.")
     assets = _assets(assets_extra)
-    chosen: ExportFormat = plugins.get("format", format_name)()
-    check: ExportCheck = component_of("export_check", engine.config.components, plugins)
-    current = _current(estimator, engine, checkpoint_path) or state(ModeKeys.EVAL, None)
+    chosen: ExportFormat = context.plugins.get("format", format_name)()
+    check: ExportCheck = component_of("export_check", context.config.components, context.plugins)
+    source = checkpoint_path or context.estimator.latest_checkpoint()
+    current = _current(context, live, source) or states.get(context, None, checkpoint_path)
     modes: dict[str, ModeSignatures] = {}
-    with engine.placement.context():
+    with context.devices.placement.context():
         for mode, receiver in received.items():
             features = features_after(host_transforms, receiver.features)
-            modes[mode] = mode_signatures(engine, mode, receiver, features, current)
+            modes[mode] = mode_signatures(context.devices, programs, mode, receiver, features, current)
     serving = received.get(ModeKeys.PREDICT)
     fixed = [found.fixed_batch_sizes for found in modes.values() if found.fixed_batch_sizes is not None]
     request = ExportRequest(
@@ -68,23 +72,24 @@ def start_export(
         receiver={} if serving is None else {str(name): feature for name, feature in serving.receiver_tensors.items()},
         fixed_batch_sizes=fixed[0] if fixed else None,
         global_step=int(np.asarray(current.clock)[0]),
-        provenance={"versions": versions(), "plugins": plugins.versions(), "checkpoint": checkpoint_path},
+        provenance={"versions": versions(), "plugins": context.plugins.versions(), "checkpoint": source},
     )
 
     def write() -> str:
-        with engine.placement.context():
+        with context.devices.placement.context():
             path = str(write_export(request, chosen, export_dir_base, check))
         _log.info("Exported step %d as %s to %s", request.global_step, format_name, path)
-        plugins.export_written(estimator, path, format_name)
+        context.plugins.export_written(context.estimator, path, format_name)
         return path
 
     return PendingExport(write)
 
 
-def _current(estimator: Any, engine: Engine, checkpoint_path: str | None) -> TrainState | None:
+def _current(context: RunContext, live: DeviceState, checkpoint_path: str | None) -> TrainState | None:
     """The state on the device if the checkpoint asked for is its own, so that nothing need be read."""
-    live = engine.live
-    if live.state is None or checkpoint_path is None or checkpoint_path != estimator.latest_checkpoint():
+    if context.devices.apart or live.state is None:
+        return None  # spread over processes that are not asked, or not there
+    if checkpoint_path is None or checkpoint_path != context.estimator.latest_checkpoint():
         return None
     return live.state if live.step == live.checkpoint_step == checkpoint_step(checkpoint_path) else None
 

@@ -13,10 +13,11 @@ import jax
 import numpy as np
 from jax import export as jax_export
 
+from estimator_core._backends import Devices
 from estimator_core._export import Feature, ServingInputReceiver, SignatureSpec
 from estimator_core._export.signatures import signature_class_names, signature_methods, signature_outputs
 from estimator_core._loop.dead_code import without_dead_code
-from estimator_core._loop.engine import Engine
+from estimator_core._loop.programs import Programs
 from estimator_core._step import TrainState, serving_fn
 from estimator_core._step.state import STEP
 from estimator_core.errors import EstimatorError, ExportError
@@ -40,18 +41,24 @@ class ModeSignatures:
     fixed_batch_sizes: tuple[int, ...] | None
 
 
-# : Signatures by engine: functions stay the same objects from export to export, so that formats need not lower them
-# again.
-_KNOWN: WeakKeyDictionary[Engine, dict[Any, ModeSignatures]] = WeakKeyDictionary()
+#: Signatures by what an Estimator has compiled: functions stay the same objects from export to export, so that formats
+#: need not lower them again.
+_KNOWN: WeakKeyDictionary[Programs, dict[Any, ModeSignatures]] = WeakKeyDictionary()
 
 
 def mode_signatures(
-    engine: Engine, mode: str, receiver: ServingInputReceiver, features: Mapping[Any, Feature], state: TrainState
+    devices: Devices,
+    programs: Programs,
+    mode: str,
+    receiver: ServingInputReceiver,
+    features: Mapping[Any, Feature],
+    state: TrainState,
 ) -> ModeSignatures:
     """The signatures of a mode.
 
     Args:
-        engine: of the estimator.
+        devices: those the signatures are traced for.
+        programs: of the estimator.
         mode: the mode.
         receiver: what a request carries.
         features: what enters model_fn, by its own keys.
@@ -69,15 +76,22 @@ def mode_signatures(
                 "that make numbers of it."
             )
     variables = {name: jax.ShapeDtypeStruct(value.shape, value.dtype) for name, value in _all_variables(state).items()}
-    known = _KNOWN.setdefault(engine, {})
-    key = (mode, receiver.bare, *(tuple(named.items()) for named in (inputs, variables, features, receiver.labels)))
+    known = _KNOWN.setdefault(programs, {})
+    place = devices.placement
+    key = (
+        place,
+        mode,
+        receiver.bare,
+        *(tuple(named.items()) for named in (inputs, variables, features, receiver.labels)),
+    )
     if key not in known:
-        known[key] = _traced(engine, mode, receiver, features, state, inputs, variables)
+        known[key] = _traced(devices, programs, mode, receiver, features, state, inputs, variables)
     return known[key]
 
 
 def _traced(
-    engine: Engine,
+    devices: Devices,
+    programs: Programs,
     mode: str,
     receiver: ServingInputReceiver,
     features: Mapping[Any, Feature],
@@ -85,7 +99,7 @@ def _traced(
     inputs: Mapping[str, Feature],
     variables: Mapping[str, jax.ShapeDtypeStruct],
 ) -> ModeSignatures:
-    function, seen = _function(engine, mode, receiver, features, state)
+    function, seen = _function(devices, programs, mode, receiver, features, state)
 
     def traced(named: Mapping[str, Feature], batch: Any) -> Outputs:
         return jax.eval_shape(function, variables, _abstract(named, batch))
@@ -127,9 +141,14 @@ def _first_equal(outputs: Outputs) -> dict[str, str]:
 
 
 def _function(
-    engine: Engine, mode: str, receiver: ServingInputReceiver, features: Mapping[Any, Feature], state: TrainState
+    devices: Devices,
+    programs: Programs,
+    mode: str,
+    receiver: ServingInputReceiver,
+    features: Mapping[Any, Feature],
+    state: TrainState,
 ) -> tuple[Callable[[Mapping[str, Any], Mapping[str, Any]], Outputs], dict[str, Any]]:
-    serve = serving_fn(engine.model_fn, engine.specs, mode)
+    serve = serving_fn(programs.model_fn(devices), programs.specs, mode)
     trainable = frozenset(state.variables)
     clock = np.array(state.clock)
     clock[STEP] = 0  # so that the program is the same at every step

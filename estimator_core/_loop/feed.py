@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from estimator_core._backends import Placement
-from estimator_core._cluster.connect import Peers
 from estimator_core._inputs import prefetch
-from estimator_core._loop.shared_feed import SharedFeed
+from estimator_core._loop.shared_feed import Posting, SharedFeed
+from estimator_core.coordinator import Coordinator
 
 _log = logging.getLogger("estimator_core")
 _MEASURED = 8
@@ -83,9 +83,10 @@ class Feed(Iterator[Any]):
         self._place = None
 
 
-def feed(source: Any, placement: Placement, depth: int | Literal["auto"], peers: Peers) -> Feed | SharedFeed:
+def feed(source: Any, placement: Placement, depth: int | Literal["auto"], peers: Coordinator) -> Feed | SharedFeed:
     """The batches of an input, placed on the devices."""
     if placement.spans_processes:
+        assert isinstance(peers, Posting), "devices of several processes are reached by a link that can post"
         return SharedFeed(Feed(source, None, depth), placement, peers, f"feed-{next(_NUMBERS)}")
     return Feed(source, None if placement.single else placement.batch, depth)
 

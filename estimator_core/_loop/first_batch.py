@@ -8,7 +8,7 @@ from typing import Any
 
 from estimator_core._inputs import open_input
 from estimator_core._inputs.batch import Batch
-from estimator_core._loop.live import LiveState
+from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.run import LoopRun
 from estimator_core._summaries import NO_SUMMARIES
 from estimator_core.modes import ModeKeys
@@ -29,7 +29,7 @@ def first_batch(estimator: Any, input_fn: Callable[..., Any], hooks: Sequence[An
         params=estimator.params,
         model_dir=Path(estimator.model_dir),
         summaries=NO_SUMMARIES,
-        live=LiveState(),
+        live=DeviceState(),
     )
     source = open_input(
         run.transformed(input_fn), mode=ModeKeys.TRAIN, params=estimator.params, config=estimator.config

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from estimator_core._backends import Devices, Placement
 from estimator_core._checkpoint import (
     CheckpointItems,
     checkpoint_step,
@@ -16,9 +17,13 @@ from estimator_core._checkpoint import (
     resolve_checkpoint,
 )
 from estimator_core._checkpoint.restore import check_fits
-from estimator_core._loop.engine import Engine, Overrides
+from estimator_core._inputs import Batch
+from estimator_core._loop.context import RunContext
+from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.placing import placed
+from estimator_core._loop.programs import Programs
 from estimator_core._plugins import compare_versions
-from estimator_core._step import TrainState
+from estimator_core._step import Discovery, TrainState
 from estimator_core.errors import CheckpointNotFoundError
 from estimator_core.modes import ModeKeys
 
@@ -26,92 +31,112 @@ _log = logging.getLogger("estimator_core")
 _ITEMS = ("variables", "model_state")
 
 
-def state_for_inference(
-    engine: Engine,
-    model_dir: str,
-    mode: str,
-    batch: Any,
-    checkpoint_path: str | None,
-    overrides: Overrides,
-    *,
-    warm_start: bool,
-) -> TrainState:
-    """A state for a mode: of the checkpoint asked for, the live one, the newest checkpoint, or initial values.
-
-    EVAL gets the live arrays themselves, since nothing trains until it returns; PREDICT a snapshot.
+class InferenceStates:
+    """Gives the states of one Estimator. That of a checkpoint is kept until another one is asked for.
 
     Args:
-        engine: of the Estimator.
+        programs: of the Estimator; variables they know are compared with a checkpoint's.
+        live: the newest state.
         model_dir: where checkpoints are looked for.
-        mode: what the state is for.
-        batch: the first batch, needed to discover a model that has no state yet; None where there is none.
-        checkpoint_path: the checkpoint asked for.
-        overrides: initial values from elsewhere.
-        warm_start: whether there are such values by `warm_start_from`.
-
-    Raises:
-        CheckpointNotFoundError: when nothing has been trained and initial values were not asked for.
+        fresh: makes a state of initial values; None: those were not asked for.
     """
-    if engine.config.allow_cast and batch is not None:
-        engine.discovery(mode, batch)  # what the model declares decides, not what a checkpoint holds
-    if checkpoint_path is not None:
-        path = str(resolve_checkpoint(checkpoint_path))
-        return engine.checkpoint_state(path, lambda: _read(engine, path))
-    live = engine.live
-    if live.state is not None and engine.training and not engine.by_itself:
-        return live.state if mode == ModeKeys.EVAL else live.snapshot()
-    newest = latest_checkpoint(model_dir)
-    if engine.by_itself and newest is not None:  # the live state is spread over processes that are not asked
-        return engine.checkpoint_state(newest, lambda: _read_newest(engine, model_dir))
-    if live.state is not None and (
-        engine.training or newest is None or checkpoint_step(newest) == live.checkpoint_step
-    ):
-        return live.state if mode == ModeKeys.EVAL else live.snapshot()
-    if newest is not None:
-        return engine.checkpoint_state(newest, lambda: _read_newest(engine, model_dir))
-    read_latest(model_dir, ())  # raises where there are checkpoints, all of them damaged
-    if not (engine.config.allow_untrained or warm_start):
-        raise CheckpointNotFoundError(
-            f"Could not find trained model in model_dir: {model_dir}. Train first, give checkpoint_path or "
-            "warm_start_from, or set RunConfig(allow_untrained=True) to use initial values."
+
+    def __init__(
+        self,
+        programs: Programs,
+        live: DeviceState,
+        model_dir: str,
+        fresh: Callable[[Devices, Discovery], TrainState] | None,
+    ) -> None:
+        self._programs, self._live, self._model_dir, self._fresh = programs, live, model_dir, fresh
+        self._kept: tuple[str, Placement, TrainState] | None = None
+
+    def get(self, context: RunContext, batch: Batch | None, checkpoint_path: str | None) -> TrainState:
+        """A state for a call: of the checkpoint asked for, the live one, the newest checkpoint, or initial values.
+
+        EVAL gets the live arrays themselves, since nothing trains until it returns; PREDICT a snapshot.
+
+        Args:
+            context: of the call.
+            batch: the first batch, needed to discover a model that has no state yet; None where there is none.
+            checkpoint_path: the checkpoint asked for.
+
+        Raises:
+            CheckpointNotFoundError: when nothing has been trained and initial values were not asked for.
+        """
+        live, programs, model_dir = self._live, self._programs, self._model_dir
+        if context.config.allow_cast and batch is not None:
+            # What the model declares decides, not what a checkpoint holds.
+            programs.discovery(context.devices, context.mode, batch)
+        if checkpoint_path is not None:
+            path = str(resolve_checkpoint(checkpoint_path))
+            return self._of_checkpoint(path, context, lambda: self._read(path, context))
+        newest = None if context.training and not context.devices.apart else latest_checkpoint(model_dir)
+        if self._is_live(context, newest):
+            return live.ready if context.mode == ModeKeys.EVAL else live.snapshot()
+        newest = latest_checkpoint(model_dir) if newest is None else newest
+        if newest is not None:
+            return self._of_checkpoint(newest, context, lambda: self._read_newest(context))
+        read_latest(model_dir, ())  # raises where there are checkpoints, all of them damaged
+        if self._fresh is None:
+            raise CheckpointNotFoundError(
+                f"Could not find trained model in model_dir: {model_dir}. Train first, give checkpoint_path or "
+                "warm_start_from, or set RunConfig(allow_untrained=True) to use initial values."
+            )
+        if batch is None:
+            raise CheckpointNotFoundError(
+                f"The model in {model_dir} has no state yet: train, evaluate or predict first."
+            )
+        discovery = programs.discovery(context.devices, context.mode, batch, fresh=True)
+        live.start(self._fresh(context.devices, discovery))
+        return live.ready if context.mode == ModeKeys.EVAL else live.snapshot()
+
+    def _is_live(self, context: RunContext, newest: str | None) -> bool:
+        """Whether the live state is there, counts, and can be read without asking other processes."""
+        live = self._live
+        if live.state is None:
+            return False
+        if context.devices.apart and newest is not None:
+            return False  # it is spread over processes that are not asked
+        return context.training or newest is None or checkpoint_step(newest) == live.checkpoint_step
+
+    def _of_checkpoint(self, path: str, context: RunContext, read: Callable[[], CheckpointItems]) -> TrainState:
+        placement = context.devices.placement
+        if self._kept is None or self._kept[:2] != (path, placement):
+            self._kept = path, placement, placed(placement, self._programs, read())
+        return self._kept[2]
+
+    def _read(self, path: str, context: RunContext) -> CheckpointItems:
+        self._check(path, context)
+        return read_checkpoint(path, _ITEMS)
+
+    def _read_newest(self, context: RunContext) -> CheckpointItems:
+        found = read_latest(self._model_dir, _ITEMS)
+        if found is None:
+            raise CheckpointNotFoundError(
+                f"The checkpoint in {self._model_dir} was deleted while it was being read. Try again."
+            )
+        self._check(found.path, context)
+        return found.items
+
+    def _check(self, path: str, context: RunContext) -> None:
+        """Says how the plugins in use differ from those the checkpoint was made with; refuses other shapes and dtypes
+        than those of the variables this Estimator knows. Further variables may differ.
+
+        Raises:
+            CheckpointMismatchError: says in what.
+        """
+        known, manifest = self._programs.specs, read_manifest(Path(path))
+        for line in compare_versions(manifest.extras.get("plugins", ()), context.plugins.versions()):
+            _log.warning("%s", line)
+        check_fits(
+            Path(path),
+            manifest,
+            {
+                "variables": {name: spec for name, spec in known.items() if spec.trainable},
+                "model_state": {name: spec for name, spec in known.items() if not spec.trainable},
+            },
+            allow_cast=context.config.allow_cast,
+            allow_missing=True,
+            allow_extra=True,
         )
-    if batch is None:
-        raise CheckpointNotFoundError(f"The model in {model_dir} has no state yet: train, evaluate or predict first.")
-    engine.start_fresh(engine.discovery(mode, batch, fresh=True), overrides)
-    return engine.live.ready if mode == ModeKeys.EVAL else engine.live.snapshot()
-
-
-def _read(engine: Engine, path: str) -> CheckpointItems:
-    _check(engine, path)
-    return read_checkpoint(path, _ITEMS)
-
-
-def _read_newest(engine: Engine, model_dir: str) -> CheckpointItems:
-    found = read_latest(model_dir, _ITEMS)
-    if found is None:
-        raise CheckpointNotFoundError(f"The checkpoint in {model_dir} was deleted while it was being read. Try again.")
-    _check(engine, found.path)
-    return found.items
-
-
-def _check(engine: Engine, path: str) -> None:
-    """Says how the plugins in use differ from those the checkpoint was made with; refuses other shapes and dtypes than
-    those of the variables this Estimator knows. Further variables may differ.
-
-    Raises:
-        CheckpointMismatchError: says in what.
-    """
-    known, manifest = engine.specs, read_manifest(Path(path))
-    for line in compare_versions(manifest.extras.get("plugins", ()), engine.plugin_versions()):
-        _log.warning("%s", line)
-    check_fits(
-        Path(path),
-        manifest,
-        {
-            "variables": {name: spec for name, spec in known.items() if spec.trainable},
-            "model_state": {name: spec for name, spec in known.items() if not spec.trainable},
-        },
-        allow_cast=engine.config.allow_cast,
-        allow_missing=True,
-        allow_extra=True,
-    )

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._loop.engine import Overrides
+from estimator_core._loop.starting import Overrides
 from estimator_core._model.check_value import check_value
 from estimator_core._model.initial_values import InitialValue, InitialValues
 from estimator_core._model.rng import seed_words, variable_key

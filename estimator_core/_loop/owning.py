@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Generator
 from pathlib import Path
 
 from estimator_core._checkpoint.lock import LOCK_FILE, ModelDirLock
-from estimator_core._cluster.connect import Peers
+from estimator_core._cluster.together import gather
+from estimator_core.coordinator import Coordinator
 from estimator_core.errors import ArgumentError
 
 
 @contextlib.contextmanager
-def own_together(model_dir: Path, peers: Peers) -> Generator[None]:
+def own_together(model_dir: Path, processes: Coordinator) -> Generator[None]:
     """The chief holds the lock; the others see that it does, and so that all mean the same directory.
 
     Raises:
         ModelDirLockedError: another run is training there.
         ArgumentError: a process does not see the chief's directory.
     """
-    if peers.count == 1:
+    if processes.count == 1:
         with ModelDirLock(model_dir):
             yield
         return
-    with ModelDirLock(model_dir) if peers.is_chief else contextlib.nullcontext():
-        peers.gather("locked")
+    with ModelDirLock(model_dir) if processes.index == 0 else contextlib.nullcontext():
+        processes.barrier("locked", math.inf)
         token = (model_dir / LOCK_FILE).read_text() if (model_dir / LOCK_FILE).exists() else None
-        seen = peers.gather("model_dir", [str(model_dir.absolute()), token])
+        seen = gather(processes, "model_dir", [str(model_dir.absolute()), token])
         strangers = [p for p, (_, lock) in enumerate(seen) if lock != seen[0][1]]
         if strangers:
             raise ArgumentError(
@@ -34,4 +36,4 @@ def own_together(model_dir: Path, peers: Peers) -> Generator[None]:
                 f"{[seen[p][0] for p in strangers]}. Give all the same model_dir, on a file system they share."
             )
         yield
-        peers.gather("done")
+        processes.barrier("done", math.inf)

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from estimator_core._cluster.connect import Peers
+from estimator_core._cluster.together import gather
 from estimator_core._inputs import InputContext, InputPosition
+from estimator_core.coordinator import Coordinator
 
 _PARTS = "parts"
 
 
 def positions_json(
-    position: InputPosition | None, peers: Peers, pipelines: Sequence[Sequence[int]]
+    position: InputPosition | None, processes: Coordinator, pipelines: Sequence[Sequence[int]]
 ) -> dict[str, Any] | None:
     """The position of a checkpoint: the chief's, and with several processes that of every part of the input."""
     own = None if position is None else position.to_json()
-    if peers.count == 1:
+    if processes.count == 1:
         return own
-    told = peers.gather("position", own)
+    told = gather(processes, "position", own)
     parts = [told[members[0]] for members in pipelines]
     return None if parts[0] is None else {**parts[0], _PARTS: parts}
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from estimator_core._inputs.calling import InputFn
 from estimator_core._inputs.normalise import split_element
 from estimator_core._inputs.wrapped import WrappedInput
-from estimator_core._loop.live import LiveState, whole_on_host
+from estimator_core._loop.device_state import DeviceState, whole_on_host
 from estimator_core._loop.time_spent import STEP, TimeSpent
 from estimator_core._summaries import EventFile, NoSummaries
 from estimator_core.config import RunConfig
 from estimator_core.errors import HookError
 from estimator_core.modes import ModeKeys
+
+if TYPE_CHECKING:
+    from estimator_core._loop.context import RunContext
 
 _log = logging.getLogger("estimator_core")
 
@@ -37,7 +40,7 @@ class LoopRun:
         params: Any,
         model_dir: Path,
         summaries: EventFile | NoSummaries,
-        live: LiveState,
+        live: DeviceState,
         name: str | None = None,
         last_step: int | None = None,
     ) -> None:
@@ -61,7 +64,7 @@ class LoopRun:
         self.interrupted = False
         self.fetches: set[str] = set()
         self.time_spent = TimeSpent()
-        self.asked_to_stop: Callable[[], bool] = _never
+        self.context: RunContext | None = None
         self.count_flops: Callable[[], float | None] = _unknown
         self.tell_commits: Callable[[], bool] = _nothing_pending
         self._batch_functions: list[Callable[[Any, Any], tuple[Any, Any]]] = []
@@ -138,10 +141,6 @@ class LoopRun:
     def variables(self) -> dict[str, np.ndarray]:
         """A host copy of the trainable variables, by path. With several processes, all of them must ask."""
         return {name: whole_on_host(value) for name, value in self.live.ready.variables.items()}
-
-
-def _never() -> bool:
-    return False
 
 
 def _nothing_pending() -> bool:

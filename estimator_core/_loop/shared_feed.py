@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import numpy as np
 
 from estimator_core._backends import Placement
-from estimator_core._cluster.connect import Peers
+from estimator_core.coordinator import Coordinator
 from estimator_core.errors import InputError
 
 #: Batches drawn before they are needed, so that what processes tell each other has arrived when it is.
 AHEAD = 2
+
+
+@runtime_checkable
+class Posting(Coordinator, Protocol):
+    """A coordinator that can be told something now and waited for later."""
+
+    def post(self, topic: str, value: str) -> Callable[[], list[str]]:
+        """As `agree`, without waiting: gives the function that waits."""
+        ...
 
 
 class SharedFeed(Iterator[Any]):
@@ -26,12 +36,12 @@ class SharedFeed(Iterator[Any]):
     Args:
         source: this process's batches, on the host; has `close()`.
         placement: the mesh.
-        peers: the processes.
+        processes: those that draw together.
         name: of the feed, the same in all processes.
     """
 
-    def __init__(self, source: Any, placement: Placement, peers: Peers, name: str) -> None:
-        self._source, self._placement, self._peers, self._name = source, placement, peers, name
+    def __init__(self, source: Any, placement: Placement, processes: Posting, name: str) -> None:
+        self._source, self._placement, self._processes, self._name = source, placement, processes, name
         self._ahead: deque[tuple[Any, Callable[[], list[Any]]]] = deque()
         self._ended = False
         self._last: Any = None
@@ -79,7 +89,8 @@ class SharedFeed(Iterator[Any]):
             "form": getattr(self, "_form", None),
             "flags": dict(self.flags()),
         }
-        self._ahead.append((batch, self._peers.post(self._name, told)))
+        answers = self._processes.post(self._name, json.dumps(told))
+        self._ahead.append((batch, lambda: [json.loads(text) for text in answers()]))
 
     def _sizes(self, rows: Sequence[int | None]) -> list[int]:
         """The rows of each part of the input; processes that share a part must have the same."""

@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core._cluster.connect import ALONE, Peers
+from estimator_core._cluster.together import chief_says, gather
 from estimator_core._loop.dispatch import Dispatcher, Program, Stacking, shapes_of, single, stacked
+from estimator_core.coordinator import ALONE, Coordinator
 
 _log = logging.getLogger("estimator_core")
 #: The batches a dispatch that are tried.
@@ -29,7 +30,7 @@ def choose(
     dispatcher: Dispatcher,
     program: Callable[[int], Program],
     state: Any,
-    peers: Peers = ALONE,
+    peers: Coordinator = ALONE,
     measured: MutableMapping[Any, int] | None = None,
 ) -> int:
     """The number of steps per dispatch.
@@ -73,7 +74,7 @@ def choose(
 
 
 def _measure(
-    batches: list[Any], program: Callable[[int], Program], state: Any, stack_arrays: Stacking, peers: Peers
+    batches: list[Any], program: Callable[[int], Program], state: Any, stack_arrays: Stacking, peers: Coordinator
 ) -> int:
     one, many = program(1), program(CANDIDATE)
     group = stacked(batches, stack_arrays)
@@ -88,7 +89,7 @@ def _measure(
     return count
 
 
-def is_worth_it(single: Callable[[], Any], grouped: Callable[[], Any], peers: Peers = ALONE) -> tuple[bool, str]:
+def is_worth_it(single: Callable[[], Any], grouped: Callable[[], Any], peers: Coordinator = ALONE) -> tuple[bool, str]:
     """Whether one dispatch beats 20 of single batches by a tenth and gives the same bits; and why, for the log.
 
     Args:
@@ -97,21 +98,21 @@ def is_worth_it(single: Callable[[], Any], grouped: Callable[[], Any], peers: Pe
         peers: the processes; the first one's measurements decide.
     """
     after_single = jax.block_until_ready(single())  # compiles, perhaps
-    seconds = peers.chief_says("seconds", _seconds(single))
+    seconds = chief_says(peers, "seconds", _seconds(single))
     if seconds / CANDIDATE > SLOW_STEP_SECONDS:
         milliseconds = seconds / CANDIDATE * 1e3
         return False, f"a batch takes {milliseconds:.1f} ms, and dispatching it costs little beside that"
     after_group = jax.block_until_ready(grouped())
     # Taken in turn, and the best of each: one measurement on a busy machine would settle the matter by chance.
     times = [(_seconds(single), _seconds(grouped)) for _ in range(_REPEATS)]
-    seconds, group_seconds = peers.chief_says("seconds", [min(each) for each in zip(*times, strict=True)])
+    seconds, group_seconds = chief_says(peers, "seconds", [min(each) for each in zip(*times, strict=True)])
     figures = (
         f"{seconds / CANDIDATE * 1e6:.0f} microseconds a batch by itself, {group_seconds / CANDIDATE * 1e6:.0f} in a "
         f"dispatch of {CANDIDATE}"
     )
     if seconds < _WORTH_IT * group_seconds:
         return False, figures
-    if not all(peers.gather("same-bits", _same_bits(after_single, after_group))):
+    if not all(gather(peers, "same-bits", _same_bits(after_single, after_group))):
         return False, f'{figures}, but that changes the last bits; a number instead of "auto" takes them all the same'
     return True, f"{figures}, the same bits"
 

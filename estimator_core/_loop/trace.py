@@ -10,18 +10,18 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding
 
-from estimator_core._backends import Available, Placement
+from estimator_core._backends import Available, Devices, Placement
 from estimator_core._inputs.batch import Batch
 from estimator_core._inputs.position import InputPosition
-from estimator_core._loop.engine import Engine
-from estimator_core._step import TrainState, bind_model_fn
+from estimator_core._loop.programs import Programs, state_shardings
+from estimator_core._step import Discovery, TrainState, bind_model_fn
 from estimator_core.config import RunConfig
 from estimator_core.modes import ModeKeys
 
 
 @dataclass(frozen=True)
 class _Lent:
-    """The backend of an engine that traces for devices on which nothing can run."""
+    """The backend of programs that are traced for devices on which nothing can run."""
 
     lent: Sequence[Any]
     name = "lent"
@@ -96,19 +96,14 @@ def trace_step(
         ((1024, 4), (4,))
     """
     config = config.replace(backend=_Lent.name, mesh=config.mesh or {"data": -1}, compile_cache=None)
-    engine = Engine(
-        model_fn=bind_model_fn(model_fn, None, config),
-        config=config,
-        component=lambda kind, name: lambda: _Lent(devices),
-        component_names=lambda kind: (_Lent.name,),
-    )
-    placement = engine.placement
+    lent, programs = Devices(config, lambda config: _Lent(devices)), Programs(bind_model_fn(model_fn, None, config))
+    placement = lent.placement
     examples = batch_size or batch.size
     shapes = _resized(batch, examples)
-    discovery = engine.discovery(ModeKeys.TRAIN, shapes)
+    discovery = programs.discovery(lent, ModeKeys.TRAIN, shapes)
     with placement.context():
-        step = engine.train_step(frozenset())
-        state = _abstract_state(engine, discovery)
+        step = programs.train_step(lent, frozenset())
+        state = _abstract_state(placement, discovery)
         inputs = jax.tree.map(
             lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=placement.batch_sharding(leaf.shape)),
             (shapes.features, shapes.labels, shapes.weights),
@@ -118,11 +113,10 @@ def trace_step(
     return TracedStep(traced=traced, state=state, batch=inputs, placement=placement, examples=examples)
 
 
-def _abstract_state(engine: Engine, discovery: Any) -> TrainState:
+def _abstract_state(placement: Placement, discovery: Discovery) -> TrainState:
     """Shapes, dtypes and shardings of the state of this model, for its placement."""
-    placement = engine.placement
     specs = {**discovery.trainable, **discovery.model_state}
-    shardings = engine.state_shardings(discovery)
+    shardings = state_shardings(placement, discovery)
     whole = placement.replicated
 
     def shaped(name: str) -> jax.ShapeDtypeStruct:

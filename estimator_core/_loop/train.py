@@ -8,9 +8,9 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Protocol
 
+from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.dispatch import Dispatcher, Program
 from estimator_core._loop.hook_runner import HookRunner
-from estimator_core._loop.live import LiveState
 from estimator_core._loop.outputs import LazyOutputs
 from estimator_core._loop.pace import Pace
 from estimator_core._loop.run import LoopRun
@@ -39,7 +39,7 @@ def train_loop(
     runner: HookRunner,
     dispatcher: Dispatcher,
     program: Callable[[int], Program],
-    live: LiveState,
+    live: DeviceState,
     decisions: Decisions,
 ) -> str:
     """Runs steps until a stop is asked for, `run.last_step` is reached, the input ends, or the platform interrupts.

@@ -14,9 +14,9 @@ import numpy as np
 
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._loop.agreement import OwnDecisions
+from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.dispatch import Dispatcher
 from estimator_core._loop.hook_runner import HookRunner
-from estimator_core._loop.live import LiveState
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.train import train_loop
 from estimator_core._step.state import FIRST_BAD_STEP
@@ -55,7 +55,7 @@ def drive(
 ) -> Driven:
     """Runs `steps` steps from the global step `start`; `resume`: the hooks' states of the interrupted call."""
     compute: dict[str, Callable[[int], Any]] = {"loss": loss_of, **(outputs or {})}
-    live = LiveState(state=SimpleNamespace(clock=np.zeros(4, np.uint32)), step=start)  # type: ignore[arg-type]
+    live = DeviceState(state=SimpleNamespace(clock=np.zeros(4, np.uint32)), step=start)  # type: ignore[arg-type]
     run = LoopRun(
         mode="train",
         estimator=estimator

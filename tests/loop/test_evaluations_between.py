@@ -98,7 +98,7 @@ class StopsAt(ec.Hook):
         self.trained = None
 
     def after_create(self, run: Any) -> None:
-        if run.estimator._engine.live.step == self.step:
+        if run.estimator._state.step == self.step:
             raise RuntimeError("the evaluation fails")
 
 
@@ -123,7 +123,7 @@ class Interrupts(ec.Hook):
         import os
         import signal
 
-        if run.estimator._engine.live.step == self.step:
+        if run.estimator._state.step == self.step:
             os.kill(os.getpid(), signal.SIGTERM)
 
 

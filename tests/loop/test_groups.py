@@ -230,7 +230,7 @@ def test_groups_are_asked_for_by_a_number(
     """The first batch comes by itself, then two groups, then nine that do not fill a third."""
     make_estimator().train(train_input, steps=5)
     estimator, calls = make_estimator(batches_per_dispatch=k), list[int]()
-    step = type(estimator._engine.predict_step)
+    step = type(estimator._programs.predict_step(estimator._devices))
     for name in ("__call__", "several"):
         original = getattr(step, name)
         monkeypatch.setattr(step, name, lambda *args, original=original: (calls.append(1), original(*args))[1])
@@ -282,7 +282,7 @@ def test_what_cannot_be_grouped_goes_one_by_one(
     def fails(*args: Any) -> Any:
         raise RuntimeError("RESOURCE_EXHAUSTED")
 
-    monkeypatch.setattr(type(estimator._engine.predict_step), "several", fails)
+    monkeypatch.setattr(type(estimator._programs.predict_step(estimator._devices)), "several", fails)
     assert len(list(estimator.predict(batches(data, [8] * 50)))) == 400
     assert "RESOURCE_EXHAUSTED" in choices()[0]
 
@@ -304,7 +304,7 @@ def test_batches_of_shapes_that_were_not_tried_go_one_by_one(
 ) -> None:
     monkeypatch.setattr(steps_per_dispatch, "_WORTH_IT", 0.0)
     estimator, sizes = make_estimator().train(train_input, steps=3), list[Any]()
-    step = type(estimator._engine.predict_step)
+    step = type(estimator._programs.predict_step(estimator._devices))
     several = step.several
     monkeypatch.setattr(step, "several", lambda *args: (sizes.append(args[2]["x"].shape), several(*args))[1])
     assert len(list(estimator.predict(batches(data, [8] * 60 + [30] * 60)))) == 60 * 38
@@ -351,7 +351,7 @@ def test_a_slow_consumer_does_not_count(
         next(predictions)
         clock.now += 0.5
         predictions.close()
-        assert estimator._engine.group_trials["infer"].seconds == 0.0
+        assert estimator._programs.group_trials(estimator._devices, "infer").seconds == 0.0
     list(estimator.predict(taking(clock, lambda number: 0.02, batches(data, [8] * 60))))
     assert len(choices()) == 1
 
@@ -470,8 +470,8 @@ for k in (1, "auto"):
         source = lambda: iter([({"x": np.roll(x, n, 0)[:rows]}, x[:rows, 0]) for n in range(50)])
         predictions = list(estimator.predict(source, yield_single_examples=False))
         results.append((estimator.evaluate(source), [(p["constant"].tobytes(), p["y"].tobytes()) for p in predictions]))
-tried = estimator._engine.group_trials
-assert set(tried["infer"].counts.values()) == {20}, tried
+tried = estimator._programs.group_trials(estimator._devices, "infer")
+assert set(tried.counts.values()) == {20}, tried
 assert results[:2] == results[2:]
 print("the same")
 """

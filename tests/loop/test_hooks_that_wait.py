@@ -12,9 +12,9 @@ import pytest
 
 import estimator_core as ec
 from estimator_core._loop import train as train_module
+from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.dispatch import Dispatch
 from estimator_core._loop.hook_runner import HookRunner
-from estimator_core._loop.live import LiveState
 from estimator_core._loop.time_spent import TimeSpent
 from estimator_core._loop.train import train_loop
 from estimator_core._step.state import TrainState, initial_clock
@@ -114,7 +114,7 @@ def drive(hooks: list[Any], *, steps: int, behind: int, k: int = 1, last_step: b
     """Trains with losses equal to the step."""
     run: Any = Run(steps if last_step else None)
     runner = HookRunner(hooks, run)
-    live = LiveState(state=TrainState(jnp.asarray(initial_clock(1)), {}, {}, ()), step=0)
+    live = DeviceState(state=TrainState(jnp.asarray(initial_clock(1)), {}, {}, ()), step=0)
 
     def program(count: int) -> Any:
         def step(state: Any, *batch: Any) -> Any:
@@ -189,7 +189,7 @@ def test_a_state_knows_of_every_step_before_it() -> None:
 
     run: Any = Run(30)
     runner = HookRunner([Saver(), hook], run)
-    live = LiveState(state=TrainState(jnp.asarray(initial_clock(1)), {}, {}, ()), step=0)
+    live = DeviceState(state=TrainState(jnp.asarray(initial_clock(1)), {}, {}, ()), step=0)
     runner.begin()
     runner.after_create()
     batches: Any = Batches(30)

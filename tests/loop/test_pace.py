@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from estimator_core._loop import pace
+from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.dispatch import Dispatch
-from estimator_core._loop.live import LiveState
 from estimator_core._loop.time_spent import TimeSpent
 from estimator_core._loop.train import train_loop
 
@@ -81,7 +81,7 @@ def test_the_host_is_ahead_by_two_dispatches_or_four_milliseconds(
 ) -> None:
     device = Device(seconds)
     monkeypatch.setattr(pace, "time", SimpleNamespace(perf_counter=lambda: device.now))
-    live: Any = LiveState(state=0, step=0)  # type: ignore[arg-type]
+    live: Any = DeviceState(state=0, step=0)  # type: ignore[arg-type]
     train_loop(Run(200), Nobody(), Batches(), lambda count: device.dispatch, live, Nobody())  # type: ignore[arg-type]
     assert device.dispatched == 200
     # the one handed over last, and those before it

@@ -97,9 +97,9 @@ def test_seed_decides_the_weights(make_estimator: Any, train_input: Any, tmp_pat
 
 def test_an_unseeded_run_keeps_its_seed_over_a_restart(make_estimator: Any, train_input: Any) -> None:
     first = make_estimator(tf_random_seed=None).train(train_input, steps=3)
-    seed = np.asarray(first._engine.live.state.clock)[2:]
+    seed = np.asarray(first._state.state.clock)[2:]
     second = make_estimator(tf_random_seed=None).train(train_input, steps=3)
-    assert np.array_equal(np.asarray(second._engine.live.state.clock)[2:], seed)
+    assert np.array_equal(np.asarray(second._state.state.clock)[2:], seed)
 
 
 @pytest.mark.parametrize("crash", [False, True])

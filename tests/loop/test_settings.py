@@ -232,7 +232,7 @@ sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from test_settings import batches, estimator
 trained = estimator(Path(sys.argv[2]), mesh={"data": -1}, partition_rules=RULES).train(batches(), steps=2)
-w = trained._engine.live.state.variables["w"]
+w = trained._state.state.variables["w"]
 values = [round(float(value), 4) for value in trained.variables["w"]]
 print(len(w.sharding.device_set), w.addressable_shards[0].data.shape, values)
 """

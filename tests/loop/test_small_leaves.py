@@ -55,11 +55,11 @@ def eval_input() -> Any:
 
 
 def carried(trained: ec.Estimator) -> Any:
-    return trained._engine.live.carried
+    return trained._state.carried
 
 
 def leaves(trained: ec.Estimator) -> list[bytes]:
-    return [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(trained._engine.live.state)]
+    return [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(trained._state.state)]
 
 
 @pytest.fixture
@@ -74,9 +74,9 @@ def test_sixty_leaves_become_two_arrays(tmp_path: Any) -> None:
     assert isinstance(state, Packed)
     assert len(state.groups) == 2
     assert [leaf.shape for leaf in state.rest] == [(3, 2000)] * 3
-    assert len(jax.tree.leaves(trained._engine.live.state)) == 1 + 63 + 1 + 1  # clock, leaves, Adam's count, `seen`
+    assert len(jax.tree.leaves(trained._state.state)) == 1 + 63 + 1 + 1  # clock, leaves, Adam's count, `seen`
     assert trained.variables["c3/w"].shape == (3, 4)
-    assert float(trained._engine.live.state.model_state["seen"]) == 3
+    assert float(trained._state.state.model_state["seen"]) == 3
 
 
 def test_the_values_are_those_of_separate_leaves(tmp_path: Any, unpacked: Any) -> None:
@@ -138,7 +138,7 @@ def test_a_hook_may_replace_variables(tmp_path: Any) -> None:
     trained = estimator(tmp_path)
     trained.train(train_input(), hooks=[Zero()], max_steps=3)
     assert isinstance(carried(trained), Packed)
-    assert not any(np.asarray(value).any() for value in trained._engine.live.state.variables.values())
+    assert not any(np.asarray(value).any() for value in trained._state.state.variables.values())
     trained.train(train_input(), max_steps=4)
     kernels = [value for name, value in trained.variables.items() if name.endswith("/b")]
     assert all(np.abs(value).max() < 0.02 for value in kernels)  # one step from zero
@@ -181,7 +181,7 @@ def test_an_optimizer_may_change_the_form_of_its_state(tmp_path: Any, unpacked: 
             model_dir=str(tmp_path / name), tf_random_seed=1, save_checkpoints_steps=None, save_checkpoints_secs=None
         )
         trained = ec.Estimator(model, config=config).train(train_input(), max_steps=5)
-        return trained._engine.live.state
+        return trained._state.state
 
     together = state_after_five_steps("together")
     unpacked()

@@ -89,8 +89,8 @@ def test_the_compiled_step_touches_rows_not_the_table(tmp_path: Any) -> None:
         saved, ROWS = ROWS, rows
         try:
             estimator = train(tmp_path / str(rows), optax.adam(0.1), sparse=True, steps=1)
-            step = estimator._engine.train_step(frozenset())
-            compiled = step.step.lower(estimator._engine.live.state, {"ids": IDS}, Y, None).compile()
+            step = estimator._programs.train_step(estimator._devices, frozenset())
+            compiled = step.step.lower(estimator._state.state, {"ids": IDS}, Y, None).compile()
             memory = compiled.memory_analysis()
             return float(memory.temp_size_in_bytes)
         finally:

@@ -82,7 +82,7 @@ def test_minimize_changes_matching_variables_only_and_has_slots_for_them_alone(
     assert np.array_equal(trained["a/w"], start["a/w"])
     assert np.array_equal(trained["a/b"], start["a/b"])
     assert not np.array_equal(trained["b/w"], start["b/w"])
-    slots = [leaf.shape for leaf in jax.tree.leaves(estimator._engine.live.state.opt_state)]
+    slots = [leaf.shape for leaf in jax.tree.leaves(estimator._state.state.opt_state)]
     assert sorted(slots) == [(), (4, 1), (4, 1)]
 
 

@@ -30,10 +30,12 @@ CASES: dict[str, dict[str, Any]] = {
 def initial_memory(folder: Path, devices: int) -> dict[str, int]:
     """Bytes a device holds of the first values of a wide model, and needs besides to make them."""
     settings = {"model_dir": str(folder / "wide"), "mesh": {"data": devices}, "rules": "full", "width": 512}
-    engine = make_estimator(settings)._engine
+    estimator = make_estimator(settings)
+    devices_of = estimator._devices
     features, labels = {"x": jax.ShapeDtypeStruct((32, 16), np.float32)}, jax.ShapeDtypeStruct((32,), np.int32)
-    specs = engine.discovery("train", SimpleNamespace(features=features, labels=labels, weights=None)).specs
-    compute = jax.jit(functools.partial(_first_values, specs), out_shardings=engine.placement.variables(specs))
+    batch: Any = SimpleNamespace(features=features, labels=labels, weights=None)
+    specs = estimator._programs.discovery(devices_of, "train", batch).specs
+    compute = jax.jit(functools.partial(_first_values, specs), out_shardings=devices_of.placement.variables(specs))
     used = compute.lower(jax.ShapeDtypeStruct((2,), np.uint32)).compile().memory_analysis()
     whole = sum(spec.size * spec.dtype.itemsize for spec in specs.values())
     return {"held": used.output_size_in_bytes, "besides": used.temp_size_in_bytes, "whole": whole}

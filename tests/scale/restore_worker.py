@@ -12,7 +12,7 @@ import numpy as np
 from train_worker import make_estimator
 
 import estimator_core as ec
-from estimator_core._loop.live import whole_on_host
+from estimator_core._loop.device_state import whole_on_host
 
 
 class Look(ec.Hook):
@@ -27,15 +27,15 @@ class Look(ec.Hook):
 
 def main(model_dir: str, devices: int, out: str) -> None:
     estimator = make_estimator({"model_dir": model_dir, "mesh": {"data": devices}, "rules": "full"})
-    peers = estimator._engine.peers
+    processes = estimator._devices.processes
     look = Look()
     newest = Path(model_dir) / "checkpoints" / "12" / "manifest.json"
-    if peers.count == 1:
+    if processes.count == 1:
         estimator.train(models.train_input(32), hooks=[look], steps=1)
     else:
-        estimator.train(models.train_input(32 // peers.count), hooks=[look], steps=1)
+        estimator.train(models.train_input(32 // processes.count), hooks=[look], steps=1)
     assert newest.exists()
-    if peers.is_chief:
+    if processes.index == 0:
         np.savez(f"{out}.npz", **look.seen)
         print(json.dumps({"step": look.step, "devices": devices}))
 

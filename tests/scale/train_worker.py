@@ -15,7 +15,8 @@ import models
 import numpy as np
 
 import estimator_core as ec
-from estimator_core._loop.live import whole_on_host
+from estimator_core._loop.device_state import whole_on_host
+from estimator_core._loop.input_part import input_context
 
 TENSOR = [(".*layer_0/kernel", (None, "model")), (".*layer_0/bias", ("model",)), (".*layer_1/kernel", ("model", None))]
 RULES = {
@@ -65,15 +66,15 @@ def make_estimator(settings: dict[str, Any]) -> ec.Estimator:
 def run(settings: dict[str, Any], at_step: Any = None) -> dict[str, Any]:
     """Trains and evaluates; what it saw."""
     estimator = make_estimator(settings)
-    engine = estimator._engine
-    parts = engine.input_context.num_input_pipelines
+    devices_of, live = estimator._devices, estimator._state
+    parts = input_context(devices_of).num_input_pipelines
     hook = Losses(at_step)
     estimator.train(
         models.train_input(settings.get("global_batch", 32) // parts), hooks=[hook], max_steps=settings["steps"]
     )
-    state = engine.live.ready
+    state = live.ready
     metrics = estimator.evaluate(models.eval_input(settings.get("evaluate", 48) // parts))
-    devices = dict.fromkeys(engine.placement.mesh.local_devices, 0)
+    devices = dict.fromkeys(devices_of.placement.mesh.local_devices, 0)
     for leaf in jax.tree.leaves(state):
         for shard in leaf.addressable_shards:
             devices[shard.device] += shard.data.nbytes
@@ -82,14 +83,18 @@ def run(settings: dict[str, Any], at_step: Any = None) -> dict[str, Any]:
         "metrics": metrics,
         "bytes": list(devices.values()),
         "whole": sum(leaf.nbytes for leaf in jax.tree.leaves(state)),
-        "process": engine.peers.index,
-        "step": engine.live.step,
+        "process": devices_of.processes.index,
+        "step": live.step,
     }
     values = {**state.variables, **state.model_state}
     out = settings.get("out")
     if out:
-        Path(f"{out}.{engine.peers.index}.json").write_text(json.dumps(result))
-        np.savez(f"{out}.{engine.peers.index}.npz", **{n: whole_on_host(value) for n, value in sorted(values.items())})
+        out = f"{out}.{devices_of.processes.index}"
+        Path(f"{out}.json").write_text(json.dumps(result))
+        np.savez(
+            f"{out}.{devices_of.processes.index}.npz",
+            **{n: whole_on_host(value) for n, value in sorted(values.items())},
+        )
     return result
 
 

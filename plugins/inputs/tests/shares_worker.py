@@ -33,7 +33,7 @@ def main(pattern: str, shard_by: Any, batch_size: int, folder: Path) -> None:
         "uses": np.asarray(estimator.get_variable_value("uses")).tolist(),
         "metrics": {name: float(value) for name, value in metrics.items()},
     }
-    (folder / f"seen.{estimator._engine.peers.index}.json").write_text(json.dumps(seen))
+    (folder / f"seen.{estimator._devices.processes.index}.json").write_text(json.dumps(seen))
 
 
 if __name__ == "__main__":

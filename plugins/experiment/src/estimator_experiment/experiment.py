@@ -195,7 +195,9 @@ class Experiment:
         at_checkpoints = self._checkpoint_and_export or self._min_eval_frequency is None
         hooks = list(self._train_hooks)
         if self._min_eval_frequency and not at_checkpoints:
-            hooks.insert(0, _EvaluateEvery(self._min_eval_frequency, lambda run: evaluations.evaluate_now(spec)))
+            hooks.insert(
+                0, _EvaluateEvery(self._min_eval_frequency, lambda run: evaluations.evaluate_during(run, spec))
+            )
         train_spec = TrainSpec(
             self._train_input_fn, max_steps=self._train_steps, hooks=hooks, saving_listeners=self._listeners
         )

@@ -10,7 +10,7 @@ from estimator_core.errors import HookError
 from estimator_core.hooks import Run
 
 if TYPE_CHECKING:
-    from estimator_core._loop.live import LiveState
+    from estimator_core._loop.device_state import DeviceState
     from estimator_core._loop.run import LoopRun
     from estimator_core._step.state import TrainState
 
@@ -39,13 +39,10 @@ def assign_variables(run: Run, values: Mapping[str, Any]) -> None:
         if value.shape != known[path].shape:
             raise HookError(f"Variable {path!r} has shape {known[path].shape}, the value to assign {value.shape}.")
         placed[path] = _like(known[path], value)
-    _live(run).state = state._replace(
-        variables={path: placed.get(path, value) for path, value in state.variables.items()},
-        model_state={path: placed.get(path, value) for path, value in state.model_state.items()},
-    )
+    _live(run).assign(placed)
 
 
-def _live(run: Run) -> LiveState:
+def _live(run: Run) -> DeviceState:
     return cast("LoopRun", run).live
 
 
@@ -68,9 +65,5 @@ def swapped_variables(run: Run, values: Mapping[str, Any]) -> Generator[None]:
         run: a training run, in `after_create`, `after_step` or `end`.
         values: device arrays by path.
     """
-    live, state = _live(run), live_state(run)
-    live.state = state._replace(variables={**state.variables, **values})
-    try:
+    with _live(run).swapped(values):
         yield
-    finally:
-        live.state = state

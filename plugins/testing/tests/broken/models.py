@@ -141,7 +141,7 @@ class TestMakesItsModelAnew(Suite):
         def train(*arguments, **named):
             inside(*arguments, **named)
             list(SoundModel(config).predict(lambda: [{"x": jnp.ones((1, 3))}]))
-            model._engine.traces["train"] += 1
+            model._programs.traces["train"] += 1
 
         model.train = train
         return model

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from estimator_core._inputs import InputPosition
 from estimator_core._step.packing import Packed, Packing
 from estimator_core._step.state import FIRST_BAD_STEP, TrainState
 
@@ -24,8 +26,8 @@ def whole_on_host(value: Any) -> np.ndarray:
     return np.asarray(multihost_utils.process_allgather(value, tiled=True))
 
 
-class LiveState:
-    """The newest state of a run, owned by one Estimator.
+class DeviceState:
+    """The newest state of a run; an Estimator has one, which its calls fill, train and drop.
 
     Args:
         state: on the device; donated to the next training step, so nobody else keeps it.
@@ -36,6 +38,8 @@ class LiveState:
     Attributes:
         carried: the state as the training program takes it: `state` itself, or packed.
         position: the input position after the last consumed batch, or None.
+        version: another number each time somebody puts another state in the place of this one. Training steps do not
+            count: `(step, version)` says which values the variables have.
     """
 
     def __init__(
@@ -46,13 +50,30 @@ class LiveState:
         checkpoint_step: int | None = None,
         has_slots: bool = False,
     ) -> None:
+        self._versions = 0
+        self.start(state, step, checkpoint_step=checkpoint_step, has_slots=has_slots)
+
+    def start(
+        self,
+        state: TrainState | None,
+        step: int = 0,
+        *,
+        checkpoint_step: int | None = None,
+        has_slots: bool = False,
+    ) -> None:
+        """Begins anew with a state; the arguments are those of the class."""
         self.carried: Any = state
         self.step = step
         self.checkpoint_step = checkpoint_step
         self.has_slots = has_slots
-        self.position: Any = None
+        self.position: InputPosition | None = None
         self._packing: Packing | None = None
         self._unpacked: tuple[Any, TrainState] | None = None  # with what was unpacked
+        self._note_change()
+
+    def forget(self) -> None:
+        """Drops the state after a failure: its buffers may be gone, and the newest checkpoint is what counts."""
+        self.start(None)
 
     @property
     def state(self) -> TrainState | None:
@@ -65,24 +86,40 @@ class LiveState:
 
     @state.setter
     def state(self, state: TrainState) -> None:
-        if self._packing is None or not self._packing.fits(state):
-            self.carried = state
-        else:
-            self.carried = self._packing.pack(state)
-            self._unpacked = self.carried, state
+        self._note_change()
+        self._set(state)
 
     def carry(self, packing: Packing | None) -> None:
         """Packs the state for the training program from now on; None: the program takes it as it is."""
         if packing is not self._packing:
             state = self.ready
             self._packing, self._unpacked = packing, None
-            self.state = state
+            self._set(state)
 
     @property
     def ready(self) -> TrainState:
         """The state, which must be there."""
         assert self.state is not None
         return self.state
+
+    def assign(self, values: Mapping[str, Any]) -> None:
+        """Puts device arrays in the place of variables or of model state, by path; nothing is copied.
+
+        Args:
+            values: of the shape, dtype and sharding that the variable has.
+        """
+        self.state = _with(self.ready, values)
+
+    @contextlib.contextmanager
+    def swapped(self, values: Mapping[str, Any]) -> Generator[None]:
+        """Within, some variables have other values; behind it this is the version that it was before."""
+        state, version = self.ready, self.version
+        self.state = _with(state, values)
+        try:
+            yield
+        finally:
+            self._set(state)
+            self.version = version
 
     def first_bad_step(self) -> int:
         """The first step whose loss was not finite, 0 if none; waits for the device."""
@@ -102,3 +139,21 @@ class LiveState:
             ),
             opt_state=(),
         )
+
+    def _set(self, state: TrainState) -> None:
+        if self._packing is None or not self._packing.fits(state):
+            self.carried = state
+        else:
+            self.carried = self._packing.pack(state)
+            self._unpacked = self.carried, state
+
+    def _note_change(self) -> None:
+        self._versions += 1
+        self.version = self._versions
+
+
+def _with(state: TrainState, values: Mapping[str, Any]) -> TrainState:
+    return state._replace(
+        variables={path: values.get(path, value) for path, value in state.variables.items()},
+        model_state={path: values.get(path, value) for path, value in state.model_state.items()},
+    )

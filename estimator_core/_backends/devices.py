@@ -1,0 +1,93 @@
+"""What a run computes on: the backend, the placement of its arrays, and the processes that train together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import jax
+
+from estimator_core._backends.base import Backend
+from estimator_core._backends.compile_cache import use_compile_cache
+from estimator_core._backends.placement import Placement, place
+from estimator_core._cluster.connect import Connected, connect, join_initialized
+from estimator_core.config import RunConfig
+from estimator_core.coordinator import ALONE, Coordinator
+
+
+class Devices:
+    """The devices of an Estimator's calls. Each part is resolved when it is first asked for, once.
+
+    Args:
+        config: as the Estimator was given it. It never changes: where the processes are found later, `config` of this
+            object becomes another RunConfig.
+        select: gives the backend that a config asks for.
+        whole: the devices that these are one process's own part of; None: these are all.
+
+    Example:
+        >>> from estimator_core._backends.cpu import CPUBackend
+        >>> devices = Devices(RunConfig(), lambda config: CPUBackend())
+        >>> devices.processes.count, devices.placement.mesh.size, devices.alone() is devices
+        (1, 1, True)
+    """
+
+    def __init__(
+        self, config: RunConfig, select: Callable[[RunConfig], Backend], *, whole: Devices | None = None
+    ) -> None:
+        self._config, self._select, self._whole = config, select, whole
+
+    @property
+    def config(self) -> RunConfig:
+        """The RunConfig; behind `processes` it says which of them this one is."""
+        return self._config if self._whole is None else self._whole.config
+
+    @property
+    def apart(self) -> bool:
+        """Whether this is one process of several that works without the others."""
+        return self._whole is not None
+
+    @cached_property
+    def processes(self) -> Coordinator:
+        """Those that compute together, connected. Without any announced, a pod is known once the backend is ready."""
+        if self.apart:
+            return ALONE
+        group = self._config.process_group
+        if group is not None:
+            return connect(group)
+        if self._config.processes != "auto":
+            return ALONE
+        _ = self.backend
+        found = join_initialized() if jax.distributed.is_initialized() else ALONE
+        if isinstance(found, Connected):
+            self._config = self._config.replace(processes=found.group)
+        return found
+
+    @cached_property
+    def backend(self) -> Backend:
+        """The backend the config asks for, initialised."""
+        if self._whole is not None:
+            return self._whole.backend
+        if self._config.process_group is not None:
+            _ = self.processes  # before jax looks at a device
+        backend = self._select(self._config)
+        backend.initialize()
+        use_compile_cache(self._config.compile_cache)
+        return backend
+
+    @cached_property
+    def placement(self) -> Placement:
+        """Where arrays live: spread as the config says, or on this process's own device."""
+        devices = self.backend.devices()
+        if self._whole is None:
+            _ = self.processes
+            return place(devices, self._config.mesh, self._config.partition_rules)
+        index = self._whole.processes.index
+        return place([device for device in devices if device.process_index == index], None, ())
+
+    def alone(self) -> Devices:
+        """This process's own devices, the same object each time: what is done on them asks nothing of the others."""
+        return self._own if self.processes.count > 1 else self
+
+    @cached_property
+    def _own(self) -> Devices:
+        return Devices(self._config, self._select, whole=self)

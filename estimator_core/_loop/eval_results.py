@@ -1,0 +1,61 @@
+"""What an evaluation leaves behind: a log line, scalars in its event file, a line of metrics."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core._checkpoint import checkpoint_step, latest_checkpoint
+from estimator_core._checkpoint.layout import checkpoints_dir, committed_steps
+from estimator_core._loop.context import RunContext
+from estimator_core._summaries import append_eval_metrics, open_summary_writer
+
+_log = logging.getLogger("estimator_core")
+
+
+def report(context: RunContext, metrics: Mapping[str, Any]) -> None:
+    """Logs the metrics of an evaluation, "global_step" among them."""
+    _log.info(
+        "Saving dict for global step %d%s: %s",
+        metrics["global_step"],
+        "" if context.name is None else f" ({context.name})",
+        ", ".join(f"{name} = {value}" for name, value in metrics.items()),
+    )
+
+
+def write_results(context: RunContext, metrics: Mapping[str, Any]) -> None:
+    """Writes the metrics of an evaluation, "global_step" among them, to its directory."""
+    step, directory = metrics["global_step"], context.directory
+    values = {name: value for name, value in metrics.items() if name != "global_step"}
+    if (context.training or context.replaces) and context.results.newest(directory) >= step:
+        # A killed run had got further than the checkpoint this one goes on from.
+        open_summary_writer(directory, resume_step=step - 1)
+    for name, value in values.items():
+        if np.ndim(value) == 0:
+            context.summaries.scalar(name, float(value), step)
+        else:
+            _log.info(
+                "Metric %s has shape %s; TensorBoard shows scalars only, see %s.",
+                name,
+                np.shape(value),
+                directory / "metrics.jsonl",
+            )
+    path = context.checkpoint or _checkpoint_of(step, Path(context.estimator.model_dir))
+    if path is not None:
+        context.summaries.text("checkpoint_path", path, step)
+    context.summaries.flush()
+    append_eval_metrics(directory, step, values, path, between_checkpoints=context.training and path is None)
+    if context.training:
+        context.results.note(directory, step)
+
+
+def _checkpoint_of(step: int, model_dir: Path) -> str | None:
+    """The newest checkpoint, if it holds the state that was evaluated."""
+    if step not in committed_steps(checkpoints_dir(model_dir)):
+        return None
+    newest = latest_checkpoint(model_dir)
+    return newest if newest is not None and checkpoint_step(newest) == step else None

@@ -1,0 +1,169 @@
+"""What one Estimator has discovered and compiled."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from estimator_core._backends import Devices, Placement
+from estimator_core._inputs import Batch
+from estimator_core._loop.groups import GroupTrials
+from estimator_core._model.variables import VariableSpec
+from estimator_core._step import (
+    BoundModelFn,
+    Discovery,
+    EvalStep,
+    PredictStep,
+    TrainState,
+    TrainStep,
+    discover,
+)
+from estimator_core._step.packing import Packing, packing_for
+from estimator_core.modes import ModeKeys
+
+_log = logging.getLogger("estimator_core")
+
+
+class Programs:
+    """Discoveries, compiled steps, packings and what tuning found. Each is made when first needed, and lives as long as
+    the Estimator; its key is all that it depends on, the placement included.
+
+    Args:
+        bound: the bound model_fn.
+
+    Attributes:
+        specs: every variable declared so far, in any mode.
+        traces: traces of model_fn by mode, and "discovery".
+        measured_dispatches: steps per dispatch that "auto" chose, by program and shapes of a batch.
+    """
+
+    def __init__(self, bound: BoundModelFn) -> None:
+        self._bound = bound
+        self.specs: dict[str, VariableSpec] = {}
+        self.traces: Counter[str] = Counter()
+        self.measured_dispatches: dict[TrainStep, dict[Any, int]] = {}
+        self._trials: dict[tuple[str, Placement], GroupTrials] = defaultdict(GroupTrials)
+        self._discoveries: dict[tuple[str, Placement], Discovery] = {}
+        self._train_steps: dict[tuple[frozenset[str], Packing | None, Placement], TrainStep] = {}
+        self._eval_steps: dict[tuple[frozenset[str], Placement], EvalStep] = {}
+        self._predict_steps: dict[Placement, PredictStep] = {}
+        self._packings: dict[Any, Packing | None] = {}
+
+    def model_fn(self, devices: Devices) -> BoundModelFn:
+        """The model_fn, bound to the config that these devices have."""
+        if self._bound.config is not devices.config:
+            self._bound = replace(self._bound, config=devices.config)
+        return self._bound
+
+    def predict_step(self, devices: Devices) -> PredictStep:
+        """The prediction program."""
+        key = devices.placement
+        if key not in self._predict_steps:
+            self._predict_steps[key] = PredictStep(
+                self.model_fn(devices), lambda: self.specs, traces=self.traces, placement=devices.placement
+            )
+        return self._predict_steps[key]
+
+    def eval_step(self, devices: Devices, fetches: frozenset[str]) -> EvalStep:
+        """The evaluation program for a set of fetched outputs."""
+        key = fetches, devices.placement
+        if key not in self._eval_steps:
+            self._eval_steps[key] = EvalStep(
+                self.model_fn(devices),
+                lambda: self.specs,
+                example_mean=devices.config.eval_loss == "example_mean",
+                fetches=fetches,
+                traces=self.traces,
+                placement=devices.placement,
+            )
+        return self._eval_steps[key]
+
+    def train_step(self, devices: Devices, fetches: frozenset[str], packing: Packing | None = None) -> TrainStep:
+        """The training program for a set of fetched outputs and a way to carry the state, once TRAIN is discovered."""
+        config, placement = devices.config, devices.placement
+        key = fetches, packing, placement
+        if key not in self._train_steps:
+            discovery = self._discoveries[ModeKeys.TRAIN, placement]
+            if not placement.single and not self._train_steps:
+                _log.info("%s", placement.describe(discovery.specs))
+            self._train_steps[key] = TrainStep(
+                self.model_fn(devices),
+                discovery,
+                fetches=fetches,
+                summaries=bool(config.save_summary_steps),
+                accumulate_steps=config.accumulate_steps,
+                traces=self.traces,
+                precision=config.precision,
+                remat=config.remat,
+                placement=placement,
+                state_shardings=state_shardings(placement, discovery),
+                packing=packing,
+            )
+        return self._train_steps[key]
+
+    def packing(self, devices: Devices, state: TrainState, discovery: Discovery) -> Packing | None:
+        """How the training program carries a state; None: as it is."""
+        if devices.config.debug or not devices.placement.single:
+            return None
+        key = jax.tree.structure(state), tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state))
+        if key not in self._packings:  # model_fn may declare further variables in another mode
+            self._packings[key] = packing_for(state, discovery.tables)
+        return self._packings[key]
+
+    def group_trials(self, devices: Devices, mode: str) -> GroupTrials:
+        """What is known of several batches a dispatch; read and added to by the calls of a mode."""
+        return self._trials[mode, devices.placement]
+
+    def discovery(self, devices: Devices, mode: str, batch: Batch, *, fresh: bool = False) -> Discovery:
+        """The discovery of a mode, made with the first batch that needs it.
+
+        Args:
+            devices: those the mode runs on.
+            mode: the mode.
+            batch: the batch.
+            fresh: whether first values will be computed for the variables.
+        """
+        key = mode, devices.placement
+        if key not in self._discoveries:
+            self.traces["discovery"] += 1
+            with devices.placement.context():
+                found = discover(
+                    self.model_fn(devices),
+                    mode,
+                    batch.features,
+                    batch.labels,
+                    known=self.specs,
+                    weights=batch.weights,
+                    fresh=fresh,
+                )
+            self._discoveries[key] = found
+            self.specs.update(found.specs)
+        return self._discoveries[key]
+
+    def adopt(self, variables: Mapping[str, np.ndarray], *, trainable: bool) -> None:
+        """Learns the variables a checkpoint holds; those that model_fn declared stay as declared."""
+        for name, value in variables.items():
+            if name not in self.specs:
+                self.specs[name] = VariableSpec(name, tuple(value.shape), value.dtype, _never_initialised, trainable)
+
+
+def state_shardings(placement: Placement, discovery: Discovery) -> TrainState | None:
+    """The sharding of every leaf of the state, None with one device."""
+    if placement.single:
+        return None
+    return TrainState(
+        placement.replicated,
+        placement.variables(discovery.trainable),  # type: ignore[arg-type]
+        placement.variables(discovery.model_state),  # type: ignore[arg-type]
+        placement.like_variables(discovery.opt_state, discovery.specs),
+    )
+
+
+def _never_initialised(key: Any, shape: Any, dtype: Any) -> Any:
+    raise AssertionError("a variable that came out of a checkpoint is not initialised")

@@ -1,0 +1,133 @@
+"""Where a training call starts: from the state in memory, from a checkpoint, or fresh."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from estimator_core._backends import Devices, Placement
+from estimator_core._checkpoint import (
+    CheckpointItems,
+    checkpoint_step,
+    latest_checkpoint,
+    read_checkpoint,
+    read_latest,
+    read_manifest,
+)
+from estimator_core._checkpoint.layout import checkpoints_dir
+from estimator_core._checkpoint.restore import check_fits
+from estimator_core._cluster.together import chief_says
+from estimator_core._inputs import InputPosition
+from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.input_part import input_context
+from estimator_core._loop.placing import placed
+from estimator_core._loop.positions import position_of
+from estimator_core._loop.programs import Programs, state_shardings
+from estimator_core._loop.run_record import ended_step
+from estimator_core._step import Discovery, TrainState
+from estimator_core._step.state import flatten_opt_state, unflatten_opt_state
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """The point a training call starts from.
+
+    Attributes:
+        step: the global step.
+        checkpoint: its path; None for a start from memory without checkpoints, or a fresh one.
+        items: what the checkpoint holds; None when the state is in memory already, or fresh.
+        position: of the input.
+        hook_states: by hook name; none where a new call begins.
+        unfinished: whether this goes on with an interrupted call.
+    """
+
+    step: int = 0
+    checkpoint: str | None = None
+    items: CheckpointItems | None = None
+    position: InputPosition | None = None
+    hook_states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    unfinished: bool = False
+
+
+def start_step(state: DeviceState, model_dir: str) -> int:
+    """The global step a training call would start from."""
+    newest = latest_checkpoint(model_dir)
+    if newest is not None and checkpoint_step(newest) != state.checkpoint_step:
+        return checkpoint_step(newest)
+    return state.step if state.state is not None else 0
+
+
+def find_start(devices: Devices, state: DeviceState, model_dir: str) -> Start:
+    """Decides where to start; a checkpoint that is newer than the state in memory wins."""
+    processes = devices.processes
+    newest = latest_checkpoint(model_dir)
+    told = chief_says(processes, "newest", None if newest is None else checkpoint_step(newest))
+    newest = newest if processes.count == 1 else _in(model_dir, told)
+    if state.state is not None and (newest is None or checkpoint_step(newest) == state.checkpoint_step):
+        return Start(step=state.step, checkpoint=newest, position=state.position)
+    found = read_latest(model_dir, set_aside=True) if processes.index == 0 else None
+    path = None if found is None else found.path
+    if processes.count > 1:
+        path = _in(model_dir, chief_says(processes, "start", None if found is None else found.step))
+    if path is None:
+        return Start()
+    items = read_checkpoint(path) if found is None else found.items
+    saver: Mapping[str, Any] = items.hooks.get("CheckpointSaverHook", {})
+    # A call that ends by itself just where a checkpoint was due does not save that step again to say so.
+    ended = saver.get("finished", False) or ended_step(Path(model_dir), well=True) == int(items.clock[0])
+    unfinished = not ended or saver.get("owed_step") == int(items.clock[0])
+    return Start(
+        step=int(items.clock[0]),
+        checkpoint=path,
+        items=items,
+        position=None if items.input is None else position_of(items.input, input_context(devices)),
+        hook_states=items.hooks if unfinished else {},
+        unfinished=unfinished,
+    )
+
+
+def restored_state(
+    devices: Devices, programs: Programs, discovery: Discovery, items: CheckpointItems, checkpoint: str
+) -> TrainState:
+    """The state of a checkpoint, to go on training from.
+
+    Raises:
+        CheckpointMismatchError: the checkpoint does not fit the model; says in what.
+    """
+    abstract = {
+        "variables": discovery.trainable,
+        "model_state": discovery.model_state,
+        "opt_state": flatten_opt_state(discovery.opt_state),
+    }
+    check_fits(
+        Path(checkpoint),
+        read_manifest(Path(checkpoint)),
+        abstract,
+        allow_cast=devices.config.allow_cast,
+        allow_missing=False,
+        allow_extra=False,
+    )
+    return placed(devices.placement, programs, items, _slots(devices.placement, items.opt_state, discovery))
+
+
+def _slots(placement: Placement, leaves: Mapping[str, Any], discovery: Discovery) -> Any:
+    expected = flatten_opt_state(discovery.opt_state)
+    shardings = state_shardings(placement, discovery)
+    if shardings is None:
+        slots = {name: jnp.array(leaves[name], dtype=leaf.dtype, copy=True) for name, leaf in expected.items()}
+    else:
+        where = flatten_opt_state(shardings.opt_state)
+        slots = {
+            name: placement.put(np.asarray(leaves[name], leaf.dtype), where[name]) for name, leaf in expected.items()
+        }
+    return unflatten_opt_state(discovery.opt_state, slots)
+
+
+def _in(model_dir: str, step: int | None) -> str | None:
+    """A checkpoint of the chief's, as this process calls it."""
+    return None if step is None else str(checkpoints_dir(model_dir) / str(step))

@@ -1,0 +1,312 @@
+"""The run of one training call: begin, loop, end."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from estimator_core._checkpoint import CheckpointStore
+from estimator_core._checkpoint.preemption import Preemption
+from estimator_core._inputs import Batch, open_input
+from estimator_core._loop import debug
+from estimator_core._loop.agreement import decisions_of
+from estimator_core._loop.checkpointing import Checkpoints
+from estimator_core._loop.context import RunContext
+from estimator_core._loop.default_hooks import default_hooks
+from estimator_core._loop.dispatch import Dispatcher, Program
+from estimator_core._loop.feed import feed
+from estimator_core._loop.hook_order import hook_order
+from estimator_core._loop.hook_runner import HookRunner
+from estimator_core._loop.input_part import input_context
+from estimator_core._loop.outputs import check_fetches
+from estimator_core._loop.result_log import ResultLog
+from estimator_core._loop.resuming import Start, restored_state
+from estimator_core._loop.run import LoopRun
+from estimator_core._loop.run_record import note_end, write_run_record
+from estimator_core._loop.starting import completed
+from estimator_core._loop.steps_per_dispatch import choose
+from estimator_core._loop.time_spent import INPUT, in_words
+from estimator_core._loop.train import INTERRUPTED, train_loop
+from estimator_core._step import Discovery, TrainStep
+from estimator_core._step.train_step import GRADIENT_NORM
+from estimator_core._summaries import NO_SUMMARIES, open_summary_writer
+from estimator_core.errors import PreemptedError, ProcessLostError
+from estimator_core.hooks import Hook
+from estimator_core.modes import ModeKeys
+
+if TYPE_CHECKING:
+    from estimator_core._loop.train_call import TrainCall
+
+_log = logging.getLogger("estimator_core")
+
+
+class TrainRun:
+    """The moving parts of one call.
+
+    Args:
+        call: its arguments.
+        start: where it starts.
+        store: writes its checkpoints.
+        preemption: notices that the platform wants a stop.
+        cleanup: closes what the call opens.
+    """
+
+    def __init__(
+        self,
+        call: TrainCall,
+        start: Start,
+        store: CheckpointStore,
+        preemption: Preemption,
+        cleanup: contextlib.ExitStack,
+    ) -> None:
+        self._call, self._start, self._preemption, self._cleanup = call, start, preemption, cleanup
+        config, state = call.devices.config, call.state
+        summaries = open_summary_writer(call.model_dir, resume_step=start.step) if config.is_chief else NO_SUMMARIES
+        cleanup.callback(summaries.close)
+        asked = None if call.steps is None else start.step + call.steps
+        self._run = run = LoopRun(
+            mode=ModeKeys.TRAIN,
+            estimator=call.estimator,
+            config=config,
+            params=call.params,
+            model_dir=call.model_dir,
+            summaries=summaries,
+            live=state,
+            last_step=asked if call.max_steps is None else call.max_steps,
+        )
+        run.step = run.first_step = start.step
+        run.resumed = start.unfinished
+        self._order = hook_order(
+            config,
+            plugin_hooks=call.plugins.run_hooks(run),
+            user_hooks=call.hooks,
+            listeners=call.listeners,
+            evaluations=call.evaluations,
+            default=default_hooks(config, call.plugins, call.history),
+        )
+        self._runner = HookRunner(self._order.with_spec(), run)
+        self._decisions = decisions_of(call.devices, preemption, self._runner)
+        self._context = run.context = RunContext(
+            mode=ModeKeys.TRAIN,
+            estimator=call.estimator,
+            config=config,
+            params=call.params,
+            directory=call.model_dir,
+            first_step=run.first_step,
+            last_step=run.last_step,
+            resumed=run.resumed,
+            devices=call.devices,
+            plugins=call.plugins,
+            summaries=summaries,
+            account=run.time_spent,
+            decisions=self._decisions,
+            results=ResultLog(),
+        )
+        self._k: int | None = None
+        self._checkpoints = Checkpoints(
+            self._context,
+            run,
+            state,
+            self._runner,
+            store,
+            position=start.position,
+            timers=lambda: {"steps_per_dispatch": self._k},
+        )
+        run.tell_commits = self._checkpoints.tell_commits
+        self._recorded = False  # whether run.json speaks of this call
+        preemption.waiting_for = lambda: in_words(run.time_spent.entry)
+
+    def to_end(self) -> str:
+        """Trains; `end` whatever happens. Returns why it ended.
+
+        Raises:
+            PreemptedError: when the platform asked for a stop.
+        """
+        call, run = self._call, self._run
+        error: BaseException | None = None
+        call.plugins.run_start(run)
+        self._cleanup.enter_context(run.time_spent.compilations())
+        try:
+            with contextlib.closing(self._context.results), call.entered(self._context):
+                try:
+                    reason = self._train()
+                    run.interrupted = reason == INTERRUPTED
+                    if not run.interrupted:
+                        run.stopped(reason)
+                except BaseException as raised:
+                    error, run.failed = raised, True
+                    raise
+                finally:
+                    with contextlib.ExitStack() as ending:
+                        ending.push(self._last_commit)
+                        ending.callback(self._runner.end, error)
+                        self._checkpoints.finish()
+        finally:
+            self._note_failure(error)
+            call.plugins.run_end(run, error)
+        call.history.stop_reason = reason
+        self._raise_if_interrupted()
+        if self._recorded:
+            note_end(call.model_dir, run.step, reason)
+        return reason
+
+    def _train(self) -> str:
+        call, run, runner, start = self._call, self._run, self._runner, self._start
+        config, devices, live = self._context.config, call.devices, call.state
+        source = open_input(
+            run.transformed(call.input_fn),
+            mode=ModeKeys.TRAIN,
+            params=call.params,
+            config=config,
+            input_context=input_context(devices),
+            position=start.position,
+        )
+        runner.begin()
+        batches = feed(source, devices.placement, config.prefetch, devices.processes)
+        self._decisions.lead(batches)
+        self._cleanup.callback(batches.close)
+        with run.time_spent.on(INPUT):
+            first: Batch | None = next(batches, None)
+        if source.restored is not None:
+            _log.info("%s", source.restored)
+        if first is None:
+            _log.warning("Training with estimator made no steps. Perhaps input is empty or misspecified.")
+            return "the input is empty"
+        fresh = start.items is None and live.state is None
+        discovery = call.programs.discovery(devices, ModeKeys.TRAIN, first, fresh=fresh)
+        with devices.placement.context():
+            self._begin_state(discovery)
+            self._create_hooks(discovery, first)
+            # What several processes decide travels with their batches.
+            stack, alone = devices.placement.stack, not devices.placement.spans_processes
+            dispatcher = Dispatcher(batches, 1, stack, alone=alone)
+            dispatcher.push_back(first)
+            packing = call.programs.packing(devices, live.ready, discovery)
+            live.carry(packing)
+            step = call.programs.train_step(devices, self._fetches(discovery), packing)
+            run.texts = step.texts
+            run.count_flops = lambda: _flops(step, live.carried, first)
+            program = debug.program(step) if config.debug else _compiled(step)
+            remembered = start.items.timers.get("steps_per_dispatch") if start.items and start.unfinished else None
+            self._k = dispatcher.k = runner.steps_per_dispatch = choose(
+                config.steps_per_dispatch,
+                remembered,
+                dispatcher,
+                program,
+                live.carried,
+                devices.processes,
+                call.programs.measured_dispatches.setdefault(step, {}),
+            )
+            with run.summaries.collecting():
+                reason = train_loop(run, runner, dispatcher, program, live, self._decisions)
+            if self._order.saver is None and reason != INTERRUPTED:
+                runner.before_last_save()
+            return reason
+
+    def _begin_state(self, discovery: Discovery) -> None:
+        """Brings the live state to the start, with everything training needs."""
+        call, start, live = self._call, self._start, self._call.state
+        devices, programs = call.devices, call.programs
+        if start.items is not None:
+            assert start.checkpoint is not None
+            state = restored_state(devices, programs, discovery, start.items, start.checkpoint)
+            live.start(state, start.step, checkpoint_step=start.step, has_slots=True)
+        elif live.state is None:
+            live.start(call.fresh(devices, discovery))
+        state = completed(devices, programs, discovery, live.ready, has_slots=live.has_slots)
+        if state is not live.ready:
+            live.carry(None)
+            live.state, live.has_slots = state, True
+
+    def _create_hooks(self, discovery: Discovery, first: Batch) -> None:
+        """Hooks of the spec begin; all are restored and created."""
+        call, run, runner, saver = self._call, self._run, self._runner, self._order.saver
+        is_chief = call.devices.processes.index == 0
+        # Every process has the same places.
+        chief_hooks = discovery.training_chief_hooks if is_chief else [Hook() for _ in discovery.training_chief_hooks]
+        runner.hooks = self._order.with_spec(chief_hooks, discovery.training_hooks)
+        runner.begin()
+        given = discovery.predictions
+        predictions: Mapping[str, Any] = given if isinstance(given, Mapping) else {"predictions": given}
+        run.output_kinds = {
+            **{name: "tensor" for name, value in predictions.items() if value is not None},
+            **discovery.outputs,
+        }
+        run.output_names = frozenset([*run.output_kinds, GRADIENT_NORM, "first_bad_step"])
+        run.batch, run.batch_size = first, first.size
+        if saver is not None:
+            evaluations = call.evaluations
+            saver.bind(
+                self._checkpoints.save,
+                existing=None if self._start.checkpoint is None else self._start.step,
+                evaluate=None if evaluations is None else evaluations.evaluate,
+                evaluate_between=None if evaluations is None else evaluations.evaluate_between,
+                before_last_save=self._before_last_save,
+            )
+        runner.restore(self._start.hook_states)
+        if is_chief:
+            write_run_record(
+                call.model_dir,
+                config=run.config,
+                params=run.params,
+                call={"first_step": run.first_step, "last_step": run.last_step},
+                plugins=call.plugins.versions(),
+            )
+            self._recorded = True
+        runner.after_create()
+        if saver is not None:
+            saver.make_up(run)
+
+    def _before_last_save(self) -> bool:
+        """Hooks may replace variables; returns whether one did."""
+        version = self._call.state.version
+        self._runner.before_last_save()
+        return self._call.state.version != version
+
+    def _fetches(self, discovery: Discovery) -> frozenset[str]:
+        """The declared outputs that cost something: all others are returned anyway."""
+        wanted = self._run.seal_fetches()
+        check_fetches(wanted, self._run.output_names)
+        return frozenset(
+            name for name in wanted if name == GRADIENT_NORM or self._run.output_kinds.get(name) == "tensor"
+        )
+
+    def _last_commit(self, kind: type[BaseException] | None, *failure: object) -> None:
+        """Waits for the commit under way; where nothing else failed, its error is that of the call."""
+        self._checkpoints.finish()
+        if kind is None and not self._run.failed:
+            self._checkpoints.wait()
+
+    def _note_failure(self, error: BaseException | None) -> None:
+        """Writes into the record what ended the run, and drops the state."""
+        if error is None:
+            return
+        if self._recorded and not isinstance(error, ProcessLostError):
+            with contextlib.suppress(OSError):  # what it would say is raised anyway
+                note_end(self._call.model_dir, self._run.step, f"{type(error).__name__}: {error}", failed=True)
+        self._call.state.forget()
+
+    def _raise_if_interrupted(self) -> None:
+        run, saver = self._run, self._order.saver
+        if not run.interrupted and (saver is None or saver.owed_step != run.step):
+            return
+        saved = "not saved, because checkpoints are switched off"
+        if saver is not None:
+            saved = f"saved at step {run.step}; start it again to go on"
+            self._call.state.forget()  # the next call goes on with this one from its checkpoint, as another process's
+        raise PreemptedError(
+            f"Training was interrupted ({self._preemption.reason}) and its state {saved}.", step=run.step
+        )
+
+
+def _compiled(step: TrainStep) -> Callable[[int], Program]:
+    return lambda count: step.step if count == 1 else step.scan(count)
+
+
+def _flops(step: TrainStep, state: Any, batch: Batch) -> float | None:
+    """What XLA's analysis of the step, before optimisation, says; the trace that compiled the step serves."""
+    jitted: Any = step.step
+    analysis = jitted.lower(state, batch.features, batch.labels, batch.weights).cost_analysis()
+    return None if not analysis or "flops" not in analysis else float(analysis["flops"])

@@ -1,0 +1,111 @@
+"""The contract of what several processes of a run agree on; `Alone` is a process that trains by itself.
+
+The loop speaks to a `Coordinator` only. It carries decisions, a few bytes of text each: no arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+__all__ = ["ALONE", "Alone", "Coordinator", "Lost"]
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A process that is gone, and how that was noticed."""
+
+    index: int
+    who: str
+    reason: str
+
+
+class Coordinator(Protocol):
+    """The processes of a run, as one of them sees them.
+
+    Every process makes the same calls for a topic in the same order; a topic may be used again. Each wait has a
+    timeout in seconds, and ends at once when a process is lost.
+    """
+
+    @property
+    def index(self) -> int:
+        """Which process this is; 0 is the chief, which writes."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        ...
+
+    def agree(self, topic: str, value: str, timeout: float) -> list[str]:
+        """What every process gave, in their order; waits for all.
+
+        Raises:
+            ProcessLostError: one of them is gone, or has not come in time; says which.
+        """
+        ...
+
+    def tell(self, topic: str, value: str | None, timeout: float) -> str:
+        """What process 0 gave; the others' values do not matter.
+
+        Raises:
+            ProcessLostError: as `agree`.
+        """
+        ...
+
+    def barrier(self, topic: str, timeout: float) -> None:
+        """Returns when all processes have come.
+
+        Raises:
+            ProcessLostError: as `agree`.
+        """
+        ...
+
+    def fail(self, error: BaseException) -> None:
+        """Tells the others that this process ends with an error; never blocks."""
+        ...
+
+    def lost(self) -> Lost | None:
+        """The process that is gone, None while all are there. Whoever is told of one ends."""
+        ...
+
+    def close(self) -> None:
+        """Leaves the others, so that this process's silence is no loss."""
+        ...
+
+
+class Alone:
+    """One process: every decision is its own, and nothing costs anything.
+
+    Example:
+        >>> alone = Alone()
+        >>> alone.agree("anything", "3", timeout=1.0), alone.tell("anything", "4", timeout=1.0), alone.lost()
+        (['3'], '4', None)
+    """
+
+    index = 0
+    count = 1
+
+    def agree(self, topic: str, value: str, timeout: float) -> list[str]:
+        """This process's value."""
+        return [value]
+
+    def tell(self, topic: str, value: str | None, timeout: float) -> str:
+        """This process's value."""
+        return value or ""
+
+    def barrier(self, topic: str, timeout: float) -> None:
+        """Nobody else has to come."""
+
+    def fail(self, error: BaseException) -> None:
+        """Nobody else has to know."""
+
+    def lost(self) -> Lost | None:
+        """Nobody can be lost."""
+        return None
+
+    def close(self) -> None:
+        """Nobody is left."""
+
+
+ALONE = Alone()
