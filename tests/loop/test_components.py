@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import estimator_core as ec
-from estimator_core._cli import main
 from estimator_core._plugins import Component, Plugins
 from estimator_core.errors import (
     ArgumentError,
@@ -216,14 +215,3 @@ def test_the_check_of_exports_is_taken_by_name(make: Any, train_input: Any, tmp_
         make(components={"export_check": "acme_strct"}).export_saved_model(
             str(tmp_path / "none"), receiver, format="arrays"
         )
-
-
-def test_roles_are_set_from_the_shell(tmp_path: Path, capsys: Any) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(
-        "def experiment_fn(run_config, hparams):\n    raise SystemExit(f'roles: {dict(run_config.components)}')\n"
-    )
-    with pytest.raises(SystemExit, match=r"roles: \{'log': None, 'export_check': 'acme_loose'\}"):
-        main(["run", str(program), "--set", "run_config.components={'log': None, 'export_check': 'acme_loose'}"])
-    assert main(["run", str(program), "--set", "run_config.components={'lgo': None}"]) != 0
-    assert "no role 'lgo'; did you mean 'log'?" in capsys.readouterr().err

@@ -33,6 +33,7 @@ ELSEWHERE = {
     "keep_checkpoint_best": "tests/loop/test_train_and_evaluate.py::test_the_best_checkpoints_by_a_metric_stay",
     "keep_checkpoint_every_n_hours": "tests/loop/test_settings.py::test_one_checkpoint_an_hour_is_kept",
     "backend": "tests/plugins/test_hostile_runs.py::test_a_backend_asked_for_by_name",
+    "components": "tests/loop/test_components.py::test_a_plugins_hook_takes_a_role_by_name",
 }
 
 Setting = tuple[Any, Any, Callable[..., Any]]

@@ -4,7 +4,6 @@ import json
 import sys
 
 import pytest
-from estimator_core._cli.scaffold import write_package
 
 from estimator_core._plugins import KINDS, Component, Kind
 from estimator_core.errors import ArgumentError, PluginLookupError
@@ -213,31 +212,6 @@ def test_the_list_of_plugins_shows_kinds(site):
     wrong = site.run("--plugins", "acme-samplers", "plugins", "--kind", "smpler")
     assert wrong.returncode != 0
     assert "did you mean 'sampler'?" in wrong.stderr
-
-
-def test_a_package_for_its_kind_is_written(site, tmp_path, monkeypatch):
-    define(site)
-    folder = site.path / "acme_samplers" / "templates"
-    folder.mkdir()
-    (folder / "component.py.tmpl").write_text("class $target:\n    def sample(self, count):\n        return []\n")
-    (folder / "test_component.py.tmpl").write_text("from acme_samplers.suite import SamplerSuite\n")
-    (folder / "usage.md.tmpl").write_text('`Plugins().get("sampler", "$component")`\n')
-    monkeypatch.setenv("ESTIMATOR_PLUGINS", "acme-samplers")
-    write_package("acme-none", "sampler", tmp_path)
-    written = tmp_path / "acme-none"
-    assert 'target="acme_none.sampler:AcmeNoneSampler"' in (written / "src/acme_none/plugin.py").read_text()
-    assert "class AcmeNoneSampler:" in (written / "src/acme_none/sampler.py").read_text()
-    assert '"acme-samplers"' in (written / "pyproject.toml").read_text()
-
-
-def test_a_kind_without_a_scaffold_says_so(site, tmp_path, monkeypatch):
-    source = DEFINES.format(package="acme_samplers").replace('scaffold="acme_samplers:templates",', "")
-    site.add("acme-samplers", source, api=API_1_1)
-    monkeypatch.setenv("ESTIMATOR_PLUGINS", "acme-samplers")
-    with pytest.raises(ArgumentError, match=r"acme-samplers 1.0 defines the kind 'sampler' without a scaffold"):
-        write_package("acme-none", "sampler", tmp_path)
-    with pytest.raises(ArgumentError, match="there is no kind of component 'smpler'; did you mean 'sampler'"):
-        write_package("acme-none", "smpler", tmp_path)
 
 
 @pytest.mark.parametrize(

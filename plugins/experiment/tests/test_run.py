@@ -106,3 +106,14 @@ def test_refusals(program: Path, capsys: pytest.CaptureFixture[str], arguments: 
     assert code == 1
     assert message in capsys.readouterr().err
     assert not Path("runs").exists()
+
+
+def test_roles_are_set_from_the_shell(tmp_path, capsys):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "def experiment_fn(run_config, hparams):\n    raise SystemExit(f'roles: {dict(run_config.components)}')\n"
+    )
+    with pytest.raises(SystemExit, match=r"roles: \{'log': None, 'export_check': 'acme_loose'\}"):
+        main(["run", str(program), "--set", "run_config.components={'log': None, 'export_check': 'acme_loose'}"])
+    assert main(["run", str(program), "--set", "run_config.components={'lgo': None}"]) != 0
+    assert "no role 'lgo'; did you mean 'log'?" in capsys.readouterr().err
