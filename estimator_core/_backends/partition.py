@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from jax.sharding import PartitionSpec
 
@@ -16,6 +16,10 @@ from estimator_core.errors import ArgumentError
 
 #: Mesh axes over which batches are split; parameters may be split over them too.
 BATCH_AXES = ("data", "fsdp")
+
+
+#: What splits one axis of an array: an axis of the mesh, several, or None.
+AxisEntry: TypeAlias = "str | Sequence[str] | None"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +60,14 @@ class PartitionRules:
             if not any(re.fullmatch(pattern, name) for name in variables):
                 self.notes.setdefault(f"partition_rules: {pattern!r} matches no variable.")
 
-    def _existing(self, variable: VariableSpec, entries: Sequence[Any]) -> list[Any]:
+    def _existing(self, variable: VariableSpec, entries: Sequence[AxisEntry]) -> list[AxisEntry]:
         """Drops axes that the mesh lacks and splits that do not divide."""
         if len(entries) > len(variable.shape):
             raise ArgumentError(
                 f"partition_rules: variable {variable.name!r} has {len(variable.shape)} axes, its partition spec "
                 f"{tuple(entries)} has {len(entries)}."
             )
-        kept: list[Any] = []
+        kept: list[AxisEntry] = []
         for size, entry in zip(variable.shape, entries, strict=False):
             named = (entry,) if isinstance(entry, str) else tuple(entry or ())
             axes = [axis for axis in named if axis in self.sizes]
@@ -79,7 +83,7 @@ class PartitionRules:
             kept.append(_one_or_all(axes))
         return kept
 
-    def _fully_sharded(self, variable: VariableSpec, entries: list[Any], rule: FullySharded) -> list[Any]:
+    def _fully_sharded(self, variable: VariableSpec, entries: list[AxisEntry], rule: FullySharded) -> list[AxisEntry]:
         entries = [*entries, *[None] * (len(variable.shape) - len(entries))]
         axes = _names(BATCH_AXES if rule.axes is None else rule.axes)
         taken = {axis for entry in entries for axis in ((entry,) if isinstance(entry, str) else entry or ())}
@@ -97,13 +101,13 @@ class PartitionRules:
         return math.prod(self.sizes[axis] for axis in axes)
 
 
-def _entries(spec: Any) -> tuple[Any, ...]:
+def _entries(spec: str | Iterable[AxisEntry]) -> tuple[AxisEntry, ...]:
     return (spec,) if isinstance(spec, str) else tuple(spec)
 
 
-def _one_or_all(axes: Sequence[str]) -> Any:
+def _one_or_all(axes: Sequence[str]) -> AxisEntry:
     return tuple(axes) if len(axes) > 1 else next(iter(axes), None)
 
 
-def _names(axes: Any) -> tuple[str, ...]:
+def _names(axes: str | Sequence[str]) -> tuple[str, ...]:
     return (axes,) if isinstance(axes, str) else tuple(axes)

@@ -17,6 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from estimator_core._backends.partition import BATCH_AXES, PartitionRules
 from estimator_core._model.variables import VariableSpec
+from estimator_core._types import PyTree
 from estimator_core.errors import ArgumentError
 
 _log = logging.getLogger("estimator_core")
@@ -95,11 +96,11 @@ class Placement:
         shape = (part.shape[0] * len(self.pipelines), *part.shape[1:])
         return jax.make_array_from_process_local_data(self.batch_sharding(shape), part, shape)
 
-    def context(self) -> contextlib.AbstractContextManager[Any]:
+    def context(self) -> contextlib.AbstractContextManager[object]:
         """Makes the mesh the current one, so that sharding annotations of modules have their axes."""
         return jax.set_mesh(self.mesh)
 
-    def batch(self, batch: Any) -> Any:
+    def batch(self, batch: PyTree) -> PyTree:
         """A batch on the devices: split over the batch axes where its size divides, else whole on every device."""
         if self.single:
             return batch
@@ -116,7 +117,7 @@ class Placement:
             return self.replicated
         return NamedSharding(self.mesh, PartitionSpec(*[None] * leading, self.batch_axes))
 
-    def stack(self, arrays: Sequence[Any]) -> Any:
+    def stack(self, arrays: Sequence[PyTree]) -> PyTree:
         """Arrays of one shape, of one place in several batches, stacked along a leading axis of steps; each is split
         like a batch.
         """
@@ -127,7 +128,7 @@ class Placement:
         # Joining takes half the time of np.stack, which adds the axis to every array first.
         return np.concatenate(arrays).reshape(shape) if len(shape) > 1 else np.stack(arrays)
 
-    def micro_batches(self, tree: Any) -> Any:
+    def micro_batches(self, tree: PyTree) -> PyTree:
         """Inside a trace: the parts of a batch, stacked along a leading axis, each split over all devices again."""
         if self.batch_parts == 1:
             return tree
@@ -139,12 +140,12 @@ class Placement:
         """The sharding of every variable, None with one device."""
         return None if self.single else {name: self._sharding_of(spec) for name, spec in specs.items()}
 
-    def like_variables(self, tree: Any, specs: Mapping[str, VariableSpec]) -> Any:
+    def like_variables(self, tree: PyTree, specs: Mapping[str, VariableSpec]) -> PyTree:
         """Shardings for an optimizer state: a leaf of a variable's shape below its name is placed like the variable,
         the rest is replicated.
         """
 
-        def of(path: tuple[Any, ...], leaf: Any) -> NamedSharding:
+        def of(path: tuple[object, ...], leaf: jax.Array) -> NamedSharding:
             for key in reversed(path):
                 spec = specs.get(getattr(key, "key", None))  # type: ignore[arg-type]
                 if spec is not None and spec.shape == leaf.shape:
@@ -161,7 +162,7 @@ class Placement:
         host = np.asarray(value)
         return jax.make_array_from_callback(host.shape, sharding, lambda index: np.array(host[index], copy=True))
 
-    def replicate(self, tree: Any) -> Any:
+    def replicate(self, tree: PyTree) -> PyTree:
         """Host arrays, whole on every device."""
         return tree if self.single else jax.tree.map(lambda leaf: self.put(leaf, self.replicated), tree)
 

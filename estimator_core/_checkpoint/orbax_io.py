@@ -38,7 +38,7 @@ def write_arrays(directory: Path, items: Mapping[str, Mapping[str, np.ndarray]])
         )
 
 
-def read_arrays(directory: Path, wanted: Mapping[str, Mapping[str, np.dtype[Any]]]) -> dict[str, dict[str, np.ndarray]]:
+def read_arrays(directory: Path, wanted: Mapping[str, Mapping[str, np.dtype]]) -> dict[str, dict[str, np.ndarray]]:
     """Reads the named arrays of each item.
 
     Args:
@@ -85,9 +85,7 @@ def _write_by_itself(directory: Path, items: Mapping[str, Mapping[str, np.ndarra
         checkpointer.save(directory.absolute(), args=ocp.args.Composite(**{_NAME: ocp.args.PyTreeSave(tree)}))
 
 
-def _read_by_itself(
-    directory: Path, wanted: Mapping[str, Mapping[str, np.dtype[Any]]]
-) -> dict[str, dict[str, np.ndarray]]:
+def _read_by_itself(directory: Path, wanted: Mapping[str, Mapping[str, np.dtype]]) -> dict[str, dict[str, np.ndarray]]:
     import orbax.checkpoint as ocp
 
     tree = {

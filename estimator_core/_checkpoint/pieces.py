@@ -91,7 +91,7 @@ def merge_entries(
     return merged
 
 
-def assembled(entry: ArrayEntry, dtype: np.dtype[Any], read: Mapping[str, np.ndarray], path: str) -> np.ndarray:
+def assembled(entry: ArrayEntry, dtype: np.dtype, read: Mapping[str, np.ndarray], path: str) -> np.ndarray:
     """A whole array, from its pieces."""
     whole = np.empty(entry.shape, dtype)
     for piece in entry.pieces:

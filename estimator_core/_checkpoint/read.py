@@ -107,7 +107,7 @@ def read_entries(directory: Path, wanted: Mapping[str, Mapping[str, ArrayEntry]]
     Raises:
         CheckpointCorruptError: an array is absent, torn or altered.
     """
-    stored: dict[int, dict[str, dict[str, np.dtype[Any]]]] = {}
+    stored: dict[int, dict[str, dict[str, np.dtype]]] = {}
     for item, named in wanted.items():
         for path, entry in named.items():
             dtype = stored_dtype(entry)
@@ -129,7 +129,7 @@ def read_entries(directory: Path, wanted: Mapping[str, Mapping[str, ArrayEntry]]
     }
 
 
-def stored_dtype(entry: ArrayEntry) -> np.dtype[Any]:
+def stored_dtype(entry: ArrayEntry) -> np.dtype:
     """The numpy dtype an array is stored with."""
     if entry.key_impl is not None:
         return np.dtype(np.uint32)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 from estimator_core._inputs.options import InputOptions
 from estimator_core._inputs.position import fingerprint_of
 from estimator_core._inputs.wrapped import Wrapped
+from estimator_core._types import PyTree
 
 #: `tf.data.INFINITE_CARDINALITY`.
 _INFINITE = -1
@@ -31,7 +32,7 @@ class Walk(NamedTuple):
         options: what it declares.
     """
 
-    elements: Iterator[Any]
+    elements: Iterator[PyTree]
     fingerprint: Callable[[], str]
     get_state: Callable[[], Any] | None
     set_state: Callable[[Any], None] | None

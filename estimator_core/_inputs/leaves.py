@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path
 
+from estimator_core._types import PyTree
 from estimator_core.errors import InputError
 
 #: dtypes that JAX narrows unless jax_enable_x64 is set. Done here, checked, because JAX wraps integers in silence.
@@ -21,12 +22,12 @@ _NARROW = {
 }
 
 
-def stays_on_host(dtype: np.dtype[Any]) -> bool:
+def stays_on_host(dtype: np.dtype) -> bool:
     """Whether arrays of this dtype are host features: strings, bytes, objects, dates, records."""
     return dtype.kind in "OUSTMm" or dtype.type is np.void
 
 
-def device_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def device_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype of these numbers on a device: 32 bits wide unless jax_enable_x64 is set."""
     wide: bool = cast(Any, jax.config).jax_enable_x64
     return dtype if wide else _NARROW.get(dtype, dtype)
@@ -53,7 +54,7 @@ def narrow(array: np.ndarray, name: str) -> np.ndarray:
     return narrowed
 
 
-def as_array(leaf: Any, name: str) -> np.ndarray:
+def as_array(leaf: object, name: str) -> np.ndarray:
     """A leaf of a foreign batch (a tensor of any library on the CPU, a Series, a numpy scalar) as a numpy array.
 
     Raises:
@@ -75,7 +76,7 @@ def as_array(leaf: Any, name: str) -> np.ndarray:
     )
 
 
-def is_text_list(tree: Any) -> bool:
+def is_text_list(tree: PyTree) -> bool:
     """Whether this is a list or tuple of strings: the way torch's default collate gives a text feature."""
     if not isinstance(tree, (list, tuple)) or not tree:
         return False
@@ -83,7 +84,7 @@ def is_text_list(tree: Any) -> bool:
     return all(isinstance(item, (str, bytes)) for item in items)
 
 
-def leaf_names(features: Any, labels: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[str]:
+def leaf_names(features: PyTree, labels: PyTree, is_leaf: Callable[[object], bool] | None = None) -> list[str]:
     """How messages call each leaf of `(features, labels)`, in the order of jax.tree.leaves.
 
     Example:
@@ -93,7 +94,7 @@ def leaf_names(features: Any, labels: Any, is_leaf: Callable[[Any], bool] | None
     return [name for name, _ in _named(features, labels, is_leaf)]
 
 
-def host_names(features: Any, labels: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[str]:
+def host_names(features: PyTree, labels: PyTree, is_leaf: Callable[[object], bool] | None = None) -> list[str]:
     """The key in `Batch.host` of each leaf of `(features, labels)`.
 
     Example:
@@ -103,7 +104,7 @@ def host_names(features: Any, labels: Any, is_leaf: Callable[[Any], bool] | None
     return [key for _, key in _named(features, labels, is_leaf)]
 
 
-def _named(features: Any, labels: Any, is_leaf: Callable[[Any], bool] | None) -> list[tuple[str, str]]:
+def _named(features: PyTree, labels: PyTree, is_leaf: Callable[[object], bool] | None) -> list[tuple[str, str]]:
     names: list[tuple[str, str]] = []
     for path, _ in tree_flatten_with_path((features, labels), is_leaf)[0]:
         part = ("features", "labels")[path[0].idx]
@@ -113,7 +114,7 @@ def _named(features: Any, labels: Any, is_leaf: Callable[[Any], bool] | None) ->
     return names
 
 
-def converter(array_type: type, dtype: np.dtype[Any], name: str, *, copy: bool) -> Callable[[Any], np.ndarray] | None:
+def converter(array_type: type, dtype: np.dtype, name: str, *, copy: bool) -> Callable[[PyTree], np.ndarray] | None:
     """How leaves of this type and dtype become the framework's; None where they already are.
 
     Args:
@@ -130,7 +131,7 @@ def converter(array_type: type, dtype: np.dtype[Any], name: str, *, copy: bool) 
     return (lambda leaf: as_array(leaf, name)) if foreign else None
 
 
-def without_host(tree: Any) -> Any:
+def without_host(tree: PyTree) -> PyTree:
     """`tree` without its host leaves; None where nothing else is left of a leaf."""
     if isinstance(tree, Mapping):
         items: Mapping[str, Any] = tree

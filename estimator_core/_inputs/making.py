@@ -45,12 +45,12 @@ def make_input(input_fn: InputFn, arguments: Mapping[str, Any]) -> Any:
     raise InputError("input_fn returned a function that returns a function and so on. Return the input itself.")
 
 
-def _is_iterable(result: Any) -> bool:
+def _is_iterable(result: object) -> bool:
     kinds = ("__iter__", "__next__", "as_numpy_iterator", "__getitem__")
     return any(hasattr(result, name) for name in kinds)
 
 
-def _refuse_arrays(result: Any) -> None:
+def _refuse_arrays(result: object) -> None:
     if isinstance(result, Mapping):
         raise InputError(f"input_fn returned a dict, not batches. {_ARRAYS_HELP}")
     if _is_array(result):
@@ -74,5 +74,5 @@ def _refuse_arrays(result: Any) -> None:
             )
 
 
-def _is_array(value: Any) -> bool:
+def _is_array(value: object) -> bool:
     return isinstance(value, np.ndarray) or (hasattr(value, "__array__") and not hasattr(value, "__next__"))

@@ -18,14 +18,15 @@ from estimator_core._inputs.leaves import (
     stays_on_host,
     without_host,
 )
+from estimator_core._types import PyTree
 from estimator_core.errors import InputError
 
 
 class Parts(NamedTuple):
     """A batch without its position."""
 
-    features: Any
-    labels: Any
+    features: PyTree
+    labels: PyTree
     host: Mapping[str, np.ndarray]
     rows: int
 
@@ -33,7 +34,7 @@ class Parts(NamedTuple):
 class _Leaf(NamedTuple):
     """What every batch must have at one place of the tree."""
 
-    dtype: np.dtype[Any]
+    dtype: np.dtype
     trailing: tuple[int, ...] | None  # None: one value for the whole batch, without an example axis
 
     @property
@@ -46,7 +47,7 @@ class _Recipe(NamedTuple):
 
     signature: list[tuple[type, Any, Any]]
     rows: int
-    converters: tuple[Callable[[Any], np.ndarray] | None, ...] | None
+    converters: tuple[Callable[[PyTree], np.ndarray] | None, ...] | None
     host: tuple[int, ...]
 
     @property
@@ -84,7 +85,7 @@ class Normaliser:
         self._with_labels = with_labels
         self._varying_shapes = varying_shapes
         self._treedef: Any = jax.tree_util.tree_structure(())  # unlike the structure of any pair
-        self._is_leaf: Callable[[Any], bool] | None = None  # set where lists of strings are features
+        self._is_leaf: Callable[[object], bool] | None = None  # set where lists of strings are features
         self._names: list[str] = []
         self._keys: list[str] = []
         self._leaves: list[_Leaf] = []
@@ -96,7 +97,7 @@ class Normaliser:
         self.is_usable: _Matches | None = None
         self.rows = 0
 
-    def __call__(self, element: Any) -> Parts:
+    def __call__(self, element: PyTree) -> Parts:
         """Checks and splits one element.
 
         Raises:
@@ -140,14 +141,16 @@ class Normaliser:
         features, labels = without_host(features), without_host(labels)
         return Parts({} if features is None else features, labels, host, recipe.rows)
 
-    def _pair(self, element: Any) -> tuple[Any, Any] | None:
+    def _pair(self, element: PyTree) -> tuple[PyTree, PyTree] | None:
         """Features and labels of the common kinds of element, as `split_element` gives them; None for others."""
         kind = type(element)
         if kind is tuple and len(element) == 2:
             return element if self._with_labels else (element[0], None)
         return (element, None) if kind is dict or kind is np.ndarray else None
 
-    def _check_structure(self, features: Any, labels: Any, leaves: list[Any], treedef: Any) -> tuple[list[Any], Any]:
+    def _check_structure(
+        self, features: PyTree, labels: PyTree, leaves: list[PyTree], treedef: Any
+    ) -> tuple[list[PyTree], Any]:
         if not self._names and any(isinstance(leaf, (str, bytes)) for leaf in leaves):
             self._is_leaf = is_text_list
             leaves, treedef = jax.tree_util.tree_flatten((features, labels), is_text_list)
@@ -169,7 +172,7 @@ class Normaliser:
             "first: fill what is missing in the input."
         )
 
-    def _examine(self, leaves: list[Any], signature: list[tuple[type, Any, Any]]) -> _Recipe:
+    def _examine(self, leaves: list[PyTree], signature: list[tuple[type, Any, Any]]) -> _Recipe:
         arrays = [as_array(leaf, name) for leaf, name in zip(leaves, self._names, strict=True)]
         rows = self._rows(arrays)
         found = [_Leaf(_settled(a.dtype), a.shape[1:] if a.ndim else None) for a in arrays]
@@ -221,26 +224,26 @@ class Normaliser:
         return rows
 
 
-def _as_plain(features: Any, labels: Any) -> tuple[_Matches, _Matches] | None:
+def _as_plain(features: PyTree, labels: PyTree) -> tuple[_Matches, _Matches] | None:
     """What tells other features and labels of this kind from these; None where they are more than arrays and dicts."""
     of_features, of_labels = _like(features), _like(labels)
     return None if of_features is None or of_labels is None else (of_features, of_labels)
 
 
-def _pair_like(features: Any, labels: Any, plain: tuple[_Matches, _Matches] | None) -> _Matches | None:
+def _pair_like(features: PyTree, labels: PyTree, plain: tuple[_Matches, _Matches] | None) -> _Matches | None:
     """What tells other tuples of two such parts; two arrays are compared without a call for each."""
     if plain is None:
         return None
     of_features, of_labels = plain
 
-    def pair(element: Any) -> bool:
+    def pair(element: PyTree) -> bool:
         return element.__class__ is tuple and len(element) == 2 and of_features(element[0]) and of_labels(element[1])
 
     if type(features) is not np.ndarray or type(labels) is not np.ndarray:
         return pair
     array, x_dtype, x_shape, y_dtype, y_shape = np.ndarray, features.dtype, features.shape, labels.dtype, labels.shape
 
-    def arrays(element: Any) -> bool:
+    def arrays(element: PyTree) -> bool:
         if element.__class__ is not tuple or len(element) != 2:
             return False
         x, y = element
@@ -256,7 +259,7 @@ def _pair_like(features: Any, labels: Any, plain: tuple[_Matches, _Matches] | No
     return arrays
 
 
-def _like(value: Any) -> _Matches | None:
+def _like(value: object) -> _Matches | None:
     if value is None:
         return lambda other: other is None
     if type(value) is np.ndarray:
@@ -282,7 +285,7 @@ def _like_dict(parts: Mapping[Any, _Matches]) -> _Matches:
     return matches
 
 
-def split_element(element: Any) -> tuple[Any, Any]:
+def split_element(element: PyTree) -> tuple[PyTree, PyTree]:
     """`(features, labels)` of what an input yields: a tuple or list of length 2 is the pair, all else is features.
 
     Raises:
@@ -303,6 +306,6 @@ def split_element(element: Any) -> tuple[Any, Any]:
     return element, None
 
 
-def _settled(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _settled(dtype: np.dtype) -> np.dtype:
     """The dtype batches are compared by: all host features alike (strings differ in width from batch to batch)."""
     return np.dtype(object) if stays_on_host(dtype) else device_dtype(dtype)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 
 from estimator_core._inputs.foreign import Walk
 from estimator_core._inputs.position import InputPosition, difference
+from estimator_core._types import PyTree
 
 _END = object()
 
@@ -25,14 +26,14 @@ class TakenUp(NamedTuple):
     """
 
     walk: Walk
-    elements: Iterator[Any]
+    elements: Iterator[PyTree]
     examples: int
     batches: int
     note: str | None
 
 
 def take_up(
-    position: InputPosition | None, open_walk: Callable[[], Walk], size_of: Callable[[Walk, Any], int]
+    position: InputPosition | None, open_walk: Callable[[], Walk], size_of: Callable[[Walk, PyTree], int]
 ) -> TakenUp:
     """Opens a walk at `position`.
 
@@ -80,10 +81,10 @@ def _restored(position: InputPosition, opened: Walk, open_walk: Callable[[], Wal
 
 
 def _replayed(
-    position: InputPosition, opened: Walk, open_walk: Callable[[], Walk], size_of: Callable[[Walk, Any], int]
+    position: InputPosition, opened: Walk, open_walk: Callable[[], Walk], size_of: Callable[[Walk, PyTree], int]
 ) -> TakenUp:
     seen = drawn = size = 0
-    element: Any = _END
+    element: PyTree = _END
     while seen < position.examples:
         element = next(opened.elements, _END)
         if element is _END:
@@ -91,7 +92,7 @@ def _replayed(
         size = size_of(opened, element)
         seen += size
         drawn += 1
-    rest: list[Any] = []
+    rest: list[PyTree] = []
     if seen > position.examples:  # batches were cut differently before: deliver what this one has left
         rest = [_from_row(element, size - (seen - position.examples))]
     else:
@@ -106,5 +107,5 @@ def _replayed(
     return TakenUp(opened, itertools.chain(rest, opened.elements), position.examples, position.batches, note)
 
 
-def _from_row(element: Any, row: int) -> Any:
+def _from_row(element: PyTree, row: int) -> PyTree:
     return jax.tree.map(lambda leaf: leaf[row:] if getattr(leaf, "ndim", 0) else leaf, element)

@@ -15,6 +15,7 @@ from estimator_core._inputs.normalise import NO_HOST, Normaliser, Parts
 from estimator_core._inputs.padding import Mask, masking, unpadded
 from estimator_core._inputs.position import InputPosition
 from estimator_core._inputs.resume import TakenUp, take_up
+from estimator_core._types import Params, PyTree
 from estimator_core.modes import ModeKeys
 
 _new = tuple.__new__  # half the time of calling the class: one of each is made for every step
@@ -24,7 +25,7 @@ def open_input(
     input_fn: InputFn,
     *,
     mode: str,
-    params: Any = None,
+    params: Params = None,
     config: Any = None,
     input_context: InputContext | None = None,
     position: InputPosition | None = None,
@@ -54,7 +55,7 @@ def open_input(
     check_input_fn(input_fn)
     arguments = {"mode": mode, "params": params, "config": config, "input_context": input_context or InputContext()}
 
-    def make() -> Any:
+    def make() -> object:
         return make_input(input_fn, arguments)
 
     return BatchSource(make, position=position, with_labels=mode != ModeKeys.PREDICT)
@@ -72,7 +73,7 @@ class BatchSource(Iterator[Batch]):
 
     fresh_arrays: bool = True
 
-    def __init__(self, make: Callable[[], Any], *, position: InputPosition | None, with_labels: bool) -> None:
+    def __init__(self, make: Callable[[], object], *, position: InputPosition | None, with_labels: bool) -> None:
         self._make = make
         self._source = make()
         self._wanted = position
@@ -133,11 +134,11 @@ class BatchSource(Iterator[Batch]):
         )
         return opened
 
-    def _size_of(self, opened: Walk, element: Any) -> int:
+    def _size_of(self, opened: Walk, element: PyTree) -> int:
         parts = self._normalise(element)
         return masking(opened.options, parts)(parts).size
 
-    def _look_at_first(self, taken: TakenUp) -> tuple[Callable[[Parts], Mask], Iterator[Any]]:
+    def _look_at_first(self, taken: TakenUp) -> tuple[Callable[[Parts], Mask], Iterator[PyTree]]:
         """Chooses the mask by the first batch, and puts that back."""
         for first in taken.elements:
             mask = masking(taken.walk.options, self._normalise(first))

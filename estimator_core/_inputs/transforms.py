@@ -13,6 +13,7 @@ from estimator_core._inputs.calling import InputFn, check_input_fn
 from estimator_core._inputs.leaves import as_array
 from estimator_core._inputs.normalise import split_element
 from estimator_core._inputs.wrapped import WrappedInput
+from estimator_core._types import PyTree
 from estimator_core.errors import ArgumentTypeError, InputError
 
 #: The name of a features or labels array that is not in a dict.
@@ -128,8 +129,8 @@ def apply_transforms(transforms: Sequence[HostTransform], batch: Mapping[str, np
     return dict(result)
 
 
-def _converter(features: tuple[HostTransform, ...], labels: tuple[HostTransform, ...]) -> Callable[[Any], Any]:
-    def convert(element: Any) -> Any:
+def _converter(features: tuple[HostTransform, ...], labels: tuple[HostTransform, ...]) -> Callable[[PyTree], PyTree]:
+    def convert(element: PyTree) -> PyTree:
         some_features, some_labels = split_element(element)
         some_features = _through(features, some_features, FEATURES)
         if some_labels is None:
@@ -139,7 +140,7 @@ def _converter(features: tuple[HostTransform, ...], labels: tuple[HostTransform,
     return convert
 
 
-def _through(transforms: tuple[HostTransform, ...], tree: Any, bare: str) -> Any:
+def _through(transforms: tuple[HostTransform, ...], tree: PyTree, bare: str) -> PyTree:
     """`tree` through `transforms`; an array outside a dict travels under the name `bare`."""
     if not transforms:
         return tree

@@ -10,6 +10,7 @@ from estimator_core._inputs.calling import ARGUMENTS, InputFn
 from estimator_core._inputs.context import InputContext
 from estimator_core._inputs.making import make_input
 from estimator_core._inputs.options import InputOptions
+from estimator_core._types import Params, PyTree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +25,9 @@ class Wrapped:
 
     source: Any
     options: InputOptions | None = None
-    convert: Callable[[Any], Any] | None = None
+    convert: Callable[[PyTree], PyTree] | None = None
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[PyTree]:
         elements = iter(self.source)
         return elements if self.convert is None else map(self.convert, elements)
 
@@ -43,10 +44,10 @@ class WrappedInput:
 
     input_fn: InputFn
     options: InputOptions | None = None
-    convert: Callable[[Any], Any] | None = None
+    convert: Callable[[PyTree], PyTree] | None = None
 
     def __call__(
-        self, *, mode: Any = None, params: Any = None, config: Any = None, input_context: InputContext | None = None
+        self, *, mode: Any = None, params: Params = None, config: Any = None, input_context: InputContext | None = None
     ) -> Wrapped:
         """Calls the inner input_fn."""
         arguments: Mapping[str, Any] = dict(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 import jax
 
@@ -25,7 +25,7 @@ class Metric(Protocol):
         """The metric of both sets of examples together. Pure, traceable, and the same in any order and grouping."""
         ...
 
-    def compute(self) -> float | np.ndarray[Any, Any]:
+    def compute(self) -> float | np.ndarray:
         """The value, on the host and in float64: a float for a scalar, else a numpy array."""
         ...
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class HostChunk(NamedTuple):
     """The arrays of one batch, and which of its rows are examples (None: all)."""
 
-    arrays: dict[str, Array | np.ndarray[Any, Any]]
-    mask: Array | np.ndarray[Any, Any] | None
+    arrays: dict[str, Array | np.ndarray]
+    mask: Array | np.ndarray | None
 
 
 class _SameFunction:
@@ -58,7 +58,7 @@ class HostMetric:
         """The arrays of both, in this order."""
         return type(self)(chunks=self.chunks + other.chunks, function=self.function)
 
-    def compute(self) -> float | np.ndarray[Any, Any]:
+    def compute(self) -> float | np.ndarray:
         """`fn(**arrays)`, each array the concatenation of all batches without their padding."""
         columns = {
             name: np.concatenate([_rows(chunk, name) for chunk in self.chunks]) for name in self.chunks[0].arrays
@@ -107,6 +107,6 @@ def on_host(fn: Callable[..., Any], **arrays: ArrayLike) -> HostMetric:
     return HostMetric(chunks=(chunk,), function=_SameFunction(fn))
 
 
-def _rows(chunk: HostChunk, name: str) -> np.ndarray[Any, Any]:
+def _rows(chunk: HostChunk, name: str) -> np.ndarray:
     rows = np.asarray(chunk.arrays[name])
     return rows if chunk.mask is None else rows[np.asarray(chunk.mask)]

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 
+from estimator_core._types import Arrays, Mask, PyTree
+
+#: Dense gradients, row gradients and losses by member, and what else the forward pass gives.
+Gradients: TypeAlias = tuple[PyTree, PyTree, PyTree, dict[str, Any]]
+
 
 def over_micro_batches(
-    gradients: Callable[..., Any],
+    gradients: Callable[..., Gradients],
     count: int,
-    features: Any,
-    labels: Any,
-    weights: Any,
-    model_state: dict[str, Any],
+    features: PyTree,
+    labels: PyTree,
+    weights: Mask,
+    model_state: Arrays,
     *,
-    spread: Callable[[Any], Any] | None = None,
-) -> tuple[Any, Any, Any, dict[str, Any]]:
+    spread: Callable[[PyTree], PyTree] | None = None,
+) -> Gradients:
     """Runs `gradients` on `count` equal parts of the batch and averages, weighted by the examples that are real.
 
     A batch whose size does not divide (a ragged last one) runs as one part. Losses, gradients and scalar outputs are
@@ -44,7 +49,7 @@ def over_micro_batches(
     if spread is not None:
         parts = spread(parts)
 
-    def one(carry: dict[str, Any], part: tuple[Any, Any]) -> tuple[dict[str, Any], Any]:
+    def one(carry: Arrays, part: PyTree) -> tuple[Arrays, PyTree]:
         salt, (features, labels, weights) = part
         dense, rows, losses, aux = gradients(features, labels, weights, carry, salt)
         share = jnp.float32(size // count) if weights is None else jnp.sum(weights)
@@ -55,10 +60,10 @@ def over_micro_batches(
     )
     shares = shares / jnp.maximum(jnp.sum(shares), 1e-30)
 
-    def average(stacked: Any) -> Any:
+    def average(stacked: jax.Array) -> jax.Array:
         return jnp.tensordot(shares.astype(stacked.dtype), stacked, axes=1)
 
-    def scale(stacked: Any) -> Any:
+    def scale(stacked: jax.Array) -> jax.Array:
         return (stacked * shares.astype(stacked.dtype).reshape(-1, *[1] * (stacked.ndim - 1))).reshape(
             -1, stacked.shape[-1]
         )
@@ -76,7 +81,7 @@ def over_micro_batches(
     )
 
 
-def _combine(value: Any, average: Callable[[Any], Any]) -> Any:
+def _combine(value: PyTree, average: Callable[[jax.Array], jax.Array]) -> PyTree:
     """Scalars are averaged, metrics merged, batches joined again."""
     if hasattr(value, "merge"):
         count = jax.tree_util.tree_leaves(value)[0].shape[0]
@@ -90,6 +95,6 @@ def _combine(value: Any, average: Callable[[Any], Any]) -> Any:
     return value.reshape(-1, *value.shape[2:])
 
 
-def _batch_size(tree: Any) -> int | None:
+def _batch_size(tree: PyTree) -> int | None:
     sizes = {leaf.shape[0] if leaf.ndim else None for leaf in jax.tree_util.tree_leaves(tree)}
     return sizes.pop() if len(sizes) == 1 else None

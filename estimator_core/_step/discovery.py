@@ -8,19 +8,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import numpy as np
 from jax.core import Tracer
 
 from estimator_core._inputs.padding import IS_REAL_EXAMPLE
 from estimator_core._metrics.example_weights import applying_example_weights
 from estimator_core._model.initial_values import InitialValues
-from estimator_core._model.scope import declaring
+from estimator_core._model.scope import Scope, declaring
 from estimator_core._model.variables import VariableSpec
 from estimator_core._step import sparse
 from estimator_core._step.model_fn import BoundModelFn
 from estimator_core._step.optimizer import init_opt_state, reject_leaks
 from estimator_core._step.precision import LOSS_SCALE, scales_loss
 from estimator_core._step.train_op import TrainOp, hyperparameter_kinds, normalize
+from estimator_core._types import Mask, PyTree
 from estimator_core.errors import ModelFnError
+from estimator_core.hooks import Hook
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import EstimatorSpec, Scaffold
 
@@ -45,16 +48,16 @@ class Discovery:
 
     mode: str
     specs: Mapping[str, VariableSpec]
-    training_chief_hooks: Sequence[Any]
-    training_hooks: Sequence[Any]
+    training_chief_hooks: Sequence[Hook]
+    training_hooks: Sequence[Hook]
     scaffold: Scaffold | None
     train_op: TrainOp | None
     outputs: Mapping[str, str]
-    predictions: Any
+    predictions: PyTree
     requests: Sequence[InitialValues]
-    lookups: Mapping[str, tuple[tuple[int, ...], Any]]
+    lookups: Mapping[str, tuple[tuple[int, ...], np.dtype]]
     tables: frozenset[str]
-    opt_state: Any
+    opt_state: PyTree
 
     @property
     def trainable(self) -> dict[str, VariableSpec]:
@@ -70,11 +73,11 @@ class Discovery:
 def discover(
     model_fn: BoundModelFn,
     mode: str,
-    features: Any,
-    labels: Any,
+    features: PyTree,
+    labels: PyTree,
     *,
     known: Mapping[str, VariableSpec],
-    weights: Any = None,
+    weights: Mask | jax.ShapeDtypeStruct = None,
     fresh: bool = False,
 ) -> Discovery:
     """Traces model_fn abstractly in one mode.
@@ -93,7 +96,7 @@ def discover(
     """
     found: dict[str, Any] = {}
 
-    def trace(features: Any, labels: Any, weights: Any) -> Any:
+    def trace(features: PyTree, labels: PyTree, weights: Mask) -> PyTree:
         with (
             applying_example_weights(weights) as ignores_padding,
             sparse.recording() as lookups,
@@ -107,7 +110,7 @@ def discover(
 
     predictions = jax.eval_shape(trace, features, labels, weights)
     spec: EstimatorSpec = found["spec"]
-    scope: Any = found["scope"]
+    scope: Scope = found["scope"]
     lookups: sparse.Lookups = found["lookups"]
     specs = dict(scope.specs)
     train_op = opt_state = None
@@ -143,7 +146,7 @@ def discover(
 
 def _discover_optimizer(
     spec: EstimatorSpec, specs: Mapping[str, VariableSpec], tables: frozenset[str], *, scaled: bool
-) -> tuple[TrainOp, Any]:
+) -> tuple[TrainOp, PyTree]:
     train_op = normalize(spec.train_op, None)
     trainable = {name: jax.ShapeDtypeStruct(item.shape, item.dtype) for name, item in specs.items() if item.trainable}
     if not trainable:
@@ -156,7 +159,7 @@ def _discover_optimizer(
     return train_op, opt_state
 
 
-def report_padded_loss(features: Any, mode: str) -> None:
+def report_padded_loss(features: PyTree, mode: str) -> None:
     """Warns that a loss cannot know which rows are padding, unless the input itself says so in a feature."""
     if not (isinstance(features, Mapping) and IS_REAL_EXAMPLE in features):
         _log.warning(

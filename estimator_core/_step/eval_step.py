@@ -13,7 +13,7 @@ import numpy as np
 from jax.extend import core as jax_core
 
 from estimator_core._backends import Placement
-from estimator_core._metrics import mean
+from estimator_core._metrics import Metric, mean
 from estimator_core._metrics.example_weights import applying_example_weights
 from estimator_core._metrics.merging import check_same_structure, merge_metrics, split_host_metrics
 from estimator_core._model.rng import step_key
@@ -22,6 +22,8 @@ from estimator_core._model.variables import VariableSpec
 from estimator_core._step.discovery import reject_tracers_in_hooks, report_padded_loss
 from estimator_core._step.model_fn import BoundModelFn
 from estimator_core._step.state import SEED_LOW, STEP, TrainState
+from estimator_core._types import Arrays, Mask, PyTree
+from estimator_core.hooks import Hook
 from estimator_core.modes import ModeKeys
 
 _log = logging.getLogger("estimator_core")
@@ -34,15 +36,15 @@ class EvalOutputs(NamedTuple):
     `outputs` for hooks.
     """
 
-    accumulated: dict[str, Any]
-    host_metrics: dict[str, Any]
-    outputs: dict[str, Any]
+    accumulated: dict[str, Metric]
+    host_metrics: dict[str, PyTree]
+    outputs: Arrays
 
 
 class _Program(NamedTuple):
     run: Callable[..., EvalOutputs]
-    several: Callable[..., dict[str, Any]]
-    empty: dict[str, Any]
+    several: Callable[..., dict[str, Metric]]
+    empty: dict[str, Metric]
     has_effects: bool
 
 
@@ -76,15 +78,15 @@ class EvalStep:
         self._placement = None if placement is None or placement.single else placement
         self._programs: dict[Any, _Program] = {}
         self._structure: dict[str, Any] | None = None
-        self.hooks: tuple[Any, ...] = ()
+        self.hooks: tuple[Hook, ...] = ()
         self.output_kinds: dict[str, str] = {}
 
-    def prepare(self, state: TrainState, features: Any, labels: Any, weights: Any) -> None:
+    def prepare(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> None:
         """Traces model_fn for the shapes of a batch, if that has not happened yet."""
         self._program(state, features, labels, weights)
 
     def __call__(
-        self, accumulated: dict[str, Any] | None, state: TrainState, features: Any, labels: Any, weights: Any
+        self, accumulated: dict[str, Metric] | None, state: TrainState, features: PyTree, labels: PyTree, weights: Mask
     ) -> EvalOutputs:
         """Adds one batch. `accumulated`: what the batch before gave, None for the first."""
         program = self._program(state, features, labels, weights)
@@ -99,8 +101,8 @@ class EvalStep:
         )
 
     def several(
-        self, accumulated: dict[str, Any] | None, state: TrainState, features: Any, labels: Any, weights: Any
-    ) -> dict[str, Any]:
+        self, accumulated: dict[str, Metric] | None, state: TrainState, features: PyTree, labels: PyTree, weights: Mask
+    ) -> dict[str, Metric]:
         """Adds batches that are stacked along a leading axis, in their order, without a word of a single one: for
         models without host metrics. Returns what has been accumulated.
         """
@@ -114,29 +116,29 @@ class EvalStep:
             (features, labels, weights),
         )
 
-    def has_effects(self, state: TrainState, features: Any, labels: Any, weights: Any) -> bool:
+    def has_effects(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> bool:
         """Whether evaluating a batch calls back to the host, as `jax.debug.print` does."""
         return self._program(state, features, labels, weights).has_effects
 
-    def _program(self, state: TrainState, features: Any, labels: Any, weights: Any) -> _Program:
+    def _program(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> _Program:
         leaves, treedef = jax.tree_util.tree_flatten((features, labels, weights))
         signature = (treedef, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
         if signature not in self._programs:
             self._programs[signature] = self._trace(state._replace(opt_state=()), features, labels, weights)
         return self._programs[signature]
 
-    def _trace(self, state: TrainState, features: Any, labels: Any, weights: Any) -> _Program:
+    def _trace(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> _Program:
         # Traced once into a jaxpr, which tells the metrics' structure before the accumulating program is
         # compiled from it.
         jaxpr, shapes = jax.make_jaxpr(self._batch, return_shape=True)(state, features, labels, weights)
-        metrics: dict[str, Any] = shapes[0]
+        metrics: dict[str, Metric] = shapes[0]
         if self._structure is not None:
             check_same_structure(self._structure, metrics)
         self._structure = metrics
         evaluate = jax_core.jaxpr_as_fun(jaxpr)
         treedef = jax.tree_util.tree_structure(shapes)
 
-        def run(accumulated: dict[str, Any], started: Any, *batch: Any) -> EvalOutputs:
+        def run(accumulated: dict[str, Metric], started: jax.Array, *batch: PyTree) -> EvalOutputs:
             flat = evaluate(*jax.tree_util.tree_leaves(batch))
             new, host_metrics, outputs = jax.tree_util.tree_unflatten(treedef, flat)
             merged = merge_metrics(accumulated, new)
@@ -144,8 +146,12 @@ class EvalStep:
                 jax.tree.map(lambda old, fresh: jnp.where(started, old, fresh), merged, new), host_metrics, outputs
             )
 
-        def several(accumulated: dict[str, Any], started: Any, state: TrainState, batches: Any) -> dict[str, Any]:
-            def add(carry: tuple[dict[str, Any], Any], batch: Any) -> tuple[tuple[dict[str, Any], Any], None]:
+        def several(
+            accumulated: dict[str, Metric], started: jax.Array, state: TrainState, batches: PyTree
+        ) -> dict[str, Metric]:
+            def add(
+                carry: tuple[dict[str, Metric], jax.Array], batch: PyTree
+            ) -> tuple[tuple[dict[str, Metric], jax.Array], None]:
                 return (run(*carry, state, *batch).accumulated, jnp.bool_(True)), None
 
             return jax.lax.scan(add, (accumulated, jnp.bool_(started)), batches)[0][0]
@@ -159,8 +165,8 @@ class EvalStep:
         return _Program(jax.jit(run, out_shardings=whole), jax.jit(several, out_shardings=whole), empty, has_effects)
 
     def _batch(
-        self, state: TrainState, features: Any, labels: Any, weights: Any
-    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask
+    ) -> tuple[dict[str, Metric], dict[str, PyTree], Arrays]:
         self._traces[ModeKeys.EVAL] += 1
         with (
             applying_example_weights(weights) as ignores_padding,
@@ -193,7 +199,7 @@ class EvalStep:
         return {"loss": loss, **on_device}, on_host, outputs
 
 
-def _examples(features: Any, labels: Any, weights: Any) -> Any:
+def _examples(features: PyTree, labels: PyTree, weights: Mask) -> PyTree:
     """The number of real examples in a batch, as a float32 scalar."""
     if weights is not None:
         return jnp.sum(weights)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import jax
 
 from estimator_core._step.discovery import Discovery
 from estimator_core._step.optimizer import init_opt_state
+from estimator_core._types import PyTree
 
 
 def initial_opt_state(
-    discovery: Discovery, variables: Mapping[str, Any], shardings: Any = None, *, scaled: bool = False
-) -> Any:
+    discovery: Discovery, variables: Mapping[str, jax.Array], shardings: PyTree = None, *, scaled: bool = False
+) -> PyTree:
     """The optimizer state of a fresh run, computed on the variables' devices.
 
     Args:

@@ -12,6 +12,7 @@ from typing import Any
 from estimator_core._model.compute_dtype import computing_in, reduced, restored
 from estimator_core._plugins import Plugins, using_plugins
 from estimator_core._step.precision import compute_dtype
+from estimator_core._types import Params, PyTree
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ModelFnError
 from estimator_core.specs import EstimatorSpec
 
@@ -31,7 +32,7 @@ class BoundModelFn:
 
     function: Callable[..., Any]
     arguments: frozenset[str]
-    params: Any
+    params: Params
     config: Any
     plugins: Plugins | None = None
 
@@ -40,7 +41,7 @@ class BoundModelFn:
         """The precision policy of the config."""
         return getattr(self.config, "precision", "float32")
 
-    def spec(self, features: Any, labels: Any, mode: str) -> EstimatorSpec:
+    def spec(self, features: PyTree, labels: PyTree, mode: str) -> EstimatorSpec:
         """Calls model_fn, with a copy of params since a model_fn may change them.
 
         Raises:
@@ -74,7 +75,7 @@ class BoundModelFn:
         return replace(result, loss=restored(result.loss, dtype), predictions=restored(result.predictions, dtype))
 
 
-def bind_model_fn(model_fn: Any, params: Any, config: Any, plugins: Plugins | None = None) -> BoundModelFn:
+def bind_model_fn(model_fn: Any, params: Params, config: Any, plugins: Plugins | None = None) -> BoundModelFn:
     """Checks the signature of a model_fn and binds params and config to it.
 
     Raises:

@@ -13,6 +13,7 @@ from jax.core import Tracer
 from estimator_core._step import sparse
 from estimator_core._step.precision import initial_loss_scale
 from estimator_core._step.train_op import CustomTrainOp, Minimize, TrainOp, assign_paths
+from estimator_core._types import Arrays, PyTree
 from estimator_core.errors import ModelFnError
 
 _LEAK = (
@@ -25,13 +26,13 @@ _LEAK = (
 class MemberState(NamedTuple):
     """The slots of one `minimize`: of its dense variables together, and of each row-sparse table by itself."""
 
-    dense: Any
-    tables: dict[str, Any]
+    dense: PyTree
+    tables: dict[str, PyTree]
 
 
 def init_opt_state(
-    train_op: TrainOp, variables: Mapping[str, Any], tables: frozenset[str], *, scaled: bool = False
-) -> Any:
+    train_op: TrainOp, variables: Mapping[str, jax.Array], tables: frozenset[str], *, scaled: bool = False
+) -> PyTree:
     """The first optimizer state; with the scale of the loss behind it where `scaled`.
 
     Raises:
@@ -54,7 +55,7 @@ def init_opt_state(
 
 
 def _member_state(
-    member: Minimize, paths: Sequence[str], variables: Mapping[str, Any], tables: frozenset[str]
+    member: Minimize, paths: Sequence[str], variables: Mapping[str, jax.Array], tables: frozenset[str]
 ) -> MemberState:
     dense = {name: variables[name] for name in paths if name not in tables}
     return MemberState(
@@ -76,7 +77,7 @@ def reject_leaks(train_op: TrainOp) -> None:
         raise ModelFnError(_LEAK)
 
 
-def _carries_tracer(value: Any, seen: set[int]) -> bool:
+def _carries_tracer(value: object, seen: set[int]) -> bool:
     """Whether a value, or a function's closure and defaults, hold a traced array; walks containers and functions."""
     if isinstance(value, Tracer):
         return True
@@ -104,12 +105,12 @@ def _carries_tracer(value: Any, seen: set[int]) -> bool:
 def apply_member(
     member: Minimize,
     state: MemberState,
-    variables: dict[str, Any],
-    gradients: Mapping[str, Any],
-    sparse_ids: Mapping[str, Any],
-    sparse_gradients: Mapping[str, Any],
-    loss: Any,
-) -> tuple[dict[str, Any], MemberState]:
+    variables: Arrays,
+    gradients: Mapping[str, jax.Array],
+    sparse_ids: Mapping[str, jax.Array],
+    sparse_gradients: Mapping[str, jax.Array],
+    loss: jax.Array,
+) -> tuple[Arrays, MemberState]:
     """The new values of one member's variables, and its new slots.
 
     The transformation is called as `update(gradients, state, variables, value=loss, ...)`, with support for extra
@@ -121,9 +122,9 @@ def apply_member(
         updates, dense_state = transformation.update(
             dict(gradients), state.dense, dense, value=loss, grad=dict(gradients)
         )
-        new_dense: Any = optax.apply_updates(dense, updates)
-        changed: dict[str, Any] = dict(new_dense)
-        tables: dict[str, Any] = {}
+        new_dense: PyTree = optax.apply_updates(dense, updates)
+        changed: Arrays = dict(new_dense)
+        tables: dict[str, PyTree] = {}
         for name, slots in state.tables.items():
             indices, rows = sparse.touched_rows(name, sparse_ids, sparse_gradients, variables[name].shape[0])
             changed[name], tables[name] = sparse.update_rows(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -36,9 +36,9 @@ class Packed(NamedTuple):
         rest: the other leaves.
     """
 
-    clock: Any
-    groups: tuple[Any, ...]
-    rest: tuple[Any, ...]
+    clock: jax.Array
+    groups: tuple[jax.Array, ...]
+    rest: tuple[jax.Array, ...]
 
 
 class Packing:
@@ -80,7 +80,7 @@ class Packing:
 
     def unpack(self, packed: Packed) -> TrainState:
         """The inverse of `pack`."""
-        leaves: list[Any] = [None] * len(self._shapes)
+        leaves: list[jax.Array | None] = [None] * len(self._shapes)
         for group, parts in zip(self._groups, self._unpack_groups(packed.groups), strict=True):
             for index, part in zip(group, parts, strict=True):
                 leaves[index] = part
@@ -88,7 +88,7 @@ class Packing:
             leaves[index] = leaf
         return jax.tree.unflatten(self._structure, leaves)._replace(clock=packed.clock)
 
-    def _parts(self, groups: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
+    def _parts(self, groups: Sequence[jax.Array]) -> tuple[tuple[jax.Array, ...], ...]:
         return tuple(
             _split(joined, [self._shapes[index] for index in group])
             for joined, group in zip(groups, self._groups, strict=True)
@@ -113,22 +113,22 @@ def packing_for(state: TrainState, tables: Collection[str]) -> Packing | None:
     return Packing(state)
 
 
-def _bytes(leaf: Any) -> int:
+def _bytes(leaf: jax.Array) -> int:
     return math.prod(leaf.shape) * np.dtype(leaf.dtype).itemsize
 
 
-def _is_small(leaf: Any) -> bool:
+def _is_small(leaf: jax.Array) -> bool:
     # Of four bytes an element, so that all kinds can lie in one array; keys of jax.random have a dtype of their own.
     of_four_bytes = isinstance(leaf.dtype, np.dtype) and leaf.dtype.itemsize == 4 and leaf.dtype.kind in "fiu"
     return of_four_bytes and 0 < _bytes(leaf) <= SMALL_BYTES
 
 
-def _joined(leaves: Sequence[Any]) -> Any:
+def _joined(leaves: Sequence[jax.Array]) -> jax.Array:
     return jnp.concatenate([jax.lax.bitcast_convert_type(leaf, jnp.uint32).reshape(-1) for leaf in leaves])
 
 
-def _split(joined: Any, shapes: Sequence[tuple[Any, Any]]) -> tuple[Any, ...]:
-    parts: list[Any] = []
+def _split(joined: jax.Array, shapes: Sequence[tuple[tuple[int, ...], np.dtype]]) -> tuple[jax.Array, ...]:
+    parts: list[jax.Array] = []
     start = 0
     for shape, dtype in shapes:
         size = math.prod(shape)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from estimator_core._types import PyTree
+
 #: The dtype model_fn computes in, by `RunConfig.precision`; None: that of its variables.
-COMPUTE_DTYPES: Final[Mapping[str, np.dtype[Any] | None]] = {
+COMPUTE_DTYPES: Final[Mapping[str, np.dtype | None]] = {
     "float32": None,
     "bfloat16": np.dtype(jnp.bfloat16),
     "float16": np.dtype(np.float16),
@@ -21,7 +23,7 @@ _LARGEST_SCALE = 2.0**24
 _GROW_AFTER = 2000
 
 
-def compute_dtype(precision: str) -> np.dtype[Any] | None:
+def compute_dtype(precision: str) -> np.dtype | None:
     """The dtype of a policy.
 
     Example:
@@ -39,8 +41,8 @@ def scales_loss(precision: str) -> bool:
 class LossScale(NamedTuple):
     """The scale, and the steps since it changed or overflowed. Part of the optimizer state, behind everything else."""
 
-    scale: Any
-    good_steps: Any
+    scale: jax.Array
+    good_steps: jax.Array
 
 
 def initial_loss_scale() -> LossScale:
@@ -48,18 +50,18 @@ def initial_loss_scale() -> LossScale:
     return LossScale(jnp.float32(_FIRST_SCALE), jnp.int32(0))
 
 
-def unscaled(gradients: Any, current: LossScale) -> Any:
+def unscaled(gradients: PyTree, current: LossScale) -> PyTree:
     """Gradients of the scaled loss as those of the loss itself."""
     return jax.tree.map(lambda leaf: leaf / current.scale, gradients)
 
 
-def all_finite(tree: Any) -> Any:
+def all_finite(tree: PyTree) -> jax.Array:
     """Whether no gradient has overflowed."""
     leaves = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.floating)]
     return jnp.stack(leaves).all() if leaves else jnp.bool_(True)
 
 
-def next_loss_scale(current: LossScale, finite: Any) -> LossScale:
+def next_loss_scale(current: LossScale, finite: jax.Array) -> LossScale:
     """Half the scale after an overflow; twice the scale after 2000 steps without one.
 
     Source: Micikevicius et al., "Mixed Precision Training" (2018), section 3.2.
@@ -70,6 +72,6 @@ def next_loss_scale(current: LossScale, finite: Any) -> LossScale:
     return LossScale(jnp.where(finite, grown, jnp.maximum(current.scale / 2, 1.0)), jnp.where(grows, 0, good))
 
 
-def where_finite(finite: Any, new: Any, old: Any) -> Any:
+def where_finite(finite: jax.Array, new: PyTree, old: PyTree) -> PyTree:
     """The new state, or the old one where a gradient has overflowed: that step is left out."""
     return jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)

@@ -16,6 +16,8 @@ from estimator_core._model.variables import VariableSpec
 from estimator_core._step.discovery import reject_tracers_in_hooks
 from estimator_core._step.model_fn import BoundModelFn
 from estimator_core._step.state import SEED_LOW, STEP, TrainState
+from estimator_core._types import Mask, PyTree
+from estimator_core.hooks import Hook
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import EstimatorSpec
 
@@ -39,26 +41,26 @@ class PredictStep:
         self._traces = traces
         whole = placement.replicated if placement is not None and placement.spans_processes else None
         self._run: Any = jax.jit(self._predict, out_shardings=whole)
-        self._run_several: Callable[..., Any] = jax.jit(self._predict_several)
-        self.hooks: tuple[Any, ...] = ()
+        self._run_several: Callable[..., PyTree] = jax.jit(self._predict_several)
+        self.hooks: tuple[Hook, ...] = ()
         self.prediction_transforms: tuple[Any, ...] = ()
 
-    def __call__(self, state: TrainState, features: Any, weights: Any = None) -> Any:
+    def __call__(self, state: TrainState, features: PyTree, weights: Mask = None) -> PyTree:
         """Predictions of one batch."""
         return self._run(state._replace(opt_state=()), features, weights)
 
-    def several(self, state: TrainState, features: Any, weights: Any = None) -> Any:
+    def several(self, state: TrainState, features: PyTree, weights: Mask = None) -> PyTree:
         """Predictions of batches stacked along a leading axis, each computed as by itself; of this process alone."""
         return self._run_several(state._replace(opt_state=()), features, weights)
 
-    def has_effects(self, state: TrainState, features: Any, weights: Any = None) -> bool:
+    def has_effects(self, state: TrainState, features: PyTree, weights: Mask = None) -> bool:
         """Whether predicting a batch calls back to the host, as `jax.debug.print` does."""
         return bool(self._run.trace(state._replace(opt_state=()), features, weights).jaxpr.effects)
 
-    def _predict_several(self, state: TrainState, features: Any, weights: Any) -> Any:
+    def _predict_several(self, state: TrainState, features: PyTree, weights: Mask) -> PyTree:
         return jax.lax.map(lambda batch: self._predict(state, *batch), (features, weights))
 
-    def _predict(self, state: TrainState, features: Any, weights: Any) -> Any:
+    def _predict(self, state: TrainState, features: PyTree, weights: Mask) -> PyTree:
         self._traces[ModeKeys.PREDICT] += 1
         with applying_example_weights(weights):
             spec = apply_model(self._model_fn, self._specs(), state, features, None, ModeKeys.PREDICT)
@@ -70,7 +72,12 @@ class PredictStep:
 
 
 def apply_model(
-    model_fn: BoundModelFn, specs: Mapping[str, VariableSpec], state: TrainState, features: Any, labels: Any, mode: str
+    model_fn: BoundModelFn,
+    specs: Mapping[str, VariableSpec],
+    state: TrainState,
+    features: PyTree,
+    labels: PyTree,
+    mode: str,
 ) -> EstimatorSpec:
     """The EstimatorSpec of model_fn on the variables of a state; traceable."""
     with applying(
@@ -93,7 +100,11 @@ def serving_fn(
     """
 
     def serve(
-        variables: Mapping[str, Any], model_state: Mapping[str, Any], clock: Any, features: Any, labels: Any = None
+        variables: Mapping[str, jax.Array],
+        model_state: Mapping[str, jax.Array],
+        clock: jax.Array,
+        features: PyTree,
+        labels: PyTree = None,
     ) -> EstimatorSpec:
         state = TrainState(clock, dict(variables), dict(model_state), ())
         return apply_model(model_fn, specs, state, features, labels, mode)

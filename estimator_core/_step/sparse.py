@@ -13,14 +13,16 @@ import contextvars
 import math
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
+from jax.typing import DTypeLike
 
 from estimator_core._model.access import get_variable
 from estimator_core._model.scope import active_scope
+from estimator_core._types import Arrays, PyTree
 from estimator_core.errors import VariableError
 
 
@@ -30,9 +32,9 @@ class Lookups:
     being discovered).
     """
 
-    deltas: Mapping[str, Any] | None = None
-    ids: dict[str, Any] = field(default_factory=dict)
-    shapes: dict[str, tuple[tuple[int, ...], Any]] = field(default_factory=dict)
+    deltas: Mapping[str, jax.Array] | None = None
+    ids: Arrays = field(default_factory=dict)
+    shapes: dict[str, tuple[tuple[int, ...], np.dtype]] = field(default_factory=dict)
     tables: set[str] = field(default_factory=set)
 
 
@@ -40,7 +42,7 @@ _active: contextvars.ContextVar[Lookups | None] = contextvars.ContextVar("estima
 
 
 @contextlib.contextmanager
-def recording(deltas: Mapping[str, Any] | None = None) -> Generator[Lookups]:
+def recording(deltas: Mapping[str, jax.Array] | None = None) -> Generator[Lookups]:
     """Collects the lookups of the model_fn called inside."""
     lookups = Lookups(deltas)
     token = _active.set(lookups)
@@ -51,8 +53,12 @@ def recording(deltas: Mapping[str, Any] | None = None) -> Generator[Lookups]:
 
 
 def sparse_lookup(
-    name: str, ids: Any, shape: tuple[int, int], initializer: Callable[..., Any] | None = None, dtype: Any = jnp.float32
-) -> Any:
+    name: str,
+    ids: jax.Array,
+    shape: tuple[int, int],
+    initializer: Callable[..., jax.Array] | None = None,
+    dtype: DTypeLike = jnp.float32,
+) -> jax.Array:
     """Rows of a trainable table, with a gradient that touches only those rows.
 
     Args:
@@ -88,16 +94,20 @@ def sparse_lookup(
     return rows if lookups.deltas is None else rows + lookups.deltas[key]
 
 
-def _table(name: str, shape: tuple[int, int], initializer: Callable[..., Any] | None, dtype: Any) -> tuple[Any, str]:
+def _table(
+    name: str, shape: tuple[int, int], initializer: Callable[..., jax.Array] | None, dtype: DTypeLike
+) -> tuple[jax.Array, str]:
     return get_variable(name, shape, initializer, dtype), active_scope("ec.sparse_lookup").path(name)
 
 
-def zero_deltas(shapes: Mapping[str, tuple[tuple[int, ...], Any]]) -> dict[str, Any]:
+def zero_deltas(shapes: Mapping[str, tuple[tuple[int, ...], np.dtype]]) -> Arrays:
     """Zeros for every lookup of a trace."""
     return {key: jnp.zeros(shape, dtype) for key, (shape, dtype) in shapes.items()}
 
 
-def touched_rows(path: str, ids: Mapping[str, Any], gradients: Mapping[str, Any], rows: int) -> tuple[Any, Any]:
+def touched_rows(
+    path: str, ids: Mapping[str, jax.Array], gradients: Mapping[str, jax.Array], rows: int
+) -> tuple[jax.Array, jax.Array]:
     """The distinct rows of a table that a step touched, and their summed gradients.
 
     Returns:
@@ -115,23 +125,23 @@ def touched_rows(path: str, ids: Mapping[str, Any], gradients: Mapping[str, Any]
 
 def update_rows(
     transformation: optax.GradientTransformationExtraArgs,
-    table: Any,
-    opt_state: Any,
-    indices: Any,
-    gradients: Any,
-    **extra: Any,
-) -> tuple[Any, Any]:
+    table: jax.Array,
+    opt_state: PyTree,
+    indices: jax.Array,
+    gradients: jax.Array,
+    **extra: jax.Array,
+) -> tuple[jax.Array, PyTree]:
     """Applies an optimizer to some rows of a table and of its slots; everything else is left untouched, in place where
     buffers are donated.
     """
 
-    def gather(leaf: Any) -> Any:
+    def gather(leaf: jax.Array) -> jax.Array:
         return leaf.at[indices].get(mode="fill", fill_value=0) if leaf.shape == table.shape else leaf
 
-    def scatter(old: Any, new: Any) -> Any:
+    def scatter(old: jax.Array, new: jax.Array) -> jax.Array:
         return old.at[indices].set(new, mode="drop") if old.shape == table.shape else new
 
     rows = gather(table)
     updates, row_state = transformation.update(gradients, jax.tree.map(gather, opt_state), rows, **extra)
-    new_rows = optax.apply_updates(rows, updates)
+    new_rows: PyTree = optax.apply_updates(rows, updates)
     return scatter(table, new_rows), jax.tree.map(scatter, opt_state, row_state)

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from estimator_core._types import Arrays, PyTree
+
 #: Positions in the clock.
 STEP, FIRST_BAD_STEP, SEED_LOW, SEED_HIGH = range(4)
 
@@ -16,7 +18,8 @@ class TrainState(NamedTuple):
 
     `clock` packs four counters into one uint32[4] leaf, since every leaf costs about two microseconds a dispatch: the
     global step, the first step whose loss was not finite (0: none), and the low and high words of the seed. Keys derive
-    from (seed, step), so nothing random is stored.
+    from (seed, step), so nothing random is stored. Shardings and shapes
+    of a state stand in the same form, hence the types of the leaves.
 
     Example:
         >>> state = TrainState(initial_clock(7), {}, {}, ())
@@ -27,7 +30,7 @@ class TrainState(NamedTuple):
     clock: Any
     variables: dict[str, Any]
     model_state: dict[str, Any]
-    opt_state: Any
+    opt_state: PyTree
 
 
 def initial_clock(seed: int, step: int = 0) -> np.ndarray:
@@ -35,23 +38,23 @@ def initial_clock(seed: int, step: int = 0) -> np.ndarray:
     return np.array([step, 0, seed & 0xFFFFFFFF, seed >> 32], np.uint32)
 
 
-def clock_seed(clock: Any) -> int:
+def clock_seed(clock: jax.Array) -> int:
     """The seed a clock carries."""
     words = np.asarray(clock)
     return int(words[SEED_LOW]) | int(words[SEED_HIGH]) << 32
 
 
-def flatten_opt_state(opt_state: Any) -> dict[str, Any]:
+def flatten_opt_state(opt_state: PyTree) -> dict[str, Any]:
     """The leaves of an optimizer's state by path, so that a checkpoint needs no optimizer code to be read."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(opt_state)
     return {_path_name(path): leaf for path, leaf in leaves}
 
 
-def unflatten_opt_state(like: Any, leaves: dict[str, Any]) -> Any:
+def unflatten_opt_state(like: PyTree, leaves: Arrays) -> PyTree:
     """The inverse of `flatten_opt_state`, for a state of the same structure as `like`."""
     paths, treedef = jax.tree_util.tree_flatten_with_path(like)
     return jax.tree_util.tree_unflatten(treedef, [leaves[_path_name(path)] for path, _ in paths])
 
 
-def _path_name(path: tuple[Any, ...]) -> str:
+def _path_name(path: tuple[object, ...]) -> str:
     return "/".join(str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path)

@@ -11,16 +11,17 @@ from typing import Any
 import jax
 import optax
 
+from estimator_core._types import Arrays, PyTree
 from estimator_core.errors import ModelFnError
 
-GradFn = Callable[[dict[str, Any]], tuple[Any, dict[str, Any]]]
+GradFn = Callable[[Arrays], tuple[jax.Array, Arrays]]
 
 
 @dataclass(frozen=True)
 class Minimize:
     """One loss, the transformation that reduces it, and the variables it changes."""
 
-    loss: Any
+    loss: jax.Array
     transformation: optax.GradientTransformation
     variables: str
 
@@ -36,14 +37,14 @@ class Group:
 class CustomTrainOp:
     """A user's own update rule."""
 
-    update: Callable[[dict[str, Any], Any, GradFn], tuple[dict[str, Any], Any]]
-    init: Callable[[dict[str, Any]], Any]
+    update: Callable[[Arrays, PyTree, GradFn], tuple[Arrays, PyTree]]
+    init: Callable[[Arrays], PyTree]
 
 
 TrainOp = Group | CustomTrainOp
 
 
-def minimize(loss: Any, transformation: optax.GradientTransformation, variables: str = ".*") -> Minimize:
+def minimize(loss: jax.Array, transformation: optax.GradientTransformation, variables: str = ".*") -> Minimize:
     """A train_op that reduces `loss` by changing only the variables whose whole name matches a regex.
 
     Only matching variables are differentiated and have optimizer slots; the others stay as they are.
@@ -83,8 +84,8 @@ def group(*members: Minimize) -> Group:
 
 
 def custom_train_op(
-    update: Callable[[dict[str, Any], Any, GradFn], tuple[dict[str, Any], Any]],
-    init: Callable[[dict[str, Any]], Any] = lambda variables: (),
+    update: Callable[[Arrays, PyTree, GradFn], tuple[Arrays, PyTree]],
+    init: Callable[[Arrays], PyTree] = lambda variables: (),
 ) -> CustomTrainOp:
     """A train_op written by the user.
 
@@ -145,14 +146,14 @@ def assign_paths(members: Sequence[Minimize], names: Sequence[str]) -> list[tupl
     return paths
 
 
-def hyperparameters(opt_state: Any) -> dict[str, Any]:
+def hyperparameters(opt_state: PyTree) -> dict[str, Any]:
     """Every scalar that `optax.inject_hyperparams` put into an optimizer state, by name; a later one of the same name
     gets a number.
     """
     return {name: value for name, (value, _) in _hyperparameters(opt_state).items()}
 
 
-def hyperparameter_kinds(opt_state: Any) -> dict[str, str]:
+def hyperparameter_kinds(opt_state: PyTree) -> dict[str, str]:
     """What each hyperparameter is as an output: "scalar", or "constant" where no schedule changes it. Learning rates
     are always scalars: people look for their curves.
     """
@@ -162,7 +163,7 @@ def hyperparameter_kinds(opt_state: Any) -> dict[str, str]:
     }
 
 
-def _hyperparameters(opt_state: Any) -> dict[str, tuple[Any, bool]]:
+def _hyperparameters(opt_state: PyTree) -> dict[str, tuple[Any, bool]]:
     """Values, and whether a schedule changes them."""
 
     def has_hyperparameters(node: Any) -> bool:
@@ -187,7 +188,7 @@ def _hyperparameters(opt_state: Any) -> dict[str, tuple[Any, bool]]:
     return found
 
 
-def _is_transformation(value: Any) -> bool:
+def _is_transformation(value: object) -> bool:
     return (
         callable(getattr(value, "init", None))
         and callable(getattr(value, "update", None))
@@ -195,7 +196,7 @@ def _is_transformation(value: Any) -> bool:
     )
 
 
-def _is_update(value: Any) -> bool:
+def _is_update(value: object) -> bool:
     """Whether a value is a function of three required arguments; `optax.adam` itself, say, is not."""
     if not callable(value) or isinstance(value, type):
         return False
@@ -212,7 +213,7 @@ def _is_update(value: Any) -> bool:
     )
 
 
-def _check_transformation(value: Any) -> None:
+def _check_transformation(value: object) -> None:
     if not _is_transformation(value):
         raise ModelFnError(
             f"An optimizer must be an optax.GradientTransformation, given: {value!r}. For example optax.adam(1e-3)."

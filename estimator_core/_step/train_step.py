@@ -13,7 +13,7 @@ import numpy as np
 from estimator_core._backends import Placement
 from estimator_core._metrics.example_weights import applying_example_weights
 from estimator_core._model.rng import step_key
-from estimator_core._model.scope import applying
+from estimator_core._model.scope import Scope, applying
 from estimator_core._step import accumulate, sparse
 from estimator_core._step.discovery import Discovery, discover
 from estimator_core._step.model_fn import BoundModelFn
@@ -31,8 +31,10 @@ from estimator_core._step.precision import (
 from estimator_core._step.remat import rematerialised
 from estimator_core._step.state import FIRST_BAD_STEP, SEED_LOW, STEP, TrainState
 from estimator_core._step.train_op import CustomTrainOp, Group, TrainOp, assign_paths, hyperparameters, normalize
+from estimator_core._types import Arrays, Mask, PyTree
 from estimator_core.errors import ModelFnError
 from estimator_core.modes import ModeKeys
+from estimator_core.specs import EstimatorSpec
 
 GRADIENT_NORM = "gradient_norm"
 
@@ -99,7 +101,7 @@ class TrainStep:
         """The step over k stacked batches."""
         if k not in self._scans:
 
-            def steps(state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[TrainState, dict[str, Any]]:
+            def steps(state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> tuple[TrainState, Arrays]:
                 return jax.lax.scan(
                     lambda state, batch: self._step(state, *batch), state, (features, labels, weights), length=k
                 )
@@ -107,24 +109,24 @@ class TrainStep:
             self._scans[k] = jax.jit(self._packed(steps), **self._jit)
         return self._scans[k]
 
-    def _packed(self, steps: Callable[..., tuple[TrainState, dict[str, Any]]]) -> Callable[..., tuple[Any, Any]]:
+    def _packed(self, steps: Callable[..., tuple[TrainState, Arrays]]) -> Callable[..., tuple[PyTree, Arrays]]:
         """The same program on the state as it is carried."""
         packing = self.packing
         if packing is None:
             return steps
 
-        def packed(carried: Any, features: Any, labels: Any, weights: Any) -> tuple[Any, dict[str, Any]]:
+        def packed(carried: PyTree, features: PyTree, labels: PyTree, weights: Mask) -> tuple[PyTree, dict[str, Any]]:
             state = packing.unpack(carried) if isinstance(carried, Packed) else carried
             state, outputs = steps(state, features, labels, weights)
             return packing.pack(state) if packing.fits(state) else state, outputs
 
         return packed
 
-    def eager(self, state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[TrainState, dict[str, Any]]:
+    def eager(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> tuple[TrainState, Arrays]:
         """The step without compilation, for debugging."""
         return self._step(state, features, labels, weights)
 
-    def _step(self, state: TrainState, features: Any, labels: Any, weights: Any) -> tuple[TrainState, dict[str, Any]]:
+    def _step(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> tuple[TrainState, Arrays]:
         slots, scale = (state.opt_state[:-1], state.opt_state[-1]) if self._scaled else (state.opt_state, None)
         if isinstance(self._train_op, CustomTrainOp):
             slots = slots[0] if self._scaled else slots
@@ -165,18 +167,18 @@ class TrainStep:
         train_op: CustomTrainOp,
         state: TrainState,
         scale: LossScale | None,
-        features: Any,
-        labels: Any,
-        weights: Any,
-    ) -> tuple[dict[str, Any], Any, dict[str, Any], list[Any]]:
+        features: PyTree,
+        labels: PyTree,
+        weights: Mask,
+    ) -> tuple[Arrays, PyTree, dict[str, Any], list[PyTree]]:
         results: list[dict[str, Any]] = []
-        all_gradients: list[Any] = []
+        all_gradients: list[PyTree] = []
 
-        def forward(values: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        def forward(values: Arrays) -> tuple[PyTree, dict[str, Any]]:
             loss, aux = _first(self._forward(values, {}, state, features, labels, weights))
             return loss if scale is None else loss * scale.scale, aux
 
-        def grad_fn(variables: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        def grad_fn(variables: Arrays) -> tuple[PyTree, dict[str, Any]]:
             run = rematerialised(forward, self._remat)
             (loss, aux), gradients = jax.value_and_grad(run, has_aux=True)(variables)
             if scale is not None:
@@ -199,25 +201,31 @@ class TrainStep:
         return dict(variables), opt_state, aux, all_gradients
 
     def _gradients(
-        self, train_op: Group, state: TrainState, scale: LossScale | None, features: Any, labels: Any, weights: Any
-    ) -> tuple[Any, Any, Any, dict[str, Any]]:
+        self,
+        train_op: Group,
+        state: TrainState,
+        scale: LossScale | None,
+        features: PyTree,
+        labels: PyTree,
+        weights: Mask,
+    ) -> accumulate.Gradients:
         """Per member: gradients of its own loss by its own dense variables and lookups. One vjp serves all losses."""
         paths = assign_paths(train_op.members, list(state.variables))
         tables = self._discovery.tables
         differentiated = {name: state.variables[name] for matched in paths for name in matched if name not in tables}
 
         def member_gradients(
-            features: Any, labels: Any, weights: Any, model_state: dict[str, Any], salt: Any
-        ) -> tuple[Any, Any, Any, dict[str, Any]]:
+            features: PyTree, labels: PyTree, weights: Mask, model_state: Arrays, salt: jax.Array | None
+        ) -> accumulate.Gradients:
             current = state._replace(model_state=model_state)
             deltas = sparse.zero_deltas(self._lookups(features, labels, weights)) if tables else {}
 
-            def forward(values: dict[str, Any], deltas: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+            def forward(values: Arrays, deltas: Arrays) -> tuple[PyTree, dict[str, Any]]:
                 return self._forward({**state.variables, **values}, deltas, current, features, labels, weights, salt)
 
             losses, vjp, aux = jax.vjp(rematerialised(forward, self._remat), differentiated, deltas, has_aux=True)
-            dense: list[dict[str, Any]] = []
-            rows: list[dict[str, Any]] = []
+            dense: list[Arrays] = []
+            rows: list[Arrays] = []
             for index, matched in enumerate(paths):
                 cotangents = tuple(
                     jnp.full_like(loss, float(index == position)) for position, loss in enumerate(losses)
@@ -242,11 +250,11 @@ class TrainStep:
         )
         return self._where_variables_are(dense), rows, losses, aux
 
-    def _where_variables_are(self, gradients: Any) -> Any:
+    def _where_variables_are(self, gradients: PyTree) -> PyTree:
         """Gradients split like their variables, so that no device holds those of the whole model."""
         if self._shardings is None:
             return gradients
-        where: Any = self._shardings.variables
+        where: PyTree = self._shardings.variables
         return [
             {name: jax.lax.with_sharding_constraint(value, where[name]) for name, value in member.items()}
             for member in gradients
@@ -254,15 +262,15 @@ class TrainStep:
 
     def _forward(
         self,
-        variables: dict[str, Any],
-        deltas: Mapping[str, Any],
+        variables: Arrays,
+        deltas: Mapping[str, jax.Array],
         state: TrainState,
-        features: Any,
-        labels: Any,
-        weights: Any,
-        salt: Any = None,
+        features: PyTree,
+        labels: PyTree,
+        weights: Mask,
+        salt: jax.Array | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        def key() -> Any:
+        def key() -> jax.Array:
             base = step_key(state.clock[SEED_LOW:], state.clock[STEP])
             return base if salt is None else jax.random.fold_in(base, salt)
 
@@ -286,7 +294,7 @@ class TrainStep:
         }
         return losses, aux
 
-    def _outputs(self, spec: Any, scope: Any) -> dict[str, Any]:
+    def _outputs(self, spec: EstimatorSpec, scope: Scope) -> Arrays:
         summaries = {name: output for name, output in scope.summaries.items() if output.kind != "text"}
         self.texts.update({name: output.value for name, output in scope.summaries.items() if output.kind == "text"})
         outputs = {
@@ -300,7 +308,7 @@ class TrainStep:
         outputs.update({name: value for name, value in tensors.items() if jnp.shape(value) == ()})
         return outputs
 
-    def _lookups(self, features: Any, labels: Any, weights: Any) -> Mapping[str, Any]:
+    def _lookups(self, features: PyTree, labels: PyTree, weights: Mask) -> Mapping[str, Any]:
         """Shapes of the row-sparse lookups for these batch shapes; a shape other than the discovery's costs one more
         abstract trace.
         """
@@ -319,7 +327,7 @@ class TrainStep:
         return self._lookup_shapes[signature]
 
 
-def _advance(clock: Any, loss: Any) -> Any:
+def _advance(clock: jax.Array, loss: jax.Array) -> jax.Array:
     # Elementwise on purpose: it compiles to one small kernel.
     place = np.arange(4)
     step = clock[STEP] + 1
@@ -327,12 +335,12 @@ def _advance(clock: Any, loss: Any) -> Any:
     return jnp.where(place == STEP, step, jnp.where(place == FIRST_BAD_STEP, first_bad, clock))
 
 
-def _full_precision(loss: Any) -> Any:
+def _full_precision(loss: jax.Array) -> jax.Array:
     loss = jnp.asarray(loss)
     return loss.astype(jnp.float32) if loss.dtype.itemsize < 4 else loss
 
 
-def _first(result: tuple[tuple[Any, ...], dict[str, Any]]) -> tuple[Any, dict[str, Any]]:
+def _first(result: tuple[tuple[Any, ...], dict[str, Any]]) -> tuple[PyTree, dict[str, Any]]:
     losses, aux = result
     return losses[0], aux
 
@@ -341,6 +349,6 @@ def _aval(value: Any) -> tuple[Any, Any]:
     return jnp.shape(value), jnp.result_type(value)
 
 
-def _global_norm(tree: Any) -> Any:
+def _global_norm(tree: PyTree) -> jax.Array:
     """The root of the sum of all squares."""
     return jnp.sqrt(sum((jnp.sum(jnp.square(jnp.abs(leaf))) for leaf in jax.tree.leaves(tree)), jnp.zeros(())))

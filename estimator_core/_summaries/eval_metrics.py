@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 
@@ -119,7 +119,7 @@ def _append(eval_dir: str | os.PathLike[str], record: Mapping[str, Any]) -> None
         os.fsync(file.fileno())
 
 
-def _ends_torn(file: Any) -> bool:
+def _ends_torn(file: BinaryIO) -> bool:
     if file.seek(0, os.SEEK_END) == 0:
         return False
     file.seek(-1, os.SEEK_END)

@@ -22,12 +22,15 @@ from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from estimator_core.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _FILE_PREFIX: Final = "events.out.tfevents."
 #: Numbers that a training collects before it encodes them, unless the first one has waited so long.
@@ -129,7 +132,7 @@ class EventFile:
                 point = summary(value=[summary.Value(tag=_clean_tag(tag), simple_value=value)])
                 self._append(point, step, wall_time)
 
-    def histogram(self, tag: str, values: Any, step: int) -> None:
+    def histogram(self, tag: str, values: ArrayLike, step: int) -> None:
         """Writes the distribution of an array of any shape.
 
         Values that are not finite are left out; nothing is written if none is left.
@@ -139,7 +142,7 @@ class EventFile:
         if flat.size:
             self._write(_summaries().histogram(tag, flat, bins=_histogram_bins()), step)
 
-    def image(self, tag: str, image: Any, step: int) -> None:
+    def image(self, tag: str, image: ArrayLike, step: int) -> None:
         """Writes one image.
 
         Args:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Final, final
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @final
@@ -17,10 +20,10 @@ class NoSummaries:
     def scalar(self, tag: str, value: float, step: int) -> None:
         """Does nothing."""
 
-    def histogram(self, tag: str, values: Any, step: int) -> None:
+    def histogram(self, tag: str, values: ArrayLike, step: int) -> None:
         """Does nothing."""
 
-    def image(self, tag: str, image: Any, step: int) -> None:
+    def image(self, tag: str, image: ArrayLike, step: int) -> None:
         """Does nothing."""
 
     def text(self, tag: str, text: str, step: int) -> None:
