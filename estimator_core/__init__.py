@@ -19,7 +19,7 @@ _HOME = {
     "_cluster": ("Processes",),
     "config": ("FullySharded", "KeepBest", "RunConfig"),
     "hparams": ("HParams",),
-    "hooks": ("CheckpointListener", "Hook", "Run", "StepOutputs"),
+    "hooks": ("CheckpointListener", "Hook", "Run", "StepOutputs", "Wake"),
     "heads": ("Head",),
     "errors": ("EstimatorError", "NanLossDuringTrainingError"),
     "estimator": ("Estimator",),

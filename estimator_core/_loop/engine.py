@@ -21,9 +21,10 @@ from estimator_core._backends.compile_cache import use_compile_cache
 from estimator_core._cluster.connect import ALONE, Peers, connect, join_initialized
 from estimator_core._inputs import InputContext
 from estimator_core._loop.agreement import NOBODY_ASKS, NobodyAsks, OwnDecisions, SharedDecisions
-from estimator_core._loop.groups import Groups, GroupTrials
+from estimator_core._loop.batches import Batches
 from estimator_core._loop.live import LiveState
 from estimator_core._loop.time_spent import TimeSpent
+from estimator_core._loop.tuning import GroupTrials, GroupTuner
 from estimator_core._model.initialize import initialize
 from estimator_core._model.variables import VariableSpec
 from estimator_core._step import (
@@ -172,12 +173,13 @@ class Engine:
             )
         return self._eval_steps[fetches]
 
-    def groups(self, first: Any, rest: Iterator[Any], mode: str) -> Groups:
+    def batches(self, source: Iterator[Any], mode: str, account: TimeSpent) -> Batches:
         """The batches of an evaluation or of predictions, one by one or in groups; several processes go batch by batch,
         since they decide what to do with their batches.
         """
         asked = 1 if self.placement.spans_processes else self.config.batches_per_dispatch
-        return Groups(first, rest, self.placement.stack, asked=asked, trials=self.group_trials[mode])
+        tuner = GroupTuner(asked, self.group_trials[mode])
+        return Batches(source, self.placement.stack, account, tuner=tuner)
 
     def train_step(self, fetches: frozenset[str], packing: Packing | None = None) -> TrainStep:
         """The training program for a set of fetched outputs, and a way to carry the state."""

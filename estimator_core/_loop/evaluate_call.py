@@ -14,15 +14,20 @@ import numpy as np
 from estimator_core._checkpoint import checkpoint_step, latest_checkpoint
 from estimator_core._checkpoint.layout import checkpoint_path, checkpoints_dir, committed_steps
 from estimator_core._inputs import BatchSource, open_input
+from estimator_core._loop.agreement import NOBODY_ASKS
+from estimator_core._loop.batches import Batches
 from estimator_core._loop.engine import Engine
 from estimator_core._loop.evaluate import evaluate_loop
 from estimator_core._loop.feed import feed
 from estimator_core._loop.history import History
-from estimator_core._loop.hook_runner import HookRunner
+from estimator_core._loop.hook_calls import HookCalls
+from estimator_core._loop.hook_order import in_order
+from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.live import LiveState
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.shared_feed import SharedFeed
 from estimator_core._loop.time_spent import EVALUATION
+from estimator_core._loop.total import Total, prepared
 from estimator_core._summaries import NO_SUMMARIES, append_eval_metrics, open_summary_writer, read_eval_metrics
 from estimator_core.errors import InputError, PreemptedError
 from estimator_core.modes import ModeKeys
@@ -72,7 +77,7 @@ class EvaluateCall:
                 name=self.name,
                 last_step=self.steps,
             )
-            runner = HookRunner([*self.plugins.run_hooks(run), *self.hooks], run)
+            calls = HookCalls(in_order([*self.plugins.run_hooks(run), *self.hooks]), run)
             source = open_input(
                 run.transformed(self.input_fn),
                 mode=ModeKeys.EVAL,
@@ -80,21 +85,26 @@ class EvaluateCall:
                 config=config,
                 input_context=engine.input_context,
             )
-            batches = feed(source, engine.placement, config.prefetch, engine.peers)
+            fed = feed(source, engine.placement, config.prefetch, engine.peers)
+            cleanup.callback(fed.close)
+            if isinstance(fed, SharedFeed):
+                engine.decisions.follow(fed)
+            batches = engine.batches(fed, ModeKeys.EVAL, run.time_spent)
             cleanup.callback(batches.close)
-            if isinstance(batches, SharedFeed):
-                engine.decisions.follow(batches)
+            schedule = HookSchedule(
+                calls, run, batches=batches, account=run.time_spent, agreement=NOBODY_ASKS, alone_at_wake=True
+            )
             error: BaseException | None = None
             self.plugins.run_start(run)
             try:
-                runner.begin()
-                metrics = self._evaluate(run, runner, source, batches)
+                calls.begin()
+                metrics = self._evaluate(run, calls, schedule, source, batches)
             except BaseException as raised:
                 error, run.failed, run.interrupted = raised, True, isinstance(raised, PreemptedError)
                 raise
             finally:
                 try:
-                    runner.end(error)
+                    schedule.end(error)
                 finally:
                     if error is not None:
                         self.plugins.run_end(run, error)
@@ -106,9 +116,11 @@ class EvaluateCall:
             self.plugins.run_end(run, None)
         return metrics
 
-    def _evaluate(self, run: LoopRun, runner: HookRunner, source: BatchSource, batches: Any) -> dict[str, Any]:
+    def _evaluate(
+        self, run: LoopRun, calls: HookCalls, schedule: HookSchedule, source: BatchSource, batches: Batches
+    ) -> dict[str, Any]:
         engine = self.engine
-        first = next(batches, None)
+        first = batches.first()
         if self.steps is None and source.endless:
             raise InputError(
                 "evaluate: this input never ends (num_epochs=None), so an evaluation of all of it would not either. "
@@ -118,20 +130,27 @@ class EvaluateCall:
             if first is not None:
                 state = self.state(first)
                 run.live = LiveState(state=state, step=int(np.asarray(state.clock)[0]))
-            step = run.live.step
-            groups = engine.groups(first, batches, ModeKeys.EVAL)
-            try:
-                metrics = evaluate_loop(
-                    run,
-                    runner,
-                    groups,
-                    engine.eval_step,
-                    steps=self.steps,
-                    asked_to_stop=lambda: engine.decisions.requested,
-                )
-            finally:
-                groups.close()
+            step, run.step = run.live.step, 0
+            self._check_there_is_something(run, first)
+            engine.decisions.break_off(run)
+            run.batch, run.batch_size = first, first.size
+            total = Total(run, prepared(run, calls, engine.eval_step, first))
+            schedule.start()
+            metrics = evaluate_loop(run, batches, total, schedule, engine.decisions, steps=self.steps)
         return dict(sorted({**metrics, "global_step": step}.items()))
+
+    def _check_there_is_something(self, run: LoopRun, first: Any) -> None:
+        which = "" if self.name is None else f" {self.name!r}"
+        if run.stop_reason is not None:
+            raise InputError(
+                f"evaluate{which}: a hook asked for a stop before the first batch ({run.stop_reason}), so there is "
+                "nothing to compute metrics from."
+            )
+        if first is None:
+            raise InputError(
+                f"evaluate{which}: the input is empty, so there is nothing to evaluate. Check what input_fn returns in "
+                "mode 'eval'."
+            )
 
     def _report(self, run: LoopRun, metrics: dict[str, Any]) -> None:
         step = metrics["global_step"]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from estimator_core._loop.dispatch import Dispatch, Program
 from estimator_core._step.packing import Packed, Packing
 from estimator_core._step.state import FIRST_BAD_STEP, TrainState
+from estimator_core.errors import HookError
 
 _copied = jax.jit(jnp.copy)  # a tenth of the time of jnp.copy by itself
 
@@ -86,6 +89,54 @@ class LiveState:
         assert self.state is not None
         return self.state
 
+    def advance(self, programs: Mapping[int, Program], dispatch: Dispatch) -> dict[str, Any]:
+        """Takes the steps of a dispatch; returns its outputs, which the device still computes.
+
+        Args:
+            programs: the compiled functions by number of steps; they donate the state.
+            dispatch: the batches.
+        """
+        features, labels, weights, steps, last = dispatch
+        self.carried, values = programs[steps](self.carried, features, labels, weights)
+        self.position = last.position
+        self.step += steps
+        return values
+
+    def note_end_of_input(self) -> str:
+        """Notes that nothing is left of the input; returns that as a reason to stop."""
+        self.position = None if self.position is None else self.position._replace(exhausted=True)
+        return "the input ended"
+
+    def assign(self, values: Mapping[str, Any]) -> None:
+        """Replaces variables and model state by path, host or device arrays of the same shapes.
+
+        Raises:
+            HookError: a path that does not exist, or another shape.
+        """
+        state = self.ready
+        known = {**state.variables, **state.model_state}
+        placed: dict[str, Any] = {}
+        for path, value in values.items():
+            if path not in known:
+                raise HookError(f"There is no variable {path!r} to assign to. Variables: {sorted(known)}.")
+            if value.shape != known[path].shape:
+                raise HookError(f"Variable {path!r} has shape {known[path].shape}, the value to assign {value.shape}.")
+            placed[path] = _like(known[path], value)
+        self.state = state._replace(
+            variables={path: placed.get(path, value) for path, value in state.variables.items()},
+            model_state={path: placed.get(path, value) for path, value in state.model_state.items()},
+        )
+
+    @contextlib.contextmanager
+    def swapped(self, values: Mapping[str, Any]) -> Generator[None]:
+        """Within, some trainable variables have other values, device arrays by path; nothing is copied."""
+        state = self.ready
+        self.state = state._replace(variables={**state.variables, **values})
+        try:
+            yield
+        finally:
+            self.state = state
+
     def first_bad_step(self) -> int:
         """The first step whose loss was not finite, 0 if none; waits for the device."""
         return int(np.asarray(self.carried.clock)[FIRST_BAD_STEP])
@@ -104,3 +155,11 @@ class LiveState:
             ),
             opt_state=(),
         )
+
+
+def _like(current: Any, value: Any) -> Any:
+    """A copy of the value with the dtype and on the devices of the current one; the copy can be donated."""
+    host = np.asarray(value).astype(current.dtype)
+    if current.is_fully_addressable:
+        return jax.device_put(np.array(host), current.sharding, may_alias=False)
+    return jax.make_array_from_callback(host.shape, current.sharding, lambda index: host[index])

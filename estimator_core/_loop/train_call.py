@@ -21,12 +21,15 @@ from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._checkpoint.write_errors import placed
 from estimator_core._inputs import open_input
 from estimator_core._loop import debug
-from estimator_core._loop.agreement import NOBODY_ASKS, NobodyAsks, OwnDecisions, SharedDecisions
-from estimator_core._loop.dispatch import Dispatcher
+from estimator_core._loop.agreement import INTERRUPTED, NOBODY_ASKS, NobodyAsks, OwnDecisions, SharedDecisions
+from estimator_core._loop.batches import Batches
 from estimator_core._loop.engine import Engine, Overrides
 from estimator_core._loop.feed import feed
 from estimator_core._loop.history import History
-from estimator_core._loop.hook_runner import HookRunner
+from estimator_core._loop.hook_calls import HookCalls
+from estimator_core._loop.hook_order import in_order
+from estimator_core._loop.hook_schedule import HookSchedule
+from estimator_core._loop.in_flight import InFlightLimiter
 from estimator_core._loop.initial_values import read_values
 from estimator_core._loop.outputs import check_fetches
 from estimator_core._loop.owning import own_together
@@ -35,9 +38,9 @@ from estimator_core._loop.run import LoopRun
 from estimator_core._loop.run_record import note_end, write_run_record
 from estimator_core._loop.shared_feed import AHEAD, SharedFeed
 from estimator_core._loop.start import Start, begin_from, find_start
-from estimator_core._loop.steps_per_dispatch import choose
 from estimator_core._loop.time_spent import CHECKPOINT, INPUT, in_words
-from estimator_core._loop.train import INTERRUPTED, train_loop
+from estimator_core._loop.train import train_loop
+from estimator_core._loop.tuning import TrainWays, steps_per_dispatch
 from estimator_core._plugins import compare_versions
 from estimator_core._step import Discovery
 from estimator_core._step.state import flatten_opt_state
@@ -146,7 +149,8 @@ class _Execution:
         self._run.resumed = start.unfinished
         self._plugin_hooks = call.plugins.run_hooks(self._run)
         self._saver, self._user_hooks = self._checkpoint_saver()
-        self._runner = HookRunner(self._ordered((), ()), self._run)
+        self._calls = HookCalls(self._ordered((), ()), self._run)
+        self._schedule: HookSchedule | None = None  # from the time on when the batches can be drawn
         self._k: int | None = None
         self._uncommitted: Any = None
         self._recorded = False  # whether run.json speaks of this call
@@ -170,7 +174,7 @@ class _Execution:
             raise
         finally:
             try:
-                self._runner.end(error)
+                (self._calls if self._schedule is None else self._schedule).end(error)
                 self._keep()
             finally:
                 self._engine.training, self._engine.time_spent = False, None
@@ -197,7 +201,7 @@ class _Execution:
         return reason
 
     def _train(self) -> str:
-        call, engine, run, runner, start = self._call, self._engine, self._run, self._runner, self._start
+        call, engine, run, start = self._call, self._engine, self._run, self._start
         source = open_input(
             run.transformed(call.input_fn),
             mode=ModeKeys.TRAIN,
@@ -206,13 +210,27 @@ class _Execution:
             input_context=engine.input_context,
             position=start.position,
         )
-        runner.begin()
-        batches = feed(source, engine.placement, engine.config.prefetch, engine.peers)
-        self._decisions = decisions = self._decide(batches)
+        self._calls.begin()
+        fed = feed(source, engine.placement, engine.config.prefetch, engine.peers)
+        self._cleanup.callback(fed.close)
+        # What several processes decide travels with their batches.
+        alone = not isinstance(fed, SharedFeed)
+        batches = Batches(fed, engine.placement.stack, run.time_spent, alone=alone)
+        self._decisions = decisions = (
+            OwnDecisions(self._preemption) if alone else SharedDecisions(self._preemption, engine.peers, lag=AHEAD)
+        )
+        self._schedule = schedule = HookSchedule(
+            self._calls,
+            run,
+            batches=batches,
+            account=run.time_spent,
+            agreement=decisions,
+            encode_if_due=run.summaries.encode_if_due,
+        )
+        decisions.watch(fed, schedule)
         run.asked_to_stop = lambda: decisions.requested
-        self._cleanup.callback(batches.close)
         with run.time_spent.on(INPUT):
-            first = next(batches, None)
+            first = batches.first()
         if source.restored is not None:
             _log.info("%s", source.restored)
         if first is None:
@@ -223,11 +241,7 @@ class _Execution:
         with engine.placement.context():
             begin_from(engine, start, discovery, call.overrides, allow_cast=engine.config.allow_cast)
             run.live = engine.live
-            self._create_hooks(discovery, first)
-            # What several processes decide travels with their batches.
-            alone = not isinstance(batches, SharedFeed)
-            dispatcher = Dispatcher(batches, 1, engine.placement.stack, alone=alone)
-            dispatcher.push_back(first)
+            self._create_hooks(discovery, first, schedule)
             packing = engine.packing(discovery)
             engine.live.carry(packing)
             step = engine.train_step(self._fetches(discovery), packing)
@@ -241,18 +255,18 @@ class _Execution:
             remembered = (
                 None if start.items is None or not start.unfinished else start.items.timers.get("steps_per_dispatch")
             )
-            dispatcher.k = self._k = choose(
+            self._k = steps_per_dispatch(
                 engine.config.steps_per_dispatch,
                 remembered,
-                dispatcher,
-                program,
-                engine.live.carried,
+                batches,
+                TrainWays(program=program, state=engine.live.carried),
                 engine.peers,
                 engine.measured_dispatches.setdefault(step, {}),
             )
-            runner.steps_per_dispatch = self._k
+            batches.group(self._k)
+            programs = {count: program(count) for count in {1, self._k}}
             with run.summaries.collecting():
-                reason = train_loop(run, runner, dispatcher, program, engine.live, decisions)
+                reason = train_loop(run, engine.live, batches, programs, schedule, InFlightLimiter(), decisions)
             if self._saver is None and reason != INTERRUPTED:
                 self._before_last_save()
             return reason
@@ -260,21 +274,15 @@ class _Execution:
     def _before_last_save(self) -> bool:
         """Hooks may replace variables; returns whether one did."""
         before = self._engine.live.state
-        self._runner.before_last_save()
+        assert self._schedule is not None, "the first batch has been seen"
+        self._schedule.before_last_save()
         return self._engine.live.state is not before
 
-    def _decide(self, batches: Any) -> OwnDecisions | SharedDecisions:
-        if not isinstance(batches, SharedFeed):
-            return OwnDecisions(self._preemption, self._runner)
-        decisions = SharedDecisions(self._preemption, self._runner, self._engine.peers, lag=AHEAD)
-        batches.flags, batches.learn = decisions.flags, decisions.learn
-        return decisions
-
-    def _create_hooks(self, discovery: Discovery, first: Any) -> None:
+    def _create_hooks(self, discovery: Discovery, first: Any, schedule: HookSchedule) -> None:
         """Hooks of the spec begin; all are restored and created."""
-        call, run, runner = self._call, self._run, self._runner
-        runner.hooks = self._ordered(discovery.training_chief_hooks, discovery.training_hooks)
-        runner.begin()
+        call, run, calls = self._call, self._run, self._calls
+        calls.arrange(self._ordered(discovery.training_chief_hooks, discovery.training_hooks))
+        calls.begin()
         predictions = (
             discovery.predictions
             if isinstance(discovery.predictions, Mapping)
@@ -297,7 +305,7 @@ class _Execution:
                 ),
                 before_last_save=self._before_last_save,
             )
-        runner.restore(self._start.hook_states)
+        calls.restore(self._start.hook_states)
         if self._engine.peers.is_chief:
             write_run_record(
                 call.model_dir,
@@ -307,7 +315,7 @@ class _Execution:
                 plugins=call.plugins.versions(),
             )
             self._recorded = True
-        runner.after_create()
+        schedule.start(run.live)
         if self._saver is not None:
             self._saver.make_up(run)
 
@@ -357,11 +365,11 @@ class _Execution:
             *chief_hooks,
             *self._counter,
             *self._summary,
-            *self._plugin_hooks,
-            *self._user_hooks,
+            *in_order([*self._plugin_hooks, *self._user_hooks]),
             self._nan(),
             *self._log,
             *spec_hooks,
+            *([] if self._saver is None else [self._saver.last]),
         ]
 
     def _between(self, saver: CheckpointSaverHook) -> list[EvaluationHook]:
@@ -402,7 +410,7 @@ class _Execution:
             model_state=state.model_state,
             opt_state=flatten_opt_state(state.opt_state),
             input=positions_json(position, engine.peers, engine.placement.pipelines),
-            hooks=self._runner.states(),
+            hooks=self._states(),
             timers={"steps_per_dispatch": self._k},
             manifest={"plugins": self._call.plugins.versions(), "components": self._call.plugins.used()},
         )
@@ -416,10 +424,13 @@ class _Execution:
     def _keep(self) -> None:
         """What a further call in this process goes on from."""
         if not self._run.failed:
-            self._engine.live.hook_states = self._runner.states()
+            self._engine.live.hook_states = self._states()
             with self._run.time_spent.on(CHECKPOINT):
                 self._store.wait()
             self._announce_commit()
+
+    def _states(self) -> dict[str, dict[str, Any]]:
+        return (self._calls if self._schedule is None else self._schedule).states()
 
     def _announce_commit(self) -> None:
         """Tells plugins of the checkpoint before, which is committed by now: a save waits for the one before it."""

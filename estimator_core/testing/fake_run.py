@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._loop.hook_runner import HookRunner
-from estimator_core._loop.outputs import LazyOutputs
+from estimator_core._loop.agreement import NOBODY_ASKS
+from estimator_core._loop.dispatch import Dispatch
+from estimator_core._loop.hook_calls import HookCalls
+from estimator_core._loop.hook_schedule import HookSchedule
+from estimator_core._loop.time_spent import TimeSpent
 from estimator_core.config import RunConfig
 from estimator_core.hooks import Hook
 
@@ -72,9 +76,11 @@ class FakeRun:
     summaries: RecordedSummaries = field(default_factory=RecordedSummaries)
     config: RunConfig = field(default_factory=lambda: RunConfig(model_dir="model_dir"))
     fetched: list[str] = field(default_factory=list[str])
+    followed: list[str] = field(default_factory=list[str])
     batch_functions: list[Any] = field(default_factory=list[Any])
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     flops: float | None = None
+    assigned: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def estimator(self) -> Any:
@@ -89,6 +95,10 @@ class FakeRun:
         """Records the name."""
         self.fetched.append(name)
 
+    def follow(self, name: str) -> None:
+        """Records the name; `drive` delivers its values."""
+        self.followed.append(name)
+
     def transform_batches(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> None:
         """Records the function."""
         self.batch_functions.append(function)
@@ -100,6 +110,24 @@ class FakeRun:
     def variables(self) -> dict[str, np.ndarray[Any, Any]]:
         """Two small variables."""
         return {"dense/kernel": np.full((2, 3), float(self.step), np.float32), "dense/bias": np.zeros(3, np.float32)}
+
+    @property
+    def state(self) -> Any:
+        """The same variables, with nothing else."""
+        return SimpleNamespace(variables={**self.variables(), **self.assigned}, model_state={}, opt_state=())
+
+    def assign(self, values: Mapping[str, Any]) -> None:
+        """Keeps the values for `state`."""
+        self.assigned.update(values)
+
+    @contextmanager
+    def swapped(self, values: Mapping[str, Any]) -> Generator[None]:
+        """Within, `state` shows the values."""
+        before, self.assigned = self.assigned, {**self.assigned, **values}
+        try:
+            yield
+        finally:
+            self.assigned = before
 
 
 def drive(
@@ -113,7 +141,7 @@ def drive(
     late: bool = False,
     fail_at: int | None = None,
 ) -> FakeRun:
-    """Runs hooks as the training loop does, by its own hook runner, without a model.
+    """Runs hooks as the training loop does, by its own schedule of hooks, without a model.
 
     Args:
         hooks: the hooks, in order.
@@ -122,7 +150,7 @@ def drive(
         outputs: value of each output at a global step; None: a falling "loss".
         resume: states to give back, one a hook, as when an interrupted run is resumed.
         steps_per_dispatch: most steps between two moments at which hooks can act; fewer where a hook asks for a step.
-        late: call `after_step` as late as the hooks' `slack` allows.
+        late: call `after_step` as late as `Wake.within` of the hooks allows.
         fail_at: the global step at which the loop itself raises a RuntimeError.
 
     Raises:
@@ -132,53 +160,64 @@ def drive(
     compute = dict(outputs) if outputs is not None else {"loss": lambda step: np.float32(1.0 / (1 + step))}
     run.output_names, run.output_kinds = frozenset(compute), dict.fromkeys(compute, "scalar")
     run.first_step, run.last_step, run.resumed = run.step, run.step + steps, bool(resume)
-    runner = HookRunner(hooks, run)
+    calls = HookCalls(hooks, run)
+    schedule = HookSchedule(
+        calls,
+        run,
+        batches=_Batches(steps_per_dispatch, quick=late),
+        account=TimeSpent(),
+        agreement=NOBODY_ASKS,
+        is_there=lambda values: False,
+    )
     error: BaseException | None = None
     try:
-        runner.begin()
+        calls.begin()
         for hook, state in zip(hooks, resume, strict=False):
             hook.restore(state)
-        runner.after_create()
+        schedule.start()
         while run.step < run.last_step and run.stop_reason is None:
-            _dispatch(runner, run, compute, steps_per_dispatch, late, fail_at)
+            _dispatch(schedule, run, compute, steps_per_dispatch, fail_at)
+        schedule.catch_up()
     except BaseException as raised:
         error, run.failed = raised, True
         raise
     finally:
-        runner.end(error)
+        schedule.end(error)
     return run
 
 
+class _Batches:
+    """What the schedule asks of batches; slow ones keep hooks from being called late."""
+
+    alone = True
+
+    def __init__(self, k: int, *, quick: bool) -> None:
+        self.k, self.quick = k, quick
+
+    def prepare(self, room: float) -> None:
+        """There is nothing to draw."""
+
+
 def _dispatch(
-    runner: HookRunner,
-    run: FakeRun,
-    compute: Mapping[str, Callable[[int], Any]],
-    most: int,
-    late: bool,
-    fail_at: int | None,
+    schedule: HookSchedule, run: FakeRun, compute: Mapping[str, Callable[[int], Any]], most: int, fail_at: int | None
 ) -> None:
-    runner.look_at_clock()
-    upto = int(min(run.last_step or 0, run.step + most, runner.wake, runner.held_until))
-    runner.before(upto)
+    upto = run.step + int(min(most, schedule.room()))
+    steps = range(run.step + 1, upto + 1)
+    values = _outputs(steps, compute)
+    dispatch = Dispatch(None, None, None, len(steps), SimpleNamespace(size=run.batch_size))
+    shown = run.batch
+    schedule.before(dispatch)
+    run.batch = shown  # what the test has set
     if fail_at is not None and fail_at <= upto:
         raise RuntimeError(f"the loop fails at step {fail_at}")
-    out = _outputs(range(run.step + 1, upto + 1), compute)
     run.step = upto
-    if runner.listens:
-        runner.collect(out)
-    if runner.wake <= upto:
-        slack = runner.slack() if late else 0
-        if slack > 0:
-            runner.hold(out, slack)
-        else:
-            runner.after(out)
-    elif upto >= runner.held_until:
-        runner.release()
+    schedule.after(dispatch, values)
 
 
-def _outputs(steps: range, compute: Mapping[str, Callable[[int], Any]]) -> LazyOutputs:
+def _outputs(steps: range, compute: Mapping[str, Callable[[int], Any]]) -> dict[str, Any]:
     """Outputs of a dispatch as the loop hands them to hooks; nobody can write to their arrays."""
-    values = {name: np.stack([np.asarray(value(step)) for step in steps]) for name, value in compute.items()}
+    rows = {name: [np.asarray(value(step)) for step in steps] for name, value in compute.items()}
+    values = {name: np.stack(row) if len(row) > 1 else row[0].copy() for name, row in rows.items()}
     for value in values.values():
         value.flags.writeable = False
-    return LazyOutputs(values, steps=steps, stacked=True)
+    return values
