@@ -4,9 +4,10 @@
 """Every check of this repository, one session each: `uv run nox`, or `uv run nox -s lint` for one of them.
 
 Sessions that prove something about packages (`core`, `plugin-*`, `all`, `wheels`) install built wheels into empty
-environments and run where the checkout cannot be imported. Sessions that look at the sources (`lint`, `types`,
-`imports`, `docs`) use the development environment of `uv sync`. `parity`, `bert_parity`, `faults` and `bench` are long
-and run only when named.
+environments and run where the checkout cannot be imported. The tests of every package use the conformance kit, so the
+wheel of estimator-testing is a tool there, like pytest: installed after the packages under test were looked at alone.
+Sessions that look at the sources (`lint`, `types`, `imports`, `docs`) use the development environment of `uv sync`.
+`parity`, `bert_parity`, `faults` and `bench` are long and run only when named.
 """
 
 import functools
@@ -49,7 +50,7 @@ TRACKER_EXTRAS = ["mlflow", "wandb"]  # of estimator-hooks
 RESOLUTIONS = ["highest", "lowest-direct"]
 QUICK_AND_ALONE = "not plugins and not libraries and not slow"
 OLDEST = "3.11"
-KINDS = ["head", "hook", "exporter", "format", "backend", "model", "adapter", "input", "transform"]
+KINDS = ["head", "hook", "exporter", "format", "backend", "model", "adapter", "input", "transform", "initial_values"]
 
 nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "uv"
@@ -71,11 +72,14 @@ nox.options.sessions = [
 # Rules about the sources and snippets of the documents: sessions `lint`, `imports` and `docs`.
 NEED_THE_CHECKOUT = ("--ignore=tests/repo", "--ignore=tests/docs")
 # What a newer Python and its newer jax could break first: tracing, the adapters, random numbers.
-ON_NEWER_PYTHON = ("tests/model", "tests/facade", "tests/determinism")
+ON_NEWER_PYTHON = ("tests/model", "tests/facade", "tests/determinism", "plugins/modules/tests")
 # What lower versions of the dependencies could break, in the time that the whole suite has.
 ON_LOWEST_VERSIONS = ("tests/loop/test_calls.py", "tests/loop/test_resume.py", "tests/checkpoint", "tests/summaries")
-# What tf.estimator did, for the tests of the core and of the plugins.
-RECORDINGS = "tests/parity"
+# The conformance kit, with which the core, the plugins and the packages of others are tested.
+KIT = "estimator_testing"
+# What the tests of plugins take from those of the core: what tf.estimator did, and packages written by a test.
+# And what runs a model function as the Estimator does.
+SHARED = ("tests/parity", "tests/plugins/fake_site.py", "tests/model/model_runner.py")
 # Lives as long as this run of nox: a test that kills a process may leave half an entry.
 COMPILED = tempfile.TemporaryDirectory(prefix="jax-cache-")
 # Nothing from the checkout is importable by accident, and no test finds an accelerator by chance.
@@ -121,15 +125,22 @@ def wheel(package: str, *extras: str) -> str:
 
 
 def install_wheels(session: nox.Session, *packages: str, resolution: str = "highest", groups: tuple[str, ...]) -> None:
-    """Installs built packages first, so that tools take what `resolution` chose; `groups` are of a pyproject.toml."""
+    """Installs built packages first, so that tools take what `resolution` chose; `groups` are of a pyproject.toml.
+
+    The packages are looked at alone, then the tools come: those of the groups, and the conformance kit.
+    """
     projects = [project_file(package) for package in packages]
     # Naming the projects makes their requirements direct ones, which is what `lowest-direct` speaks of.
     requirements = [argument for path in projects for argument in ("-r", str(path))]
     wheels = [wheel(package) for package in packages]
     session.install("--no-sources", "--resolution", resolution, *requirements, *wheels)
-    session.install(*(argument for group in groups for argument in ("--group", group)))
     lowest = ["--jax", lower_bound("jax")] if resolution == "lowest-direct" else []
     session.run("python", CHECK_INSTALLED, *packages, *lowest, env=ISOLATED)
+    session.install(*(argument for group in groups for argument in ("--group", group)))
+    tools = [] if KIT in packages else [KIT]
+    if tools:
+        session.install("--no-sources", *(wheel(tool) for tool in tools))
+    session.run("python", CHECK_INSTALLED, *packages, *lowest, "--tools", *tools, env=ISOLATED)
 
 
 def project_file(package: str) -> Path:
@@ -185,7 +196,7 @@ def pytest(
 @nox.session(python=OLDEST)
 @nox.parametrize("resolution", RESOLUTIONS)
 def core(session: nox.Session, resolution: str) -> None:
-    """The core alone: no plugin, no neural-network library, and no way to import from the checkout."""
+    """The core alone: no plugin but the kit, no neural-network library, and no way to import from the checkout."""
     install_wheels(session, "estimator_core", resolution=resolution, groups=("test",))
     with outside(session, "tests") as env:
         tests = ("tests",) if resolution == "highest" else ON_LOWEST_VERSIONS
@@ -196,19 +207,21 @@ def define_plugin_session(plugin: str) -> None:
     folder = f"plugins/{plugin}"
     project = nox.project.load_toml(ROOT / folder / "pyproject.toml")
     own_tools = (f"{folder}/pyproject.toml:test",) if "test" in project.get("dependency-groups", {}) else ()
-    required = [entry.split(">=")[0].replace("-", "_") for entry in project["project"]["dependencies"]]
+    extras = project["project"].get("optional-dependencies", {}).values()
+    requirements = [*project["project"]["dependencies"], *(entry for extra in extras for entry in extra)]
+    required = [entry.split(">=")[0].replace("-", "_") for entry in requirements]
     named = [package for package in EVERYTHING if package in required]  # the core, and what a plugin builds upon
 
     @nox.session(name=f"plugin-{plugin}", python=OLDEST)
     @nox.parametrize("resolution", RESOLUTIONS)
     def alone(session: nox.Session, resolution: str) -> None:
-        """This plugin with the core and the packages that its pyproject names, nothing else."""
+        """This plugin with the core and the packages that its pyproject names, and the kit; nothing else."""
         groups = ("test", *own_tools)
         install_wheels(session, *named, f"estimator_{plugin}", resolution=resolution, groups=groups)
         # Lower versions: what the plugin declares and whether its components keep their contracts.
         chosen = ["test_plugin*.py", "*suite*.py"] if resolution == "lowest-direct" else []
         tests = [str(path.relative_to(ROOT)) for pattern in chosen for path in (ROOT / folder / "tests").glob(pattern)]
-        with outside(session, f"{folder}/tests", RECORDINGS) as env:
+        with outside(session, f"{folder}/tests", *SHARED) as env:
             pytest(session, *PARALLEL, f"-m={QUICK_AND_ALONE}", *(tests or [f"{folder}/tests"]), env=env)
 
 
@@ -248,14 +261,15 @@ def wheels(session: nox.Session) -> None:
 @nox.session(python=OLDEST)
 @nox.parametrize("kind", KINDS)
 def template(session: nox.Session, kind: str) -> None:
-    """A package made by `estimator new-plugin`: built, installed beside the core's wheel alone, tested, examined."""
-    session.install("--no-sources", wheel("estimator_core", "test"))
-    name = f"acme-{kind}"
+    """A package made by `estimator new-plugin`: built, installed beside core and kit alone, tested, examined."""
+    session.install("--no-sources", wheel("estimator_core"), wheel(KIT))
+    session.run("python", CHECK_INSTALLED, "estimator_core", "--tools", KIT, env=ISOLATED)
+    name = f"acme-{kind.replace('_', '-')}"
     with tempfile.TemporaryDirectory() as folder, session.chdir(folder):
         session.run("estimator", "new-plugin", name, "--kind", kind, env=ISOLATED)
         session.run(UV, "build", "--quiet", "--wheel", "--out-dir", "wheels", name, external=True)
         (built,) = Path("wheels").glob("*.whl")
-        session.install(str(built.resolve()))
+        session.install("--no-sources", f"{built.resolve()}[test]")  # its extra names the kit, which is there
         shutil.copytree(Path(name, "tests"), "tests")
         pytest(session, "--import-mode=importlib", "tests")
         session.run("estimator", "plugins", "doctor", name, env=ISOLATED)
@@ -297,6 +311,12 @@ def docs(session: nox.Session) -> None:
     pytest(session, "tests/docs", "--doctest-modules", *packages, *left_to_formats, runner=UV_RUN)
 
 
+@nox.session(venv_backend="none", default=False)
+def known(session: nox.Session) -> None:
+    """Writes the core's table of known components from what the packages declare."""
+    session.run(*UV_RUN, "python", str(ROOT / ".ci" / "known.py"), external=True)
+
+
 # ---- Long ones, not by default --------------------------------------------------------------------------------------
 
 
@@ -304,9 +324,11 @@ def docs(session: nox.Session) -> None:
 @nox.parametrize("extra", list(FORMATS))
 def formats(session: nox.Session, extra: str) -> None:
     """An export format: its suite where it is written, and exports of several models read where we are absent."""
-    session.install("--no-sources", wheel("estimator_core"), wheel("estimator_exporters", *FORMATS[extra].extras))
-    session.install("--group", "test", "flax>=0.12")
-    session.run("python", CHECK_INSTALLED, "estimator_core", "estimator_exporters", env=ISOLATED)
+    exporters = wheel("estimator_exporters", *FORMATS[extra].extras)
+    session.install("--no-sources", wheel("estimator_core"), exporters, wheel("estimator_modules", "flax"), wheel(KIT))
+    session.install("--group", "test")
+    installed = ("estimator_core", "estimator_exporters", "estimator_modules")
+    session.run("python", CHECK_INSTALLED, *installed, "--tools", KIT, env=ISOLATED)
     folder = "plugins/exporters/tests/separate"
     with outside(session, "plugins/exporters/tests", "docs/export.md") as env:
         if FORMATS[extra].extras:

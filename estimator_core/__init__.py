@@ -18,24 +18,18 @@ _HOME = {
     "specs": ("EstimatorSpec", "EvalSpec", "Scaffold", "TrainSpec"),
     "_cluster": ("Processes",),
     "config": ("FullySharded", "KeepBest", "RunConfig"),
-    "hparams": ("HParams",),
     "hooks": ("CheckpointListener", "Hook", "Run", "StepOutputs", "Wake"),
     "heads": ("Head",),
     "errors": ("EstimatorError", "NanLossDuringTrainingError"),
     "estimator": ("Estimator",),
     "predictor": ("Predictor",),
     "train_eval": ("train_and_evaluate",),
-    "experiment": ("Experiment",),
     "_extenders": ("add_metrics",),
     "_step.train_op": ("custom_train_op", "group", "minimize"),
     "_step.sparse": ("sparse_lookup",),
     "_metrics.example_weights": ("example_weights",),
     "_model": (
-        "VocabInfo",
-        "WarmStartSettings",
-        "get_assignment_map_from_checkpoint",
         "get_variable",
-        "init_from_checkpoint",
         "module",
         "next_rng_key",
         "set_variable",
@@ -64,4 +58,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_SUBMODULES, *_MODULE_OF, *_moved.MOVED])
+    return sorted([*globals(), *_SUBMODULES, *_MODULE_OF, *_moved.moved_names()])

@@ -12,11 +12,7 @@ from estimator_core._checkpoint import load_variables as load_variables
 from estimator_core._cluster import Processes as Processes
 from estimator_core._extenders import add_metrics as add_metrics
 from estimator_core._metrics.example_weights import example_weights as example_weights
-from estimator_core._model import VocabInfo as VocabInfo
-from estimator_core._model import WarmStartSettings as WarmStartSettings
-from estimator_core._model import get_assignment_map_from_checkpoint as get_assignment_map_from_checkpoint
 from estimator_core._model import get_variable as get_variable
-from estimator_core._model import init_from_checkpoint as init_from_checkpoint
 from estimator_core._model import module as module
 from estimator_core._model import next_rng_key as next_rng_key
 from estimator_core._model import set_variable as set_variable
@@ -35,14 +31,12 @@ from estimator_core.config import RunConfig as RunConfig
 from estimator_core.errors import EstimatorError as EstimatorError
 from estimator_core.errors import NanLossDuringTrainingError as NanLossDuringTrainingError
 from estimator_core.estimator import Estimator as Estimator
-from estimator_core.experiment import Experiment as Experiment
 from estimator_core.heads import Head as Head
 from estimator_core.hooks import CheckpointListener as CheckpointListener
 from estimator_core.hooks import Hook as Hook
 from estimator_core.hooks import Run as Run
 from estimator_core.hooks import StepOutputs as StepOutputs
 from estimator_core.hooks import Wake as Wake
-from estimator_core.hparams import HParams as HParams
 from estimator_core.modes import ModeKeys as ModeKeys
 from estimator_core.predictor import Predictor as Predictor
 from estimator_core.specs import EstimatorSpec as EstimatorSpec
@@ -50,5 +44,11 @@ from estimator_core.specs import EvalSpec as EvalSpec
 from estimator_core.specs import Scaffold as Scaffold
 from estimator_core.specs import TrainSpec as TrainSpec
 from estimator_core.train_eval import train_and_evaluate as train_and_evaluate
+from estimator_experiment import Experiment as Experiment
+from estimator_experiment import HParams as HParams
+from estimator_warm_start import VocabInfo as VocabInfo
+from estimator_warm_start import WarmStartSettings as WarmStartSettings
+from estimator_warm_start import get_assignment_map_from_checkpoint as get_assignment_map_from_checkpoint
+from estimator_warm_start import init_from_checkpoint as init_from_checkpoint
 
 __version__: str

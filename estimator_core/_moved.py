@@ -1,4 +1,4 @@
-"""Public names that live in packages of their own: where each is, and what to install where it is not.
+"""Public names and commands that live in packages of their own: where each is, and what to install where it is not.
 
 This is the only module of the core that names a package of this repository.
 """
@@ -6,21 +6,59 @@ This is the only module of the core that names a package of this repository.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
-#: Public name -> (module that holds it, distribution that brings the module).
-MOVED: dict[str, tuple[str, str]] = {}
+_EXPERIMENT = ("estimator_experiment", "estimator-experiment")
+_INPUTS = ("estimator_inputs", "estimator-inputs")
+_WARM_START = ("estimator_warm_start", "estimator-warm-start")
+
+#: Public name -> (module that holds it, distribution that brings the module). The names of a public module of the core
+#: begin with that of the module.
+MOVED: dict[str, tuple[str, str]] = {
+    "Experiment": _EXPERIMENT,
+    "HParams": _EXPERIMENT,
+    "VocabInfo": _WARM_START,
+    "WarmStartSettings": _WARM_START,
+    "get_assignment_map_from_checkpoint": _WARM_START,
+    "init_from_checkpoint": _WARM_START,
+    "export.FixedLenFeature": _INPUTS,
+    "export.FixedLenSequenceFeature": _INPUTS,
+    "export.VarLenFeature": _INPUTS,
+    "export.build_parsing_serving_input_receiver_fn": _INPUTS,
+    "export.example_class": _INPUTS,
+    "inputs.pandas_input_fn": _INPUTS,
+}
+
+#: Sub-command of `estimator` -> distribution whose plugin declares it.
+MOVED_COMMANDS: dict[str, str] = {
+    "doctor": "estimator-testing",
+    "new-plugin": "estimator-testing",
+    "plan": "estimator-plan",
+    "run": "estimator-experiment",
+}
 
 
 def load_moved(name: str) -> Any:
-    """The object behind a public name of `estimator_core` that lives in a package of its own.
+    """The object behind a name of `MOVED`.
 
     Raises:
-        AttributeError: the package is not installed; the message names it.
+        ModuleNotFoundError: the package is not installed; the message names it.
     """
     module, distribution = MOVED[name]
-    return getattr(import_moved(module, distribution, f"estimator_core.{name}"), name)
+    return getattr(import_moved(module, distribution, f"estimator_core.{name}"), name.rpartition(".")[2])
+
+
+def names_of(face: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a public module of the core, some of whose names live in packages of their own."""
+
+    def __getattr__(name: str) -> Any:  # noqa: N807 - what a module calls it
+        if f"{face}.{name}" not in MOVED:
+            raise AttributeError(f"module 'estimator_core.{face}' has no attribute {name!r}")
+        return load_moved(f"{face}.{name}")
+
+    return __getattr__
 
 
 def moved_module(module: str, distribution: str, old_name: str) -> Callable[[str], Any]:
@@ -38,11 +76,21 @@ def import_moved(module: str, distribution: str, asked_for: str) -> Any:
     """Imports a module that a package brings.
 
     Raises:
-        AttributeError: the package is not installed.
+        ModuleNotFoundError: the package is not installed. No AttributeError: `from estimator_core import NAME` would
+            put "cannot import name" in its place, and the reader would not learn what to install.
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
+        package = module.partition(".")[0]
+        if error.name is None or error.name.partition(".")[0] != package:
             raise  # the package is there; what it imports is not
-        raise AttributeError(f"{asked_for} comes with {distribution}: pip install {distribution}") from error
+        raise ModuleNotFoundError(
+            f"{asked_for} comes with {distribution}: pip install {distribution}", name=package
+        ) from error
+
+
+def moved_names() -> list[str]:
+    """The moved names of `estimator_core` itself whose package is installed: what `dir(estimator_core)` lists."""
+    installed = {module: importlib.util.find_spec(module.partition(".")[0]) for module, _ in MOVED.values()}
+    return [name for name, (module, _) in MOVED.items() if "." not in name and installed[module]]

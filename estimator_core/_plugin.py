@@ -6,13 +6,6 @@ from estimator_core._plugins.records import Component
 
 ESTIMATOR_PLUGIN_API = (1, 0)
 
-_ADAPTERS = (
-    ("equinox", "EquinoxAdapter", "Modules of Equinox."),
-    ("function", "FunctionAdapter", "Plain functions."),
-    ("keras", "KerasAdapter", "Layers and models of Keras 3 on its JAX backend."),
-    ("linen", "LinenAdapter", "Modules of Flax Linen."),
-    ("nnx", "NnxAdapter", "Modules of Flax NNX."),
-)
 _HOOKS = (
     ("checkpoint_saver", "CheckpointSaverHook", "Saves checkpoints at a cadence."),
     ("logging_tensor", "LoggingTensorHook", "Logs outputs of the step."),
@@ -21,24 +14,16 @@ _HOOKS = (
     ("stop_at_step", "StopAtStepHook", "Stops at a step."),
     ("summary_saver", "SummarySaverHook", "Writes summaries to the event file."),
 )
-_INPUTS = (
-    ("numpy", "numpy_input_fn", "Batches of numpy arrays in memory."),
-    ("pandas", "pandas_input_fn", "Batches of a pandas DataFrame in memory."),
-)
-_TRANSFORMS = (
-    ("parse_example", "_export.examples:ParseExample", "Features from serialized tf.Example records."),
-    ("rename", "_export.raw:Rename", "Other names for arrays."),
-)
 
 
 def estimator_components() -> list[Component]:
     """The components a run without any plugin can use."""
     return [
         _component("backend", "cpu", "_backends.cpu:CPUBackend", "The processors of this machine."),
-        *(_component("adapter", name, f"_model.adapters.{name}:{class_}", text) for name, class_, text in _ADAPTERS),
+        _component("adapter", "function", "_model.function_adapter:FunctionAdapter", "Plain functions."),
         *(_component("hook", name, f"builtin_hooks:{class_}", text) for name, class_, text in _HOOKS),
-        *(_component("input", name, f"inputs:{function}", text) for name, function, text in _INPUTS),
-        *(_component("transform", name, target, text) for name, target, text in _TRANSFORMS),
+        _component("input", "numpy", "inputs:numpy_input_fn", "Batches of numpy arrays in memory."),
+        _component("transform", "rename", "export:Rename", "Other names for arrays."),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,13 +18,15 @@ from estimator_core._checkpoint import latest_checkpoint, load_variables
 from estimator_core._inputs import with_transforms
 from estimator_core._loop.engine import Engine
 from estimator_core._loop.evaluate_call import EvaluateCall
+from estimator_core._loop.first_batch import first_batch
 from estimator_core._loop.history import History
 from estimator_core._loop.inference import state_for_inference
-from estimator_core._loop.initial_values import initial_overrides
+from estimator_core._loop.initial_values import initial_overrides, warm_start_source
 from estimator_core._loop.predict_call import predict_call
 from estimator_core._loop.start import start_step
 from estimator_core._loop.train_call import TrainCall
-from estimator_core._model.warm_start import WarmStartSettings, warm_start_settings
+from estimator_core._model.initial_values import InitialValues
+from estimator_core._paths import local_directory
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._step import bind_model_fn
 from estimator_core.config import RunConfig
@@ -34,6 +37,7 @@ from estimator_core.specs import check_hooks, check_input_fn, check_listeners, c
 
 if TYPE_CHECKING:
     from estimator_core._export.pending import PendingExport
+    from estimator_core._inputs import Batch
 
 __all__ = ["Estimator", "History"]
 
@@ -52,7 +56,8 @@ class Estimator:
             temporary one.
         config: a `RunConfig`.
         params: handed to model_fn (copies of it) and to input_fn: a dict, an `HParams`, anything.
-        warm_start_from: a checkpoint, a model_dir or a `WarmStartSettings` to take initial values from.
+        warm_start_from: where initial values come from: a `WarmStartSettings` or other `InitialValues`, or the path of
+            a checkpoint or model_dir, which estimator-warm-start reads.
         host_transforms, label_transforms: `HostTransform`s applied on the host to the features and labels of every
             batch, before the step. A
             model_fn may carry its own as attributes of these names; they come first.
@@ -84,7 +89,7 @@ class Estimator:
         model_dir: str | None = None,
         config: RunConfig | None = None,
         params: Any = None,
-        warm_start_from: str | WarmStartSettings | None = None,
+        warm_start_from: str | os.PathLike[str] | InitialValues | None = None,
         *,
         host_transforms: Sequence[Any] = (),
         label_transforms: Sequence[Any] = (),
@@ -100,7 +105,7 @@ class Estimator:
         self._params = copy.deepcopy(params)
         self._plugins = default_plugins() if plugins is None else plugins
         self._bound = bind_model_fn(model_fn, self._params, config, self._plugins)
-        self._warm_start = None if warm_start_from is None else warm_start_settings(warm_start_from)
+        self._warm_start = warm_start_source(warm_start_from, self._plugins)
         self._feature_transforms = (*getattr(model_fn, "host_transforms", ()), *host_transforms)
         self._label_transforms = (*getattr(model_fn, "label_transforms", ()), *label_transforms)
         self._engine = Engine(
@@ -275,6 +280,29 @@ class Estimator:
             self._feature_transforms,
         )
 
+    def first_batch(self, input_fn: Callable[..., Any], hooks: Sequence[Any] | None = None) -> Batch | None:
+        """The first batch that `train` would draw, without training: its shapes are what a planner needs.
+
+        Args:
+            input_fn: gives batches.
+            hooks: `Hook`s of the training; `begin` of each is called, since inputs are made ready there.
+
+        Returns:
+            The batch, with transforms applied; None: the input is empty.
+
+        Raises:
+            ArgumentTypeError: the arguments cannot be used.
+
+        Example:
+            >>> import estimator_core as ec, numpy as np
+            >>> estimator = ec.Estimator(lambda features: None, model_dir="unused")
+            >>> input_fn = ec.inputs.numpy_input_fn({"x": np.zeros(64)}, batch_size=16, shuffle=False)
+            >>> estimator.first_batch(input_fn).features["x"].shape
+            (16,)
+        """
+        check_input_fn(input_fn)
+        return first_batch(self, self._transformed(input_fn), check_hooks(hooks, "hooks"))
+
     def export_saved_model(
         self,
         export_dir_base: str,
@@ -343,7 +371,7 @@ class Estimator:
         return start_export(
             estimator=self,
             engine=self._engine,
-            export_dir_base=base,
+            export_dir_base=local_directory("export_dir_base", os.fspath(base)),
             receivers=receivers,
             assets_extra=assets_extra,
             state=lambda mode, batch: self._inference_state(mode, batch, checkpoint_path),

@@ -1,5 +1,8 @@
 """Exports: what is served, and the contracts of those who write it. estimator-exporters writes the formats."""
 
+from typing import TYPE_CHECKING
+
+from estimator_core import _moved
 from estimator_core._export import (
     ClassificationOutput,
     EvalOutput,
@@ -8,8 +11,6 @@ from estimator_core._export import (
     ExportRequest,
     ExportsInBackground,
     Feature,
-    FixedLenFeature,
-    FixedLenSequenceFeature,
     KnowsEvaluation,
     LoadedExport,
     LoadedSignature,
@@ -22,16 +23,22 @@ from estimator_core._export import (
     SignatureSpec,
     SupervisedInputReceiver,
     TensorServingInputReceiver,
-    VarLenFeature,
-    build_parsing_serving_input_receiver_fn,
     build_raw_serving_input_receiver_fn,
     build_supervised_input_receiver_fn_from_input_fn,
-    example_class,
     latest_export,
     load,
 )
 from estimator_core._export.directories import collect_garbage, exports_in, new_export, remove_export
 from estimator_core._export.outputs import ExportOutput
+
+if TYPE_CHECKING:
+    from estimator_inputs import (
+        FixedLenFeature,
+        FixedLenSequenceFeature,
+        VarLenFeature,
+        build_parsing_serving_input_receiver_fn,
+        example_class,
+    )
 
 __all__ = [
     "ClassificationOutput",
@@ -68,3 +75,5 @@ __all__ = [
     "new_export",
     "remove_export",
 ]
+
+__getattr__ = _moved.names_of("export")

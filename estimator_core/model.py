@@ -2,34 +2,44 @@
 
 from estimator_core._model import (
     Binding,
+    Declared,
+    InitialValue,
+    InitialValues,
     ModuleAdapter,
     VariableSpec,
-    VocabInfo,
-    WarmStartSettings,
-    get_assignment_map_from_checkpoint,
+    check_value,
+    declared_variables,
     get_variable,
-    init_from_checkpoint,
     module,
     next_rng_key,
+    request_initial_values,
     set_variable,
     tensor,
     trainable_variables,
     variable_scope,
 )
+from estimator_core._model.fitting import check_names
+from estimator_core._model.inner_trace import is_traced
+from estimator_core._model.module_values import ModuleValues
 from estimator_core._model.scope import in_model_fn
 
 __all__ = [
     "Binding",
+    "Declared",
+    "InitialValue",
+    "InitialValues",
     "ModuleAdapter",
+    "ModuleValues",
     "VariableSpec",
-    "VocabInfo",
-    "WarmStartSettings",
-    "get_assignment_map_from_checkpoint",
+    "check_names",
+    "check_value",
+    "declared_variables",
     "get_variable",
     "in_model_fn",
-    "init_from_checkpoint",
+    "is_traced",
     "module",
     "next_rng_key",
+    "request_initial_values",
     "set_variable",
     "tensor",
     "trainable_variables",

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core._cluster import TaskType
-from estimator_core._continuous_eval import evaluate_continuously
+from estimator_core._continuous_eval import evaluate_continuously, new_checkpoints
 from estimator_core._evaluations import Evaluations
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 from estimator_core.estimator import Estimator
 from estimator_core.specs import EvalSpec, TrainSpec
+
+__all__ = ["Evaluations", "new_checkpoints", "train", "train_and_evaluate"]
 
 _log = logging.getLogger("estimator_core")
 
@@ -68,7 +70,16 @@ def _evaluated_elsewhere(config: RunConfig) -> bool:
 
 
 def train(estimator: Estimator, spec: TrainSpec, evaluations: Evaluations) -> None:
-    """Trains with evaluations bound to its checkpoints."""
+    """Trains with evaluations bound to its checkpoints; what `train_and_evaluate` does between its checks and its end.
+
+    Args:
+        estimator: the Estimator.
+        spec: the training.
+        evaluations: told of every checkpoint; its `finish()` is the caller's, once training has ended.
+
+    Raises:
+        InputError: the training input gave no batch, and there is no checkpoint of an earlier run.
+    """
     train_method: Callable[..., Any] = estimator._train  # pyright: ignore[reportPrivateUsage]
     train_method(
         spec.input_fn,

@@ -2,7 +2,13 @@
 
 from estimator_core._checkpoint.diff import VariableDiff, compare
 from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems
-from estimator_core._checkpoint.layout import all_checkpoints, checkpoint_step, latest_checkpoint, resolve_checkpoint
+from estimator_core._checkpoint.layout import (
+    all_checkpoints,
+    being_written,
+    checkpoint_step,
+    latest_checkpoint,
+    resolve_checkpoint,
+)
 from estimator_core._checkpoint.lock import ModelDirLock
 from estimator_core._checkpoint.manifest import ArrayEntry, Manifest, read_manifest
 from estimator_core._checkpoint.newest import Restored, read_latest
@@ -27,6 +33,7 @@ __all__ = [
     "Retention",
     "VariableDiff",
     "all_checkpoints",
+    "being_written",
     "checkpoint_step",
     "check_fits",
     "compare",

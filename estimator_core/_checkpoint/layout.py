@@ -45,6 +45,16 @@ def all_checkpoints(model_dir: str | os.PathLike[str]) -> list[str]:
     return [str(root / str(step)) for step in committed_steps(root)]
 
 
+def being_written(model_dir: str | os.PathLike[str], step: int) -> bool:
+    """Whether the checkpoint of a step is being written: its directory does not have its name yet.
+
+    Example:
+        >>> being_written("a/directory/that/does/not/exist", 10)
+        False
+    """
+    return any(checkpoints_dir(model_dir).glob(f"{WRITING}{step}-*"))
+
+
 def committed_steps(root: Path) -> list[int]:
     """Steps of the committed checkpoints in a checkpoints directory, ascending."""
     return [step for step in named_steps(root) if (root / str(step) / MANIFEST_FILE).is_file()]

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT as a flag the loop polls: save at the next safe point, then leave."""
+"""Signals of the platform as a flag the loop polls: save at the next safe point, then leave."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ _log = logging.getLogger("estimator_core.checkpoint")
 
 #: Exit status of a run that was stopped from outside, has saved its state, and can be resumed (EX_TEMPFAIL).
 RESUMABLE_EXIT_STATUS = 75
+#: These always ask for a stop.
+_ALWAYS = (signal.SIGTERM, signal.SIGINT)
+#: These ask for a stop where nobody else handles them: a closed terminal (unless `nohup` ignores it), and the warnings
+#: that Slurm (`--signal`) and other schedulers send before they end a job. By default each would kill the process.
+_UNLESS_HANDLED = tuple(getattr(signal, name) for name in ("SIGHUP", "SIGUSR1", "SIGUSR2") if hasattr(signal, name))
 #: A signal this soon after the first is the same one: terminals and launchers both pass it on.
 _SAME_SIGNAL_SECS = 0.25
 
@@ -27,8 +32,9 @@ _SAME_SIGNAL_SECS = 0.25
 class Preemption:
     """Notices a request to stop; the loop polls `requested`, saves and ends.
 
-    Handlers are installed only in the main thread, and the ones before are put back on exit. A second signal stops at
-    once, as if this object did not exist: SIGINT raises KeyboardInterrupt, SIGTERM ends the process. What is not a
+    Handlers are installed only in the main thread, and the ones before are put back on exit. The same signal again, or
+    a SIGINT, stops at once, as if this object did not exist: SIGINT raises KeyboardInterrupt, SIGTERM ends the process.
+    Another signal does not: schedulers warn first and send SIGTERM later, while the save is under way. What is not a
     signal, such as the notice of a platform, calls `request`, from any thread.
 
     When the grace time is over and the context has not been left, the log says what the run was waiting for, with the
@@ -36,7 +42,8 @@ class Preemption:
 
     Args:
         grace_secs: how long the platform lets a process live after the request, in seconds; None: no limit known.
-        signals: which signals count as a request.
+        signals: which signals count as a request; None: SIGTERM and SIGINT, and SIGHUP, SIGUSR1 and SIGUSR2 where the
+            process has no handler of its own for them and does not ignore them.
 
     Example:
         >>> with Preemption(grace_secs=30) as preemption:
@@ -49,12 +56,13 @@ class Preemption:
         self,
         *,
         grace_secs: float | None = None,
-        signals: tuple[signal.Signals, ...] = (signal.SIGTERM, signal.SIGINT),
+        signals: tuple[signal.Signals, ...] | None = None,
     ) -> None:
         self.requested = False
         self._reason: str | None = None
         self._time = 0.0
         self._pid = os.getpid()
+        self._first: int | None = None  # the number of the signal that asked
         self._grace_secs = grace_secs
         self._signals = signals
         self._previous: dict[signal.Signals, _Handler] = {}
@@ -85,7 +93,7 @@ class Preemption:
 
     def __enter__(self) -> Preemption:
         if threading.current_thread() is threading.main_thread():
-            for number in self._signals:
+            for number in _wanted() if self._signals is None else self._signals:
                 self._previous[number] = signal.signal(number, self._handle)
         if self._grace_secs is not None:
             self._watch = threading.Thread(target=self._watch_grace, name="grace", daemon=True)
@@ -123,10 +131,11 @@ class Preemption:
             signal.raise_signal(number)
         elif not self.requested:
             name = signal.Signals(number).name
+            self._first = number
             self.request(name)
             with contextlib.suppress(OSError):  # a handler may interrupt a write of logging, so it cannot log
-                os.write(2, f"{name}: saving and stopping; a second signal stops at once.\n".encode())
-        elif time.monotonic() - self._time > _SAME_SIGNAL_SECS:
+                os.write(2, f"{name}: saving and stopping; the same signal again stops at once.\n".encode())
+        elif number in (self._first, signal.SIGINT) and time.monotonic() - self._time > _SAME_SIGNAL_SECS:
             self._restore()
             signal.raise_signal(number)
 
@@ -135,6 +144,10 @@ class Preemption:
             # None: the handler was not installed from Python and cannot be put back from it.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         self._previous = {}
+
+
+def _wanted() -> tuple[signal.Signals, ...]:
+    return (*_ALWAYS, *(number for number in _UNLESS_HANDLED if signal.getsignal(number) is signal.SIG_DFL))
 
 
 def _not_known() -> str:

@@ -19,11 +19,14 @@ def write_pieces(directory: Path, items: Mapping[str, Mapping[str, np.ndarray]])
 
     directory.mkdir()
     transaction = ts.Transaction()
+    context = ts.Context()  # shared: stores that open the database apart race for its manifest, file after file
     writes: list[Any] = []
     for item, named in items.items():
         for name, array in named.items():
             spec = {**_spec(directory, item, name), "metadata": {"shape": list(array.shape)}}
-            store = ts.open(spec, create=True, dtype=ts.dtype(array.dtype), transaction=transaction).result()
+            store = ts.open(
+                spec, create=True, dtype=ts.dtype(array.dtype), transaction=transaction, context=context
+            ).result()
             writes.append(store.write(array))
     transaction.commit_async().result()
     for write in writes:
@@ -34,8 +37,9 @@ def read_pieces(directory: Path, wanted: Mapping[str, Mapping[str, Any]]) -> dic
     """Reads the named pieces of each item; what `wanted` maps them to does not matter."""
     import tensorstore as ts
 
+    context = ts.Context()
     opened = {
-        item: {name: ts.open(_spec(directory, item, name), open=True, read=True) for name in named}
+        item: {name: ts.open(_spec(directory, item, name), open=True, read=True, context=context) for name in named}
         for item, named in wanted.items()
     }
     reads = {item: {name: store.result().read() for name, store in named.items()} for item, named in opened.items()}

@@ -13,18 +13,14 @@ import importlib
 import logging
 import sys
 from collections.abc import Sequence
-from typing import Any
 
+from estimator_core import _moved
 from estimator_core._cli.plugin_switches import add_plugin_switches, plugin_environment
+from estimator_core._cli.run_module import run_module
 from estimator_core._plugins.records import Command
 from estimator_core.errors import EstimatorError, PreemptedError
 
 COMMANDS = (
-    Command(
-        name="run",
-        target="estimator_core._cli.run",
-        summary="Run the experiment a file describes: train, evaluate, export, predict a few.",
-    ),
     Command(
         name="launch",
         target="estimator_core._cli.launch",
@@ -36,19 +32,9 @@ COMMANDS = (
         summary="List checkpoints, look into one, compare two.",
     ),
     Command(
-        name="plan",
-        target="estimator_core._cli.plan",
-        summary="Compile the training step for devices that are not there: memory, operations, time.",
-    ),
-    Command(
         name="plugins",
         target="estimator_core._cli.plugins",
         summary="List installed plugins, or examine one: plugins doctor NAME.",
-    ),
-    Command(
-        name="new-plugin",
-        target="estimator_core._cli.new_plugin",
-        summary="Write a complete plugin package to start from.",
     ),
 )
 
@@ -86,14 +72,14 @@ def find_command(name: str) -> Command:
     """The record of a command: the core's own by name alone, without loading any plugin; else a plugin's.
 
     Raises:
-        PluginLookupError: there is none, or several plugins give one.
+        PluginLookupError: there is none, or several plugins give one; names the package that brings a known one.
     """
     own = {command.name: command for command in COMMANDS}
     if name in own:
         return own[name]
     from estimator_core._plugins import default_plugins
 
-    return default_plugins().commands().find(name, others=own)
+    return default_plugins().commands().find(name, others=own, known=_moved.MOVED_COMMANDS)
 
 
 def _guarded(name: str, arguments: Sequence[str], *, debug: bool) -> int:
@@ -116,12 +102,7 @@ def _guarded(name: str, arguments: Sequence[str], *, debug: bool) -> int:
 
 
 def _run(command: Command, name: str, arguments: Sequence[str]) -> int:
-    module: Any = importlib.import_module(command.target)
-    parser = argparse.ArgumentParser(
-        prog=f"estimator {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    module.configure(parser)
-    return int(module.run(parser.parse_args(arguments)) or 0)
+    return run_module(importlib.import_module(command.target), f"estimator {name}", arguments)
 
 
 def _parser() -> argparse.ArgumentParser:

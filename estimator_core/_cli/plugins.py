@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 
+from estimator_core import _moved
 from estimator_core._cli.plugin_table import plugin_rows, plugin_table
+from estimator_core._cli.run_module import run_module
 from estimator_core._plugins import KINDS, default_plugins
 
 
@@ -14,8 +17,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--kind", choices=list(KINDS), help="only plugins and components of this kind")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    doctor = actions.add_parser("doctor", help="examine an installed plugin: what is missing, heavy or colliding")
-    doctor.add_argument("name", help="entry-point name or distribution name")
+    # Every word behind `doctor` is the doctor's own, --help too: no character begins an option here.
+    doctor = actions.add_parser(
+        "doctor", help="examine an installed plugin (with estimator-testing)", add_help=False, prefix_chars="\0"
+    )
+    doctor.add_argument("words", nargs="*")
     explain = actions.add_parser("explain", help="say where a component comes from, or why it is not found")
     explain.add_argument("of_kind", metavar="KIND", choices=list(KINDS))
     explain.add_argument("name", metavar="NAME")
@@ -23,11 +29,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Lists the plugins, or does one of the actions."""
-    if args.action == "doctor":
-        from estimator_core._cli.plugin_doctor import examine
-
-        return examine(args.name)
     plugins = default_plugins()
+    if args.action == "doctor":
+        command = plugins.commands().find("doctor", known=_moved.MOVED_COMMANDS)
+        return run_module(importlib.import_module(command.target), "estimator plugins doctor", args.words)
     if args.action == "explain":
         print(plugins.explain(args.of_kind, args.name))
         return 0

@@ -9,13 +9,6 @@ from estimator_core._export.contract import LoadedExport as LoadedExport
 from estimator_core._export.contract import LoadedSignature as LoadedSignature
 from estimator_core._export.contract import SignatureSpec as SignatureSpec
 from estimator_core._export.directories import latest_export as latest_export
-from estimator_core._export.example_proto import example_class as example_class
-from estimator_core._export.examples import (
-    build_parsing_serving_input_receiver_fn as build_parsing_serving_input_receiver_fn,
-)
-from estimator_core._export.feature_specs import FixedLenFeature as FixedLenFeature
-from estimator_core._export.feature_specs import FixedLenSequenceFeature as FixedLenSequenceFeature
-from estimator_core._export.feature_specs import VarLenFeature as VarLenFeature
 from estimator_core._export.features import Feature as Feature
 from estimator_core._export.loading import load as load
 from estimator_core._export.outputs import ClassificationOutput as ClassificationOutput

@@ -1,10 +1,9 @@
 """Inputs: batches, where an input stands, and the inputs that ship with the core."""
 
-from estimator_core._inputs.arrays import numpy_input_fn
+from estimator_core._inputs.arrays import ArrayInput, numpy_input_fn
 from estimator_core._inputs.batch import Batch
 from estimator_core._inputs.calling import InputFn
 from estimator_core._inputs.context import InputContext
-from estimator_core._inputs.frames import pandas_input_fn
 from estimator_core._inputs.iterables import from_iterable
 from estimator_core._inputs.options import InputOptions
 from estimator_core._inputs.position import InputPosition
@@ -14,6 +13,7 @@ from estimator_core._inputs.transform_files import load_transforms, save_transfo
 from estimator_core._inputs.transforms import HostTransform, apply_transforms, with_transforms
 
 __all__ = [
+    "ArrayInput",
     "Batch",
     "BatchSource",
     "HostTransform",
@@ -27,7 +27,6 @@ __all__ = [
     "load_transforms",
     "numpy_input_fn",
     "open_input",
-    "pandas_input_fn",
     "prefetch",
     "save_transforms",
     "with_transforms",

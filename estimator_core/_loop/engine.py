@@ -212,14 +212,13 @@ class Engine:
             self._packings[key] = packing_for(state, discovery.tables)
         return self._packings[key]
 
-    def discovery(self, mode: str, batch: Any, reader: Any = None) -> Discovery:
+    def discovery(self, mode: str, batch: Any, *, fresh: bool = False) -> Discovery:
         """The discovery of a mode, made with the first batch that needs it.
 
         Args:
             mode: the mode.
             batch: the batch.
-            reader: gives the arrays of a checkpoint, to check what `init_from_checkpoint` asks for; None where nothing
-                will be initialised.
+            fresh: whether first values will be computed for the variables.
         """
         if mode not in self._discoveries:
             self.traces["discovery"] += 1
@@ -231,7 +230,7 @@ class Engine:
                     batch.labels,
                     known=self.specs,
                     weights=batch.weights,
-                    reader=reader,
+                    fresh=fresh,
                 )
             self._discoveries[mode] = found
             self.specs.update(found.specs)

@@ -17,7 +17,6 @@ from estimator_core._checkpoint import (
 )
 from estimator_core._checkpoint.restore import check_fits
 from estimator_core._loop.engine import Engine, Overrides
-from estimator_core._loop.initial_values import read_values
 from estimator_core._plugins import compare_versions
 from estimator_core._step import TrainState
 from estimator_core.errors import CheckpointNotFoundError
@@ -78,7 +77,7 @@ def state_for_inference(
         )
     if batch is None:
         raise CheckpointNotFoundError(f"The model in {model_dir} has no state yet: train, evaluate or predict first.")
-    engine.start_fresh(engine.discovery(mode, batch, read_values), overrides)
+    engine.start_fresh(engine.discovery(mode, batch, fresh=True), overrides)
     return engine.live.ready if mode == ModeKeys.EVAL else engine.live.snapshot()
 
 

@@ -1,49 +1,126 @@
-"""Initial values from elsewhere: warm start, init_from_checkpoint, Scaffold; in that order, each wins over the one
+"""Initial values from elsewhere: warm start, requests of model_fn, Scaffold; in that order, each wins over the one
 before.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from estimator_core._checkpoint import load_variables
 from estimator_core._loop.engine import Overrides
-from estimator_core._model.initial_values import replaced_values
+from estimator_core._model.check_value import check_value
+from estimator_core._model.initial_values import InitialValue, InitialValues
+from estimator_core._model.rng import seed_words, variable_key
 from estimator_core._model.variables import VariableSpec
-from estimator_core._model.warm_start import WarmStartSettings
+from estimator_core._plugins import Plugins
 from estimator_core._step import Discovery
+from estimator_core.errors import ArgumentTypeError, VariableError
 
 _log = logging.getLogger("estimator_core")
+_INIT_FN = "Scaffold(init_fn=...)"
 
 
-def initial_overrides(warm_start: WarmStartSettings | None) -> Overrides:
+def warm_start_source(warm_start_from: object, plugins: Plugins) -> InitialValues | None:
+    """What an Estimator's argument `warm_start_from` stands for.
+
+    Args:
+        warm_start_from: initial values themselves; the path of a checkpoint, for the component `warm_start`; or None.
+        plugins: where that component is looked up.
+
+    Raises:
+        ArgumentTypeError: it is nothing of these.
+        PluginLookupError: a path, and no package installed reads it; the message names the one that does.
+    """
+    if warm_start_from is None:
+        return None
+    if isinstance(warm_start_from, InitialValues) and not isinstance(warm_start_from, type):
+        return warm_start_from
+    if isinstance(warm_start_from, str | os.PathLike):
+        return plugins.get("initial_values", "warm_start")(warm_start_from)
+    raise ArgumentTypeError(
+        f"warm_start_from must be a string or a WarmStartSettings, instead got {type(warm_start_from)}."
+    )
+
+
+def initial_overrides(warm_start: InitialValues | None) -> Overrides:
     """The function that gives the values to replace in a fresh run, and logs where each came from."""
 
     def overrides(
         values: Mapping[str, Any], specs: Mapping[str, VariableSpec], discovery: Discovery, seed: int
-    ) -> Mapping[str, Any]:
+    ) -> Mapping[str, np.ndarray]:
+        sources = [*([] if warm_start is None else [warm_start]), *discovery.requests]
         init_fn = None if discovery.scaffold is None else discovery.scaffold.init_fn
-        if warm_start is None and not discovery.requests and init_fn is None:
-            return {}
-        replaced, report = replaced_values(
-            values,
-            specs,
-            reader=read_values,
-            seed=seed,
-            settings=warm_start,
-            requests=discovery.requests,
-            init_fn=init_fn,
-        )
-        _log.info("Initial values from elsewhere:\n%s", report)
-        return replaced
+        replaced = replaced_values(values, specs, seed=seed, sources=sources, init_fn=init_fn)
+        if replaced:
+            lines = (f"  {path}: {_described(one)}" for path, one in replaced.items())
+            _log.info("Initial values from elsewhere:\n%s", "\n".join(lines))
+        return {path: one.value for path, one in replaced.items()}
 
     return overrides
 
 
-def read_values(path: str) -> Mapping[str, np.ndarray]:
-    """All variables of a checkpoint, trainable or not, by path."""
-    return load_variables(path)
+def replaced_values(
+    values: Mapping[str, Any],
+    specs: Mapping[str, VariableSpec],
+    *,
+    seed: int,
+    sources: Iterable[InitialValues] = (),
+    init_fn: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None,
+) -> dict[str, InitialValue]:
+    """Computes on the host which initial values are replaced; later sources win over earlier ones.
+
+    For a run without a checkpoint only: a checkpoint wins over all of this.
+
+    Args:
+        values: the values that the initialisers gave, by path.
+        specs: the variables, by path.
+        seed: the seed of the run.
+        sources: of `warm_start_from` and of model_fn, in that order.
+        init_fn: of the `Scaffold`, None without one.
+
+    Returns:
+        The values to put in place, by path, of the shapes and dtypes of `specs`.
+
+    Raises:
+        VariableError: a value does not fit.
+    """
+    key = functools.partial(variable_key, np.array(seed_words(seed), np.uint32))
+    replaced: dict[str, InitialValue] = {}
+    for source in sources:
+        replaced |= _checked(type(source).__name__, source.initial_values(specs, key), specs)
+    if init_fn is not None:
+        given = init_fn({path: np.array(replaced[path].value if path in replaced else values[path]) for path in specs})
+        if not isinstance(given, Mapping):
+            raise VariableError(
+                f"{_INIT_FN} returned {type(given).__name__}. It must return a dict of the values to replace, by path."
+            )
+        copies = {path: InitialValue(value=np.array(value), origin=_INIT_FN) for path, value in given.items()}
+        replaced |= _checked(_INIT_FN, copies, specs)
+    return replaced
+
+
+def _checked(
+    giver: str, given: Mapping[str, InitialValue], specs: Mapping[str, VariableSpec]
+) -> dict[str, InitialValue]:
+    checked: dict[str, InitialValue] = {}
+    for path, one in given.items():
+        if path not in specs:
+            close = get_close_matches(str(path), specs, n=1)
+            raise VariableError(
+                f"{giver} returned a value for {path!r}, which is no variable. "
+                f"{f'Did you mean {close[0]!r}? ' if close else ''}There are: {', '.join(sorted(specs))}."
+            )
+        check_value(specs[path], one.value, "the value", f"that {giver} returned")
+        value = np.asarray(one.value, specs[path].dtype)
+        checked[path] = InitialValue(value=value, origin=one.origin, remark=one.remark)
+    return checked
+
+
+def _described(one: InitialValue) -> str:
+    return f"{one.origin} ({one.remark})" if one.remark else one.origin

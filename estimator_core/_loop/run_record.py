@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core._checkpoint.files import replace_text
+from estimator_core._loop.secrets import MASK, is_secret, without_secrets, without_user_info
 
 FILE = "run.json"
+_MOST_BYTES = 64 << 20
 _PACKAGES = ("estimator-core", "jax", "jaxlib", "numpy", "optax", "orbax-checkpoint", "flax")
 
 
@@ -25,13 +27,11 @@ def write_run_record(
 ) -> None:
     """Writes (atomically) the newest start's record; earlier starts stay listed under "starts"."""
     path = model_dir / FILE
-    try:
-        earlier = json.loads(path.read_text())["starts"]
-    except (OSError, ValueError, KeyError):
-        earlier = []
+    starts = _read(path).get("starts")
+    earlier: list[Any] = starts if isinstance(starts, list) else []
     record = {
         "versions": versions(),
-        "arguments": sys.argv,
+        "arguments": without_secrets(sys.argv),
         "run_config": {field.name: plain(getattr(config, field.name)) for field in dataclasses.fields(config)},
         "hparams": plain(params),
         "call": plain(call),
@@ -54,11 +54,8 @@ def _lines(record: Mapping[str, Any]) -> str:
 def note_end(model_dir: Path, step: int, reason: str, *, failed: bool = False) -> None:
     """Adds to the record that the newest call ended by itself, at which step and why."""
     path = model_dir / FILE
-    try:
-        record = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return
-    _write(path, {**record, "ended": {"step": step, "reason": reason, "failed": failed}})
+    if record := _read(path):
+        _write(path, {**record, "ended": {"step": step, "reason": reason, "failed": failed}})
 
 
 def ended_step(model_dir: Path, *, well: bool = False) -> int | None:
@@ -69,10 +66,21 @@ def ended_step(model_dir: Path, *, well: bool = False) -> int | None:
         well: only an end without an error counts.
     """
     try:
-        ended = json.loads((model_dir / FILE).read_text())["ended"]
+        ended = _read(model_dir / FILE)["ended"]
         return None if well and ended["failed"] else int(ended["step"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         return None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The record; empty where there is none, or where the file holds something else."""
+    try:
+        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+            return {}
+        record = json.loads(path.read_text())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def versions() -> dict[str, str]:
@@ -93,7 +101,9 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 def plain(value: Any) -> Any:
     """A value as JSON can hold it; what it cannot hold becomes its repr."""
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if isinstance(value, str):
+        return without_user_info(value)
+    if value is None or isinstance(value, (bool, int, float)):
         return value
     if (
         callable(getattr(value, "values", None))
@@ -102,7 +112,14 @@ def plain(value: Any) -> Any:
     ):
         value = value.values()
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {
+            str(key): MASK if isinstance(item, str) and is_secret(str(key)) else plain(item)
+            for key, item in value.items()
+        }
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(item) for item in value]
     return repr(value)
+
+
+def _hides(key: object, item: object) -> bool:
+    return isinstance(item, str) and is_secret(str(key))

@@ -30,7 +30,6 @@ from estimator_core._loop.hook_calls import HookCalls
 from estimator_core._loop.hook_order import in_order
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.in_flight import InFlightLimiter
-from estimator_core._loop.initial_values import read_values
 from estimator_core._loop.outputs import check_fetches
 from estimator_core._loop.owning import own_together
 from estimator_core._loop.positions import positions_json
@@ -63,7 +62,7 @@ class TrainCall:
         model_dir: exists when `execute` is called.
         last_step: the global step to stop at; None: when the input ends.
         evaluations: of train_and_evaluate.
-        overrides: initial values from warm start, init_from_checkpoint and scaffold.
+        overrides: initial values from warm start, requests of model_fn and scaffold.
         plugins: the plugin registry.
     """
 
@@ -237,7 +236,7 @@ class _Execution:
             _log.warning("Training with estimator made no steps. Perhaps input is empty or misspecified.")
             return "the input is empty"
         fresh = start.items is None and engine.live.state is None
-        discovery = engine.discovery(ModeKeys.TRAIN, first, read_values if fresh else None)
+        discovery = engine.discovery(ModeKeys.TRAIN, first, fresh=fresh)
         with engine.placement.context():
             begin_from(engine, start, discovery, call.overrides, allow_cast=engine.config.allow_cast)
             run.live = engine.live

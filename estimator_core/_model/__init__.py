@@ -7,12 +7,12 @@ from estimator_core._model.access import trainable_variables as trainable_variab
 from estimator_core._model.access import variable_scope as variable_scope
 from estimator_core._model.adapter import Binding as Binding
 from estimator_core._model.adapter import ModuleAdapter as ModuleAdapter
-from estimator_core._model.init_from_checkpoint import (
-    get_assignment_map_from_checkpoint as get_assignment_map_from_checkpoint,
-)
-from estimator_core._model.init_from_checkpoint import init_from_checkpoint as init_from_checkpoint
+from estimator_core._model.check_value import check_value as check_value
+from estimator_core._model.initial_requests import Declared as Declared
+from estimator_core._model.initial_requests import declared_variables as declared_variables
+from estimator_core._model.initial_requests import request_initial_values as request_initial_values
+from estimator_core._model.initial_values import InitialValue as InitialValue
+from estimator_core._model.initial_values import InitialValues as InitialValues
 from estimator_core._model.module import module as module
 from estimator_core._model.tensors import tensor as tensor
 from estimator_core._model.variables import VariableSpec as VariableSpec
-from estimator_core._model.vocabulary import VocabInfo as VocabInfo
-from estimator_core._model.warm_start import WarmStartSettings as WarmStartSettings

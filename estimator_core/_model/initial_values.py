@@ -1,84 +1,60 @@
-"""First values in their order: initialisers, warm start, `init_from_checkpoint`, `Scaffold.init_fn`."""
+"""The contract of what replaces first values of variables: a checkpoint of another model, a table of numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
+import jax
 import numpy as np
 
-from estimator_core._model.checkpoint_values import fitted, near
-from estimator_core._model.init_request import CheckpointReader, InitRequest
-from estimator_core._model.load_report import LoadedVariable, LoadReport
 from estimator_core._model.variables import VariableSpec
-from estimator_core._model.warm_start import WarmStartSettings, warm_start
-from estimator_core.errors import VariableError
 
 
-def replaced_values(
-    values: Mapping[str, Any],
-    specs: Mapping[str, VariableSpec],
-    *,
-    reader: CheckpointReader,
-    seed: int,
-    settings: WarmStartSettings | None = None,
-    requests: Sequence[InitRequest] = (),
-    init_fn: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None,
-) -> tuple[dict[str, np.ndarray], LoadReport]:
-    """Computes on the host which initial values are replaced; later sources win over earlier ones.
-
-    For a run without a checkpoint only: a checkpoint wins over all of this.
+@dataclass(frozen=True, kw_only=True)
+class InitialValue:
+    """A first value that takes the place of another.
 
     Args:
-        values: the values that the initialisers gave, by path.
-        specs: the variables, by path.
-        reader: reads checkpoints.
-        seed: the seed of the run.
-        settings: of `warm_start_from`, None without one.
-        requests: of `ec.init_from_checkpoint`.
-        init_fn: of the `Scaffold`, None without one.
-
-    Returns:
-        The values to put in place, by path, of the shapes and dtypes of `specs`; and the outcome for every variable.
-
-    Raises:
-        VariableError: a value does not fit.
+        value: of the variable's shape and kind of number; its precision is converted.
+        origin: where it comes from, as the log says it.
+        remark: what was done to it on the way; may be empty.
     """
-    replaced: dict[str, np.ndarray] = {}
-    rows = {path: LoadedVariable(variable=path, shape=spec.shape, loaded=False) for path, spec in specs.items()}
-    if settings is not None:
-        replaced, rows = warm_start(settings, specs, reader=reader, seed=seed)
-    for request in requests:
-        tensors = (request.reader or reader)(request.checkpoint)
-        for tensor, path in request.assignments:
-            replaced[path], remark = fitted(specs[path], tensor, tensors, request.checkpoint)
-            rows[path] = LoadedVariable(
-                variable=path,
-                shape=specs[path].shape,
-                source=request.checkpoint,
-                tensor=tensor,
-                loaded=True,
-                reason=remark,
-            )
-    if init_fn is not None:
-        given = init_fn({path: np.array(replaced.get(path, values[path])) for path in specs})
-        for path, value in _checked(given, specs).items():
-            replaced[path] = value
-            rows[path] = LoadedVariable(variable=path, shape=specs[path].shape, source="Scaffold.init_fn", loaded=True)
-    return replaced, LoadReport(tuple(rows.values()))
+
+    value: np.ndarray
+    origin: str
+    remark: str = ""
 
 
-def _checked(given: Any, specs: Mapping[str, VariableSpec]) -> dict[str, np.ndarray]:
-    if not isinstance(given, Mapping):
-        raise VariableError(
-            f"Scaffold(init_fn=...) returned {type(given).__name__}. It must return a dict of the values to "
-            "replace, by path."
-        )
-    checked: dict[str, np.ndarray] = {}
-    for path, value in given.items():
-        if path not in specs:
-            raise VariableError(
-                f"Scaffold(init_fn=...) returned a value for {path!r}, which is no variable. {near(str(path), specs)}"
-            )
-        checked[path], _ = fitted(specs[path], path, {path: np.asarray(value)}, "Scaffold(init_fn=...)")
-    return checked
+@runtime_checkable
+class InitialValues(Protocol):
+    """Replaces first values by path, before the first step of a run without a checkpoint of its own.
+
+    An Estimator takes one as `warm_start_from`; a function called by model_fn gives one to
+    `estimator_core.model.request_initial_values`.
+
+    Example:
+        >>> class Ones:
+        ...     def initial_values(self, specs, key):
+        ...         return {
+        ...             path: InitialValue(value=np.ones(spec.shape, spec.dtype), origin="ones")
+        ...             for path, spec in specs.items()
+        ...         }
+        >>> isinstance(Ones(), InitialValues)
+        True
+    """
+
+    def initial_values(
+        self, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
+    ) -> Mapping[str, InitialValue]:
+        """The values that replace others, by path; the variables left out keep theirs.
+
+        Args:
+            specs: every variable of the model, by path.
+            key: gives the random key of a path, the same in every run of a seed.
+
+        Raises:
+            VariableError: what was asked for does not fit the variables.
+        """
+        ...

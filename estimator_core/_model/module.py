@@ -8,24 +8,20 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from estimator_core._model.adapter import Binding, ModuleAdapter, Trainable, trainable_rule
-from estimator_core._model.adapters.equinox import EquinoxAdapter
-from estimator_core._model.adapters.function import FunctionAdapter
-from estimator_core._model.adapters.keras import KerasAdapter
-from estimator_core._model.adapters.linen import LinenAdapter
-from estimator_core._model.adapters.nnx import NnxAdapter
-from estimator_core._model.factory import Factory, factory_of
+from estimator_core._model.factory import factory_of
+from estimator_core._model.function_adapter import FunctionAdapter
 from estimator_core._model.scope import active_scope
-from estimator_core.errors import ArgumentTypeError, PluginError, VariableError
+from estimator_core._model.unknown_module import refuse_without_package, unknown_module
+from estimator_core.errors import PluginError, VariableError
 
 if TYPE_CHECKING:
     import numpy as np
 
 _log = logging.getLogger(__name__)
 
-#: Gives the adapters that plugins add.
+#: Gives the adapters to ask.
 AdapterLookup = Callable[[], Iterator[ModuleAdapter]]
 
-_OURS: tuple[ModuleAdapter, ...] = (NnxAdapter(), LinenAdapter(), EquinoxAdapter(), KerasAdapter())
 _FUNCTION = FunctionAdapter()
 
 
@@ -53,7 +49,7 @@ def module(
             the module, or a
             function of that name.
         reuse: gives the module that has this name already, if there is one.
-        adapters: gives adapters beside the core's own; default: those of the installed plugins.
+        adapters: gives the adapters to ask; default: those of the installed plugins.
 
     Returns:
         Flax NNX and Equinox: the module. Equinox with state: an object with `module`, `state` and a call that threads
@@ -65,7 +61,7 @@ def module(
         ArgumentTypeError: no adapter knows such a module, or the factory takes other arguments.
 
     Example:
-        >>> from flax import nnx
+        >>> from flax import nnx  # its adapter comes with estimator-modules
         >>> def model_fn(features, labels, mode):
         ...     network = module(lambda rngs: nnx.Linear(4, 2, rngs=rngs), name="network")
         ...     logits = network(features)
@@ -87,14 +83,18 @@ def module(
     made = factory_or_module
     adapter = _adapter_of(made, lookup)
     if adapter is None:
+        # Callable modules would else pass for functions of inputs, and their values for constants.
+        refuse_without_package(made)
         factory = factory_of(factory_or_module)
         if factory is not None:
             made = factory.make_here()
             adapter = _adapter_of(made, lookup)
+            if adapter is None:
+                refuse_without_package(made)
         elif _FUNCTION.handles(factory_or_module):
             adapter = _FUNCTION
     if adapter is None:
-        raise _unknown(made, factory, lookup)
+        raise unknown_module(made, factory, [adapter.name for adapter in lookup()])
     scope.modules[path] = adapter.bind(
         Binding(
             scope=scope,
@@ -126,7 +126,8 @@ def write_back(
     lookup = adapters or _plugin_adapters
     adapter = _adapter_of(instance, lookup)
     if adapter is None:
-        raise _unknown(instance, None, lookup)
+        refuse_without_package(instance)
+        raise unknown_module(instance, None, [adapter.name for adapter in lookup()])
     of_module = {path.removeprefix(f"{name}/"): value for path, value in values.items() if path.startswith(f"{name}/")}
     if not of_module:
         known = ", ".join(sorted({path.split("/")[0] for path in values})) or "none"
@@ -135,15 +136,10 @@ def write_back(
 
 
 def _adapter_of(thing: Any, lookup: AdapterLookup) -> ModuleAdapter | None:
-    for adapter in _every(lookup):
+    for adapter in lookup():
         if adapter.library in sys.modules and adapter.handles(thing):
             return adapter
     return None
-
-
-def _every(lookup: AdapterLookup) -> Iterator[ModuleAdapter]:
-    yield from _OURS
-    yield from lookup()
 
 
 def _plugin_adapters() -> Iterator[ModuleAdapter]:
@@ -158,13 +154,3 @@ def _plugin_adapters() -> Iterator[ModuleAdapter]:
         except PluginError as error:
             # Other libraries' modules still work; one of this library is refused as unknown, after this line.
             _log.warning("The module adapter %r is left out: %s", name, error)
-
-
-def _unknown(made: Any, factory: Factory | None, lookup: AdapterLookup) -> ArgumentTypeError:
-    what = f"made by the factory {factory.description}" if factory is not None else "given"
-    names = ", ".join(adapter.name for adapter in _every(lookup))
-    return ArgumentTypeError(
-        f"ec.module knows no module of type {type(made).__module__}.{type(made).__qualname__} ({what}). There are "
-        f"adapters for: {names}. Give a module of one of these, a factory of one, or a function that takes its inputs; "
-        "or install a plugin with an adapter."
-    )

@@ -19,7 +19,7 @@ import numpy as np
 
 from estimator_core._model import inner_trace
 from estimator_core._model.compute_dtype import as_computed, as_stored
-from estimator_core._model.init_request import CheckpointReader, InitRequest
+from estimator_core._model.initial_values import InitialValues
 from estimator_core._model.rng import named_key
 from estimator_core._model.variables import VariableSpec, check_path, conflict
 from estimator_core.errors import ModelFnError, VariableError
@@ -52,23 +52,21 @@ class Scope:
         met: the variables met in this trace, in order.
         summaries: summaries by name.
         tensors: named tensors by name; complete once the scope is closed.
-        requests: what `ec.init_from_checkpoint` asked for.
+        requests: initial values that model_fn asked for.
         modules: what `ec.module` has returned, by path.
         notes: what module adapters remember within one trace, by adapter.
-        reader: reads checkpoints for `ec.init_from_checkpoint`; None where nothing is going to be initialised.
+        fresh: whether first values will be computed for the variables.
     """
 
-    def __init__(
-        self, *, mode: str, specs: Mapping[str, VariableSpec], padded: bool, reader: CheckpointReader | None
-    ) -> None:
+    def __init__(self, *, mode: str, specs: Mapping[str, VariableSpec], padded: bool, fresh: bool) -> None:
         self.mode = mode
         self.padded = padded
-        self.reader = reader
+        self.fresh = fresh
         self.specs: dict[str, VariableSpec] = dict(specs)
         self.met: dict[str, VariableSpec] = {}
         self.summaries: dict[str, Output] = {}
         self.tensors: dict[str, Output] = {}
-        self.requests: list[InitRequest] = []
+        self.requests: list[InitialValues] = []
         self.modules: dict[str, Any] = {}
         self.notes: dict[str, Any] = {}
         self._collectors: list[Callable[[], None]] = []
@@ -241,7 +239,7 @@ class _ApplyingScope(Scope):
         key: jax.Array | Callable[[], jax.Array] | None,
         specs: Mapping[str, VariableSpec],
     ) -> None:
-        super().__init__(mode=mode, specs=specs, padded=False, reader=None)
+        super().__init__(mode=mode, specs=specs, padded=False, fresh=False)
         self._variables = variables
         self._model_state = model_state
         self._key = key
@@ -273,7 +271,7 @@ class _ApplyingScope(Scope):
 
 @contextlib.contextmanager
 def declaring(
-    known: Mapping[str, VariableSpec], *, mode: str, padded: bool = False, reader: CheckpointReader | None = None
+    known: Mapping[str, VariableSpec], *, mode: str, padded: bool = False, fresh: bool = False
 ) -> Generator[Scope]:
     """Opens the scope of a discovery trace; use it inside the function handed to `jax.eval_shape`.
 
@@ -281,8 +279,7 @@ def declaring(
         known: variables declared before, by path: in other modes, or in an existing state.
         mode: the mode model_fn is called in.
         padded: whether rows of the batch are padding.
-        reader: gives the arrays of a checkpoint by path, for `ec.init_from_checkpoint`; None where values will not be
-            initialised.
+        fresh: whether first values will be computed for the variables.
 
     Example:
         >>> import jax
@@ -297,7 +294,7 @@ def declaring(
         >>> print(model.specs["kernel"])
         kernel: float32[3,2], trainable
     """
-    with _activated(_DeclaringScope(mode=mode, specs=known, padded=padded, reader=reader)) as scope:
+    with _activated(_DeclaringScope(mode=mode, specs=known, padded=padded, fresh=fresh)) as scope:
         yield scope
 
 

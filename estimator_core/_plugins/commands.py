@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from estimator_core._plugins.records import Command, PluginRecord
@@ -29,12 +29,13 @@ class CommandTable:
         ]
         return sorted(rows, key=lambda row: row[0])
 
-    def find(self, name: str, others: Iterable[str] = ()) -> Command:
+    def find(self, name: str, others: Iterable[str] = (), known: Mapping[str, str] | None = None) -> Command:
         """The command of a name, or of `plugin:name`.
 
         Args:
             name: what the user typed.
             others: names that exist elsewhere, offered where they are close.
+            known: commands of known distributions, which the error names where they are not installed or not loaded.
 
         Raises:
             PluginLookupError: there is none, or there are several.
@@ -52,7 +53,9 @@ class CommandTable:
         if found:
             names = " or ".join(f"'{record.name}:{command.name}' ({record.label})" for command, record in found)
             raise PluginLookupError(f"command {name!r} is given by several plugins; say which: {names}")
-        close = get_close_matches(name, [*(row[0] for row in self.listed()), *others], n=3)
+        if known and name in known:
+            raise PluginLookupError(self._absence(name, known[name]))
+        close = get_close_matches(name, [*(row[0] for row in self.listed()), *others, *(known or ())], n=3)
         hint = f" Did you mean {' or '.join(close)}?" if close else ""
         failed = "".join(
             f"\n  {record.label} failed to load and may be what gives it: {record.error}"
@@ -60,3 +63,14 @@ class CommandTable:
             if record.status == "failed"
         )
         raise PluginLookupError(f"there is no command {name!r}.{hint} `estimator --help` lists all.{failed}")
+
+    def _absence(self, name: str, distribution: str) -> str:
+        """Why a command of a known distribution is not there, and what to do."""
+        for record in self._records:
+            if record.distribution and normalise(record.distribution) == normalise(distribution):
+                reason = f"is {record.status}: {record.error}" if not record.usable else "declares no such command"
+                return (
+                    f"command {name!r} comes with {distribution}, which is installed, but its plugin {record.name!r} "
+                    f"{reason}. `estimator --plugins {record.name} {name} ...` loads that plugin alone."
+                )
+        return f"command {name!r} comes with {distribution}, which is not installed: pip install {distribution}"

@@ -90,6 +90,13 @@ _TABLE = (
         target="a class whose call gives a HostTransform",
         suite="HostTransformSuite",
     ),
+    Kind(
+        name="initial_values",
+        title="initial values",
+        contract="estimator_core.model:InitialValues",
+        target="a class or function whose call gives InitialValues",
+        suite="InitialValuesSuite",
+    ),
 )
 
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _TABLE})

@@ -1,31 +1,13 @@
-"""Which distribution gives what, for the error text where it is not installed. Nothing else reads this table."""
+"""Which distribution gives what, for error texts where it is not installed. Nothing else reads `known.json`.
+
+`nox -s known` writes the file from what the packages of this repository declare.
+"""
 
 from __future__ import annotations
 
-#: One line a distribution and kind; a test compares it with what the packages declare.
-_GIVES: tuple[tuple[str, str, str], ...] = (
-    (
-        "estimator-heads",
-        "head",
-        "binary_class logistic_regression multi_class multi_head multi_label poisson_regression",
-    ),
-    ("estimator-heads", "head", "ranking regression retrieval sequential token_classification"),
-    ("estimator-heads", "transform", "class_names label_ids multi_hot_labels"),
-    ("estimator-hooks", "hook", "device_memory goodput gradient_norm history learning_rate parameter_summary"),
-    ("estimator-hooks", "hook", "progress_bar stall_watchdog throughput"),
-    ("estimator-exporters", "exporter", "best final latest step"),
-    ("estimator-exporters", "format", "onnx saved_model stablehlo"),
-    ("estimator-backends-gpu", "backend", "gpu"),
-    ("estimator-backends-tpu", "backend", "tpu"),
-    ("estimator-inputs", "input", "array_record csv jsonl parquet tfrecord"),
-    ("estimator-canned-bert", "model", "bert_classifier"),
-    ("estimator-canned-bert", "transform", "bert_tokens"),
-    ("estimator-canned-tabular", "model", "baseline baseline_classifier baseline_regressor dcn dlrm dnn"),
-    ("estimator-canned-tabular", "model", "dnn_classifier dnn_linear_combined dnn_linear_combined_classifier"),
-    ("estimator-canned-tabular", "model", "dnn_linear_combined_regressor dnn_regressor kmeans linear"),
-    ("estimator-canned-tabular", "model", "linear_classifier linear_regressor rnn rnn_classifier two_tower"),
-    ("estimator-canned-tabular", "transform", "tabular_examples tabular_features"),
-)
+import functools
+import json
+from importlib import resources
 
 
 def known_distribution(kind: str, name: str) -> str | None:
@@ -35,7 +17,20 @@ def known_distribution(kind: str, name: str) -> str | None:
         >>> known_distribution("backend", "gpu")
         'estimator-backends-gpu'
     """
-    for distribution, of_kind, names in _GIVES:
-        if kind == of_kind and name in names.split():
-            return distribution
-    return None
+    return _table().get(kind, {}).get(name)
+
+
+def known_names(kind: str) -> tuple[str, ...]:
+    """Names of the known components of a kind, installed or not.
+
+    Example:
+        >>> known_names("adapter")
+        ('equinox', 'keras', 'linen', 'nnx')
+    """
+    return tuple(_table().get(kind, {}))
+
+
+@functools.cache
+def _table() -> dict[str, dict[str, str]]:
+    """Distributions by kind and name of the component."""
+    return json.loads(resources.files("estimator_core._plugins").joinpath("known.json").read_text(encoding="utf-8"))

@@ -12,6 +12,7 @@ from jax.core import Tracer
 
 from estimator_core._inputs.padding import IS_REAL_EXAMPLE
 from estimator_core._metrics.example_weights import applying_example_weights
+from estimator_core._model.initial_values import InitialValues
 from estimator_core._model.scope import declaring
 from estimator_core._model.variables import VariableSpec
 from estimator_core._step import sparse
@@ -37,7 +38,7 @@ class Discovery:
             normalised, its losses unusable).
         outputs: names a step gives: kinds of summaries and named tensors ("scalar", "histogram", "tensor", ...).
         predictions: shapes and dtypes of the predictions.
-        requests: what `init_from_checkpoint` asked for.
+        requests: initial values that model_fn asked for.
         lookups: shapes of the row-sparse lookups; `tables` their variables.
         opt_state: shapes and dtypes of the optimizer state (TRAIN).
     """
@@ -50,7 +51,7 @@ class Discovery:
     train_op: TrainOp | None
     outputs: Mapping[str, str]
     predictions: Any
-    requests: Sequence[Any]
+    requests: Sequence[InitialValues]
     lookups: Mapping[str, tuple[tuple[int, ...], Any]]
     tables: frozenset[str]
     opt_state: Any
@@ -74,7 +75,7 @@ def discover(
     *,
     known: Mapping[str, VariableSpec],
     weights: Any = None,
-    reader: Any = None,
+    fresh: bool = False,
 ) -> Discovery:
     """Traces model_fn abstractly in one mode.
 
@@ -85,8 +86,7 @@ def discover(
         labels: the same, or None.
         known: variables declared by earlier traces.
         weights: the mask of a padded batch, or None.
-        reader: gives the arrays of a checkpoint by path, for `init_from_checkpoint`; None where nothing will be
-            initialised.
+        fresh: whether first values will be computed for the variables.
 
     Raises:
         ModelFnError, VariableError: when model_fn breaks its contract.
@@ -97,7 +97,7 @@ def discover(
         with (
             applying_example_weights(weights) as ignores_padding,
             sparse.recording() as lookups,
-            declaring(known, mode=mode, padded=weights is not None, reader=reader) as scope,
+            declaring(known, mode=mode, padded=weights is not None, fresh=fresh) as scope,
         ):
             spec = model_fn.spec(features, labels, mode)
         if mode == ModeKeys.TRAIN and ignores_padding():

@@ -12,7 +12,7 @@ import pytest
 from estimator_core._checkpoint import Preemption, preemption
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])
 def test_a_signal_asks_and_the_handlers_come_back(number, capfd):
     before = signal.getsignal(number)
     with Preemption() as asked:
@@ -23,7 +23,7 @@ def test_a_signal_asks_and_the_handlers_come_back(number, capfd):
         assert asked.reason == number.name
         assert asked.remaining() is None
     assert signal.getsignal(number) is before
-    assert capfd.readouterr().err == f"{number.name}: saving and stopping; a second signal stops at once.\n"
+    assert capfd.readouterr().err == f"{number.name}: saving and stopping; the same signal again stops at once.\n"
 
 
 def test_the_grace_time_runs_out(monkeypatch):
@@ -75,6 +75,27 @@ def test_a_second_sigterm_ends_the_process():
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True)
     assert done.returncode == -signal.SIGTERM
     assert done.stdout == "still here\n"
+
+
+def test_a_warning_and_then_sigterm_go_on_saving(monkeypatch):
+    monkeypatch.setattr(preemption, "_SAME_SIGNAL_SECS", -1)
+    with Preemption() as asked:
+        signal.raise_signal(signal.SIGUSR1)
+        signal.raise_signal(signal.SIGTERM)  # the default would end this process
+        assert asked.reason == "SIGUSR1"
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda number, frame: None], ids=["nohup", "of the program"])
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1])
+def test_a_signal_that_somebody_else_handles_is_left_alone(number, handler):
+    before = signal.signal(number, handler)
+    try:
+        with Preemption() as asked:
+            signal.raise_signal(number)
+            assert not asked.requested
+            assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, before)
 
 
 def test_other_threads_install_nothing_and_can_ask():

@@ -31,10 +31,10 @@ def unused(name: str, sources: dict[Path, str]) -> list[str]:
     """What shows that the core never calls a specification."""
     facade = name.removeprefix(hookspecs.PREFIX)
     if name in DECLARATIONS:
-        called = [path for path, text in sources.items() if path.parent.name == "plugins" and f'"{name}"' in text]
+        called = [path for path, text in sources.items() if path.parent.name == "_plugins" and f'"{name}"' in text]
     else:
         call = re.compile(rf"plugins\.{facade}\(")
-        called = [path for path, text in sources.items() if path.parent.name == "loop" and call.search(text)]
+        called = [path for path, text in sources.items() if path.parent.name == "_loop" and call.search(text)]
     return [] if called else [f"nothing in the core calls {name}"]
 
 

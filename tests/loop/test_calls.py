@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import types
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optax
 import pytest
 
 import estimator_core as ec
@@ -225,3 +227,23 @@ def test_the_run_is_recorded(make_estimator: Any, train_input: Any) -> None:
     assert record["run_config"]["save_checkpoints_steps"] == 10
     assert {"python", "jax", "estimator-core"} <= set(record["versions"])
     assert record["call"] == {"first_step": 0, "last_step": 2}
+
+
+def test_hyperparameters_of_any_library_are_recorded_by_name(make_estimator: Any, train_input: Any) -> None:
+    """The core knows no HParams: what has `values()` and `to_json()` is taken for one."""
+
+    class Parameters(types.SimpleNamespace):
+        def values(self) -> dict[str, Any]:
+            return dict(vars(self))
+
+        def to_json(self) -> str:
+            return json.dumps(vars(self))
+
+    def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        loss = ((features["x"] @ ec.get_variable("w", (3,)) - labels) ** 2).mean()
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(params.rate))
+
+    estimator = make_estimator(model_fn, params=Parameters(rate=0.5, layers=[8, 4]))
+    estimator.train(train_input, steps=2)
+    record = json.loads((Path(estimator.model_dir) / "run.json").read_text())
+    assert record["hparams"] == {"rate": 0.5, "layers": [8, 4]}

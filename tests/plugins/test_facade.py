@@ -10,7 +10,6 @@ import pytest
 
 from estimator_core._plugins import KINDS, Plugins, compare_versions, default_plugins
 from estimator_core._plugins.explain import explain_absence
-from estimator_core._plugins.known import known_distribution
 from estimator_core.errors import ArgumentError, PluginLookupError
 
 # Made of importable parts: a worker cannot import a function of a test module.
@@ -116,12 +115,3 @@ def test_every_builtin_component_can_be_imported():
     assert ("backend", "cpu") in found
     for kind, name in found:
         assert callable(plugins.get(kind, name)), (kind, name)
-
-
-@pytest.mark.plugins
-def test_the_table_of_known_distributions_is_true():
-    plugins = Plugins(environ={}, block=[])
-    for record in plugins.records():
-        if (record.distribution or "").startswith("estimator-") and record.name != "core":
-            for component in record.components:
-                assert known_distribution(component.kind, component.name) == record.distribution, component

@@ -1,6 +1,7 @@
 """A plugin written against contract 1.0 keeps working, unchanged, with every core of major version 1."""
 
 import hashlib
+import importlib
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimator_core.plugins import KINDS, Plugins
+from estimator_core.plugins import Plugins
 from estimator_core.testing import FakeRun, drive
 
 FOLDER = Path(__file__).parent / "frozen_1_0"
@@ -39,7 +40,8 @@ def test_the_files_are_as_they_were_shipped():
 
 def test_every_kind_is_looked_up(frozen):
     found = plugins()
-    assert {kind: found.get(kind, "frozen").__name__ for kind in KINDS} == {kind: kind.title() for kind in KINDS}
+    kinds = importlib.import_module("frozen_1_0.plugin").KINDS  # there are more today
+    assert {kind: found.get(kind, "frozen").__name__ for kind in kinds} == {kind: kind.title() for kind in kinds}
 
 
 def test_its_hook_goes_through_a_run(frozen):

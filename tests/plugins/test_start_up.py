@@ -56,6 +56,17 @@ def test_commands_import_nothing_heavy(fifty, words):
     assert "generated_49.plugin" in modules
 
 
+@pytest.mark.plugins
+@pytest.mark.parametrize("words", [["--help"], ["plugins"]])
+def test_commands_with_every_package_of_ours_import_nothing_heavy(site, words):
+    done = site.python("-c", REPORT.format(words=words), environ={})
+    code, output, modules = json.loads(done.stdout)
+    assert code == 0, done.stderr
+    assert "estimator-experiment" in output
+    assert {"estimator_experiment.plugin", "estimator_plan.plugin"} <= set(modules)
+    assert not set(modules) & HEAVY_PACKAGES
+
+
 def test_a_core_command_loads_no_plugin(fifty):
     script = (
         "import sys; from estimator_core._cli.main import find_command; find_command('plugins'); print(*sys.modules)"

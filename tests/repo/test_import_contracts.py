@@ -40,6 +40,8 @@ def test_contracts_hold(sources: Path) -> None:
         ("estimator_core/_metrics/__init__.py", "import estimator_core.model", "Floors"),
         ("estimator_core/errors.py", "import estimator_heads", "The core imports no plugin"),
         ("estimator_hooks/plugin.py", "import estimator_heads.plugin", "Plugins do not import each other"),
+        ("estimator_plan/memory.py", "import estimator_experiment", "Plugins do not import each other"),
+        ("estimator_experiment/program.py", "import estimator_plan", "Plugins do not import each other"),
     ],
 )
 def test_a_violation_is_named(sources: Path, module: str, violation: str, contract: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from estimator_core._cli.main import main
+from estimator_core.cli import main
 
 pytestmark = pytest.mark.plugins
 

@@ -9,7 +9,7 @@ import pytest
 
 import estimator_canned_tabular as tab
 import estimator_core as ec
-from estimator_core.testing.devices import run_with_devices
+from estimator_core.testing import run_with_devices
 from plugins.canned_tabular.tests.given_weights import QUIET
 
 PROGRAM = pathlib.Path(__file__).with_name("train_sharded.py").read_text()

@@ -7,8 +7,8 @@ import pytest
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ExportError
 from estimator_core.testing import ExporterSuite
-from estimator_core.testing.exporter_suite import FakeExporting
 from estimator_exporters import BestExporter, FinalExporter, LatestExporter, StepExporter
+from estimator_testing.exporter_suite import FakeExporting
 
 
 def nothing():

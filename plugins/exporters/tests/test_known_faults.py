@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import estimator_core as ec
-from estimator_core.testing.exporter_suite import FakeExporting
 from estimator_exporters import BestExporter, FinalExporter, LatestExporter
+from estimator_testing.exporter_suite import FakeExporting
 from plugins.exporters.tests.small_model import input_fn, model_fn, receiver_fn, rows, trained
 
 

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 import estimator_core as ec
-from estimator_core._export.example_proto import example_class
 from estimator_core.errors import ArgumentError, ExportError
 from plugins.exporters.tests.small_model import model_fn, receiver_fn, rows, trained
 
 
 def record(values):
-    example = example_class()()
+    example = ec.export.example_class()()
     example.features.feature["x"].float_list.value.extend(values)
     return example.SerializeToString()
 
 
+@pytest.mark.plugins  # the transform is that of estimator-inputs
 def test_records_of_tf_example_are_parsed_on_the_host(estimator, tmp_path):
     parsing = ec.export.build_parsing_serving_input_receiver_fn({"x": ec.export.FixedLenFeature((3,), "float32")})
     loaded = ec.export.load(estimator.export_saved_model(str(tmp_path), parsing))

@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from estimator_core.testing.devices import run_with_devices
+from estimator_core.testing import run_with_devices
 
 PROGRAM = pathlib.Path(__file__).with_name("evaluate_heads.py").read_text()
 

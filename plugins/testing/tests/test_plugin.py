@@ -1,6 +1,6 @@
 """The plugin as installed keeps the contract of plugins."""
 
-from estimator_core.testing import PluginSuite
+from estimator_testing import PluginSuite
 
 
 class TestPlugin(PluginSuite):

@@ -11,9 +11,8 @@ import pytest
 
 import estimator_core as ec
 from estimator_backends_gpu import GPUBackend
-from estimator_core._inputs.batch import Batch
-from estimator_core._inputs.position import InputPosition
-from estimator_core.plan import TrainingPlan, find_topology, plan_training
+from estimator_core.inputs import Batch, InputPosition
+from estimator_plan import TrainingPlan, find_topology, plan_training
 
 sys.path.insert(0, str(Path(__file__).parents[4] / "examples"))
 LENGTH = 128

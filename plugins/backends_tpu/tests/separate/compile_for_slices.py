@@ -98,7 +98,7 @@ def test_collectives_are_those_recorded_for_these_versions(model: str, topology:
 
 
 def test_the_command_prints_the_same_figures(capsys: pytest.CaptureFixture[str]) -> None:
-    from estimator_core._cli.main import main
+    from estimator_core.cli import main
 
     plan = planned("digits", "v5e:2x4", batch_size=64, sharded=False)
     example = EXAMPLES / "digits_convnet.py"

@@ -12,9 +12,8 @@ import numpy as np
 
 import estimator_core as ec
 from estimator_backends_tpu import TPUBackend
-from estimator_core._inputs.batch import Batch
-from estimator_core._inputs.position import InputPosition
-from estimator_core.plan import TrainingPlan, find_topology, plan_training
+from estimator_core.inputs import Batch, InputPosition
+from estimator_plan import TrainingPlan, find_topology, plan_training
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 BATCH = {"digits": 1024, "bert_base": 256}

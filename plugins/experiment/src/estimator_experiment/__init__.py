@@ -1,3 +1,32 @@
-"""Experiment, learn_runner, HParams and the command `estimator run`, for estimator-core."""
+"""Experiment, learn_runner, HParams and the command `estimator run`, for estimator-core.
+
+Importing this package imports none of them: every public name is imported when it is first used. `__init__.pyi` is the
+typed list of them.
+"""
+
+import importlib
+from typing import Any
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "experiment": ("Experiment",),
+    "hparams": ("HParams",),
+    "program": ("Program", "load_program"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+_SUBMODULES = ("learn_runner",)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULE_OF, *_SUBMODULES])

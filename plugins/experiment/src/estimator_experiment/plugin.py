@@ -2,4 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from estimator_core.plugins import Command
+
 ESTIMATOR_PLUGIN_API = (1, 0)
+
+
+def estimator_commands() -> Sequence[Command]:
+    """`estimator run`."""
+    return [
+        Command(
+            name="run",
+            target="estimator_experiment.cli.run",
+            summary="Run the experiment a file describes: train, evaluate, export, predict a few.",
+        )
+    ]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import estimator_core as ec
 import estimator_hooks as eh
 from estimator_core._loop.history import History
 from estimator_core.config import RunConfig
-from estimator_core.hparams import HParams
 from estimator_core.testing import FakeRun, drive
 
 
@@ -84,9 +84,11 @@ def test_a_later_call_goes_on_with_the_tracker_s_run(tmp_path: Path):
     assert tracker.told[0] == ("start", 4, "first")
 
 
-@pytest.mark.parametrize("params", [{"rate": 0.1}, HParams(rate=0.1)])
-def test_parameters(tmp_path: Path, params: Any):
-    tracker = RecordingTracker()
+@pytest.mark.parametrize(
+    "make_params", [dict, pytest.param(lambda **values: ec.HParams(**values), marks=pytest.mark.plugins)]
+)
+def test_parameters(tmp_path: Path, make_params: Any):
+    tracker, params = RecordingTracker(), make_params(rate=0.1)
     run = fake_run(tmp_path, params=params, config=RunConfig(model_dir="runs/x", tf_random_seed=7))
     drive([eh.TrackerHook(tracker)], steps=1, run=run)
     assert tracker.parameters["params/rate"] == 0.1

@@ -1,4 +1,4 @@
-"""Files as inputs for estimator-core: CSV, JSON lines, Parquet, TFRecord and ArrayRecord.
+"""Inputs for estimator-core: files (CSV, JSON lines, Parquet, TFRecord, ArrayRecord), DataFrames, tf.Example records.
 
 Importing this package imports none of it: every public name is imported when it is first used. `__init__.pyi` is the
 typed list of them.
@@ -12,7 +12,12 @@ __version__ = "0.1.0"
 _HOME = {
     "array_record": ("array_record_input_fn",),
     "csv_input": ("csv_input_fn",),
+    "examples.features": ("FixedLenFeature", "FixedLenSequenceFeature", "VarLenFeature"),
+    "examples.message": ("example_class",),
+    "examples.parse": ("ParseExample",),
+    "examples.receiver": ("build_parsing_serving_input_receiver_fn",),
     "jsonl_input": ("jsonl_input_fn",),
+    "pandas_input": ("pandas_input_fn",),
     "parquet_input": ("parquet_input_fn",),
     "reading.file_input": ("FileInput",),
     "reading.options": ("ReadOptions",),

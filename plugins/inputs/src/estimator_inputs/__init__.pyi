@@ -2,7 +2,16 @@
 
 from estimator_inputs.array_record import array_record_input_fn as array_record_input_fn
 from estimator_inputs.csv_input import csv_input_fn as csv_input_fn
+from estimator_inputs.examples.features import FixedLenFeature as FixedLenFeature
+from estimator_inputs.examples.features import FixedLenSequenceFeature as FixedLenSequenceFeature
+from estimator_inputs.examples.features import VarLenFeature as VarLenFeature
+from estimator_inputs.examples.message import example_class as example_class
+from estimator_inputs.examples.parse import ParseExample as ParseExample
+from estimator_inputs.examples.receiver import (
+    build_parsing_serving_input_receiver_fn as build_parsing_serving_input_receiver_fn,
+)
 from estimator_inputs.jsonl_input import jsonl_input_fn as jsonl_input_fn
+from estimator_inputs.pandas_input import pandas_input_fn as pandas_input_fn
 from estimator_inputs.parquet_input import parquet_input_fn as parquet_input_fn
 from estimator_inputs.reading.file_input import FileInput as FileInput
 from estimator_inputs.reading.options import ReadOptions as ReadOptions

@@ -13,16 +13,24 @@ _INPUTS = {
     "jsonl": ("jsonl_input_fn", "Rows of files of JSON lines."),
     "parquet": ("parquet_input_fn", "Rows of Parquet files."),
     "tfrecord": ("tfrecord_input_fn", "tf.Examples of TFRecord files, without TensorFlow."),
+    "pandas": ("pandas_input_fn", "Batches of a pandas DataFrame in memory."),
     "array_record": ("array_record_input_fn", "tf.Examples of ArrayRecord files, shuffled as a whole."),
 }
 
 
 def estimator_components() -> Sequence[Component]:
-    """One input for each kind of file."""
-    return [
+    """One input for each kind of file and for DataFrames, and the transform that parses requests of tf.Examples."""
+    inputs = [
         Component(kind="input", name=name, target=f"estimator_inputs:{function}", summary=summary)
         for name, (function, summary) in _INPUTS.items()
     ]
+    parse = Component(
+        kind="transform",
+        name="parse_example",
+        target="estimator_inputs:ParseExample",
+        summary="Features from serialized tf.Example records.",
+    )
+    return [*inputs, parse]
 
 
 def estimator_commands() -> Sequence[Command]:

@@ -1,3 +1,33 @@
-"""Memory, time and collectives of a training step for devices that are not there, for estimator-core."""
+"""What a training step takes on devices that are not there: memory, operations, collectives, time.
+
+Importing this package imports neither jax nor the planner: every public name is imported when it is first used.
+`__init__.pyi` is the typed list of them.
+"""
+
+import importlib
+from typing import Any
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "collectives": ("Collective",),
+    "flops": ("FlopCount", "count_flops"),
+    "memory": ("Memory",),
+    "roofline": ("Roofline",),
+    "tables": ("report",),
+    "topologies": ("Found", "find_topology", "parse_mesh", "parse_topology"),
+    "training_plan": ("TrainingPlan", "plan_training"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULE_OF])

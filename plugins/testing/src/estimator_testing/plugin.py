@@ -2,4 +2,22 @@
 
 from __future__ import annotations
 
+from estimator_core.plugins import Command
+
 ESTIMATOR_PLUGIN_API = (1, 0)
+
+
+def estimator_commands() -> list[Command]:
+    """What authors of plugins type; `estimator plugins doctor NAME` of the core forwards to `doctor`."""
+    return [
+        Command(
+            name="doctor",
+            target="estimator_testing.cli.doctor",
+            summary="Examine an installed plugin; also as: plugins doctor NAME.",
+        ),
+        Command(
+            name="new-plugin",
+            target="estimator_testing.cli.new_plugin",
+            summary="Write a complete plugin package to start from.",
+        ),
+    ]

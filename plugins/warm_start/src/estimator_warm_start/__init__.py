@@ -1,3 +1,34 @@
-"""Warm start for estimator-core: initial values from checkpoints, by settings or inside model_fn."""
+"""Warm start for estimator-core: initial values from checkpoints, by settings or inside model_fn.
+
+Public names are imported when they are used: the plugin is imported at start-up of every program.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "AssignmentMap": "assignments",
+    "CheckpointReader": "checkpoint_values",
+    "LoadReport": "load_report",
+    "LoadedVariable": "load_report",
+    "VocabInfo": "vocabulary",
+    "WarmStartSettings": "settings",
+    "get_assignment_map_from_checkpoint": "in_model_fn",
+    "init_from_checkpoint": "in_model_fn",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

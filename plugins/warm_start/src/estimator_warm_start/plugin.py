@@ -2,4 +2,19 @@
 
 from __future__ import annotations
 
+from estimator_core.plugins import Component, hookimpl
+
 ESTIMATOR_PLUGIN_API = (1, 0)
+
+
+@hookimpl
+def estimator_components() -> list[Component]:
+    """What the Estimator's `warm_start_from="path"` stands for."""
+    return [
+        Component(
+            kind="initial_values",
+            name="warm_start",
+            target="estimator_warm_start:WarmStartSettings",
+            summary="Values of a checkpoint or model_dir.",
+        )
+    ]

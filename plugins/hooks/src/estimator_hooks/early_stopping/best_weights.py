@@ -8,7 +8,7 @@ import shutil
 import time
 from pathlib import Path
 
-from estimator_core.checkpoint import layout, load_variables
+from estimator_core.checkpoint import being_written, load_variables
 from estimator_core.errors import HookError
 from estimator_core.hooks import Run
 from estimator_hooks.early_stopping.agreement import same_on_all_processes
@@ -27,6 +27,7 @@ class BestWeights:
     """
 
     def __init__(self, model_dir: Path) -> None:
+        self._model_dir = model_dir
         self._checkpoints = model_dir / "checkpoints"
         self._kept = model_dir / FOLDER
 
@@ -75,7 +76,7 @@ class BestWeights:
         """Waits for a commit under way: steps may be faster than the disk."""
         seen = time.monotonic()
         while not self.keep(step):
-            if any(self._checkpoints.glob(f"{layout.WRITING}{step}-*")):
+            if being_written(self._model_dir, step):
                 seen = time.monotonic()
             elif time.monotonic() - seen > _START_SECS:
                 return False

@@ -1,0 +1,42 @@
+"""The first batch of a training input, for whoever needs its shapes and trains nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from estimator_core._inputs import open_input
+from estimator_core._inputs.batch import Batch
+from estimator_core._loop.live import LiveState
+from estimator_core._loop.run import LoopRun
+from estimator_core._summaries import NO_SUMMARIES
+from estimator_core.modes import ModeKeys
+
+
+def first_batch(estimator: Any, input_fn: Callable[..., Any], hooks: Sequence[Any]) -> Batch | None:
+    """The first batch that `estimator.train(input_fn, hooks)` would draw; None: the input is empty.
+
+    Args:
+        estimator: gives params and config.
+        input_fn: with the transforms of the estimator.
+        hooks: `begin` of each is called, where inputs are made ready and batches changed; nothing else is.
+    """
+    run = LoopRun(
+        mode=ModeKeys.TRAIN,
+        estimator=estimator,
+        config=estimator.config,
+        params=estimator.params,
+        model_dir=Path(estimator.model_dir),
+        summaries=NO_SUMMARIES,
+        live=LiveState(),
+    )
+    source = open_input(
+        run.transformed(input_fn), mode=ModeKeys.TRAIN, params=estimator.params, config=estimator.config
+    )
+    try:
+        for hook in hooks:
+            hook.begin(run)
+        return next(source, None)
+    finally:
+        source.close()

@@ -1,0 +1,160 @@
+"""The training step of an Estimator, traced for devices that need not be there: behind `estimator_core.lowering`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import NamedSharding
+
+from estimator_core._backends import Available, Placement
+from estimator_core._inputs.batch import Batch
+from estimator_core._inputs.position import InputPosition
+from estimator_core._loop.engine import Engine
+from estimator_core._step import TrainState, bind_model_fn
+from estimator_core.config import RunConfig
+from estimator_core.modes import ModeKeys
+
+
+@dataclass(frozen=True)
+class _Lent:
+    """The backend of an engine that traces for devices on which nothing can run."""
+
+    lent: Sequence[Any]
+    name = "lent"
+
+    def probe(self) -> Available:
+        return Available(priority=0, summary="devices to compile for")
+
+    def initialize(self) -> None:
+        pass
+
+    def devices(self) -> Sequence[Any]:
+        return self.lent
+
+    def peak_flops(self, device_kind: str, dtype: str) -> float | None:
+        return None
+
+    def memory_bytes(self, device_kind: str) -> int | None:
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TracedStep:
+    """A training step, traced.
+
+    Attributes:
+        traced: what `jax.jit(step).trace(...)` gave.
+        state: shapes, dtypes and shardings of the train state.
+        batch: the same of features, labels and the padding mask.
+        placement: the mesh and its rules.
+        examples: of the global batch.
+    """
+
+    traced: Any
+    state: TrainState
+    batch: Any
+    placement: Placement
+    examples: int
+
+
+def trace_step(
+    model_fn: Callable[..., Any],
+    config: RunConfig,
+    batch: Batch,
+    devices: Sequence[Any],
+    *,
+    batch_size: int | None = None,
+) -> TracedStep:
+    """Traces the training step that an Estimator would run on these devices.
+
+    Args:
+        model_fn: with params bound, as `Estimator.model_fn`.
+        config: mesh, partition rules, precision, accumulation and so on; without a mesh, batches are split over all.
+        batch: one batch; only its shapes and dtypes count.
+        devices: of a topology (`jax.experimental.topologies`), or objects with the attributes of a jax device: `id`,
+            `process_index`, `platform`, `device_kind`, `num_cores`. Nothing runs on them.
+        batch_size: examples of the global batch, in the place of the batch's own.
+
+    Raises:
+        ArgumentError: the devices do not fill the mesh.
+        ModelFnError: model_fn breaks its contract.
+
+    Example:
+        >>> import estimator_core as ec, jax.numpy as jnp, optax
+        >>> def model_fn(features, mode):
+        ...     weights = ec.get_variable("weights", (4,))
+        ...     return ec.EstimatorSpec(mode, loss=jnp.sum(features["x"] @ weights), train_op=optax.sgd(0.1))
+        >>> estimator = ec.Estimator(model_fn, model_dir="unused")
+        >>> inputs = ec.inputs.numpy_input_fn({"x": np.zeros((32, 4), np.float32)}, batch_size=8, shuffle=False)
+        >>> batch = estimator.first_batch(inputs)
+        >>> step = trace_step(estimator.model_fn, estimator.config, batch, jax.devices()[:1], batch_size=1024)
+        >>> step.batch[0]["x"].shape, step.state.variables["weights"].shape
+        ((1024, 4), (4,))
+    """
+    config = config.replace(backend=_Lent.name, mesh=config.mesh or {"data": -1}, compile_cache=None)
+    engine = Engine(
+        model_fn=bind_model_fn(model_fn, None, config),
+        config=config,
+        component=lambda kind, name: lambda: _Lent(devices),
+        component_names=lambda kind: (_Lent.name,),
+    )
+    placement = engine.placement
+    examples = batch_size or batch.size
+    shapes = _resized(batch, examples)
+    discovery = engine.discovery(ModeKeys.TRAIN, shapes)
+    with placement.context():
+        step = engine.train_step(frozenset())
+        state = _abstract_state(engine, discovery)
+        inputs = jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=placement.batch_sharding(leaf.shape)),
+            (shapes.features, shapes.labels, shapes.weights),
+        )
+        jitted: Any = step.step
+        traced = jitted.trace(state, *inputs)
+    return TracedStep(traced=traced, state=state, batch=inputs, placement=placement, examples=examples)
+
+
+def _abstract_state(engine: Engine, discovery: Any) -> TrainState:
+    """Shapes, dtypes and shardings of the state of this model, for its placement."""
+    placement = engine.placement
+    specs = {**discovery.trainable, **discovery.model_state}
+    shardings = engine.state_shardings(discovery)
+    whole = placement.replicated
+
+    def shaped(name: str) -> jax.ShapeDtypeStruct:
+        known = (placement.variables({name: specs[name]}) or {}).get(name, whole)
+        return jax.ShapeDtypeStruct(specs[name].shape, specs[name].dtype, sharding=known)
+
+    slots: Mapping[str, Any] = discovery.opt_state
+    if shardings is None:
+        opt_state = jax.tree.map(lambda leaf: _leaf(leaf, whole), slots)
+    else:
+        opt_state = jax.tree.map(_leaf, slots, shardings.opt_state)
+    return TrainState(
+        jax.ShapeDtypeStruct((4,), np.dtype(np.uint32), sharding=whole),
+        {name: shaped(name) for name in discovery.trainable},
+        {name: shaped(name) for name in discovery.model_state},
+        opt_state,
+    )
+
+
+def _leaf(leaf: Any, sharding: NamedSharding) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)
+
+
+def _resized(batch: Batch, examples: int) -> Batch:
+    """Shapes and dtypes of a batch with so many examples."""
+
+    def shape(leaf: Any) -> jax.ShapeDtypeStruct:
+        leaf = np.asarray(leaf) if not hasattr(leaf, "shape") else leaf
+        return jax.ShapeDtypeStruct((examples, *leaf.shape[1:]), leaf.dtype)
+
+    features, labels, weights = jax.tree.map(shape, (batch.features, batch.labels, batch.weights))
+    return Batch(features, labels, {}, examples, _NOWHERE, weights)
+
+
+_NOWHERE = InputPosition(fingerprint="", examples=0, batches=0, exhausted=False, source_state=None)

@@ -1,0 +1,110 @@
+"""Run the experiment a file describes.
+
+FILE defines `experiment_fn(run_config, hparams) -> ec.Experiment` (or give FILE:function). It may define `HPARAMS`, the
+default hyperparameters, and `serving_input_receiver_fn`, which `--exporter` uses.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator run`."""
+    parser.add_argument(
+        "file",
+        metavar="FILE[:FUNCTION]",
+        help="a Python file, and the function in it that makes the Experiment (default: experiment_fn)",
+    )
+    parser.add_argument(
+        "--schedule",
+        help=(
+            "the method of Experiment to run (default: what the role of this process asks for, train_and_evaluate "
+            "alone)"
+        ),
+    )
+    parser.add_argument(
+        "--model-dir", help="where checkpoints, curves and exports go (default: runs/<name of the file>)"
+    )
+    parser.add_argument("--hparams", default="", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="run_config.FIELD=VALUE",
+        help="a RunConfig field, for example run_config.save_checkpoints_steps=50",
+    )
+    parser.add_argument(
+        "--hook",
+        dest="hooks",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="adds a hook of an installed plugin to the training run",
+    )
+    parser.add_argument(
+        "--exporter",
+        dest="exporters",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="adds an exporter of an installed plugin",
+    )
+    parser.add_argument(
+        "--predictions", type=int, default=5, metavar="N", help="predictions to show at the end (default: 5)"
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="trace, show variables, memory and hooks, train on one batch until it overfits; write nothing",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command."""
+    from estimator_experiment import learn_runner
+    from estimator_experiment.cli import run_report
+    from estimator_experiment.program import load_program
+
+    program = load_program(args.file)
+    hparams = program.hparams(args.hparams)
+    config = program.run_config(args.model_dir, args.settings)
+    if args.dry_run:
+        from estimator_experiment.cli.dry_run import dry_run
+
+        return dry_run(program.experiment_fn, config, hparams)
+    made: list[Any] = []
+
+    def experiment_fn(run_config: Any, params: Any) -> Any:
+        experiment = program.experiment_fn(run_config, params)
+        made.append(experiment)
+        _add_components(experiment, args, program.serving_input_receiver_fn)
+        return experiment
+
+    result = learn_runner.run(experiment_fn, run_config=config, schedule=args.schedule, hparams=hparams)
+    run_report.show(made[0], result, predictions=args.predictions)
+    return 0
+
+
+def _add_components(experiment: Any, args: argparse.Namespace, serving_input_receiver_fn: Any) -> None:
+    """Adds the hooks and exporters named on the command line."""
+    from estimator_core.plugins import default_plugins
+
+    plugins = default_plugins()
+    experiment.extend_train_hooks([plugins.get("hook", name)() for name in args.hooks])
+    if not args.exporters:
+        return
+    if serving_input_receiver_fn is None:
+        raise ArgumentError(
+            "--exporter needs to know the features of a request: define serving_input_receiver_fn in "
+            f"{Path(args.file).name}."
+        )
+    old = experiment.reset_export_strategies()
+    experiment.reset_export_strategies(
+        [*old, *(plugins.get("exporter", name)(name, serving_input_receiver_fn) for name in args.exporters)]
+    )

@@ -1,0 +1,337 @@
+"""`Experiment`: an estimator with its inputs and its plan, run by schedule names."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.estimator import Estimator
+from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_core.specs import (
+    EvalSpec,
+    TrainSpec,
+    check_exporters,
+    check_hooks,
+    check_input_fn,
+    check_listeners,
+    check_steps,
+)
+from estimator_core.train_eval import Evaluations, new_checkpoints, train
+
+_log = logging.getLogger("estimator_core")
+
+
+class Experiment:
+    """Everything a training job needs; its methods are the schedules of `learn_runner.run`.
+
+    Args:
+        estimator: the Estimator.
+        train_input_fn, eval_input_fn: inputs.
+        eval_metrics: must be None: metrics belong to model_fn.
+        train_steps: the global step at which training ends; None: when the input ends.
+        eval_steps: batches of an evaluation; None (the default): the whole input. (tf.contrib.learn: 100.)
+        train_hooks, eval_hooks: hooks. `train_monitors` is the old name of `train_hooks`.
+        eval_delay_secs: wait before `evaluate` and `continuous_eval` in a process of their own.
+        continuous_eval_throttle_secs: at least so long between the starts of two evaluations of `continuous_eval`.
+        min_eval_frequency: steps between evaluations in `train_and_evaluate`; 0: only at the end; None: at every
+            checkpoint.
+        export_strategies: exporters, run after evaluations.
+        train_steps_per_iteration: steps of one round of `continuous_train_and_eval`; default a tenth of train_steps,
+            else 1000.
+        checkpoint_and_export: evaluate and export at each checkpoint, into `eval_intermediate_export`.
+        saving_listeners: checkpoint listeners.
+
+    Source: `tf.contrib.learn.Experiment`.
+    """
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        train_input_fn: Callable[..., Any],
+        eval_input_fn: Callable[..., Any],
+        eval_metrics: None = None,
+        train_steps: int | None = None,
+        eval_steps: int | None = None,
+        train_monitors: Sequence[Any] | None = None,
+        eval_hooks: Sequence[Any] | None = None,
+        *,
+        train_hooks: Sequence[Any] | None = None,
+        eval_delay_secs: float = 120,
+        continuous_eval_throttle_secs: float = 60,
+        min_eval_frequency: int | None = None,
+        export_strategies: Any = None,
+        train_steps_per_iteration: int | None = None,
+        checkpoint_and_export: bool = False,
+        saving_listeners: Sequence[Any] | None = None,
+    ) -> None:
+        if not isinstance(estimator, Estimator):
+            raise ArgumentTypeError(f"`estimator` must have type `ec.Estimator`. Got: {type(estimator)}.")
+        if eval_metrics is not None:
+            raise ArgumentError(
+                "`eval_metrics` must be None: return eval_metric_ops from model_fn, or use ec.add_metrics."
+            )
+        check_input_fn(train_input_fn)
+        check_input_fn(eval_input_fn)
+        for name, value in (
+            ("train_steps", train_steps),
+            ("eval_steps", eval_steps),
+            ("train_steps_per_iteration", train_steps_per_iteration),
+        ):
+            check_steps(name, value)
+        if min_eval_frequency is not None and min_eval_frequency != 0:
+            check_steps("min_eval_frequency", min_eval_frequency)
+        for name, value in (
+            ("eval_delay_secs", eval_delay_secs),
+            ("continuous_eval_throttle_secs", continuous_eval_throttle_secs),
+        ):
+            if not isinstance(value, (int, float)) or isinstance(value, bool) or value < 0:
+                raise ArgumentError(f"Must specify {name} >= 0, given: {value!r}.")
+        self._estimator = estimator
+        self._train_input_fn, self._eval_input_fn = train_input_fn, eval_input_fn
+        self._train_steps, self._eval_steps = train_steps, eval_steps
+        self._train_hooks = [*check_hooks(train_monitors, "train_monitors"), *check_hooks(train_hooks, "train_hooks")]
+        self._eval_hooks = check_hooks(eval_hooks, "eval_hooks")
+        self._eval_delay_secs, self._throttle_secs = eval_delay_secs, continuous_eval_throttle_secs
+        self._min_eval_frequency = min_eval_frequency
+        self._exporters = check_exporters(export_strategies)
+        self._steps_per_iteration = train_steps_per_iteration
+        self._checkpoint_and_export = checkpoint_and_export
+        self._listeners = check_listeners(saving_listeners)
+
+    @property
+    def estimator(self) -> Estimator:
+        """The Estimator."""
+        return self._estimator
+
+    @property
+    def train_input_fn(self) -> Callable[..., Any]:
+        """The training input."""
+        return self._train_input_fn
+
+    @property
+    def eval_input_fn(self) -> Callable[..., Any]:
+        """The evaluation input."""
+        return self._eval_input_fn
+
+    @property
+    def train_hooks(self) -> list[Any]:
+        """Hooks of the training runs."""
+        return list(self._train_hooks)
+
+    @property
+    def train_steps(self) -> int | None:
+        """The global step at which training ends."""
+        return self._train_steps
+
+    @property
+    def eval_steps(self) -> int | None:
+        """Batches of an evaluation."""
+        return self._eval_steps
+
+    def extend_train_hooks(self, hooks: Sequence[Any]) -> None:
+        """Adds hooks to the training runs to come."""
+        self._train_hooks.extend(check_hooks(hooks, "hooks"))
+
+    def reset_export_strategies(self, export_strategies: Any = None) -> Any:
+        """Replaces the exporters; returns the old ones."""
+        old, self._exporters = self._exporters, check_exporters(export_strategies)
+        return old
+
+    def train(self, delay_secs: float | None = None) -> Estimator:
+        """Trains up to `train_steps`; a worker waits first, `5 * task_id` seconds up to 60."""
+        self._sleep(min(60.0, 5.0 * (self._estimator.config.task_id or 0)) if delay_secs is None else delay_secs)
+        return self._estimator.train(
+            self._train_input_fn, hooks=self._train_hooks, max_steps=self._train_steps, saving_listeners=self._listeners
+        )
+
+    def evaluate(self, delay_secs: float | None = None, name: str | None = None) -> dict[str, Any]:
+        """Evaluates once, into `eval_one_pass` unless named."""
+        self._sleep(self._eval_delay_secs if delay_secs is None else delay_secs)
+        return self._evaluate("one_pass" if name is None else name)
+
+    def continuous_eval(
+        self,
+        delay_secs: float | None = None,
+        throttle_delay_secs: float | None = None,
+        evaluate_checkpoint_only_once: bool = True,
+        continuous_eval_predicate_fn: Callable[..., bool] | None = None,
+        name: str = "continuous",
+    ) -> dict[str, Any] | None:
+        """Evaluates each new checkpoint until `train_steps` has been evaluated, or the predicate says False."""
+        return self._continuous_eval(
+            self._eval_input_fn,
+            delay_secs,
+            throttle_delay_secs,
+            evaluate_checkpoint_only_once,
+            continuous_eval_predicate_fn,
+            name,
+            self._exporters,
+        )
+
+    def continuous_eval_on_train_data(
+        self,
+        delay_secs: float | None = None,
+        throttle_delay_secs: float | None = None,
+        continuous_eval_predicate_fn: Callable[..., bool] | None = None,
+        name: str = "continuous_on_train_data",
+    ) -> dict[str, Any] | None:
+        """The same on training data, without exports."""
+        return self._continuous_eval(
+            self._train_input_fn, delay_secs, throttle_delay_secs, True, continuous_eval_predicate_fn, name, ()
+        )
+
+    def train_and_evaluate(self) -> tuple[dict[str, Any], list[Any]]:
+        """Trains with evaluations in between and at the end, and exports at the end; returns `(metrics, exports)`."""
+        name = "intermediate_export" if self._checkpoint_and_export else None
+        spec = EvalSpec(
+            self._eval_input_fn, steps=self._eval_steps, name=name, hooks=self._eval_hooks, exporters=self._exporters
+        )
+        evaluations = Evaluations(self._estimator, [spec])
+        at_checkpoints = self._checkpoint_and_export or self._min_eval_frequency is None
+        hooks = list(self._train_hooks)
+        if self._min_eval_frequency and not at_checkpoints:
+            hooks.insert(0, _EvaluateEvery(self._min_eval_frequency, lambda run: evaluations.evaluate_now(spec)))
+        train_spec = TrainSpec(
+            self._train_input_fn, max_steps=self._train_steps, hooks=hooks, saving_listeners=self._listeners
+        )
+        if at_checkpoints:
+            train(self._estimator, train_spec, evaluations)
+        else:
+            self._estimator.train(
+                train_spec.input_fn,
+                hooks=train_spec.hooks,
+                max_steps=train_spec.max_steps,
+                saving_listeners=train_spec.saving_listeners,
+            )
+        evaluations.finish()
+        return evaluations.metrics[name], evaluations.exports[name]
+
+    def continuous_train_and_eval(
+        self, continuous_eval_predicate_fn: Callable[..., bool] | None = None
+    ) -> tuple[dict[str, Any] | None, list[Any]]:
+        """Alternates `train_steps_per_iteration` steps of training and an evaluation until `train_steps`, or until the
+        predicate says False.
+        """
+        per_round = self._steps_per_iteration or (max(1, self._train_steps // 10) if self._train_steps else 1000)
+        results: dict[str, Any] | None = None
+        while (self._train_steps is None or (results or {}).get("global_step", 0) < self._train_steps) and _goes_on(
+            continuous_eval_predicate_fn, results, None
+        ):
+            self._estimator.train(
+                self._train_input_fn,
+                hooks=self._train_hooks,
+                max_steps=self._next_stop(per_round, results),
+                saving_listeners=self._listeners,
+            )
+            results = self._evaluate(None)
+            if self._estimator.stop_reason == "the input is empty":
+                break
+        return results, self._export(results, final=True)
+
+    def test(self) -> tuple[dict[str, Any], list[Any]]:
+        """One training step, one evaluation batch and an export: whether everything fits together."""
+        self._estimator.train(self._train_input_fn, hooks=self._train_hooks, steps=1, saving_listeners=self._listeners)
+        results = self._estimator.evaluate(self._eval_input_fn, steps=1, hooks=self._eval_hooks, name="one_pass")
+        return results, self._export(results, final=True)
+
+    def run_std_server(self) -> None:
+        """There are no parameter servers here.
+
+        Raises:
+            ArgumentError: always; says what replaces them.
+        """
+        raise ArgumentError(
+            "There is no parameter server: shard the state over all processes with RunConfig(mesh=..., "
+            "partition_rules=...), and start no 'ps' tasks."
+        )
+
+    def _evaluate(
+        self, name: str | None, input_fn: Callable[..., Any] | None = None, checkpoint_path: str | None = None
+    ) -> dict[str, Any]:
+        return self._estimator.evaluate(
+            input_fn or self._eval_input_fn,
+            steps=self._eval_steps,
+            hooks=self._eval_hooks,
+            checkpoint_path=checkpoint_path,
+            name=name,
+        )
+
+    def _export(self, results: dict[str, Any] | None, *, final: bool) -> list[Any]:
+        base = f"{self._estimator.model_dir}/export"
+        return [
+            exporter.export(
+                self._estimator, f"{base}/{exporter.name}", self._estimator.latest_checkpoint(), results, final
+            )
+            for exporter in self._exporters
+        ]
+
+    def _continuous_eval(
+        self,
+        input_fn: Any,
+        delay_secs: float | None,
+        throttle_secs: float | None,
+        only_once: bool,
+        predicate: Callable[..., bool] | None,
+        name: str,
+        exporters: Sequence[Any],
+    ) -> dict[str, Any] | None:
+        self._sleep(self._eval_delay_secs if delay_secs is None else delay_secs)
+        throttle = self._throttle_secs if throttle_secs is None else throttle_secs
+        last_step = math.inf if self._train_steps is None else self._train_steps
+        results: dict[str, Any] | None = None
+        if not only_once:
+            _log.info("continuous_eval: a checkpoint gives the same results each time, so each is evaluated once.")
+        for path, step in new_checkpoints(self._estimator, stop=lambda step: step >= last_step):
+            began = time.monotonic()
+            if not _goes_on(predicate, results, path):
+                break
+            results = self._evaluate(name, input_fn, path)
+            for exporter in exporters:
+                exporter.export(
+                    self._estimator,
+                    f"{self._estimator.model_dir}/export/{exporter.name}",
+                    path,
+                    results,
+                    step >= last_step,
+                )
+            if step < last_step:
+                self._sleep(throttle - (time.monotonic() - began))
+        return results
+
+    def _next_stop(self, per_round: int, results: dict[str, Any] | None) -> int:
+        done = self._done() if results is None else int(results["global_step"])
+        return done + per_round if self._train_steps is None else min(done + per_round, self._train_steps)
+
+    def _done(self) -> int:
+        newest = self._estimator.latest_checkpoint()
+        return 0 if newest is None else int(newest.rpartition("/")[2])
+
+    @staticmethod
+    def _sleep(seconds: float) -> None:
+        if seconds > 0:
+            _log.info("Waiting %.1f seconds.", seconds)
+            time.sleep(seconds)
+
+
+class _EvaluateEvery(Hook):
+    """Evaluates the live state every so many steps."""
+
+    def __init__(self, every: int, evaluate: Callable[[Run], None]) -> None:
+        self._every, self._evaluate = every, evaluate
+
+    def next_step(self, step: int) -> int | None:
+        return (step // self._every + 1) * self._every
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        self._evaluate(run)
+
+
+def _goes_on(predicate: Callable[..., bool] | None, results: dict[str, Any] | None, path: str | None) -> bool:
+    if predicate is None:
+        return True
+    return predicate(results, path) if len(inspect.signature(predicate).parameters) > 1 else predicate(results)

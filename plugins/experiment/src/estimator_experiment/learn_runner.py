@@ -1,0 +1,96 @@
+"""`learn_runner.run`: an experiment by the name of its schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from estimator_core.config import RunConfig
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_experiment.experiment import Experiment
+from estimator_experiment.hparams import HParams
+
+_BY_ROLE = {
+    "master": "train_and_evaluate",
+    "chief": "train_and_evaluate",
+    "worker": "train",
+    "ps": "run_std_server",
+    "evaluator": "continuous_eval",
+}
+
+
+def run(
+    experiment_fn: Callable[..., Experiment],
+    output_dir: str | None = None,
+    schedule: str | None = None,
+    run_config: RunConfig | None = None,
+    hparams: HParams | None = None,
+) -> Any:
+    """Makes an experiment and runs one of its methods.
+
+    Args:
+        experiment_fn: `(run_config, hparams) -> Experiment`.
+        output_dir: the model_dir; exactly one of output_dir and run_config.
+        schedule: the name of a method of Experiment; default: what the role of this process asks for,
+            "train_and_evaluate" without a cluster.
+        run_config: a RunConfig with a model_dir.
+        hparams: an HParams, or None.
+
+    Returns:
+        What the method returns.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: before anything is done.
+
+    Source: `tf.contrib.learn.learn_runner.run`.
+    """
+    if not callable(experiment_fn):
+        raise ArgumentTypeError(f"Experiment builder {experiment_fn!r} is not callable.")
+    if (output_dir is None) == (run_config is None):
+        raise ArgumentError("Exactly one of output_dir and run_config must be given.")
+    if hparams is not None and not isinstance(hparams, HParams):
+        raise ArgumentTypeError(f"hparams must be ec.HParams, given: {hparams!r}.")
+    if run_config is not None and not isinstance(run_config, RunConfig):
+        raise ArgumentTypeError(f"run_config must be ec.RunConfig, given: {run_config!r}.")
+    config = RunConfig(model_dir=output_dir) if run_config is None else run_config
+    if config.model_dir is None:
+        raise ArgumentError("Must specify a model directory in `run_config`: ec.RunConfig(model_dir=...).")
+    experiment = experiment_fn(config, hparams)
+    if not isinstance(experiment, Experiment):
+        raise ArgumentTypeError(
+            f"Experiment builder did not return an Experiment instance, got {type(experiment)} instead."
+        )
+    if experiment.estimator.model_dir != config.model_dir:
+        raise ArgumentError(
+            f"The estimator of the experiment writes to {experiment.estimator.model_dir!r}, run_config says "
+            f"{config.model_dir!r}. Pass run_config on to the Estimator."
+        )
+    return schedule_of(experiment, _default_schedule(config) if schedule is None else schedule)()
+
+
+def tune(experiment_fn: Callable[..., Experiment], tuner: Any) -> None:
+    """Runs trials until the tuner has none left: `while tuner.next_trial(): tuner.run_experiment(experiment_fn)`."""
+    while tuner.next_trial():
+        tuner.run_experiment(experiment_fn)
+
+
+def schedule_of(experiment: Experiment, name: Any) -> Callable[[], Any]:
+    """The method of an experiment with that name.
+
+    Raises:
+        ArgumentError: there is none; lists those there are.
+    """
+    names = sorted(
+        method for method in vars(Experiment) if not method.startswith("_") and callable(getattr(Experiment, method))
+    )
+    if not isinstance(name, str) or name not in names:
+        raise ArgumentError(f"Schedule references non-existent task {name!r}. Schedules: {names}.")
+    return getattr(experiment, name)
+
+
+def _default_schedule(config: RunConfig) -> str:
+    if not config.cluster.cluster and config.task_type != "evaluator":
+        return "train_and_evaluate"
+    if config.task_type not in _BY_ROLE:
+        raise ArgumentError(f"There is no default schedule for the role {config.task_type!r}; give schedule=...")
+    return _BY_ROLE[config.task_type]

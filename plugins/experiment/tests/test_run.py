@@ -1,0 +1,108 @@
+"""`estimator run`: a file, its hyperparameters and settings, the report, and the dry run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from estimator_core.cli import main
+
+PROGRAM = """
+import jax.numpy as jnp, numpy as np, optax
+import estimator_core as ec
+
+HPARAMS = ec.HParams(rate=0.3, train_steps=20)
+
+
+def model_fn(features, labels, mode, params):
+    y = features["x"] * ec.get_variable("slope", ()) + ec.get_variable("offset", ())
+    if mode == ec.ModeKeys.PREDICT:
+        return ec.EstimatorSpec(mode, predictions={"y": y})
+    loss = jnp.mean((y - labels) ** 2) * SCALE
+    return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(params.rate))
+
+
+def experiment_fn(run_config, hparams):
+    x = np.linspace(-1, 1, 32, dtype=np.float32)
+    inputs = dict(x={"x": x}, y=3 * x + 1, batch_size=8, shuffle=False)
+    return ec.Experiment(
+        ec.Estimator(model_fn, config=run_config.replace(default_hooks=False), params=hparams),
+        ec.inputs.numpy_input_fn(**inputs, num_epochs=None),
+        ec.inputs.numpy_input_fn(**inputs, num_epochs=1),
+        train_steps=hparams.train_steps,
+    )
+
+
+def other(run_config, hparams):
+    return experiment_fn(run_config, ec.HParams(rate=0.1, train_steps=3))
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "line.py"
+    path.write_text(PROGRAM.replace("SCALE", "1.0"))
+    return path
+
+
+def test_trains_evaluates_predicts_and_says_where_things_lie(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["run", str(program), "--hparams", "train_steps=12", "--set", "run_config.save_checkpoints_steps=6"]) == 0
+    )
+    output = capsys.readouterr().out
+    assert "global_step  12" in output
+    assert "Training ended: reached step 12." in output
+    assert "Predictions of the first evaluation examples" in output
+    assert "tensorboard --logdir runs/line" in output
+    assert sorted(path.name for path in Path("runs/line/checkpoints").iterdir()) == ["0", "12", "6"]
+    record = json.loads(Path("runs/line/run.json").read_text())
+    assert record["hparams"] == {"rate": 0.3, "train_steps": 12}
+
+
+def test_another_function_schedule_and_directory(program: Path) -> None:
+    assert main(["run", f"{program}:other", "--schedule", "train", "--model-dir", "here"]) == 0
+    assert sorted(path.name for path in Path("here/checkpoints").iterdir()) == ["0", "3"]
+
+
+def test_running_again_goes_on(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for steps in (4, 4, 8):
+        assert main(["run", str(program), "--hparams", f"train_steps={steps}"]) == 0
+        assert f"global_step  {steps}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("scale", "code", "verdict"), [("1.0", 0, "overfits it"), ("0.0", 1, "does NOT overfit")])
+def test_dry_run_tells_whether_one_batch_can_be_learnt(
+    program: Path, capsys: pytest.CaptureFixture[str], scale: str, code: int, verdict: str
+) -> None:
+    program.write_text(PROGRAM.replace("* SCALE", "" if code == 0 else "* 0.0 + 1.0"))
+    assert main(["run", str(program), "--dry-run"]) == code
+    output = capsys.readouterr().out
+    assert "slope" in output
+    assert "float32" in output
+    assert "loss (scalar)" in output
+    assert verdict in output
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nofile.py"], "There is no file"),
+        (["line.py:nothing"], "defines no function 'nothing'"),
+        (["line.py", "--hparams", "speed=1"], "Unknown hyperparameter"),
+        (["line.py", "--set", "save=1"], "run_config.FIELD=VALUE"),
+        (["line.py", "--set", "run_config.save_steps=1"], "no argument 'save_steps'"),
+        (["line.py", "--schedule", "fly"], "non-existent task 'fly'"),
+        (["line.py", "--hook", "no_such_hook"], "no_such_hook"),
+        (["line.py", "--exporter", "final"], "define serving_input_receiver_fn"),
+    ],
+)
+def test_refusals(program: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    code: Any = main(["run", *arguments])
+    assert code == 1
+    assert message in capsys.readouterr().err
+    assert not Path("runs").exists()

@@ -1,0 +1,1 @@
+"""tf.Example without TensorFlow: the message, specifications of features, requests that carry records."""

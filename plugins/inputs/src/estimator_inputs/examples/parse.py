@@ -1,0 +1,113 @@
+"""Serialized tf.Example records parsed on the host, a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError
+from estimator_inputs.examples.message import example_class
+
+#: The name of the records in a request.
+RECEIVER = "examples"
+_KIND_OF = {"string": "bytes_list", "f": "float_list", "i": "int64_list", "u": "int64_list", "b": "int64_list"}
+
+
+class ParseExample:
+    """A host transform from serialized tf.Example records to arrays.
+
+    Args:
+        features: for each feature `{"shape": [...], "dtype": "...", "default": ...}`.
+        receiver: the name of the records in the batch.
+
+    Example:
+        >>> record = example_class()()
+        >>> record.features.feature["age"].int64_list.value.append(3)
+        >>> parse = ParseExample({"age": {"shape": [], "dtype": "int64", "default": None}})
+        >>> parse.apply({"examples": np.array([record.SerializeToString()], object)})
+        {'age': array([3])}
+    """
+
+    name, version = "parse_example", 1
+
+    def __init__(self, features: Mapping[str, Mapping[str, Any]], receiver: str = RECEIVER) -> None:
+        self._features = {name: dict(spec) for name, spec in features.items()}
+        self._receiver = receiver
+
+    def config(self) -> dict[str, Any]:
+        """The arguments."""
+        return {"features": self._features, "receiver": self._receiver}
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """None."""
+        return {}
+
+    def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The features of a batch of records (bytes, [batch]).
+
+        Raises:
+            ArgumentError: a record that is no tf.Example, lacks a feature, or has another kind or number of values.
+        """
+        records = [self._parsed(record, row) for row, record in enumerate(batch[self._receiver].reshape(-1).tolist())]
+        return {name: self._column(name, spec, records) for name, spec in self._features.items()}
+
+    def _parsed(self, record: Any, row: int) -> Any:
+        from google.protobuf.message import DecodeError
+
+        try:
+            return (
+                example_class()
+                .FromString(record.encode("latin-1") if isinstance(record, str) else bytes(record))
+                .features.feature
+            )
+        except (DecodeError, TypeError, ValueError) as error:
+            raise ArgumentError(f"Record {row} is no serialized tf.Example: {error}.") from error
+
+    def _column(self, name: str, spec: Mapping[str, Any], records: list[Any]) -> np.ndarray:
+        shape, dtype = tuple(spec["shape"]), spec["dtype"]
+        kind = _KIND_OF["string" if dtype == "string" else np.dtype(dtype).kind]
+        size = int(np.prod(shape))
+        values = np.empty(
+            (len(records), size), {"bytes_list": object, "float_list": np.float64, "int64_list": np.int64}[kind]
+        )
+        for row, record in enumerate(records):
+            values[row] = _values(name, spec, kind, size, record, row)
+        if kind == "int64_list":
+            _check_range(name, dtype, values)
+        return (
+            values.reshape(len(records), *shape)
+            if dtype == "string"
+            else values.astype(dtype).reshape(len(records), *shape)
+        )
+
+
+def _values(name: str, spec: Mapping[str, Any], kind: str, size: int, record: Any, row: int) -> Any:
+    found = record.get(name)
+    if found is None or found.WhichOneof("kind") is None:
+        if spec["default"] is None:
+            raise ArgumentError(f"Record {row} lacks the feature {name!r}, which has no default value.")
+        return np.broadcast_to(
+            np.asarray(spec["default"], object if kind == "bytes_list" else None).reshape(-1), (size,)
+        )
+    if found.WhichOneof("kind") != kind:
+        raise ArgumentError(f"Record {row}: feature {name!r} is a {found.WhichOneof('kind')}, and must be a {kind}.")
+    values = getattr(found, kind).value
+    if len(values) != size:
+        raise ArgumentError(f"Record {row}: feature {name!r} has {len(values)} values, and must have {size}.")
+    return list(values)
+
+
+def _check_range(name: str, dtype: str, values: np.ndarray) -> None:
+    if dtype == "bool":
+        return
+    limits = np.iinfo(dtype)
+    outside = (values < limits.min) | (values > limits.max)
+    if outside.any():
+        row = int(np.argwhere(outside)[0][0])
+        raise ArgumentError(
+            f"Record {row}: feature {name!r} has a value out of the range of {dtype}: {values[row].tolist()}."
+        )

@@ -1,0 +1,106 @@
+"""Serialized tf.Example records parsed by protobuf alone."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import estimator_core as ec
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_inputs import example_class
+
+#: `tf.train.Example` of {"age": int64 [7], "name": bytes [b"ann"], "x": float [0.5, -2.0]}, serialized by TensorFlow.
+BY_TENSORFLOW = bytes.fromhex(
+    "0a320a110a0178120c120a0a080000003f000000c00a0f0a046e616d6512070a050a03616e6e0a0c0a0361676512051a030a0107"
+)
+SPEC = {
+    "x": ec.export.FixedLenFeature((2,), "float32"),
+    "age": ec.export.FixedLenFeature((), "int64", default_value=-1),
+    "name": ec.export.FixedLenFeature((), "string", default_value=b"nobody"),
+}
+
+
+def record(**features):
+    example = example_class()()
+    for name, values in features.items():
+        feature = example.features.feature[name]
+        first = values[0] if values else 0.0
+        kind = (
+            feature.bytes_list
+            if isinstance(first, bytes)
+            else feature.float_list
+            if isinstance(first, float)
+            else feature.int64_list
+        )
+        kind.value.extend(values)
+    return example.SerializeToString(deterministic=True)
+
+
+def parse(*records, spec=SPEC):
+    receiver = ec.export.build_parsing_serving_input_receiver_fn(spec)()
+    (transform,) = receiver.transforms
+    return transform.apply({"examples": np.array(records, object)})
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(width=32, allow_nan=False), st.integers(-(2**31), 2**31 - 1), st.binary()),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_what_goes_in_comes_out(rows):
+    found = parse(*(record(x=[value, 2.0], age=[age], name=[name]) for value, age, name in rows))
+    assert found["x"].dtype == np.float32
+    assert found["x"].tolist() == [[np.float32(value), 2.0] for value, _, _ in rows]
+    assert found["age"].tolist() == [age for _, age, _ in rows]
+    assert found["name"].tolist() == [name for _, _, name in rows]
+
+
+def test_records_of_tensorflow_are_read():
+    found = parse(BY_TENSORFLOW)
+    assert found["x"].tolist() == [[0.5, -2.0]]
+    assert found["age"].tolist() == [7]
+    assert found["name"].tolist() == [b"ann"]
+
+
+def test_defaults_fill_what_is_missing():
+    found = parse(record(x=[1.0, 2.0]))
+    assert found["age"].tolist() == [-1]
+    assert found["name"].tolist() in ([b"nobody"], ["nobody"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xff\xff", "Record 1 is no serialized tf.Example"),
+        (record(age=[1]), "Record 1 lacks the feature 'x'"),
+        (record(x=[1.0]), "'x' has 1 values, and must have 2"),
+        (record(x=[1, 2]), "'x' is a int64_list, and must be a float_list"),
+        (record(x=[1.0, 2.0], age=[2**31]), "out of the range of int32"),
+    ],
+)
+def test_bad_records_are_named(content, message):
+    with pytest.raises(ArgumentError, match=message):
+        parse(record(x=[1.0, 2.0]), content)
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "message"),
+    [
+        ({}, ArgumentTypeError, "must be a dict"),
+        ({"x": "float32"}, ArgumentTypeError, "must be an ec.export.FixedLenFeature"),
+        ({"x": ec.export.FixedLenFeature((None,))}, ArgumentError, "must be fixed"),
+        ({"x": ec.export.VarLenFeature("int64")}, ArgumentTypeError, "Features of any length"),
+        ({"x": ec.export.FixedLenSequenceFeature((2,), "int64")}, ArgumentTypeError, "Features of any length"),
+    ],
+)
+def test_bad_specifications_are_refused(spec, error, message):
+    with pytest.raises(error, match=message):
+        ec.export.build_parsing_serving_input_receiver_fn(spec)
+
+
+def test_the_receiver_takes_records_and_gives_features():
+    receiver = ec.export.build_parsing_serving_input_receiver_fn({"x": SPEC["x"]}, default_batch_size=3)()
+    assert receiver.receiver_tensors == {"examples": ec.export.Feature((3,), "string")}
+    assert receiver.features == {"x": ec.export.Feature((3, 2), "float32")}

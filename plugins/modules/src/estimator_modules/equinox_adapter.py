@@ -1,0 +1,136 @@
+"""Equinox modules: trees whose arrays are replaced by variables of the scope."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimator_core.errors import ArgumentTypeError, VariableError
+from estimator_core.model import Binding, ModuleValues, is_traced
+
+
+class EquinoxAdapter:
+    """Equinox. Inexact arrays are trainable variables unless `trainable=` says otherwise, other arrays model state."""
+
+    name = "equinox"
+    library = "equinox"
+
+    def handles(self, module: Any) -> bool:
+        """Whether it is an `equinox.Module`, or a pair of one and its `equinox.nn.State`."""
+        equinox = sys.modules["equinox"]
+        if isinstance(module, tuple) and len(module) == 2:
+            return isinstance(module[0], equinox.Module) and isinstance(module[1], equinox.nn.State)
+        return isinstance(module, equinox.Module)
+
+    def bind(self, binding: Binding) -> Any:
+        """The module with the values of the scope, outside TRAIN in inference mode; with state, an `EquinoxModule`."""
+        import equinox as eqx
+
+        stateful = isinstance(binding.module, tuple)
+        module, state = binding.module if stateful else (binding.module, None)
+        if not binding.made_in_trace and any(is_traced(leaf) for leaf in jax.tree_util.tree_leaves((module, state))):
+            raise VariableError(
+                f"The module {binding.path!r} was made inside model_fn, so its values belong to one trace. Give "
+                "ec.module the class or a "
+                "function of `key` that makes it, or make it outside model_fn."
+            )
+        module = self._bound(binding, module, "")
+        if binding.scope.mode != "train":
+            module = eqx.nn.inference_mode(module)
+        if not stateful:
+            return module
+        return EquinoxModule(binding, module, self._bound(binding, state, "state/"))
+
+    def write_back(self, module: Any, values: Mapping[str, Any]) -> None:
+        """Refused: Equinox modules cannot be changed.
+
+        Raises:
+            ArgumentTypeError: always.
+        """
+        raise ArgumentTypeError(
+            "Equinox modules cannot be changed in place. Make a new one with equinox.tree_at, from the "
+            "estimator's variables of the same names."
+        )
+
+    def _bound(self, binding: Binding, tree: Any, prefix: str) -> Any:
+        """The tree with its arrays replaced by variables."""
+        named, structure = _named_leaves(tree, prefix)
+        make = binding.make
+
+        def values(key: jax.Array) -> dict[str, Any]:
+            assert make is not None
+            made = make(key)
+            parts = (made[1] if prefix else made[0]) if isinstance(made, tuple) else made
+            return {name: leaf for name, leaf in _named_leaves(parts, prefix)[0] if _is_stored(leaf)}
+
+        computed = ModuleValues(path=binding.path, compute=values) if binding.made_in_trace else None
+        leaves = [
+            binding.variable(
+                name,
+                leaf.shape,
+                leaf.dtype,
+                np.asarray(leaf) if computed is None else computed.of(name),
+                trainable=not prefix and jnp.issubdtype(leaf.dtype, jnp.inexact),
+            )
+            if _is_stored(leaf)
+            else leaf
+            for name, leaf in named
+        ]
+        return jax.tree_util.tree_unflatten(structure, leaves)
+
+
+class EquinoxModule:
+    """An Equinox module with state, in model_fn.
+
+    `outputs = network(inputs)` threads the state. Under `jax.vmap` thread it yourself, outside of the mapped function::
+
+        mapped = jax.vmap(network.module, axis_name="batch", in_axes=(0, None), out_axes=(0, None))
+        outputs, network.state = mapped(inputs, network.state)
+
+    Attributes:
+        module: the Equinox module.
+        state: its state; what it is when model_fn returns goes into the next step.
+    """
+
+    def __init__(self, binding: Binding, module: Any, state: Any) -> None:
+        self.module = module
+        self.state = state
+        self._binding = binding
+        # Equinox refuses to look into a state that has been used.
+        self._before = dict(_named_leaves(state, "state/")[0])
+        binding.scope.at_close(self._collect)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The module's output; the state goes in as the last positional argument and is kept.
+
+        Raises:
+            VariableError: called inside an inner trace, where the state could not be kept.
+        """
+        self._binding.scope.require_outermost(
+            f"The module {self._binding.path!r} was called",
+            "pass network.state to network.module and return the new state",
+        )
+        output, self.state = self.module(*args, self.state, **kwargs)
+        return output
+
+    def _collect(self) -> None:
+        after = dict(_named_leaves(self.state, "state/")[0])
+        for name, value in after.items():
+            if _is_stored(value) and value is not self._before.get(name):
+                self._binding.write(name, value)
+
+
+def _named_leaves(tree: Any, prefix: str) -> tuple[list[tuple[str, Any]], Any]:
+    leaves, structure = jax.tree_util.tree_flatten_with_path(tree)
+    if prefix:  # the keys of a State are markers without names; their order is fixed
+        return [(f"{prefix}{index}", leaf) for index, (_, leaf) in enumerate(leaves)], structure
+    return [(jax.tree_util.keystr(path, simple=True, separator="/"), leaf) for path, leaf in leaves], structure
+
+
+def _is_stored(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array | np.ndarray) and not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)

@@ -1,0 +1,168 @@
+"""Keras 3 models on the JAX backend: built on the host, called without state of their own."""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from estimator_core.errors import VariableError
+from estimator_core.model import Binding, ModuleValues, check_names
+
+
+class KerasAdapter:
+    """Keras 3. Trainable variables are variables; batch statistics and states of seed generators are model state."""
+
+    name = "keras"
+    library = "keras"
+
+    def handles(self, module: Any) -> bool:
+        """Whether it is a `keras.Layer` or `keras.Model`."""
+        return isinstance(module, sys.modules["keras"].Layer)
+
+    def bind(self, binding: Binding) -> Any:
+        """A callable that stands for the model.
+
+        Raises:
+            VariableError: Keras runs on another backend than JAX.
+        """
+        import keras
+
+        if keras.backend.backend() != "jax":
+            raise VariableError(
+                f"Keras runs on the backend {keras.backend.backend()!r}; the model {binding.path!r} needs 'jax'. "
+                "Set the environment variable "
+                "KERAS_BACKEND=jax before Keras is imported."
+            )
+        return KerasModule(binding)
+
+    def write_back(self, module: Any, values: Mapping[str, np.ndarray]) -> None:
+        """Assigns the values to the model's variables.
+
+        Raises:
+            VariableError: names or shapes differ, or the model is not built.
+        """
+        if not module.built:
+            raise VariableError(
+                "The Keras model is not built, so it has no variables to load into. Call it once on inputs, or "
+                "build it."
+            )
+        stored = _variables(module)
+        check_names("Keras model", {name: tuple(variable.shape) for name, variable in stored.items()}, values)
+        for name, variable in stored.items():
+            variable.assign(values[name])
+
+
+class KerasModule:
+    """A Keras model in model_fn: called with its inputs.
+
+    `training` is True in TRAIN and False elsewhere, unless given.
+
+    Attributes:
+        model: the Keras model; its own variables are not used and never changed.
+        losses: what the calls so far added with `add_loss` and regularisers, for the loss of model_fn.
+    """
+
+    def __init__(self, binding: Binding) -> None:
+        self.model = binding.module
+        self.losses: list[Any] = []
+        self._binding = binding
+
+    def __call__(self, *args: Any, training: bool | None = None, **kwargs: Any) -> Any:
+        """The model's output."""
+        shapes = jax.tree.map(lambda leaf: (None, *leaf.shape[1:]) if leaf.ndim else (), args)
+        self._build(self.model, shapes)
+        if training is None:
+            training = self._binding.scope.mode == "train"
+        values = self._values(shapes)
+        names = {id(variable): name for name, variable in _variables(self.model).items()}
+        other = [names[id(variable)] for variable in self.model.non_trainable_variables]
+        output, changed, losses = self.model.stateless_call(
+            [values[names[id(variable)]] for variable in self.model.trainable_variables],
+            [values[name] for name in other],
+            *args,
+            training=training,
+            return_losses=True,
+            **kwargs,
+        )
+        for name, new in zip(other, changed, strict=True):
+            if new is not values[name] and not self._binding.scope.specs[f"{self._binding.path}/{name}"].trainable:
+                self._binding.write(name, new)
+        self.losses += losses
+        return output
+
+    def _values(self, shapes: Any) -> dict[str, Any]:
+        """The values of the scope by name, declared where they are new."""
+        make = self._binding.make
+        computed = None
+        if make is not None:
+            computed = ModuleValues(
+                path=self._binding.path, compute=lambda key: self._first_values(make, key, shapes), on_host=True
+            )
+        return {
+            name: self._binding.variable(
+                name,
+                tuple(variable.shape),
+                str(variable.dtype),
+                variable.value if computed is None else computed.of(name),
+                trainable=variable.trainable,
+            )
+            for name, variable in _variables(self.model).items()
+        }
+
+    def _first_values(self, make: Callable[[jax.Array], Any], key: jax.Array, shapes: Any) -> dict[str, Any]:
+        # Keras draws the seeds of its initialisers from Python's generator.
+        outside = random.getstate()
+        random.seed(int.from_bytes(np.asarray(jax.random.key_data(key)).tobytes(), "little"))
+        try:
+            model = make(key)
+            self._build(model, shapes)
+        finally:
+            random.setstate(outside)
+        return {name: np.asarray(variable.value) for name, variable in _variables(model).items()}
+
+    def _build(self, model: Any, shapes: Any) -> None:
+        if not model.built:
+            with jax.ensure_compile_time_eval():
+                model.build(*shapes)
+
+
+def _variables(model: Any) -> dict[str, Any]:
+    """The variables of a model by a name that does not depend on how many models were made before.
+
+    Keras numbers layers without a name of their own through the whole process: `dense_7`, `dense_8` become `dense`,
+    `dense_1`.
+    """
+    classes = {layer.name: type(layer).__name__ for layer in model._flatten_layers()}
+    numbers: dict[tuple[str, str], dict[str, int]] = {}
+    named: dict[str, Any] = {}
+    for variable in model.variables:
+        parts: list[str] = []
+        for part in variable.path.removeprefix(f"{model.name}/").split("/"):
+            stem = re.sub(r"_\d+$", "", part)
+            if stem in (_snake(classes.get(part, "")), "seed_generator"):
+                seen = numbers.setdefault(("/".join(parts), stem), {})
+                number = seen.setdefault(part, len(seen))
+                parts.append(f"{stem}_{number}" if number else stem)
+            else:
+                parts.append(part)
+        name = "/".join(parts)
+        if name in named:
+            raise VariableError(
+                f"Two variables of the Keras model {model.name!r} are called {name!r}. Give its layers names that "
+                "differ."
+            )
+        named[name] = variable
+    return named
+
+
+def _snake(name: str) -> str:
+    """How Keras derives the name of a layer from its class."""
+    name = re.sub(r"\W+", "", name)
+    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()

@@ -1,0 +1,16 @@
+"""The public names, typed; `__init__.py` imports each when it is first used."""
+
+from estimator_plan.collectives import Collective as Collective
+from estimator_plan.flops import FlopCount as FlopCount
+from estimator_plan.flops import count_flops as count_flops
+from estimator_plan.memory import Memory as Memory
+from estimator_plan.roofline import Roofline as Roofline
+from estimator_plan.tables import report as report
+from estimator_plan.topologies import Found as Found
+from estimator_plan.topologies import find_topology as find_topology
+from estimator_plan.topologies import parse_mesh as parse_mesh
+from estimator_plan.topologies import parse_topology as parse_topology
+from estimator_plan.training_plan import TrainingPlan as TrainingPlan
+from estimator_plan.training_plan import plan_training as plan_training
+
+__version__: str

@@ -1,0 +1,97 @@
+"""Compile the training step of an experiment for devices that are not there.
+
+FILE is as for `estimator run`. Prints, for one step: memory of each device against what it has, whether it fits and
+what to change, operations, an estimate of the time from peak figures, and the collectives with their bytes. Nothing is
+trained or written. TPU topologies need estimator-backends-tpu[tpu], GPU topologies estimator-backends-gpu[cuda]; no
+device is needed. FILE is read by estimator-experiment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+
+DOES_NOT_FIT = 3
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator plan`."""
+    parser.add_argument(
+        "file", metavar="FILE[:FUNCTION]", help="a Python file, and the function that makes the Experiment"
+    )
+    parser.add_argument("--topology", required=True, help="v5e:4x4, v5p:4x4x4, v6e:8x8, h100x8, h100:2x8, ...")
+    parser.add_argument(
+        "--mesh", metavar="AXIS=SIZE,...", help="for example data=-1,model=4 (default: the RunConfig's)"
+    )
+    parser.add_argument(
+        "--batch-size", type=int, metavar="N", help="examples of the global batch (default: the input's)"
+    )
+    parser.add_argument(
+        "--fully-sharded",
+        action="store_true",
+        help="split the state over the devices: adds the partition rule (.*, FullySharded())",
+    )
+    parser.add_argument("--hparams", default="", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="run_config.FIELD=VALUE",
+        help='a RunConfig field, for example run_config.precision="bfloat16"',
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command; 3: it does not fit."""
+    from estimator_core.config import FullySharded
+    from estimator_core.plugins import default_plugins
+    from estimator_plan import find_topology, parse_mesh, plan_training, report
+
+    load_program = _program_loader()
+
+    mesh = None if args.mesh is None else parse_mesh(args.mesh)
+    plugins = default_plugins()
+    found = find_topology(args.topology, lambda name: plugins.get("backend", name), plugins.names("backend"))
+    program = load_program(args.file)
+    with tempfile.TemporaryDirectory(prefix="estimator-plan-") as directory:
+        config = program.run_config(directory, args.settings)
+        experiment = program.experiment_fn(config, program.hparams(args.hparams))
+        batch = experiment.estimator.first_batch(experiment.train_input_fn, experiment.train_hooks)
+        if batch is None:
+            raise ArgumentError("the training input is empty: the plan needs the shapes of one batch.")
+        rules = experiment.estimator.config.partition_rules
+        plan = plan_training(
+            experiment.estimator,
+            batch,
+            found,
+            mesh=mesh,
+            partition_rules=[*rules, (".*", FullySharded())] if args.fully_sharded else rules,
+            batch_size=args.batch_size,
+        )
+    print(json.dumps(plan.to_json(), indent=2) if args.json else report(plan))
+    return DOES_NOT_FIT if plan.memory.shortfall else 0
+
+
+def _program_loader() -> Callable[[str], Any]:
+    """What reads the user's file.
+
+    Raises:
+        ArgumentError: estimator-experiment, which brings it, is not installed.
+    """
+    try:
+        from estimator_experiment import load_program
+    except ModuleNotFoundError as error:
+        if error.name != "estimator_experiment":
+            raise  # it is installed; what it imports is not
+        raise ArgumentError(
+            "`estimator plan` reads FILE with estimator-experiment, which is not installed: "
+            'pip install "estimator-plan[cli]". From a program, call estimator_plan.plan_training instead.'
+        ) from error
+    return load_program

@@ -1,0 +1,161 @@
+"""The collectives of a compiled program: what they move, between how many devices, how often."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from estimator_plan.hlo import Instruction, Module
+
+KINDS = (
+    "all-reduce",
+    "all-gather",
+    "reduce-scatter",
+    "all-to-all",
+    "ragged-all-to-all",
+    "collective-permute",
+    "collective-broadcast",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collective:
+    """Collectives of one kind over groups of one size, of one training step.
+
+    Attributes:
+        kind: one of `KINDS`.
+        group_size: devices that take part in each.
+        crosses_groups: whether some of them are joined by the network only (see `DeviceFigures.group_size`).
+        count: how often it runs in a step, loops included.
+        payload_bytes: of one step: the whole array that is reduced, gathered, scattered or exchanged, per device.
+        sent_bytes: what each device sends for it in a step, by the ring algorithm.
+    """
+
+    kind: str
+    group_size: int
+    crosses_groups: bool
+    count: int
+    payload_bytes: int
+    sent_bytes: int
+
+
+def find_collectives(module: Module, *, device_count: int, joined: int | None = None) -> tuple[Collective, ...]:
+    """All collectives of a program, the costliest first.
+
+    Args:
+        module: the compiled program.
+        device_count: devices it runs on.
+        joined: devices that the fast links join, in order of their numbers; None: all.
+    """
+    totals: dict[tuple[str, int, bool], list[int]] = {}
+    for instruction, kind, payload, times in _all(module, device_count):
+        groups = replica_groups(instruction.attributes, device_count)
+        size = max((len(group) for group in groups), default=1)
+        if size == 1:
+            continue
+        crosses = joined is not None and any(max(group) // joined != min(group) // joined for group in groups)
+        total = totals.setdefault((kind, size, crosses), [0, 0, 0])
+        total[0] += times
+        total[1] += times * payload
+        total[2] += times * sent_by_ring(kind, payload, size)
+    found = (
+        Collective(
+            kind=kind, group_size=size, crosses_groups=crosses, count=count, payload_bytes=payload, sent_bytes=sent
+        )
+        for (kind, size, crosses), (count, payload, sent) in totals.items()
+    )
+    return tuple(sorted(found, key=lambda each: (-each.sent_bytes, each.kind, each.group_size)))
+
+
+def sent_by_ring(kind: str, payload: int, size: int) -> int:
+    """Bytes that each of `size` devices sends.
+
+    Example:
+        >>> sent_by_ring("all-reduce", 800, 8), sent_by_ring("all-gather", 800, 8)
+        (1400, 700)
+    """
+    if kind == "collective-permute":
+        return payload
+    passes = 2 if kind == "all-reduce" else 1
+    return passes * payload * (size - 1) // size
+
+
+def replica_groups(attributes: str, device_count: int) -> list[list[int]]:
+    """The groups of devices that exchange with each other, in any of the notations of XLA.
+
+    Example:
+        >>> replica_groups("replica_groups={{0,1},{2,3}}", 4)
+        [[0, 1], [2, 3]]
+        >>> replica_groups("replica_groups=[2,2]<=[2,2]T(1,0)", 4)
+        [[0, 2], [1, 3]]
+        >>> replica_groups("replica_groups=mesh['a'=2,'b'=2] {'b'}", 4)
+        [[0, 1], [2, 3]]
+        >>> replica_groups("source_target_pairs={{0,1},{1,0}}", 2)
+        [[0, 1], [1, 0]]
+    """
+    listed = re.search(r"(?:replica_groups|source_target_pairs)=\{(\{[\d,]*\}(?:,\{[\d,]*\})*)\}", attributes)
+    if listed:
+        return [[int(item) for item in group.split(",") if item] for group in re.findall(r"\{([\d,]*)\}", listed[1])]
+    iota = re.search(r"replica_groups=\[(\d+),(\d+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?", attributes)
+    if iota:
+        shape = [int(size) for size in iota[3].split(",")]
+        devices = np.arange(math.prod(shape)).reshape(shape)
+        if iota[4]:
+            devices = devices.transpose([int(axis) for axis in iota[4].split(",")])
+        return devices.reshape(int(iota[1]), int(iota[2])).tolist()
+    mesh = re.search(r"replica_groups=mesh\[([^\]]*)\]\s*\{([^}]*)\}", attributes)
+    if mesh:
+        sizes = {name: int(size) for name, size in re.findall(r"'([^']*)'=(\d+)", mesh[1])}
+        axes = re.findall(r"'([^']*)'", mesh[2])
+        if set(axes) <= set(sizes) and ":" not in mesh[2]:
+            return _over_axes(sizes, axes)
+    return [list(range(device_count))]
+
+
+def _over_axes(sizes: dict[str, int], axes: Sequence[str]) -> list[list[int]]:
+    names = list(sizes)
+    devices = np.arange(math.prod(sizes.values())).reshape(tuple(sizes.values()))
+    moved = devices.transpose(
+        [*(names.index(name) for name in names if name not in axes), *(names.index(name) for name in axes)]
+    )
+    return moved.reshape(-1, math.prod(sizes[name] for name in axes)).tolist()
+
+
+def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, int, int]]:
+    """Every collective with its kind, its payload in bytes and how often it runs."""
+    for computation, times in module.executions():
+        started: set[str] = set()
+        for place in (computation, *module.fused(computation)):
+            instructions = module.computations[place]
+            for instruction in instructions.values():
+                kind = instruction.opcode.removesuffix("-start")
+                if kind not in KINDS:
+                    continue
+                # An asynchronous collective of a TPU stands in several fusions, as links of one chain.
+                number = re.search(r"channel_id=(\d+)", instruction.attributes)
+                if number and "chain_id=" in instruction.attributes:
+                    if number[1] in started:
+                        continue
+                    started.add(number[1])
+                read = sum(
+                    array.bytes
+                    for name in instruction.operands
+                    if name in instructions
+                    for array in instructions[name].arrays
+                )
+                if kind == "all-gather":
+                    groups = replica_groups(instruction.attributes, device_count)
+                    read *= max((len(group) for group in groups), default=1)
+                if kind == "all-reduce" and place != computation and _is_scattered(instructions, instruction):
+                    kind = "reduce-scatter"
+                yield instruction, kind, read, times
+
+
+def _is_scattered(instructions: Mapping[str, Instruction], reduced: Instruction) -> bool:
+    """Whether each device keeps only its part: a TPU writes a reduce-scatter as a fused all-reduce and slice."""
+    users = [each for each in instructions.values() if reduced.name in each.operands]
+    return bool(users) and all(user.opcode == "dynamic-slice" for user in users)

@@ -1,0 +1,73 @@
+"""A traced training step, compiled for its devices."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from estimator_core.errors import EstimatorError
+from estimator_core.lowering import TracedStep
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledStep:
+    """A training step, compiled.
+
+    Attributes:
+        program: what `lowered.compile()` gave; None where the compiler found that it does not fit.
+        seconds: that lowering and compiling took.
+        needed_bytes: what the compiler said it needs of a device's memory, where it does not fit.
+    """
+
+    program: Any
+    seconds: float
+    needed_bytes: int | None = None
+
+
+def compile_step(step: TracedStep) -> CompiledStep:
+    """Compiles a traced step for its devices; a program that does not fit is no error.
+
+    Raises:
+        EstimatorError: the compiler fails otherwise.
+    """
+    began = time.monotonic()
+    with step.placement.context(), _no_compile_cache():
+        try:
+            program = step.traced.lower().compile()
+        except jax.errors.JaxRuntimeError as error:
+            needed = needed_bytes(str(error))
+            if needed is None:
+                raise EstimatorError(f"the training step does not compile for these devices: {error}") from error
+            return CompiledStep(program=None, seconds=time.monotonic() - began, needed_bytes=needed)
+    return CompiledStep(program=program, seconds=time.monotonic() - began)
+
+
+def needed_bytes(message: str) -> int | None:
+    """What a compiler that ran out of memory says it needs; None for another error.
+
+    Example:
+        >>> needed_bytes("RESOURCE_EXHAUSTED: the total memory required (32.00G) exceeds available HBM (15.75G)")
+        34359738368
+        >>> needed_bytes("RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 23.5G of 15.75G hbm.")
+        25232932864
+    """
+    if "RESOURCE_EXHAUSTED" not in message:
+        return None
+    found = re.search(r"\(([\d.]+)([KMGT]?)\) exceeds", message) or re.search(r"Used ([\d.]+)([KMGT]?)", message)
+    return None if found is None else int(float(found[1]) * 1024 ** " KMGT".index(found[2] or " "))
+
+
+@contextlib.contextmanager
+def _no_compile_cache() -> Any:
+    """A compiled program from the cache took no time to compile, and may lack its text."""
+    kept = jax.config.jax_enable_compilation_cache  # type: ignore[attr-defined]
+    jax.config.update("jax_enable_compilation_cache", False)
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_compilation_cache", kept)

@@ -1,0 +1,185 @@
+"""Memory of one device: what the state takes, what the program takes, whether it fits, and what to change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from estimator_core.lowering import TracedStep
+from estimator_plan.compiling import CompiledStep
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memory:
+    """Bytes on one device, for one training step.
+
+    Attributes:
+        limit: that programs can use.
+        variables, model_state, slots, batch: by their shardings; `slots` is the optimizer's state.
+        whole_state: of all variables and slots, on all devices together, each counted once.
+        temporary: activations and other intermediate arrays; None where nothing was compiled.
+        code: the program itself; None where nothing was compiled.
+        donated: of the state, what the step overwrites in place; None where nothing was compiled.
+        needed: altogether, as compiled: arguments, results that are not donated, temporaries and code; where nothing
+            was compiled, state and batch: a lower bound.
+        compiled: whether a compiler has said so.
+    """
+
+    limit: int
+    variables: int
+    model_state: int
+    slots: int
+    batch: int
+    whole_state: int
+    temporary: int | None
+    code: int | None
+    donated: int | None
+    needed: int
+    compiled: bool
+
+    @property
+    def state(self) -> int:
+        """Variables, model state and slots on one device."""
+        return self.variables + self.model_state + self.slots
+
+    @property
+    def shortfall(self) -> int:
+        """Bytes missing; 0 where it fits."""
+        return max(0, self.needed - self.limit)
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether it fits; None where only a lower bound is known, which fits."""
+        return None if not self.compiled and self.shortfall == 0 else self.shortfall == 0
+
+
+def measure_memory(step: TracedStep, compiled: CompiledStep | None, limit: int) -> Memory:
+    """The memory of a step.
+
+    Args:
+        step: traced.
+        compiled: compiled, or None.
+        limit: bytes that programs can use on one device.
+    """
+    parts = {
+        "variables": _on_one_device(step.state.variables),
+        "model_state": _on_one_device(step.state.model_state),
+        "slots": _on_one_device(step.state.opt_state),
+        "batch": _on_one_device(step.batch),
+    }
+    whole = sum(_bytes(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(step.state))
+    if compiled is None:
+        return Memory(
+            limit=limit,
+            **parts,
+            whole_state=whole,
+            temporary=None,
+            code=None,
+            donated=None,
+            needed=sum(parts.values()),
+            compiled=False,
+        )
+    if compiled.program is None:
+        assert compiled.needed_bytes is not None
+        needed = max(compiled.needed_bytes, limit + 1)  # the compiler's figure is rounded
+        return Memory(
+            limit=limit,
+            **parts,
+            whole_state=whole,
+            temporary=None,
+            code=None,
+            donated=None,
+            needed=needed,
+            compiled=True,
+        )
+    told = compiled.program.memory_analysis()
+    needed = (
+        told.argument_size_in_bytes
+        + told.output_size_in_bytes
+        - told.alias_size_in_bytes
+        + told.temp_size_in_bytes
+        + told.generated_code_size_in_bytes
+    )
+    return Memory(
+        limit=limit,
+        **parts,
+        whole_state=whole,
+        temporary=told.temp_size_in_bytes,
+        code=told.generated_code_size_in_bytes,
+        donated=told.alias_size_in_bytes,
+        needed=needed,
+        compiled=True,
+    )
+
+
+def advice(memory: Memory, step: TracedStep, *, precision: str, remat: str) -> tuple[str, ...]:
+    """What to change where a step does not fit, the most effective first; nothing where it fits.
+
+    Args:
+        memory: of the step.
+        step: traced.
+        precision: of the RunConfig.
+        remat: of the RunConfig.
+    """
+    if not memory.shortfall:
+        return ()
+    devices = step.placement.mesh.size
+    found: list[tuple[int, str]] = []
+    spared = memory.state - math.ceil(memory.whole_state / devices)
+    if devices > 1 and spared > memory.state // 10:
+        found.append(
+            (
+                spared,
+                f"Split the state over the devices, which spares {gib(spared)} on each: --fully-sharded, or "
+                'partition_rules=[(".*", ec.FullySharded())].',
+            )
+        )
+    rest = memory.needed - memory.state
+    if memory.compiled and rest > 0:
+        parts = max(2, step.placement.batch_parts)
+        smaller = max(parts, step.examples // 2 // parts * parts)
+        if smaller < step.examples:
+            found.append(
+                (
+                    rest // 2,
+                    f"Take smaller batches (--batch-size {smaller}), or split each into micro-batches: "
+                    "accumulate_steps=2.",
+                )
+            )
+        if remat == "none":
+            found.append((rest // 3, 'Compute activations again in the backward pass: remat="full" (or "dots").'))
+        if precision == "float32":
+            found.append((rest // 3, 'Halve the activations: precision="bfloat16".'))
+    found.sort(key=lambda item: -item[0])
+    lines = [line for _, line in found]
+    if memory.whole_state > devices * memory.limit:
+        lines.insert(
+            0,
+            f"The state alone, {gib(memory.whole_state)}, is more than the {devices} devices hold together: take at "
+            f"least {math.ceil(memory.whole_state / memory.limit)} devices.",
+        )
+    return tuple(lines) or ("Take more devices, or devices with more memory.",)
+
+
+def gib(size: float) -> str:
+    """A number of bytes, for people.
+
+    Example:
+        >>> gib(3 * 2**30), gib(2**20), gib(100)
+        ('3.00 GiB', '1.0 MiB', '0.1 KiB')
+    """
+    if size >= 2**30:
+        return f"{size / 2**30:.2f} GiB"
+    return f"{size / 2**20:.1f} MiB" if size >= 2**20 else f"{size / 2**10:.1f} KiB"
+
+
+def _on_one_device(tree: Any) -> int:
+    return sum(_bytes(leaf.sharding.shard_shape(leaf.shape), leaf.dtype) for leaf in jax.tree.leaves(tree))
+
+
+def _bytes(shape: Sequence[int], dtype: Any) -> int:
+    return math.prod(shape) * jax.numpy.dtype(dtype).itemsize

@@ -1,0 +1,114 @@
+"""A plan as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from estimator_plan.memory import Memory, gib
+from estimator_plan.training_plan import TrainingPlan
+
+
+def report(plan: TrainingPlan) -> str:
+    """The plan, to be printed."""
+    return "\n".join(_lines(plan))
+
+
+def _lines(plan: TrainingPlan) -> Iterator[str]:
+    topology, memory, times = plan.topology, plan.memory, plan.times
+    mesh = ", ".join(f"{axis}={size}" for axis, size in plan.mesh.items())
+    yield f"{topology.name}   {topology.device_count} x {topology.figures.kind}, {topology.host_count} hosts"
+    yield f"mesh         {mesh}; global batch {plan.examples}"
+    yield ""
+    yield from _columns("memory of one device", "", _memory_rows(memory))
+    yield ""
+    yield _verdict(memory)
+    yield from (f"  - {line}" for line in plan.advice)
+    yield ""
+    flops = sum(plan.flops.values())
+    dtypes = ", ".join(f"{dtype} {count:.4g}" for dtype, count in sorted(plan.flops.items()))
+    yield f"operations   {flops:.4g} a step ({dtypes or 'none'}); {flops / topology.device_count:.4g} a device"
+    if plan.compiler_flops is not None:
+        yield f"             the compiler counts {plan.compiler_flops:.4g} a device, bodies of loops once"
+    yield ""
+    rows = [("compute", times.compute, None), ("memory", times.memory, plan.traffic)]
+    if plan.collectives is not None:
+        for name, crosses, seconds in (("links", False, times.links), ("network", True, times.network)):
+            sent = sum(each.sent_bytes for each in plan.collectives if each.crosses_groups is crosses)
+            if sent:
+                rows.append((name, seconds, sent))
+    yield from _columns(
+        "time of a step at peak figures",
+        "bytes a device",
+        [(name, _seconds(seconds), "" if size is None else gib(size)) for name, seconds, size in rows],
+    )
+    if times.at_least is not None and times.memory is None:
+        yield f"  at least {_seconds(times.at_least)}"
+    elif times.at_least is not None:
+        utilisation = "" if times.utilisation is None else f"; at most {times.utilisation:.0%} of peak"
+        yield (
+            f"  {_seconds(times.at_least).strip()} if all overlap, {_seconds(times.at_most).strip()} if nothing does; "
+            f"bound by {times.bound_by}{utilisation}"
+        )
+    yield ""
+    if plan.collectives is not None:
+        rows = [
+            (
+                f"{each.kind} of {each.group_size}{' (network)' if each.crosses_groups else ''}",
+                str(each.count),
+                gib(each.payload_bytes),
+                gib(each.sent_bytes),
+            )
+            for each in plan.collectives
+        ]
+        yield from _table(("collectives of a step", "times", "bytes", "sent a device"), rows or [("none", "", "", "")])
+        yield ""
+    if plan.compile_seconds is not None:
+        versions = ", ".join(f"{name} {version}" for name, version in plan.versions.items())
+        yield f"compiled in {plan.compile_seconds:.1f} s ({versions})"
+    yield from (f"note: {note}" for note in plan.notes)
+
+
+def _memory_rows(memory: Memory) -> list[tuple[str, str, str]]:
+    rows: list[tuple[str, int | None]] = [
+        ("variables", memory.variables),
+        ("model state", memory.model_state),
+        ("optimizer slots", memory.slots),
+        ("batch", memory.batch),
+        ("temporaries", memory.temporary),
+        ("program", memory.code),
+        ("needed" if memory.compiled else "needed at least", memory.needed),
+        ("usable", memory.limit),
+    ]
+    return [
+        (name, "?" if size is None else gib(size), "" if size is None else f"{size / memory.limit:.1%}")
+        for name, size in rows
+    ]
+
+
+def _verdict(memory: Memory) -> str:
+    if memory.shortfall:
+        return f"DOES NOT FIT: {gib(memory.shortfall)} are missing on each device."
+    if memory.fits is None:
+        return "It may fit: what is known takes less than there is."
+    return f"It fits, with {gib(memory.limit - memory.needed)} to spare on each device."
+
+
+def _columns(title: str, last: str, rows: list[tuple[str, str, str]]) -> Iterator[str]:
+    yield from _table((title, "", last), rows)
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    for row in (head, *rows):
+        first = ("" if row is head else "  ") + row[0]
+        cells = [
+            first.ljust(widths[0] + 2),
+            *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
+        ]
+        yield "  ".join(cells).rstrip()
+
+
+def _seconds(seconds: float | None) -> str:
+    if seconds is None:
+        return "?"
+    return f"{seconds * 1e3:.3f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} us"

@@ -1,0 +1,207 @@
+"""The plan of a training step: everything that is known of it before a device is touched."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from estimator_core.backends import Topology
+from estimator_core.config import RunConfig
+from estimator_core.errors import ArgumentError, BackendUnavailableError
+from estimator_core.estimator import Estimator
+from estimator_core.inputs import Batch
+from estimator_core.lowering import TracedStep, trace_step
+from estimator_plan.collectives import Collective, find_collectives
+from estimator_plan.compiling import CompiledStep, compile_step
+from estimator_plan.flops import count_flops
+from estimator_plan.hlo import read_module
+from estimator_plan.memory import Memory, advice, measure_memory
+from estimator_plan.roofline import Roofline, roofline
+from estimator_plan.stand_ins import stand_ins
+from estimator_plan.topologies import Found
+from estimator_plan.traffic import memory_traffic
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingPlan:
+    """What one training step takes on devices that need not be there.
+
+    Attributes:
+        topology: the devices.
+        mesh: axis sizes by name.
+        examples: of the global batch.
+        flops: operations of a step by dtype, all devices together, loops counted as often as they run.
+        compiler_flops: what the compiler says of one device, which counts the body of a loop once; None: it does not.
+        memory: of one device.
+        advice: what to change where it does not fit.
+        collectives: of a step; None where nothing was compiled.
+        traffic: bytes between one device and its memory in a step; None where nothing was compiled.
+        times: the roofline.
+        compile_seconds: None where nothing was compiled.
+        versions: of what compiled it.
+        notes: what the figures leave out.
+    """
+
+    topology: Topology
+    mesh: Mapping[str, int]
+    examples: int
+    flops: Mapping[str, float]
+    compiler_flops: float | None
+    memory: Memory
+    advice: tuple[str, ...]
+    collectives: tuple[Collective, ...] | None
+    traffic: int | None
+    times: Roofline
+    compile_seconds: float | None
+    versions: Mapping[str, str]
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values; `format` is raised when a key changes its meaning."""
+        memory, times = self.memory, self.times
+        return {
+            "format": _VERSION,
+            "topology": dataclasses.asdict(self.topology),
+            "mesh": dict(self.mesh),
+            "examples": self.examples,
+            "flops": {"total": sum(self.flops.values()), "by_dtype": dict(self.flops), "compiler": self.compiler_flops},
+            "memory": {
+                **dataclasses.asdict(memory),
+                "state": memory.state,
+                "fits": memory.fits,
+                "shortfall": memory.shortfall,
+            },
+            "advice": list(self.advice),
+            "collectives": _listed(self.collectives),
+            "traffic": self.traffic,
+            "seconds": {
+                **dataclasses.asdict(times),
+                "at_least": times.at_least,
+                "at_most": times.at_most,
+                "bound_by": times.bound_by,
+                "utilisation": times.utilisation,
+            },
+            "compile_seconds": self.compile_seconds,
+            "versions": dict(self.versions),
+            "notes": list(self.notes),
+        }
+
+
+def plan_training(
+    estimator: Estimator,
+    batch: Batch,
+    found: Found,
+    *,
+    mesh: Mapping[str, int] | None = None,
+    partition_rules: Sequence[tuple[str, Any]] | None = None,
+    batch_size: int | None = None,
+) -> TrainingPlan:
+    """Plans the training step of an Estimator on a topology. Writes nothing, computes nothing, needs no device.
+
+    Where the compiler for the devices is not installed, the plan has what can be said without it, and a note.
+
+    Args:
+        estimator: its model_fn, params and RunConfig count; its state does not.
+        batch: one batch of its training input.
+        found: the topology and its backend, as `find_topology` gives them.
+        mesh: axis sizes, in the place of the RunConfig's; neither: batches are split over all devices.
+        partition_rules: in the place of the RunConfig's.
+        batch_size: examples of the global batch, in the place of the batch's own.
+
+    Raises:
+        ArgumentError: the mesh does not fit the devices.
+        EstimatorError: the step does not compile, for another reason than memory.
+    """
+    topology = found.topology
+    config = _config(estimator.config, mesh, partition_rules)
+    if batch_size is not None and batch_size < 1:
+        raise ArgumentError(f"batch_size should be >= 1, given: {batch_size}.")
+    notes: list[str] = []
+    try:
+        devices, compiles = found.backend.topology_devices(topology), True
+    except BackendUnavailableError as error:
+        devices, compiles = stand_ins(topology), False
+        notes.append(f"Nothing was compiled: {error} Temporaries, traffic and collectives are not known.")
+    if len(devices) != topology.device_count:
+        raise ArgumentError(f"{topology.name} has {len(devices)} devices, its backend says {topology.device_count}.")
+    step = trace_step(estimator.model_fn, config, batch, devices, batch_size=batch_size)
+    counted = count_flops(step.traced.jaxpr)
+    compiled = compile_step(step) if compiles else None
+    memory = measure_memory(step, compiled, topology.figures.memory_bytes)
+    collectives, traffic = _of_program(compiled, topology, notes)
+    if step.examples % step.placement.batch_parts:
+        notes.append(
+            f"A batch of {step.examples} does not divide by {step.placement.batch_parts}: every device computes all "
+            "of it."
+        )
+    return TrainingPlan(
+        topology=topology,
+        mesh=dict(step.placement.mesh.shape),
+        examples=step.examples,
+        flops=dict(counted.by_dtype),
+        compiler_flops=_compiler_flops(compiled),
+        memory=memory,
+        advice=advice(memory, step, precision=config.precision, remat=config.remat),
+        collectives=collectives,
+        traffic=traffic,
+        times=roofline(counted.by_dtype, traffic, collectives, topology.figures, _busy_devices(step)),
+        compile_seconds=None if compiled is None else compiled.seconds,
+        versions=_versions(),
+        notes=(*notes, *counted.notes, *step.placement.rules.notes),
+    )
+
+
+def _listed(collectives: Sequence[Collective] | None) -> list[dict[str, Any]] | None:
+    return None if collectives is None else [dataclasses.asdict(each) for each in collectives]
+
+
+def _config(
+    config: RunConfig, mesh: Mapping[str, int] | None, partition_rules: Sequence[tuple[str, Any]] | None
+) -> RunConfig:
+    changes: dict[str, Any] = {"backend": "auto", "debug": False}
+    if mesh is not None:
+        changes["mesh"] = mesh
+    if partition_rules is not None:
+        changes["partition_rules"] = partition_rules
+    return config.replace(**changes)
+
+
+def _busy_devices(step: TracedStep) -> int:
+    """Devices that share the work of a step: a batch that does not divide is computed on all of them."""
+    parts = step.placement.batch_parts
+    return step.placement.mesh.size if step.examples % parts == 0 else step.placement.mesh.size // parts
+
+
+def _of_program(
+    compiled: CompiledStep | None, topology: Topology, notes: list[str]
+) -> tuple[tuple[Collective, ...] | None, int | None]:
+    if compiled is None or compiled.program is None:
+        return None, None
+    module = read_module(compiled.program.as_text())
+    collectives = find_collectives(module, device_count=topology.device_count, joined=topology.figures.group_size)
+    traffic = memory_traffic(module)
+    notes.extend(module.notes)
+    return collectives, traffic
+
+
+def _compiler_flops(compiled: CompiledStep | None) -> float | None:
+    if compiled is None or compiled.program is None:
+        return None
+    told = compiled.program.cost_analysis()
+    return None if told is None else told.get("flops")
+
+
+def _versions() -> dict[str, str]:
+    import importlib.metadata
+
+    found: dict[str, str] = {}
+    for name in ("jax", "jaxlib", "libtpu", "jax-cuda13-plugin"):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,74 @@
+"""A backend that lends the CPU devices of jax as a topology, and model_fns to plan for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+import estimator_core as ec
+from estimator_core.backends import DeviceFigures, Topology
+from estimator_core.errors import ArgumentError, BackendUnavailableError
+from estimator_core.inputs import Batch, InputPosition
+from estimator_plan import Found, TrainingPlan, plan_training
+
+WIDTH, LAYERS = 64, 12
+
+
+class LentCPUs:
+    """`cpux8`: eight CPU devices; `lostx8`: eight devices whose compiler is not installed."""
+
+    name = "lent_cpus"
+
+    def __init__(self, memory_bytes: int = 2**30) -> None:
+        self.memory_bytes = memory_bytes
+
+    def topology_families(self) -> Sequence[str]:
+        return ("cpu", "lost")
+
+    def topology(self, family: str, shape: tuple[int, ...]) -> Topology:
+        if len(shape) != 1:
+            raise ArgumentError(f"There is no topology {family}:{shape}.")
+        figures = DeviceFigures(
+            kind=family,
+            memory_bytes=self.memory_bytes,
+            peak_flops={"float32": 1e12, "bfloat16": 4e12},
+            memory_bandwidth=1e11,
+            link_bandwidth=1e10,
+            group_size=4,
+            network_bandwidth=1e9,
+            source="invented",
+        )
+        return Topology(name=f"{family}x{shape[0]}", device_count=shape[0], host_count=1, figures=figures)
+
+    def topology_devices(self, topology: Topology) -> Sequence[Any]:
+        if topology.figures.kind == "lost":
+            raise BackendUnavailableError("the compiler is not installed. Install it.")
+        return jax.devices()[: topology.device_count]
+
+
+def layers_model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+    """A scan over equal layers: one stacked variable."""
+    kernels = ec.get_variable("layers/kernel", (LAYERS, WIDTH, WIDTH), jax.nn.initializers.lecun_normal())
+    hidden = jax.lax.scan(lambda carry, kernel: (jnp.tanh(carry @ kernel), None), features["x"], kernels)[0]
+    loss = jnp.mean((hidden.sum(-1) - labels) ** 2)
+    return ec.EstimatorSpec(mode, loss=loss, predictions={"y": hidden}, train_op=optax.adam(1e-3))
+
+
+def batch(examples: int = 64) -> Batch:
+    x = np.zeros((examples, WIDTH), np.float32)
+    return Batch({"x": x}, np.zeros(examples, np.float32), {}, examples, InputPosition("none", 0, 0, False, None))
+
+
+def planned(
+    topology: str, memory_bytes: int = 2**30, config: dict[str, Any] | None = None, **given: Any
+) -> TrainingPlan:
+    backend = LentCPUs(memory_bytes)
+    family, _, count = topology.rpartition("x")
+    found = Found(topology=backend.topology(family, (int(count),)), backend=backend)
+    estimator = ec.Estimator(layers_model_fn, config=ec.RunConfig(**(config or {})))
+    return plan_training(estimator, batch(), found, **given)

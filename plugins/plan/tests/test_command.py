@@ -1,0 +1,121 @@
+"""`estimator plan`."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from estimator_core.cli import main
+from plugins.plan.tests.lent_cpus import LentCPUs
+
+PROGRAM = Path(__file__).parent / "line_program.py"
+
+
+class Backends:
+    """The part of `Plugins` that the command asks."""
+
+    def __init__(self, backend):
+        self.backend = backend
+
+    def get(self, kind, name):
+        assert kind == "backend"
+        return lambda: self.backend
+
+    def names(self, kind):
+        return ("lent_cpus",)
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    monkeypatch.setattr("estimator_core.plugins.default_plugins", lambda: Backends(LentCPUs()))
+    path = tmp_path / "planned_line.py"
+    path.write_text(PROGRAM.read_text())
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+def test_prints_tables_and_writes_nothing(program, capsys, tmp_path):
+    assert main(["plan", str(program), "--topology", "cpux1"]) == 0
+    text = capsys.readouterr().out
+    for words in (
+        "cpux1   1 x cpu",
+        "global batch 8",
+        "memory of one device",
+        "It fits",
+        "time of a step",
+        "compiled in",
+    ):
+        assert words in text
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "__pycache__") == ["planned_line.py"]
+
+
+def test_prints_json(program, capsys):
+    assert main(["plan", str(program), "--topology", "lostx8", "--batch-size", "32", "--fully-sharded", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert (values["examples"], values["mesh"], values["memory"]["compiled"]) == (32, {"data": 8}, False)
+
+
+def test_mesh_and_settings_count(program, capsys):
+    arguments = ["--mesh", "data=2,model=-1", "--set", "run_config.accumulate_steps=2"]
+    assert main(["plan", str(program), "--topology", "lostx8", "--json", *arguments]) == 0
+    assert json.loads(capsys.readouterr().out)["mesh"] == {"data": 2, "model": 4}
+
+
+def test_a_step_that_does_not_fit_has_its_own_exit_code(program, capsys, monkeypatch):
+    monkeypatch.setattr("estimator_core.plugins.default_plugins", lambda: Backends(LentCPUs(memory_bytes=16)))
+    assert main(["plan", str(program), "--topology", "cpux1"]) == 3
+    assert "DOES NOT FIT" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--topology", "v5e:2x4"], "No installed backend knows"),
+        (["--topology", "cpu"], "has no known form"),
+        (["--topology", "cpux1", "--mesh", "data"], "has no known form"),
+        (["--topology", "cpux1", "--mesh", "data=2"], "devices"),
+        (["--topology", "cpux1", "--batch-size", "0"], "batch_size"),
+    ],
+)
+def test_refusals(program, capsys, arguments, words):
+    assert main(["plan", str(program), *arguments]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_an_empty_input_is_named(program, capsys):
+    program.write_text(
+        program.read_text().replace("ec.inputs.numpy_input_fn(**inputs, num_epochs=None)", "lambda: iter(())")
+    )
+    assert main(["plan", str(program), "--topology", "cpux1"]) == 1
+    assert "the training input is empty" in capsys.readouterr().err
+
+
+def test_an_input_that_a_hook_makes_ready_is_planned_for(program, capsys):
+    """The arrays exist once the hook's `begin` has been called, and not before."""
+    text = program.read_text().replace(
+        "        train_steps=hparams.train_steps,\n",
+        "        train_steps=hparams.train_steps,\n        train_hooks=[Load(), ec.Hook()],\n",
+    )
+    text = text.replace("ec.inputs.numpy_input_fn(**inputs, num_epochs=None)", "lambda: iter(arrays)")
+    program.write_text(text + LOADS_IN_BEGIN)
+    assert main(["plan", str(program), "--topology", "cpux1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["examples"] == 6
+
+
+LOADS_IN_BEGIN = """
+
+arrays = []
+
+
+class Load(ec.Hook):
+    def begin(self, run):
+        assert run.mode == ec.ModeKeys.TRAIN
+        arrays.append(({"x": np.zeros(6, np.float32)}, np.zeros(6, np.float32)))
+"""
+
+
+def test_what_reads_the_file_is_named_where_it_is_not_installed(program, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "estimator_experiment", None)  # as Python notes a module that is not there
+    assert main(["plan", str(program), "--topology", "cpux1"]) == 1
+    assert 'estimator-experiment, which is not installed: pip install "estimator-plan[cli]"' in capsys.readouterr().err

@@ -1,0 +1,108 @@
+"""The text of compiled programs: loops, memory spaces, collectives in all notations."""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from estimator_plan.collectives import find_collectives, replica_groups, sent_by_ring
+from estimator_plan.hlo import read_module
+from estimator_plan.traffic import memory_traffic
+
+PROGRAMS = Path(__file__).parent / "programs"
+# As libtpu writes it, cut down: an asynchronous all-gather as a chain of fusions, a reduce-scatter as a fused
+# all-reduce and slice, a loop whose length stands in its condition, arrays in scratch memory (S(1)).
+TPU = (PROGRAMS / "tpu.txt").read_text()
+# As the GPU compiler writes it: pairs of start and done, whose results are tuples.
+GPU = (PROGRAMS / "gpu.txt").read_text()
+
+
+def by_kind(text, **given):
+    return {
+        (each.kind, each.group_size): (each.count, each.payload_bytes, each.sent_bytes)
+        for each in find_collectives(read_module(text), device_count=8, **given)
+    }
+
+
+def test_collectives_of_a_tpu_program():
+    gathered, scattered = 256 * 256 * 2, 256 * 256 * 4
+    assert by_kind(TPU) == {
+        ("all-gather", 8): (12, 12 * gathered, 12 * gathered * 7 // 8),
+        ("reduce-scatter", 8): (12, 12 * scattered, 12 * scattered * 7 // 8),
+        ("all-reduce", 4): (1, 4, 6),
+    }
+
+
+def test_collectives_of_a_gpu_program():
+    whole = 256 * 256 * 4
+    assert by_kind(GPU) == {
+        ("all-gather", 8): (1, whole, whole * 7 // 8),
+        ("reduce-scatter", 8): (1, whole, whole * 7 // 8),
+        ("collective-permute", 2): (1, whole // 8, whole // 8),
+    }
+
+
+def test_groups_that_span_machines_are_told():
+    found = find_collectives(read_module(GPU), device_count=8, joined=4)
+    crossing = {each.kind: each.crosses_groups for each in found}
+    assert crossing == {"all-gather": True, "reduce-scatter": True, "collective-permute": False}
+
+
+def test_scratch_memory_is_no_traffic():
+    """The loop reads `whole` from memory in each of 12 rounds; the all-reduce at the end moves 4 bytes in and out."""
+    condition = 4 + 4 + 1  # reads two int32, writes a pred[]
+    assert memory_traffic(read_module(TPU)) == 12 * (256 * 256 * 4 + condition) + 4 + 4
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("replica_groups={}", [[0, 1, 2, 3, 4, 5, 6, 7]]),
+        ("replica_groups=[4,2]<=[8]", [[0, 1], [2, 3], [4, 5], [6, 7]]),
+        ("replica_groups=[4,2]<=[2,4]T(1,0)", [[0, 4], [1, 5], [2, 6], [3, 7]]),
+        ("replica_groups=mesh['a'=2,'b'=4] {'a'}", [[0, 4], [1, 5], [2, 6], [3, 7]]),
+        ("replica_groups=mesh['a'=2,'b'=4] {'a','b'}", [[0, 1, 2, 3, 4, 5, 6, 7]]),
+    ],
+)
+def test_notations_of_groups(text, expected):
+    assert replica_groups(text, 8) == expected
+
+
+@pytest.mark.parametrize("kind", ["all-reduce", "all-gather", "reduce-scatter", "all-to-all"])
+def test_one_device_sends_nothing(kind):
+    assert sent_by_ring(kind, 1000, 1) == 0
+
+
+def test_an_all_reduce_costs_a_reduce_scatter_and_an_all_gather():
+    assert sent_by_ring("all-reduce", 800, 8) == sent_by_ring("reduce-scatter", 800, 8) + sent_by_ring(
+        "all-gather", 800, 8
+    )
+
+
+def test_traffic_agrees_with_the_compiler_where_there_is_no_loop():
+    def function(x, w):
+        return jnp.tanh(x @ w) @ w
+
+    x, w = jnp.ones((64, 128)), jnp.ones((128, 128))
+    compiled = jax.jit(function).lower(x, w).compile()
+    told = compiled.cost_analysis()["bytes accessed"]
+    assert memory_traffic(read_module(compiled.as_text())) == pytest.approx(told, rel=0.05)
+
+
+def test_traffic_of_a_loop_grows_with_its_rounds():
+    def traffic(layers):
+        def function(x, w):
+            return jax.lax.scan(lambda carry, kernel: (jnp.tanh(carry @ kernel), None), x, w)[0]
+
+        compiled = jax.jit(function).lower(jnp.ones((64, 128)), jnp.ones((layers, 128, 128))).compile()
+        return memory_traffic(read_module(compiled.as_text()))
+
+    kernel = 128 * 128 * 4
+    assert 30 * kernel < traffic(40) - traffic(20) < 120 * kernel  # each round reads its kernel, not all of them
+
+
+def test_a_loop_of_unknown_length_is_said():
+    module = read_module(TPU.replace("direction=LT", "direction=NE"))
+    assert dict(module.executions())["body"] == 1
+    assert [note for note in module.notes if "counted once" in note] != []

@@ -1,0 +1,72 @@
+"""What users write after `--topology` and `--mesh`."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimator_core.errors import ArgumentError
+from estimator_core.plugins import Plugins
+from estimator_plan import find_topology, parse_mesh, parse_topology
+from plugins.plan.tests.lent_cpus import LentCPUs
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("v5e:4x4", ("v5e", (4, 4))),
+        ("v5p:4x4x4", ("v5p", (4, 4, 4))),
+        ("h100x8", ("h100", (8,))),
+        ("h100:2x8", ("h100", (2, 8))),
+        ("h100:8", ("h100", (8,))),
+        ("tpu7x:2x2x1", ("tpu7x", (2, 2, 1))),
+        ("tpu7xx4", ("tpu7x", (4,))),
+    ],
+)
+def test_topologies(text, expected):
+    assert parse_topology(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "v5e", "v5e:", "v5e:4x", "v5e:x4", "8xh100", "v5e:0x4", "v5e 4x4", "V5E:4x4", "v5e:-1"]
+)
+def test_other_topologies_are_refused_with_examples(text):
+    with pytest.raises(ArgumentError, match="v5e:4x4"):
+        parse_topology(text)
+
+
+NAMES = st.from_regex(r"[a-z][a-z0-9]{0,5}", fullmatch=True)
+
+
+@given(NAMES, st.lists(st.integers(1, 999), min_size=1, max_size=3))
+def test_every_family_and_shape_reads_back(family, shape):
+    assert parse_topology(f"{family}:{'x'.join(map(str, shape))}") == (family, tuple(shape))
+
+
+@given(st.dictionaries(NAMES, st.integers(1, 512) | st.just(-1), min_size=1, max_size=4))
+def test_every_mesh_reads_back(mesh):
+    parsed = parse_mesh(",".join(f"{axis}={size}" for axis, size in mesh.items()))
+    assert list(parsed.items()) == list(mesh.items())
+
+
+@pytest.mark.parametrize(
+    "text", ["", "data", "data=", "data=0", "data=-2", "data=8,data=4", "data=8,,model=2", "data:8", "4=4"]
+)
+def test_other_meshes_are_refused_with_an_example(text):
+    with pytest.raises(ArgumentError, match="data=-1,model=4"):
+        parse_mesh(text)
+
+
+BACKENDS = {"cpu": Plugins(autoload=False).get("backend", "cpu"), "lent_cpus": LentCPUs}
+
+
+def test_the_backend_that_knows_the_family_is_found():
+    found = find_topology("cpux8", BACKENDS.__getitem__, list(BACKENDS))
+    assert isinstance(found.backend, LentCPUs)
+    assert found.topology.device_count == 8
+
+
+def test_an_unknown_family_names_the_known_ones_and_the_packages():
+    with pytest.raises(ArgumentError, match=r"'cpu', 'lost'.*estimator-backends-tpu.*estimator-backends-gpu"):
+        find_topology("v5e:2x4", BACKENDS.__getitem__, list(BACKENDS))
+    with pytest.raises(ArgumentError, match="Known families: none"):
+        find_topology("v5e:2x4", BACKENDS.__getitem__, ["cpu"])

@@ -1,0 +1,60 @@
+"""The private names of the core that this kit is built on: the only place where it reaches behind the public modules.
+
+The kit belongs to the core and is released with it. Who changes one of these names changes it here; packages of others
+use public modules only. A name is imported when it is first used, so that a fresh process which looks at the import of
+a plugin (`probe`) does not bring jax along itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from estimator_core._loop.agreement import NOBODY_ASKS as NOBODY_ASKS
+    from estimator_core._loop.dispatch import Dispatch as Dispatch
+    from estimator_core._loop.hook_calls import HookCalls as HookCalls
+    from estimator_core._loop.hook_schedule import HookSchedule as HookSchedule
+    from estimator_core._loop.time_spent import TimeSpent as TimeSpent
+    from estimator_core._model.adapter import Trainable as Trainable
+    from estimator_core._model.initialize import initialize as initialize
+    from estimator_core._model.inner_trace import is_traced as is_traced
+    from estimator_core._model.rng import seed_words as seed_words
+    from estimator_core._model.rng import step_key as step_key
+    from estimator_core._model.scope import Scope as Scope
+    from estimator_core._model.scope import applying as applying
+    from estimator_core._model.scope import declaring as declaring
+    from estimator_core._plugins.discovery import builtin_candidate as builtin_candidate
+    from estimator_core._plugins.discovery import core_version as core_version
+    from estimator_core._plugins.discovery import installed_candidates as installed_candidates
+    from estimator_core._plugins.observed_import import HEAVY_PACKAGES as HEAVY_PACKAGES
+    from estimator_core._plugins.settings import normalise as normalise
+    from estimator_core._plugins.targets import import_target as import_target
+
+_HOME = {
+    "HEAVY_PACKAGES": "_plugins.observed_import",
+    "NOBODY_ASKS": "_loop.agreement",
+    "Dispatch": "_loop.dispatch",
+    "HookCalls": "_loop.hook_calls",
+    "HookSchedule": "_loop.hook_schedule",
+    "TimeSpent": "_loop.time_spent",
+    "Scope": "_model.scope",
+    "Trainable": "_model.adapter",
+    "applying": "_model.scope",
+    "builtin_candidate": "_plugins.discovery",
+    "core_version": "_plugins.discovery",
+    "declaring": "_model.scope",
+    "import_target": "_plugins.targets",
+    "initialize": "_model.initialize",
+    "installed_candidates": "_plugins.discovery",
+    "is_traced": "_model.inner_trace",
+    "normalise": "_plugins.settings",
+    "seed_words": "_model.rng",
+    "step_key": "_model.rng",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"estimator_core.{_HOME[name]}"), name)

@@ -1,0 +1,112 @@
+"""A plugin package from templates: `templates/common` for every kind, `templates/<kind>` for the component."""
+
+from __future__ import annotations
+
+import importlib.util
+import keyword
+import re
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from string import Template
+
+from estimator_core.errors import ArgumentError
+from estimator_core.hookspecs import PLUGIN_API
+from estimator_testing._core import core_version
+
+#: What each kind's example is: the ending of its name in code, a line for lists, requirements beside the core.
+_EXAMPLES: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
+    "head": ("Head", "Regression with the Huber loss.", ("optax>=0.2.5",)),
+    "hook": ("Hook", "Ends the training once the loss is low enough.", ()),
+    "exporter": ("Exporter", "Exports once a metric has reached a goal.", ()),
+    "format": ("Format", "Programs, weights and manifest in files with checksums.", ("flatbuffers>=24.3",)),
+    "backend": ("Backend", "Some of the processors of this machine.", ()),
+    "model": ("Regressor", "Regression with one hidden layer.", ("optax>=0.2.5",)),
+    "input": ("input_fn", "Numbers from a text file, the label last.", ()),
+    "transform": ("Scale", "Scales a feature by mean and deviation.", ()),
+    "initial_values": ("Arrays", "Initial values from a file of arrays.", ()),
+    "adapter": ("Adapter", "Dense layers of a library of one class.", ()),
+}
+
+_FILES: dict[str, str] = {
+    "common/pyproject.toml.tmpl": "pyproject.toml",
+    "common/README.md.tmpl": "README.md",
+    "common/ci.yml.tmpl": ".github/workflows/tests.yml",
+    "common/gitignore.tmpl": ".gitignore",
+    "common/init.py.tmpl": "src/$package/__init__.py",
+    "common/plugin.py.tmpl": "src/$package/plugin.py",
+    "common/test_plugin.py.tmpl": "tests/test_plugin.py",
+    "$kind/component.py.tmpl": "src/$package/$kind.py",
+    "$kind/test_component.py.tmpl": "tests/test_$kind.py",
+}
+
+
+def write_package(name: str, kind: str, parent: Path) -> list[Path]:
+    """Writes a plugin package into a new folder `parent/name`.
+
+    Args:
+        name: of the distribution: lower-case words joined by hyphens.
+        kind: what it gives, one of `KINDS`.
+        parent: an existing folder.
+
+    Returns:
+        The files written.
+
+    Raises:
+        ArgumentError: the name cannot be used, or the folder exists.
+    """
+    values = _values(name, kind)
+    folder = parent / name
+    if folder.exists():
+        raise ArgumentError(f"{folder} exists; choose another name or --dir")
+    templates = resources.files("estimator_testing.cli") / "templates"
+    extras = [one.name for one in (templates / kind).iterdir() if one.name.startswith("extra_")]
+    files = _FILES | {
+        f"$kind/{one}": f"src/$package/{one.removeprefix('extra_').removesuffix('.tmpl')}" for one in extras
+    }
+    written: list[Path] = []
+    for template, target in files.items():
+        text = (templates / Template(template).substitute(values)).read_text(encoding="utf-8")
+        path = folder / Template(target).substitute(values)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(Template(text).substitute(values), encoding="utf-8")
+        written.append(path)
+    typed = folder / "src" / values["package"] / "py.typed"
+    typed.touch()
+    return [*written, typed]
+
+
+def _values(name: str, kind: str) -> dict[str, str]:
+    package = name.replace("-", "_")
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or keyword.iskeyword(package):
+        raise ArgumentError(f"name {name!r}: use lower-case words joined by hyphens, such as acme-heads")
+    if importlib.util.find_spec(package) is not None:
+        raise ArgumentError(f"name {name!r}: a package {package!r} is installed already; choose another name")
+    ending, summary, requirements = _EXAMPLES[kind]
+    words = "".join(word.capitalize() for word in package.split("_"))
+    core = _core_requirement()
+    values = {
+        "api": str(PLUGIN_API),
+        "component": package,
+        "constant": package.upper(),
+        "dependencies": ", ".join(f'"{one}"' for one in (f"estimator-core{core}", *requirements)),
+        "distribution": name,
+        "kind": kind,
+        "package": package,
+        "summary": summary,
+        "target": f"{package}_{ending}" if ending.islower() else f"{words}{ending}",
+        "test_requirement": f"estimator-testing{core}",
+    }
+    usage = resources.files("estimator_testing.cli") / "templates" / kind / "usage.md.tmpl"
+    return {**values, "usage": Template(usage.read_text(encoding="utf-8")).substitute(values)}
+
+
+def _core_requirement() -> str:
+    """From this version of the core, below the next minor one.
+
+    Example:
+        >>> _core_requirement()
+        '>=0.1,<0.2'
+    """
+    major, minor = (int(part) for part in (core_version() or "0.1").split(".")[:2])
+    return f">={major}.{minor},<{major}.{minor + 1}"

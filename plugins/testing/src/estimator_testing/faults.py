@@ -1,0 +1,89 @@
+"""Faults at a chosen place: in a method of a hook, or in an input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from estimator_core.hooks import Hook
+from estimator_core.inputs import open_input
+
+_METHODS = ("begin", "after_create", "before_step", "after_step", "end", "state")
+
+
+class InjectedError(RuntimeError):
+    """The fault that was asked for."""
+
+
+class FaultInjector(Hook):
+    """A hook that raises in one of its methods.
+
+    Args:
+        method: the method that raises: begin, after_create, before_step, after_step, end or state.
+        step: the first global step at which `before_step` or `after_step` raises.
+
+    Example:
+        >>> FaultInjector("after_step", step=3).next_step(0)
+        3
+    """
+
+    def __init__(self, method: str, *, step: int = 1) -> None:
+        if method not in _METHODS:
+            raise ValueError(f"method is {method!r}; it must be one of {', '.join(_METHODS)}")
+        self.method = method
+        self.step = step
+        self.raised = False
+
+    def next_step(self, step: int) -> int:
+        """Every step from `self.step` on."""
+        return max(step + 1, self.step)
+
+    def begin(self, run: Any) -> None:
+        """Raises if asked to."""
+        self._strike("begin")
+
+    def after_create(self, run: Any) -> None:
+        """Raises if asked to."""
+        self._strike("after_create")
+
+    def before_step(self, run: Any, step: int) -> None:
+        """Raises if asked to."""
+        self._strike("before_step")
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        """Raises if asked to."""
+        self._strike("after_step")
+
+    def end(self, run: Any) -> None:
+        """Raises if asked to."""
+        self._strike("end")
+
+    def state(self) -> dict[str, Any]:
+        """Raises if asked to."""
+        self._strike("state")
+        return {}
+
+    def _strike(self, method: str) -> None:
+        if method == self.method:
+            self.raised = True
+            raise InjectedError(f"fault injected in {method}")
+
+
+def failing_input_fn(input_fn: Callable[..., Any], *, at_batch: int) -> Callable[..., Any]:
+    """An input_fn that gives what another gives, and raises instead of batch number `at_batch` (from 1).
+
+    Example:
+        >>> import numpy as np
+        >>> broken = failing_input_fn(lambda: [{"x": np.ones(1)}] * 3, at_batch=2)
+        >>> batches = iter(broken("train"))
+        >>> sorted(next(batches))
+        ['x']
+    """
+
+    def failing(mode: str) -> Iterator[Any]:
+        for number, batch in enumerate(open_input(input_fn, mode=mode), start=1):
+            if number == at_batch:
+                raise InjectedError(f"fault injected at batch {number}")
+            yield batch.features if batch.labels is None else (batch.features, batch.labels)
+
+    return failing

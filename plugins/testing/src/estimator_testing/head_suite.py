@@ -1,0 +1,246 @@
+"""The suite for heads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from estimator_core.heads import Head
+from estimator_core.metrics import (
+    Metric,
+    applying_example_weights,
+    check_same_structure,
+    compute_metrics,
+    merge_metrics,
+)
+from estimator_core.modes import ModeKeys
+from estimator_testing.suite import Suite
+
+if TYPE_CHECKING:
+    from jax import Array
+
+BATCH = 6
+
+
+class HeadSuite(Suite):
+    """Proves that a head computes what it says. Subclass it, say how the head is made and which labels fit it.
+
+    Example:
+        >>> class TestMyHead(HeadSuite):
+        ...     def make(self):
+        ...         return MyHead(n_classes=3)
+        ...
+        ...     def labels(self, rng, batch):
+        ...         return rng.integers(0, 3, size=(batch, 1))
+    """
+
+    def make(self) -> Head:
+        """The head; called for every test."""
+        raise NotImplementedError(f"{type(self).__name__} must define make(self)")
+
+    def labels(self, rng: np.random.Generator, batch: int) -> Any:
+        """Labels of `batch` examples: an array, or a tree of arrays, with a leading axis of examples."""
+        raise NotImplementedError(f"{type(self).__name__} must define labels(self, rng, batch)")
+
+    def features(self, rng: np.random.Generator, batch: int) -> Mapping[str, Any]:
+        """Features of `batch` examples. Override it if the head reads some (weights, say)."""
+        return {"x": rng.normal(size=(batch, 2)).astype(np.float32)}
+
+    def logits(self, rng: np.random.Generator, batch: int) -> Any:
+        """Logits of `batch` examples: float32 [batch, logits_dimension]. Override it if the head takes several."""
+        return rng.normal(size=(batch, self.make().logits_dimension)).astype(np.float32)
+
+    def optimizer(self) -> optax.GradientTransformation:
+        """What the head is trained with."""
+        return optax.sgd(0.1)
+
+    def test_is_a_head(self) -> None:
+        """It has the methods of a Head, a name or None, and a positive number of logits."""
+        head = self.make()
+        assert isinstance(head, Head), f"{head!r} lacks a method of Head"
+        assert head.name is None or isinstance(head.name, str)
+        assert isinstance(head.logits_dimension, int)
+        assert head.logits_dimension > 0
+
+    def test_loss_is_a_finite_scalar(self) -> None:
+        """The loss is one finite float32."""
+        loss = self._loss(self._batch())
+        assert loss.shape == (), f"the loss has shape {loss.shape}"
+        assert loss.dtype == jnp.float32, f"the loss has dtype {loss.dtype}"
+        assert np.isfinite(loss), f"the loss is {loss}"
+
+    def test_loss_is_pure(self) -> None:
+        """The same batch gives the same loss, by another head of the same making and under jit too."""
+        batch = self._batch()
+        first = self._loss(batch)
+        np.testing.assert_array_equal(self._loss(batch), first, "a second head of the same making gives another loss")
+        head = self.make()
+        features, labels, logits = batch
+        eager = [head.loss(labels, logits, features, ModeKeys.TRAIN) for _ in range(2)]
+        np.testing.assert_array_equal(eager[0], eager[1], "a second call gives another loss")
+        traced = jax.jit(lambda *arrays: head.loss(arrays[0], arrays[1], arrays[2], ModeKeys.TRAIN))
+        np.testing.assert_allclose(traced(labels, logits, features), first, rtol=1e-5, err_msg="under jit")
+
+    def test_gradient_is_that_of_the_loss(self) -> None:
+        """The gradient with respect to the logits is the slope of the loss, measured by central differences."""
+        features, labels, logits = self._batch()
+        head = self.make()
+        gradient = jax.grad(lambda given: head.loss(labels, given, features, ModeKeys.TRAIN))(logits)
+        for seed in range(4):
+            rng = np.random.default_rng(seed)
+            direction = jax.tree.map(lambda leaf: rng.normal(size=leaf.shape).astype(np.float32), logits)  # noqa: B023
+            dots = jax.tree.map(lambda one, other: jnp.sum(one * other), gradient, direction)
+            slope = _slope(head, labels, logits, direction, features)
+            np.testing.assert_allclose(sum(jax.tree.leaves(dots)), slope, rtol=2e-3, atol=2e-4)
+
+    def test_regularization_is_added(self) -> None:
+        """Regularization losses are added to the loss, as they are."""
+        features, labels, logits = self._batch()
+        extra = [jnp.float32(1.0), jnp.float32(0.5)]
+        with_extra = self.make().loss(labels, logits, features, ModeKeys.TRAIN, extra)
+        np.testing.assert_allclose(with_extra, self._loss((features, labels, logits)) + 1.5, rtol=1e-5)
+
+    def test_logits_of_another_size_are_refused(self) -> None:
+        """Logits whose last axis is not `logits_dimension` are refused with a ValueError."""
+        features, labels, logits = self._batch()
+        wider = jax.tree.map(lambda leaf: np.concatenate([leaf, leaf, leaf], axis=-1), logits)
+        with pytest.raises(ValueError, match=r"\d"):
+            self.make().loss(labels, wider, features, ModeKeys.TRAIN)
+
+    def test_labels_of_another_batch_are_refused(self) -> None:
+        """Labels of more examples than there are logits are refused with a ValueError."""
+        features, _, logits = self._batch()
+        more = self.labels(np.random.default_rng(1), BATCH + 1)
+        with pytest.raises(ValueError, match=r"\d"):
+            self.make().loss(more, logits, features, ModeKeys.TRAIN)
+
+    def test_predictions_by_row(self) -> None:
+        """Every prediction has the examples on its first axis, and a row depends on its own logits alone."""
+        _, _, logits = self._batch()
+        predictions = self.make().predictions(logits)
+        assert predictions, "there are no predictions"
+        order = np.random.default_rng(3).permutation(BATCH)
+        shuffled = self.make().predictions(jax.tree.map(lambda leaf: leaf[order], logits))
+        for key, value in predictions.items():
+            assert value.shape[:1] == (BATCH,), f"{key!r} has shape {value.shape}; the first axis must be the example"
+            np.testing.assert_allclose(np.asarray(shuffled[key]), np.asarray(value)[order], rtol=1e-5, err_msg=str(key))
+
+    def test_predictions_by_key(self) -> None:
+        """`keys` selects predictions, and selecting changes none."""
+        _, _, logits = self._batch()
+        head = self.make()
+        everything = head.predictions(logits)
+        for key, value in everything.items():
+            one = head.predictions(logits, keys=[key])
+            assert list(one) == [key], f"keys=[{key!r}] gives {list(one)}"
+            np.testing.assert_array_equal(one[key], value)
+
+    def test_metrics_merge(self) -> None:
+        """The metrics of two batches merged are those of all examples at once, in either order."""
+        whole, first, second = self._batch(), self._batch(slice(0, 2)), self._batch(slice(2, None))
+        expected = compute_metrics(self._metrics(whole))
+        for one, other in ((first, second), (second, first)):
+            merged = compute_metrics(merge_metrics(self._metrics(one), self._metrics(other)))
+            assert set(merged) == set(expected)
+            for key, value in expected.items():
+                if key not in self.metrics_over_batches():
+                    np.testing.assert_allclose(merged[key], value, rtol=1e-5, atol=1e-6, err_msg=key)
+
+    def metrics_over_batches(self) -> frozenset[str]:
+        """Names of metrics that average over batches rather than over examples."""
+        return frozenset()
+
+    def test_metrics_are_finite(self) -> None:
+        """Every metric is streaming, and its value is finite."""
+        metrics = self._metrics(self._batch())
+        for key, metric in metrics.items():
+            assert isinstance(metric, Metric), f"{key!r} is {metric!r}, which does not merge and compute"
+            assert np.all(np.isfinite(metric.compute())), f"{key!r} is {metric.compute()}"
+
+    def test_metrics_keep_their_structure(self) -> None:
+        """Names, shapes and dtypes of the metrics do not depend on the batch, and they can be computed under jit."""
+        head, batch = self.make(), self._batch()
+        eager = self._metrics(batch)
+        check_same_structure(eager, self._metrics(self._batch(slice(0, 2))))
+        features, labels, logits = batch
+        program = jax.jit(lambda *arrays: head.metrics(arrays[0], arrays[1], arrays[2], ModeKeys.EVAL))
+        traced = program(features, logits, labels)
+        for key, value in compute_metrics(traced).items():
+            np.testing.assert_allclose(value, eager[key].compute(), rtol=1e-5, atol=1e-6, err_msg=key)
+
+    def test_metrics_leave_padding_out(self) -> None:
+        """Rows that are padding do not count: metrics equal those of the batch without them."""
+        rows = BATCH - 2
+        mask = jnp.asarray([1.0] * rows + [0.0] * 2, jnp.float32)
+        with applying_example_weights(mask):
+            padded = compute_metrics(self._metrics(self._batch()))
+        for key, value in compute_metrics(self._metrics(self._batch(slice(0, rows)))).items():
+            np.testing.assert_allclose(padded[key], value, rtol=1e-5, atol=1e-6, err_msg=key)
+
+    def test_metric_names_bear_the_name(self) -> None:
+        """The metrics of a head with a name end with it, so that two heads can share a model."""
+        head = self.make()
+        if head.name is not None:
+            without = [key for key in self._metrics(self._batch()) if not key.endswith(f"/{head.name}")]
+            assert not without, f"metrics {without} do not end with /{head.name}"
+
+    def test_spec_for_training(self) -> None:
+        """In TRAIN the spec has the loss of `loss` and the optimizer given."""
+        features, labels, logits = self._batch()
+        spec = self.make().create_estimator_spec(
+            features, ModeKeys.TRAIN, logits, labels=labels, optimizer=self.optimizer()
+        )
+        np.testing.assert_allclose(spec.loss, self._loss((features, labels, logits)), rtol=1e-6)
+        assert spec.mode == ModeKeys.TRAIN
+        assert spec.train_op is not None
+
+    def test_spec_for_evaluation(self) -> None:
+        """In EVAL the spec has the loss of `loss` and the metrics of `metrics`."""
+        features, labels, logits = batch = self._batch()
+        spec = self.make().create_estimator_spec(features, ModeKeys.EVAL, logits, labels=labels)
+        np.testing.assert_allclose(spec.loss, self.make().loss(labels, logits, features, ModeKeys.EVAL), rtol=1e-6)
+        expected, actual = compute_metrics(self._metrics(batch)), compute_metrics(spec.eval_metric_ops or {})
+        assert set(actual) == set(expected)
+        for key, value in expected.items():
+            np.testing.assert_allclose(actual[key], value, rtol=1e-6, err_msg=key)
+
+    def test_spec_for_prediction(self) -> None:
+        """In PREDICT the spec needs no labels, and has the predictions and at least one export output."""
+        features, _, logits = self._batch()
+        spec = self.make().create_estimator_spec(features, ModeKeys.PREDICT, logits)
+        expected: Mapping[Any, Array] = self.make().predictions(logits)
+        assert spec.predictions is not None
+        assert set(spec.predictions) == set(expected)
+        for key, value in expected.items():
+            np.testing.assert_array_equal(spec.predictions[key], value)
+        assert spec.export_outputs, "export_outputs is empty: such a model cannot be served"
+
+    def _batch(self, rows: slice = slice(None)) -> tuple[Any, Any, Any]:
+        """Features, labels and logits of the same six examples each time, or of some of them."""
+        rng = np.random.default_rng(7)
+        batch = self.features(rng, BATCH), self.labels(rng, BATCH), self.logits(rng, BATCH)
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[rows], batch)
+
+    def _loss(self, batch: tuple[Any, Any, Any]) -> Any:
+        features, labels, logits = batch
+        return self.make().loss(labels, logits, features, ModeKeys.TRAIN)
+
+    def _metrics(self, batch: tuple[Any, Any, Any]) -> dict[str, Metric]:
+        features, labels, logits = batch
+        return self.make().metrics(features, logits, labels, ModeKeys.EVAL)
+
+
+def _slope(head: Head, labels: Any, logits: Any, direction: Any, features: Mapping[str, Any]) -> float:
+    """The slope of the loss along a direction, by central differences; wide enough for the rounding of float32."""
+    width = 2.0**-6
+    ahead, behind = (
+        jax.tree.map(lambda leaf, way, sign=sign: leaf + sign * width * way, logits, direction) for sign in (1, -1)
+    )
+    values = [float(head.loss(labels, one, features, ModeKeys.TRAIN)) for one in (ahead, behind)]
+    return (values[0] - values[1]) / (2 * width)

@@ -1,0 +1,109 @@
+"""Drives hooks step by step without a model, with outputs of your choice.
+
+This file alone follows the machinery of the training loop: the loop's own hook runner decides when a hook is called, so
+that a hook which passes here is called alike in a real run. Who changes how the loop runs hooks changes `_dispatch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimator_core.hooks import Hook
+from estimator_testing._core import NOBODY_ASKS, Dispatch, HookCalls, HookSchedule, TimeSpent
+from estimator_testing.fake_run import FakeRun
+
+
+def drive(
+    hooks: Sequence[Hook],
+    *,
+    steps: int,
+    run: FakeRun | None = None,
+    outputs: Mapping[str, Callable[[int], Any]] | None = None,
+    resume: Sequence[Mapping[str, Any]] = (),
+    steps_per_dispatch: int = 1,
+    late: bool = False,
+    fail_at: int | None = None,
+) -> FakeRun:
+    """Runs hooks as the training loop does, by its own schedule of hooks, without a model.
+
+    Args:
+        hooks: the hooks, in order.
+        steps: how many steps to make.
+        run: the run they see; None: a new one that starts at step 0.
+        outputs: value of each output at a global step; None: a falling "loss".
+        resume: states to give back, one a hook, as when an interrupted run is resumed.
+        steps_per_dispatch: most steps between two moments at which hooks can act; fewer where a hook asks for a step.
+        late: call `after_step` as late as `Wake.within` of the hooks allows.
+        fail_at: the global step at which the loop itself raises a RuntimeError.
+
+    Raises:
+        RuntimeError: at `fail_at`, after `end` of all hooks.
+    """
+    run = run or FakeRun()
+    compute = dict(outputs) if outputs is not None else {"loss": lambda step: np.float32(1.0 / (1 + step))}
+    run.output_names, run.output_kinds = frozenset(compute), dict.fromkeys(compute, "scalar")
+    run.first_step, run.last_step, run.resumed = run.step, run.step + steps, bool(resume)
+    calls = HookCalls(hooks, run)
+    schedule = HookSchedule(
+        calls,
+        run,
+        batches=_Batches(steps_per_dispatch, quick=late),
+        account=TimeSpent(),
+        agreement=NOBODY_ASKS,
+        is_there=lambda values: False,
+    )
+    error: BaseException | None = None
+    try:
+        calls.begin()
+        for hook, state in zip(hooks, resume, strict=False):
+            hook.restore(state)
+        schedule.start()
+        while run.step < run.last_step and run.stop_reason is None:
+            _dispatch(schedule, run, compute, steps_per_dispatch, fail_at)
+        schedule.catch_up()
+    except BaseException as raised:
+        error, run.failed = raised, True
+        raise
+    finally:
+        schedule.end(error)
+    return run
+
+
+class _Batches:
+    """What the schedule asks of batches; slow ones keep hooks from being called late."""
+
+    alone = True
+
+    def __init__(self, k: int, *, quick: bool) -> None:
+        self.k, self.quick = k, quick
+
+    def prepare(self, room: float) -> None:
+        """There is nothing to draw."""
+
+
+def _dispatch(
+    schedule: HookSchedule, run: FakeRun, compute: Mapping[str, Callable[[int], Any]], most: int, fail_at: int | None
+) -> None:
+    upto = run.step + int(min(most, schedule.room()))
+    steps = range(run.step + 1, upto + 1)
+    values = _outputs(steps, compute)
+    dispatch = Dispatch(None, None, None, len(steps), SimpleNamespace(size=run.batch_size))
+    shown = run.batch
+    schedule.before(dispatch)
+    run.batch = shown  # what the test has set
+    if fail_at is not None and fail_at <= upto:
+        raise RuntimeError(f"the loop fails at step {fail_at}")
+    run.step = upto
+    schedule.after(dispatch, values)
+
+
+def _outputs(steps: range, compute: Mapping[str, Callable[[int], Any]]) -> dict[str, Any]:
+    """Outputs of a dispatch as the loop hands them to hooks; nobody can write to their arrays."""
+    rows = {name: [np.asarray(value(step)) for step in steps] for name, value in compute.items()}
+    values = {name: np.stack(row) if len(row) > 1 else row[0].copy() for name, row in rows.items()}
+    for value in values.values():
+        value.flags.writeable = False
+    return values

@@ -1,0 +1,125 @@
+"""The suite for host transforms."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core.inputs import HostTransform, apply_transforms, load_transforms, save_transforms
+from estimator_testing.suite import Suite
+
+Arrays = Mapping[str, np.ndarray[Any, Any]]
+
+
+class HostTransformSuite(Suite):
+    """Proves that a transform is data, works by row, and is the same wherever it runs. Subclass it and give a batch.
+
+    Example:
+        >>> class TestLower(HostTransformSuite):
+        ...     def make(self):
+        ...         return Lower("text")
+        ...
+        ...     def batch(self):
+        ...         return {"text": np.array(["A", "b", "C", "dD"])}
+    """
+
+    def make(self) -> HostTransform:
+        """The transform; called several times."""
+        raise NotImplementedError(f"{type(self).__name__} must define make(self)")
+
+    def batch(self) -> Arrays:
+        """A batch of at least four different examples: arrays by name, first axis the example."""
+        raise NotImplementedError(f"{type(self).__name__} must define batch(self)")
+
+    def test_is_a_host_transform(self) -> None:
+        """It has a name of the form of components, a version from 1, and the methods of HostTransform."""
+        transform = self.make()
+        assert isinstance(transform, HostTransform), f"{transform!r} lacks an attribute of HostTransform"
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", transform.name), f"name {transform.name!r}: lower-case words and _"
+        assert isinstance(transform.version, int)
+        assert transform.version >= 1
+        of_class = getattr(type(transform), "version", None)
+        assert of_class == transform.version, f"the version of the class is {of_class!r}; it is read before one is made"
+
+    def test_config_is_json(self) -> None:
+        """Its configuration is JSON, and its files exist."""
+        config = dict(self.make().config())
+        assert json.loads(json.dumps(config, allow_nan=False)) == config, f"JSON does not keep the config {config!r}"
+        for argument, path in self.make().files.items():
+            assert Path(path).is_file(), f"file {argument!r}: {path} does not exist"
+
+    def test_is_made_again_from_its_data(self, tmp_path: Path) -> None:
+        """Written and read back, it gives the same; it needs no file outside of what was written."""
+        transform = self.make()
+        expected = self._apply(transform, self.batch())
+        save_transforms([transform], tmp_path / "saved")
+        (again,) = load_transforms(tmp_path / "saved", lambda name: {transform.name: type(transform)}[name])
+        for argument, path in again.files.items():
+            assert Path(path).is_relative_to(tmp_path / "saved"), f"file {argument!r} is still {path}"
+        assert_same_arrays(self._apply(again, self.batch()), expected, "made again from its data, it gives")
+
+    def test_gives_arrays_of_the_batch(self) -> None:
+        """It gives a dict of numpy arrays with the examples on the first axis."""
+        batch = self.batch()
+        size = len(next(iter(batch.values())))
+        assert size >= 4, "batch() must have at least four examples"
+        result = self._apply(self.make(), batch)
+        assert result, "it gives no arrays"
+        for name, array in result.items():
+            assert isinstance(name, str)
+            assert array.shape[:1] == (size,), f"{name!r} has shape {array.shape}; the batch has {size} examples"
+
+    def test_changes_nothing_it_is_given(self) -> None:
+        """The batch and its arrays are as they were."""
+        batch = dict(self.batch())
+        before = {name: array.copy() for name, array in batch.items()}
+        self._apply(self.make(), batch)
+        assert list(batch) == list(before), "it changed the keys of the batch it was given"
+        assert_same_arrays(batch, before, "it changed the arrays it was given:")
+
+    def test_results_stay_as_they_were(self) -> None:
+        """What it gave for one batch does not change with the next."""
+        transform, batch = self.make(), self.batch()
+        result = self._apply(transform, batch)
+        before = {name: array.copy() for name, array in result.items()}
+        self._apply(transform, {name: array[::-1].copy() for name, array in batch.items()})
+        assert_same_arrays(result, before, "a later batch changed the result of an earlier one:")
+
+    def test_rows_are_independent(self) -> None:
+        """A row depends on its own example alone: batches of one give the same rows, so serving equals training."""
+        transform, batch = self.make(), self.batch()
+        whole = self._apply(transform, batch)
+        for row in range(len(next(iter(batch.values())))):
+            alone = self._apply(transform, {name: array[row : row + 1] for name, array in batch.items()})
+            expected = {name: array[row : row + 1] for name, array in whole.items()}
+            assert_same_arrays(alone, expected, f"example {row} alone gives another row than in the batch:")
+
+    def test_is_deterministic(self) -> None:
+        """It gives the same for the same batch: again, by another object, and in another thread."""
+        transform, batch = self.make(), self.batch()
+        expected = self._apply(transform, batch)
+        assert_same_arrays(self._apply(transform, batch), expected, "applied again, it gives")
+        assert_same_arrays(self._apply(self.make(), batch), expected, "another object of the same making gives")
+        results: list[Arrays] = []
+        thread = threading.Thread(target=lambda: results.append(self._apply(transform, batch)))
+        thread.start()
+        thread.join()
+        assert results, "it cannot be used in another thread, where inputs run"
+        assert_same_arrays(results[0], expected, "in another thread it gives")
+
+    def _apply(self, transform: HostTransform, batch: Arrays) -> Arrays:
+        return apply_transforms([transform], batch)
+
+
+def assert_same_arrays(actual: Arrays, expected: Arrays, message: str) -> None:
+    """Compares arrays by name: dtype kind, shape and values."""
+    assert set(actual) == set(expected), f"{message} keys {sorted(actual)}, expected {sorted(expected)}"
+    for name, array in expected.items():
+        assert actual[name].dtype.kind == array.dtype.kind, f"{message} {name!r} has dtype {actual[name].dtype}"
+        np.testing.assert_array_equal(actual[name], array, f"{message} {name!r}")

@@ -1,0 +1,163 @@
+"""The suite for inputs."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import json
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+
+from estimator_core.inputs import Batch, BatchSource, InputContext, InputPosition, open_input
+from estimator_testing.suite import Suite
+
+ENOUGH = 1000
+
+
+class InputSuite(Suite):
+    """Proves that an input can be repeated, resumed and divided. Subclass it and say how the input_fn is made.
+
+    Example:
+        >>> from estimator_core.inputs import numpy_input_fn
+        >>> class TestMyInput(InputSuite):
+        ...     def make(self):
+        ...         return numpy_input_fn({"x": np.arange(10.0)}, np.arange(10), batch_size=4, shuffle=True)
+    """
+
+    #: False for an input that does not divide itself by `input_context`: every process reads everything.
+    shards: ClassVar[bool] = True
+
+    def make(self) -> Callable[..., Any]:
+        """An input_fn of one epoch and at least three batches, the same data each time."""
+        raise NotImplementedError(f"{type(self).__name__} must define make(self)")
+
+    def test_ends(self) -> None:
+        """It gives at least three batches and then ends, and says in its position that it is exhausted."""
+        source = self._open()
+        batches = list(itertools.islice(source, ENOUGH))
+        assert len(batches) >= 3, f"{len(batches)} batches; the other tests need at least three"
+        assert len(batches) < ENOUGH, "the input does not end; make it of one epoch"
+        assert source.position is not None
+        assert source.position.exhausted
+        source.close()
+
+    def test_can_be_called_again(self) -> None:
+        """Every call of the input_fn, and every input_fn made alike, gives the same batches from the start."""
+        input_fn = self.make()
+        first = self._read(input_fn)
+        assert_same_batches(self._read(input_fn), first, "called again, the input_fn gives other batches")
+        assert_same_batches(self._read(self.make()), first, "another input_fn of the same making gives other batches")
+
+    def test_two_readers_do_not_meet(self) -> None:
+        """Two iterators drawn in turns give what each gives alone."""
+        input_fn = self.make()
+        alone = self._read(input_fn)
+        one, other = self._open(input_fn), self._open(input_fn)
+        pairs = list(zip(one, other, strict=False))
+        assert_same_batches([batch for batch, _ in pairs], alone, "drawn in turns with another reader")
+        one.close()
+        other.close()
+
+    def test_batches_keep_their_structure(self) -> None:
+        """All batches have the same features, dtypes and trailing shapes."""
+        forms = [jax.tree.map(_form, _arrays(batch)) for batch in self._read()]
+        assert all(form == forms[0] for form in forms), f"the form changes from batch to batch: {forms[:3]}"
+
+    def test_batches_stay_as_they_were(self) -> None:
+        """A batch does not change when the next ones are drawn: the device may still be reading it."""
+        source = self._open()
+        held = [(batch, jax.tree.map(np.copy, _arrays(batch))) for batch in source]
+        for number, (batch, copy) in enumerate(held):
+            for now, then in zip(jax.tree.leaves(_arrays(batch)), jax.tree.leaves(copy), strict=True):
+                np.testing.assert_array_equal(now, then, f"batch {number} changed after it was drawn")
+        source.close()
+
+    def test_position_counts_examples(self) -> None:
+        """The position after each batch counts the batches and examples so far, and survives JSON."""
+        examples = 0
+        for number, batch in enumerate(self._read(), start=1):
+            examples += batch.size
+            assert (batch.position.batches, batch.position.examples) == (number, examples)
+            assert InputPosition.from_json(json.loads(json.dumps(batch.position.to_json()))) == batch.position
+
+    def test_resumes_anywhere(self) -> None:
+        """Opened at the position after any batch, it goes on with the next one, bit for bit."""
+        batches = self._read()
+        for number, batch in enumerate(batches[:-1], start=1):
+            position = InputPosition.from_json(json.loads(json.dumps(batch.position.to_json())))
+            source = open_input(self.make(), mode="train", position=position)
+            rest = list(source)
+            assert_same_batches(rest, batches[number:], f"resumed after batch {number} ({source.restored})")
+            assert [one.position for one in rest] == [one.position for one in batches[number:]]
+            source.close()
+
+    def test_fingerprint_is_stable(self) -> None:
+        """The fingerprint is the same for inputs made alike: by it a position finds its input again."""
+        first, second = self._read()[0].position, self._read()[0].position
+        assert first.fingerprint == second.fingerprint
+        assert first.fingerprint.strip()
+
+    def test_shards_share_the_examples_out(self) -> None:
+        """Two processes get every example once between them, and neither all of them."""
+        everything = _rows(self._read())
+        contexts = [InputContext(num_input_pipelines=2, input_pipeline_id=number) for number in range(2)]
+        parts = [_rows(self._read(context=context)) for context in contexts]
+        if not self.shards:
+            assert parts[0] == parts[1] == everything, "shards is False, yet the input divides itself"
+            return
+        assert all(parts), "one of two processes gets nothing"
+        assert parts[0] + parts[1] == everything, "two processes do not get every example once between them"
+
+    def test_closing_leaves_nothing_behind(self) -> None:
+        """Closed in the middle, it leaves no thread, and can be opened again."""
+        before = set(threading.enumerate())
+        input_fn = self.make()
+        source = self._open(input_fn)
+        next(source)
+        source.close()
+        del source
+        for thread in set(threading.enumerate()) - before:
+            thread.join(timeout=2)
+            assert not thread.is_alive(), f"thread {thread.name} runs on after close()"
+        assert self._read(input_fn)
+
+    def _open(self, input_fn: Callable[..., Any] | None = None, context: InputContext | None = None) -> BatchSource:
+        return open_input(input_fn or self.make(), mode="train", input_context=context)
+
+    def _read(self, input_fn: Callable[..., Any] | None = None, context: InputContext | None = None) -> list[Batch]:
+        source = self._open(input_fn, context)
+        batches = list(itertools.islice(source, ENOUGH))
+        source.close()
+        return batches
+
+
+def assert_same_batches(actual: list[Batch], expected: list[Batch], message: str) -> None:
+    """Compares batches bit for bit."""
+    assert len(actual) == len(expected), f"{message}: {len(actual)} batches, expected {len(expected)}"
+    for number, (one, other) in enumerate(zip(actual, expected, strict=True)):
+        assert jax.tree.structure(_arrays(one)) == jax.tree.structure(_arrays(other)), message
+        for value, wanted in zip(jax.tree.leaves(_arrays(one)), jax.tree.leaves(_arrays(other)), strict=True):
+            np.testing.assert_array_equal(value, wanted, f"{message}: batch {number}")
+
+
+def _arrays(batch: Batch) -> Mapping[str, Any]:
+    return {"features": batch.features, "labels": batch.labels, "host": dict(batch.host)}
+
+
+def _form(array: Any) -> tuple[str, tuple[int, ...]]:
+    return str(array.dtype), array.shape[1:]
+
+
+def _rows(batches: list[Batch]) -> collections.Counter[bytes]:
+    """How often each example occurs; rows of padding left out."""
+    counts: collections.Counter[bytes] = collections.Counter()
+    for batch in batches:
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(_arrays(batch))]
+        for row in range(leaves[0].shape[0]):
+            if batch.weights is None or batch.weights[row]:
+                counts[repr([np.asarray(leaf[row]).tolist() for leaf in leaves]).encode()] += 1
+    return counts

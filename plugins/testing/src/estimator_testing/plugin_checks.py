@@ -1,0 +1,234 @@
+"""The checks of `PluginSuite`, as functions: `estimator plugins doctor` runs them without pytest.
+
+Each takes what was found out about the plugin and returns the faults it sees, one sentence each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+from estimator_core import hookspecs
+from estimator_core.errors import ArgumentError, EstimatorError
+from estimator_core.plugins import PluginRecord, Plugins
+from estimator_testing._core import builtin_candidate, import_target, installed_candidates, normalise
+from estimator_testing.fake_run import FakeRun
+from estimator_testing.probe import ProbeReport, probe
+
+MOST_SUMMARY_CHARACTERS = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examined:
+    """A plugin under examination.
+
+    Attributes:
+        record: what the loader says of it.
+        again: what it says of it when asked a second time.
+        plugin: its module; None if it did not load.
+        reports: what fresh processes say of its import, under two hash seeds; empty if it did not load.
+    """
+
+    record: PluginRecord
+    again: PluginRecord
+    plugin: Any
+    reports: tuple[ProbeReport, ...]
+
+
+def examine_plugin(name: str) -> Examined:
+    """Loads an installed plugin twice here and twice in fresh processes.
+
+    Args:
+        name: entry-point name or distribution name.
+
+    Raises:
+        ArgumentError: no such plugin is installed.
+    """
+    module = _installed_module(name)
+    # Fresh processes first: what the import does to this process must not reach them.
+    reports = _probed(module)
+    record, again = _record(name), _record(name)
+    plugin = import_target(module) if record.usable else None
+    return Examined(record=record, again=again, plugin=plugin, reports=reports if plugin is not None else ())
+
+
+def check_loads(examined: Examined) -> Iterator[str]:
+    """It is imported, keeps the contract, and is the same when loaded twice."""
+    if not examined.record.usable:
+        yield f"{examined.record.status}: {examined.record.error}"
+    if examined.record.components != examined.again.components or examined.record.status != examined.again.status:
+        yield "loading it a second time gave something else"
+
+
+def check_import_is_light(examined: Examined) -> Iterator[str]:
+    """Importing it brings in no heavy package: every start of every command pays for that."""
+    for report in examined.reports[:1]:
+        if report.heavy:
+            yield f"importing {examined.record.module} imports {', '.join(report.heavy)}; import them where used"
+
+
+def check_import_is_silent(examined: Examined) -> Iterator[str]:
+    """Importing it prints nothing."""
+    for report in examined.reports[:1]:
+        if report.output.strip():
+            yield f"importing {examined.record.module} prints {report.output.strip()[:80]!r}"
+
+
+def check_import_changes_nothing(examined: Examined) -> Iterator[str]:
+    """Importing it changes nothing in the process: no environment, threads, logging, signals."""
+    for report in examined.reports[:1]:
+        yield from (f"importing {examined.record.module}: {change}" for change in report.changes)
+
+
+def check_order_is_fixed(examined: Examined) -> Iterator[str]:
+    """What it declares comes in one order in every process."""
+    if len({tuple(report.declared) for report in examined.reports}) > 1:
+        yield "the order of its declarations differs between processes; sort what comes out of a set"
+
+
+def check_targets_exist(examined: Examined) -> Iterator[str]:
+    """Every component's target can be imported and called."""
+    for component in examined.record.components:
+        try:
+            target = import_target(component.target)
+        except Exception as error:
+            yield f"{component.kind} {component.name!r}: {component.target} cannot be imported: {error}"
+        else:
+            if not callable(target):
+                yield f"{component.kind} {component.name!r}: {component.target} is {target!r}, which cannot be called"
+
+
+def check_commands_work(examined: Examined) -> Iterator[str]:
+    """Every command's module has `configure(parser)` and `run(args)`, and a docstring to describe it."""
+    for command in examined.record.commands:
+        try:
+            module = import_target(command.target)
+            module.configure(argparse.ArgumentParser(prog=command.name, description=module.__doc__ or ""))
+        except Exception as error:
+            yield f"command {command.name!r}: {command.target}: {error}"
+            continue
+        if not callable(getattr(module, "run", None)):
+            yield f"command {command.name!r}: {command.target} has no run(args)"
+        if not module.__doc__:
+            yield f"command {command.name!r}: {command.target} has no docstring; it is the text of --help"
+
+
+def check_names_are_free(examined: Examined) -> Iterator[str]:
+    """No other installed plugin, the core included, gives anything of the same kind and name."""
+    yield from (note for note in examined.record.notes if "is also given by" in note)
+
+
+def check_summaries(examined: Examined) -> Iterator[str]:
+    """Everything it declares is described in one line."""
+    records = [*examined.record.components, *examined.record.commands]
+    texts = {**{one.name: one.summary for one in records}, **{one.name: one.help for one in examined.record.options}}
+    for name, text in texts.items():
+        if not text.strip() or "\n" in text or len(text) > MOST_SUMMARY_CHARACTERS:
+            yield f"{name!r}: the summary must be one line of 1 to {MOST_SUMMARY_CHARACTERS} characters; it is {text!r}"
+
+
+def check_signatures(examined: Examined) -> Iterator[str]:
+    """Its hook functions take arguments of the specification without defaults, and annotate them alike if they do."""
+    for name in examined.record.hooks:
+        specification = inspect.signature(getattr(hookspecs, name)).parameters
+        for parameter in inspect.signature(getattr(examined.plugin, name)).parameters.values():
+            if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.POSITIONAL_ONLY):
+                yield f"{name} takes {parameter}; name the arguments it needs"
+            elif parameter.default is not parameter.empty:
+                yield f"{name} gives {parameter.name} a default, which is never used"
+            elif not _annotated_alike(parameter, specification[parameter.name]):
+                expected = specification[parameter.name].annotation
+                yield f"{name} annotates {parameter.name} as {parameter.annotation}; it gets {expected}"
+
+
+def check_run_hooks(examined: Examined) -> Iterator[str]:
+    """Its run-level hooks work on a run of each mode, and give fresh Hook objects each time."""
+    if not any(name not in _DECLARATIONS for name in examined.record.hooks):
+        return
+    plugins = Plugins(only=[examined.record.name], strict=True)
+    for mode in ("train", "eval", "infer"):
+        try:
+            first, second = plugins.run_hooks(FakeRun(mode=mode)), plugins.run_hooks(FakeRun(mode=mode))
+            if any(one is other for one in first for other in second):
+                yield f"estimator_run_hooks gives one hook object to two runs (mode {mode}); make a new one each time"
+            _observe_all(plugins, FakeRun(mode=mode))
+        except EstimatorError as error:
+            yield f"mode {mode}: {error}"
+
+
+def check_requires_the_core(examined: Examined) -> Iterator[str]:
+    """Its distribution requires estimator-core, from a version and below a version."""
+    if examined.record.distribution is None or examined.record.status == "built-in":
+        return
+    requirements = metadata.requires(examined.record.distribution) or []
+    own = [one for one in requirements if re.match(r"estimator-core\b", normalise(one)) and "extra ==" not in one]
+    if not own:
+        yield f"{examined.record.distribution} does not require estimator-core; add it to `dependencies`"
+    elif not any(">" in one and "<" in one for one in own):
+        yield f"{examined.record.distribution} requires {own[0]!r}; give a lower and an upper bound"
+
+
+CHECKS: tuple[Callable[[Examined], Iterator[str]], ...] = (
+    check_loads,
+    check_import_is_light,
+    check_import_is_silent,
+    check_import_changes_nothing,
+    check_order_is_fixed,
+    check_targets_exist,
+    check_commands_work,
+    check_names_are_free,
+    check_summaries,
+    check_signatures,
+    check_run_hooks,
+    check_requires_the_core,
+)
+
+_DECLARATIONS = ("estimator_components", "estimator_commands", "estimator_options")
+
+
+def _installed_module(name: str) -> str:
+    """The module of an installed plugin, not imported yet."""
+    candidates = [builtin_candidate(), *installed_candidates()]
+    for candidate in candidates:
+        if normalise(name) in (normalise(candidate.name), normalise(candidate.distribution or "")):
+            return candidate.module
+    raise ArgumentError(f"no plugin {name!r} is installed; installed are {', '.join(one.name for one in candidates)}")
+
+
+def _probed(module: str) -> tuple[ProbeReport, ...]:
+    """What two fresh processes say; nothing where the module cannot be imported, which the loader then says better."""
+    try:
+        return tuple(probe(module, hash_seed=seed) for seed in (1, 2))
+    except RuntimeError:
+        return ()
+
+
+def _record(name: str) -> PluginRecord:
+    records = Plugins(strict=False).records()
+    return next(one for one in records if normalise(name) in (normalise(one.name), normalise(one.owner)))
+
+
+def _annotated_alike(given: inspect.Parameter, expected: inspect.Parameter) -> bool:
+    """Whether an annotation, if there is one, has the last name of the specification's: `Run` and `core.Run` agree."""
+    if given.annotation is given.empty:
+        return True
+    return _last_name(given.annotation) in (_last_name(expected.annotation), "Any")
+
+
+def _last_name(annotation: Any) -> str:
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    return text.strip("'\"").partition("[")[0].rpartition(".")[2]
+
+
+def _observe_all(plugins: Plugins, run: FakeRun) -> None:
+    plugins.run_start(run)
+    plugins.checkpoint_saved(run, 0, "checkpoint")
+    plugins.evaluation_finished(run, {"loss": 0.0, "global_step": 0})
+    plugins.export_written(run.estimator, "export", "stablehlo")
+    plugins.run_end(run, None)
+    plugins.run_end(run, RuntimeError("a run that failed"))

@@ -1,0 +1,80 @@
+"""The suite for a plugin package as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import ClassVar
+
+from estimator_testing import plugin_checks as checks
+from estimator_testing.suite import Suite
+
+
+class PluginSuite(Suite):
+    """Proves that an installed plugin is light, deterministic and complete. Subclass it and name the plugin.
+
+    Example:
+        >>> class TestPlugin(PluginSuite):
+        ...     plugin = "heads"
+    """
+
+    #: Name of the entry point, or of the distribution.
+    plugin: ClassVar[str]
+
+    def test_loads(self) -> None:
+        """It is imported, keeps the contract, and is the same when loaded twice."""
+        self._apply(checks.check_loads)
+
+    def test_import_is_light(self) -> None:
+        """Importing it brings in no heavy package."""
+        self._apply(checks.check_import_is_light)
+
+    def test_import_is_silent(self) -> None:
+        """Importing it prints nothing."""
+        self._apply(checks.check_import_is_silent)
+
+    def test_import_changes_nothing(self) -> None:
+        """Importing it changes nothing in the process."""
+        self._apply(checks.check_import_changes_nothing)
+
+    def test_order_is_fixed(self) -> None:
+        """What it declares comes in one order in every process."""
+        self._apply(checks.check_order_is_fixed)
+
+    def test_targets_exist(self) -> None:
+        """Every component's target can be imported and called."""
+        self._apply(checks.check_targets_exist)
+
+    def test_commands_work(self) -> None:
+        """Every command's module has `configure(parser)`, `run(args)` and a docstring."""
+        self._apply(checks.check_commands_work)
+
+    def test_names_are_free(self) -> None:
+        """No other installed plugin gives anything of the same kind and name."""
+        self._apply(checks.check_names_are_free)
+
+    def test_summaries(self) -> None:
+        """Everything it declares is described in one line."""
+        self._apply(checks.check_summaries)
+
+    def test_signatures(self) -> None:
+        """Its hook functions take arguments of the specification, without defaults."""
+        self._apply(checks.check_signatures)
+
+    def test_run_hooks(self) -> None:
+        """Its run-level hooks work on a run of each mode, and give fresh Hook objects each time."""
+        self._apply(checks.check_run_hooks)
+
+    def test_requires_the_core(self) -> None:
+        """Its distribution requires estimator-core, from a version and below a version."""
+        self._apply(checks.check_requires_the_core)
+
+    def _apply(self, check: Callable[[checks.Examined], Iterator[str]]) -> None:
+        faults = list(check(_examined(self.plugin)))
+        assert not faults, "; ".join(faults)
+
+
+@cache
+def _examined(plugin: str) -> checks.Examined:
+    """One examination for all tests of a plugin: it starts two processes."""
+    return checks.examine_plugin(plugin)

@@ -1,0 +1,86 @@
+"""A model of two variables, and what it is trained on: enough for a test of anything around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optax
+
+from estimator_core.config import RunConfig
+from estimator_core.estimator import Estimator
+from estimator_core.export import (
+    Feature,
+    PredictOutput,
+    ServingInputReceiver,
+    build_raw_serving_input_receiver_fn,
+)
+from estimator_core.inputs import numpy_input_fn
+from estimator_core.metrics import mean
+from estimator_core.model import get_variable
+from estimator_core.modes import ModeKeys
+from estimator_core.plugins import Plugins
+from estimator_core.specs import EstimatorSpec
+
+SLOPE, OFFSET = 3.0, 1.0
+
+
+def tiny_estimator(
+    model_dir: str | Path,
+    *,
+    plugins: Plugins | None = None,
+    host_transforms: Sequence[Any] = (),
+    params: Any = None,
+    **config: Any,
+) -> Estimator:
+    """An Estimator of `y = slope * x + offset`, trained by plain gradient descent.
+
+    Args:
+        model_dir: where it writes.
+        plugins: as in `Estimator`.
+        host_transforms: as in `Estimator`.
+        params: as in `Estimator`.
+        config: further arguments of `RunConfig`; the seed is 1 unless given.
+
+    Example:
+        >>> import tempfile
+        >>> estimator = tiny_estimator(tempfile.mkdtemp()).train(tiny_input_fn(), steps=100)
+        >>> round(float(estimator.get_variable_value("slope")))
+        3
+    """
+    config = {"model_dir": str(model_dir), "tf_random_seed": 1, **config}
+    return Estimator(
+        tiny_model_fn,
+        config=RunConfig(**config),
+        params=params,
+        plugins=plugins,
+        host_transforms=tuple(host_transforms),
+    )
+
+
+def tiny_model_fn(features: Mapping[str, Any], labels: Any, mode: str) -> EstimatorSpec:
+    """The model: `features["x"]` is float [batch, 1], labels are float [batch]."""
+    y = features["x"][:, 0] * get_variable("slope", ()) + get_variable("offset", ())
+    predictions = {"y": y}
+    if mode == ModeKeys.PREDICT:
+        return EstimatorSpec(
+            mode, predictions=predictions, export_outputs={"serving_default": PredictOutput(predictions)}
+        )
+    errors = (y - labels) ** 2
+    return EstimatorSpec(
+        mode, loss=errors.mean(), train_op=optax.sgd(0.5), eval_metric_ops={"average_loss": mean(errors)}
+    )
+
+
+def tiny_input_fn(*, epochs: int | None = None, batch_size: int = 8) -> Callable[..., Any]:
+    """Forty examples with slope 3 and offset 1, shuffled by a fixed seed; without end unless `epochs` is given."""
+    x = np.linspace(0, 1, 40, dtype=np.float32)[:, None]
+    labels = SLOPE * x[:, 0] + OFFSET
+    return numpy_input_fn({"x": x}, labels, batch_size=batch_size, num_epochs=epochs, shuffle=epochs is None, seed=1)
+
+
+def tiny_receiver_fn() -> ServingInputReceiver:
+    """What a client of the model sends: `x`, float32 [batch, 1]."""
+    return build_raw_serving_input_receiver_fn({"x": Feature((None, 1), "float32")})()

@@ -1,0 +1,115 @@
+"""Exporters that break their contract, each in one way; `fails` names the tests of the suite that catch it."""
+
+import shutil
+from pathlib import Path
+
+from estimator_testing import ExporterSuite
+from plugins.testing.tests.sound_exporter import SoundExporter
+
+
+class Suite(ExporterSuite):
+    fails = ()
+    Broken: type[SoundExporter] = SoundExporter
+
+    def make(self):
+        return self.Broken()
+
+
+class TestNameIsAPath(Suite):
+    fails = ("test_is_an_exporter",)
+
+    class Broken(SoundExporter):
+        name = "exports/lowest"
+
+
+class TestNameOfTheObject(Suite):
+    fails = ("test_is_an_exporter",)
+
+    class Broken(SoundExporter):
+        @property
+        def name(self):
+            return f"lowest {id(self)}"
+
+    def make(self):
+        self.kept = [*getattr(self, "kept", []), self.Broken()]
+        return self.kept[-1]
+
+
+class TestNeverExports(Suite):
+    fails = ("test_exports_in_the_course_of_a_training", "test_goes_on_in_a_resumed_training")
+
+    class Broken(SoundExporter):
+        def export(self, *arguments):
+            return None
+
+
+class TestReturnsTheExportPath(Suite):
+    fails = ("test_returns_what_it_wrote",)
+
+    class Broken(SoundExporter):
+        def export(self, estimator, export_path, *rest):
+            return super().export(estimator, export_path, *rest) and export_path
+
+
+class TestWritesElsewhere(Suite):
+    fails = ("test_returns_what_it_wrote",)
+
+    class Broken(SoundExporter):
+        def export(self, estimator, export_path, *rest):
+            return super().export(estimator, f"{export_path}-elsewhere", *rest)
+
+
+class TestExportsTheNewest(Suite):
+    fails = ("test_exports_the_checkpoint_it_is_given",)
+
+    class Broken(SoundExporter):
+        def export(self, estimator, export_path, checkpoint_path, *rest):
+            return super().export(estimator, export_path, None, *rest)
+
+
+class TestFinalAlwaysExports(Suite):
+    fails = ("test_one_step_is_exported_once",)
+
+    class Broken(SoundExporter):
+        def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+            return estimator.export_saved_model(export_path, None, checkpoint_path=checkpoint_path)
+
+
+class TestTakesTheStepOut(Suite):
+    fails = ("test_results_are_left_alone",)
+
+    class Broken(SoundExporter):
+        def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+            eval_result.pop("global_step")
+            return super().export(estimator, export_path, checkpoint_path, eval_result, is_the_final_export)
+
+
+class TestStartsAfresh(Suite):
+    fails = ("test_goes_on_in_a_resumed_training",)
+
+    class Broken(SoundExporter):
+        def export(self, estimator, export_path, checkpoint_path, *rest):
+            path = super().export(estimator, export_path, checkpoint_path, *rest)
+            for other in Path(export_path).glob("1*"):
+                shutil.rmtree(other)
+            return path
+
+
+class TestClearsItsDirectory(Suite):
+    fails = ("test_other_files_are_left_alone",)
+
+    class Broken(SoundExporter):
+        def export(self, estimator, export_path, *rest):
+            shutil.rmtree(export_path, ignore_errors=True)
+            return super().export(estimator, export_path, *rest)
+
+
+class TestSwallowsErrors(Suite):
+    fails = ("test_failure_is_not_hidden",)
+
+    class Broken(SoundExporter):
+        def export(self, *arguments):
+            try:
+                return super().export(*arguments)
+            except Exception:
+                return None

@@ -1,0 +1,13 @@
+"""The backend suite passes the CPU backend and catches broken ones."""
+
+from estimator_core._backends.cpu import CPUBackend
+from estimator_testing import BackendSuite
+
+
+class TestCPUBackend(BackendSuite):
+    def make(self):
+        return CPUBackend()
+
+
+def test_broken_backends_are_caught(assert_each_is_caught):
+    assert_each_is_caught("backends")

@@ -1,0 +1,13 @@
+"""The suite for formats passes a sound one and catches broken ones."""
+
+from estimator_testing import ExportFormatSuite
+from plugins.testing.tests.sound_format import SoundFormat
+
+
+class TestSoundFormat(ExportFormatSuite):
+    def make(self):
+        return SoundFormat()
+
+
+def test_broken_formats_are_caught(assert_each_is_caught):
+    assert_each_is_caught("formats")

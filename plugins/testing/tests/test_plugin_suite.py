@@ -1,0 +1,100 @@
+"""The plugin suite passes a sound plugin and catches broken ones; the doctor says the same in words."""
+
+import pytest
+
+from estimator_testing import PluginSuite, plugin_suite
+from estimator_testing.plugin_checks import CHECKS
+from tests.plugins.fake_site import Site
+
+
+class TestSoundPlugin(PluginSuite):
+    plugin = "sound"
+
+    @pytest.fixture(autouse=True)
+    def installed(self, tmp_path, monkeypatch):
+        monkeypatch.syspath_prepend(str(tmp_path))
+        site = Site(tmp_path)
+        install_sound(site)
+        yield
+        site.forget()
+        plugin_suite._examined.cache_clear()
+
+
+def install_sound(site):
+    site.add(
+        "sound",
+        """
+        from collections.abc import Mapping
+        from typing import Any
+
+        from estimator_core.plugins import Command, Component, Option
+
+        def estimator_components():
+            return [Component(kind="hook", name="sound", target="sound.hook:SoundHook", summary="Does nothing.")]
+
+        def estimator_commands():
+            return [Command(name="sound", target="sound.command", summary="Say hello.")]
+
+        def estimator_options():
+            return [Option(name="volume", type=int, default=3, help="How loud.")]
+
+        def estimator_run_hooks(run: "Run", options: Mapping[str, Any]):
+            from sound.hook import SoundHook
+            return [SoundHook()] if options["volume"] else []
+        """,
+        files={
+            "hook.py": "import jax\nfrom estimator_core.hooks import Hook\nclass SoundHook(Hook):\n    pass\n",
+            "command.py": '"""Say hello."""\ndef configure(parser):\n    pass\ndef run(args):\n    return 0\n',
+        },
+    )
+
+
+def test_broken_plugins_are_caught(assert_each_is_caught):
+    assert_each_is_caught("plugins")
+
+
+def test_every_check_of_the_doctor_is_a_test_of_the_suite():
+    tests = {name.removeprefix("test_") for name in vars(PluginSuite) if name.startswith("test_")}
+    assert {check.__name__.removeprefix("check_") for check in CHECKS} == tests
+    assert all(check.__doc__ for check in CHECKS)
+
+
+def test_the_doctor_finds_a_sound_plugin_well(tmp_path):
+    site = Site(tmp_path)
+    install_sound(site)
+    done = site.run("plugins", "doctor", "sound")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("sound 1.0, entry point 'sound': module sound.plugin")
+    assert done.stdout.count("  ok  ") == len(CHECKS)
+    assert "with HookSuite of estimator_testing" in done.stdout
+
+
+def test_the_doctor_names_what_is_heavy_missing_and_colliding(tmp_path):
+    site = Site(tmp_path)
+    source = """
+        import jax
+        from estimator_core.plugins import Component
+
+        def estimator_components():
+            return [
+                Component(kind="backend", name="cpu", target="ill.backend:Backend", summary="A second CPU backend."),
+            ]
+        """
+    site.add("ill", source)
+    done = site.run("plugins", "doctor", "ill")
+    assert done.returncode == 1
+    assert "importing ill.plugin imports jax" in done.stdout
+    assert "backend 'cpu': ill.backend:Backend cannot be imported: No module named 'ill.backend'" in done.stdout
+    assert "backend 'cpu' is also given by estimator-core 0.1.0" in done.stdout
+
+
+def test_the_doctor_shows_why_a_plugin_does_not_load(tmp_path):
+    site = Site(tmp_path)
+    site.add("ill", "raise ValueError('no licence')")
+    done = site.run("plugins", "doctor", "ill")
+    assert done.returncode == 1
+    assert "ValueError: no licence" in done.stdout
+    assert "raise ValueError('no licence')" in done.stderr
+    unknown = site.run("plugins", "doctor", "nobody")
+    assert unknown.returncode == 1
+    assert "no plugin 'nobody' is installed" in unknown.stderr

@@ -1,0 +1,98 @@
+"""What the test kit offers beside the suites: each does what it says in a real run."""
+
+import pytest
+
+from estimator_core.hooks import Hook
+from estimator_core.plugins import Plugins
+from estimator_testing import (
+    FakeRun,
+    FaultInjector,
+    InjectedError,
+    array_format,
+    counting_traces,
+    drive,
+    failing_input_fn,
+    run_with_devices,
+    tiny_estimator,
+    tiny_input_fn,
+    tiny_receiver_fn,
+)
+
+
+@pytest.fixture(scope="module")
+def estimator(tmp_path_factory):
+    return tiny_estimator(tmp_path_factory.mktemp("tiny")).train(tiny_input_fn(), steps=60)
+
+
+def test_the_tiny_estimator_learns(estimator):
+    assert abs(estimator.get_variable_value("slope") - 3) < 0.3
+    assert estimator.evaluate(tiny_input_fn(epochs=1))["average_loss"] < 0.05
+
+
+@pytest.mark.parametrize("method", ["begin", "after_create", "before_step", "after_step", "end", "state"])
+def test_a_fault_is_injected_where_it_is_asked_for(estimator, method):
+    injector = FaultInjector(method, step=2)
+    with pytest.raises(InjectedError, match=f"fault injected in {method}") as caught:
+        estimator.train(tiny_input_fn(), steps=3, hooks=[injector])
+    assert injector.raised
+    assert any("FaultInjector" in note for note in getattr(caught.value, "__notes__", []))
+
+
+def test_an_input_fails_at_its_batch(estimator):
+    with pytest.raises(InjectedError, match="batch 2"):
+        estimator.evaluate(failing_input_fn(tiny_input_fn(epochs=1), at_batch=2))
+
+
+def test_an_unknown_method_is_refused():
+    with pytest.raises(ValueError, match="it must be one of begin"):
+        FaultInjector("after_stepp")
+
+
+def test_traces_are_counted(tmp_path):
+    estimator = tiny_estimator(tmp_path)
+    with counting_traces(estimator) as first:
+        estimator.train(tiny_input_fn(), steps=2)
+    with counting_traces(estimator) as second:
+        estimator.train(tiny_input_fn(), steps=2)
+    assert first["train"] == 1
+    assert second == {}
+
+
+def test_code_runs_on_several_devices():
+    assert run_with_devices(3, "import jax, sys; print(len(jax.devices()), sys.argv[1])", "word") == "3 word"
+    with pytest.raises(Exception, match="no such thing"):
+        run_with_devices(1, "raise ValueError('no such thing')")
+
+
+def test_the_array_format_carries_the_variables(tmp_path):
+    plugins = Plugins(autoload=False, extra=[array_format], environ={})
+    estimator = tiny_estimator(tmp_path / "model", plugins=plugins).train(tiny_input_fn(), steps=2)
+    path = estimator.export_saved_model(str(tmp_path / "exports"), tiny_receiver_fn, format="arrays")
+    (format_,) = [plugins.get("format", name)() for name in plugins.names("format")]
+    from pathlib import Path
+
+    manifest = format_.load(Path(path)).manifest
+    assert manifest["variables"]["slope"] == pytest.approx(float(estimator.get_variable_value("slope")))
+    assert manifest["global_step"] == 2
+
+
+def test_drive_calls_hooks_as_the_loop_does():
+    class Every(Hook):
+        def __init__(self):
+            self.calls = []
+
+        def next_step(self, step):
+            return step + 4
+
+        def before_step(self, run, step):
+            self.calls.append(("before", step))
+
+        def after_step(self, run, step, out):
+            self.calls.append(("after", step, float(out["loss"])))
+            if step == 8:
+                run.request_stop("enough")
+
+    hook, run = Every(), FakeRun()
+    drive([hook], steps=20, run=run, outputs={"loss": float}, steps_per_dispatch=3)
+    assert hook.calls == [("before", 3), ("after", 4, 4.0), ("before", 7), ("after", 8, 8.0)]
+    assert (run.step, run.stop_reason) == (8, "enough")

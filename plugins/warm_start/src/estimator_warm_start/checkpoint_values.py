@@ -1,0 +1,62 @@
+"""A checkpoint's values fitted to variables, with errors that say what is missing and what is there."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+import numpy as np
+
+from estimator_core.errors import VariableError
+from estimator_core.model import VariableSpec, check_value
+
+#: Gives the arrays of a checkpoint, by path; the argument is what the user wrote (a file or directory).
+CheckpointReader: TypeAlias = Callable[[str], Mapping[str, np.ndarray]]
+
+
+def missing_tensor(tensor: str, variable: str, checkpoint: str, present: Iterable[str]) -> VariableError:
+    """The error of a name that the checkpoint lacks."""
+    names = sorted(present)
+    return VariableError(
+        f"Tensor {tensor!r}, for variable {variable!r}, is not found in the checkpoint {checkpoint}. "
+        f"{near(tensor, names)}"
+    )
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """A sentence with the names closest to one that is wrong.
+
+    Example:
+        >>> near("dense/kernle", ["dense/kernel", "dense/bias"])
+        "Did you mean 'dense/kernel'? There are: dense/bias, dense/kernel."
+    """
+    names = sorted(names)
+    close = difflib.get_close_matches(name, names, n=1)
+    listed = ", ".join(names[:20]) + (f", and {len(names) - 20} more" if len(names) > 20 else "")
+    return (f"Did you mean {close[0]!r}? " if close else "") + f"There are: {listed or 'none'}."
+
+
+def check_shape(spec: VariableSpec, tensor: str, value: np.ndarray, checkpoint: str) -> None:
+    """Refuses a value of another shape or of another kind of number.
+
+    Raises:
+        VariableError: naming both.
+    """
+    check_value(spec, value, f"tensor {tensor!r}", f"in the checkpoint {checkpoint}")
+
+
+def fitted(
+    spec: VariableSpec, tensor: str, values: Mapping[str, np.ndarray], checkpoint: str
+) -> tuple[np.ndarray, str]:
+    """A checkpoint's value as the variable's, and what was done to it.
+
+    Raises:
+        VariableError: the checkpoint has no such tensor, or it does not fit.
+    """
+    if tensor not in values:
+        raise missing_tensor(tensor, spec.name, checkpoint, values)
+    value = values[tensor]
+    check_shape(spec, tensor, value, checkpoint)
+    remark = f"cast from {value.dtype}" if value.dtype != spec.dtype else ""
+    return np.array(value, spec.dtype), remark

@@ -1,0 +1,139 @@
+"""`ec.init_from_checkpoint`: first values asked for inside model_fn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import jax
+
+from estimator_core.checkpoint import load_variables
+from estimator_core.errors import VariableError
+from estimator_core.model import InitialValue, VariableSpec, declared_variables, request_initial_values
+from estimator_warm_start.assignments import AssignmentMap, assigned
+from estimator_warm_start.checkpoint_values import CheckpointReader, check_shape, fitted, missing_tensor, near
+from estimator_warm_start.load_report import LoadedVariable, LoadReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointRequest:
+    """First values to take from a checkpoint.
+
+    Args:
+        checkpoint: the file or directory, as the user wrote it.
+        assignments: pairs of a name in the checkpoint and the path of the variable that takes its value.
+        reader: reads it.
+    """
+
+    checkpoint: str
+    assignments: tuple[tuple[str, str], ...]
+    reader: CheckpointReader
+
+    def initial_values(
+        self, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
+    ) -> dict[str, InitialValue]:
+        """The values of the assignments; where one variable is assigned twice, the later value."""
+        tensors = self.reader(self.checkpoint)
+        values: dict[str, InitialValue] = {}
+        for tensor, path in self.assignments:
+            value, remark = fitted(specs[path], tensor, tensors, self.checkpoint)
+            values[path] = InitialValue(value=value, origin=f"{tensor} of {self.checkpoint}", remark=remark)
+        return values
+
+
+def init_from_checkpoint(
+    ckpt_dir_or_file: str | os.PathLike[str],
+    assignment_map: AssignmentMap,
+    *,
+    reader: CheckpointReader | None = None,
+) -> LoadReport:
+    """Takes first values of variables declared so far from a checkpoint.
+
+    It is a request: values are loaded once, before the first step of a run without a checkpoint of its own, after the
+    initialisers and `warm_start_from`. Names and shapes are checked at once.
+
+    Args:
+        ckpt_dir_or_file: a checkpoint or a directory with checkpoints.
+        assignment_map: a dict or pairs, in any of these forms::
+
+            {"old/": "new/"}             all variables declared under new/, from the same names under old/
+            {"/": "new/"}, {"old/": "/"} the same, with all names of the checkpoint or all variables
+            {"old/kernel": "new/kernel"} one variable, by path
+            {"old/kernel": variable}     one of ec.trainable_variables(), or a list of them
+
+        reader: gives the arrays of a checkpoint of another kind by name, from `ckpt_dir_or_file`; None: it is one of
+            ours.
+
+    Returns:
+        What will be loaded.
+
+    Raises:
+        ModelFnError: called outside model_fn.
+        VariableError: a variable is not declared, a tensor is not in the checkpoint, shapes differ, or a scope holds
+        no variable.
+
+    Example:
+        >>> def model_fn(features, labels, mode):
+        ...     ...  # declare the variables, then
+        ...     init_from_checkpoint("runs/old", {"encoder/": "text_encoder/"})
+
+    Source: `tf.compat.v1.train.init_from_checkpoint`; there, a scope without variables is ignored in silence.
+    """
+    declared = declared_variables("ec.init_from_checkpoint")
+    variables = declared.variables
+    checkpoint = os.fspath(ckpt_dir_or_file)
+    assignments = tuple(assigned(assignment_map, variables))
+    read = reader or load_variables
+    if declared.fresh:
+        tensors = read(checkpoint)
+        for tensor, path in assignments:
+            if tensor not in tensors:
+                raise missing_tensor(tensor, path, checkpoint, tensors)
+            check_shape(variables[path], tensor, tensors[tensor], checkpoint)
+    if assignments:
+        request_initial_values(CheckpointRequest(checkpoint=checkpoint, assignments=assignments, reader=read))
+    return LoadReport(
+        tuple(
+            LoadedVariable(variable=path, shape=variables[path].shape, source=checkpoint, tensor=tensor, loaded=True)
+            for tensor, path in assignments
+        )
+    )
+
+
+def get_assignment_map_from_checkpoint(
+    tvars: Iterable[VariableSpec],
+    init_checkpoint: str | os.PathLike[str],
+    *,
+    reader: CheckpointReader | None = None,
+) -> tuple[dict[str, str], dict[str, int]]:
+    """Maps the variables that a checkpoint has to themselves, for `init_from_checkpoint`.
+
+    Args:
+        tvars: variables, as `ec.trainable_variables` lists them.
+        init_checkpoint: a checkpoint or a directory with checkpoints.
+        reader: gives the arrays of a checkpoint of another kind; None: it is one of ours.
+
+    Returns:
+        The assignment map, and a dict whose keys are the paths it holds.
+
+    Raises:
+        ModelFnError: called outside model_fn.
+        VariableError: the checkpoint has none of the variables.
+
+    Source: `modeling.get_assignment_map_from_checkpoint` of google-research/bert; there, nothing in common is no error.
+    """
+    declared = declared_variables("ec.get_assignment_map_from_checkpoint")
+    names = [spec.name for spec in tvars]
+    # Where nothing is going to be initialised the checkpoint is not read: it need not exist any more.
+    if declared.fresh:
+        tensors = (reader or load_variables)(os.fspath(init_checkpoint))
+        common = [name for name in names if name in tensors]
+        if names and not common:
+            raise VariableError(
+                f"The checkpoint {os.fspath(init_checkpoint)} has none of the {len(names)} variables, such as "
+                f"{names[0]!r}. "
+                f"{near(names[0], tensors)}"
+            )
+        names = common
+    return dict(zip(names, names, strict=True)), dict.fromkeys(names, 1)

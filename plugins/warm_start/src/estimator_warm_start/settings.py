@@ -1,0 +1,174 @@
+"""`WarmStartSettings`: first values from an earlier model, by patterns of names."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from estimator_core.checkpoint import load_variables
+from estimator_core.errors import ArgumentError, ArgumentTypeError, VariableError
+from estimator_core.model import InitialValue, VariableSpec
+from estimator_warm_start.checkpoint_values import CheckpointReader, fitted, missing_tensor, near
+from estimator_warm_start.load_report import LoadedVariable, LoadReport
+from estimator_warm_start.vocabulary import VocabInfo
+
+_log = logging.getLogger("estimator_core.warm_start")
+_ALL = ".*"
+
+
+@dataclass(frozen=True)
+class WarmStartSettings:
+    """Where first values come from, and which.
+
+    Args:
+        ckpt_to_initialize_from: a checkpoint, a directory with checkpoints, or an export.
+        vars_to_warm_start: which variables, batch statistics and the like included: a regular expression matched from
+            the start of the
+            path, a list of those or of what `ec.trainable_variables` lists; None for those in `var_name_to_vocab_info`
+            alone. With the default, variables that the checkpoint lacks keep their initialisers; any other choice must
+            be found in full.
+        var_name_to_vocab_info: changes of vocabulary, by the variable's path.
+        var_name_to_prev_var_name: names in the checkpoint that differ, by the variable's path.
+        reader: gives the arrays of a checkpoint of another kind by name, from `ckpt_to_initialize_from`; None: it is
+            one of ours.
+
+    Raises:
+        ArgumentError: no checkpoint is named.
+        ArgumentTypeError: `vars_to_warm_start` is of another type.
+
+    Example:
+        >>> WarmStartSettings("runs/old", vars_to_warm_start="encoder/").vars_to_warm_start
+        'encoder/'
+
+    Source: `tf.estimator.WarmStartSettings`; there, a string selects among trainable variables only.
+    """
+
+    ckpt_to_initialize_from: str | os.PathLike[str]
+    vars_to_warm_start: str | Sequence[Any] | None = _ALL
+    var_name_to_vocab_info: Mapping[str, VocabInfo] = field(default_factory=dict[str, VocabInfo])
+    var_name_to_prev_var_name: Mapping[str, str] = field(default_factory=dict[str, str])
+    reader: CheckpointReader | None = None
+
+    def __post_init__(self) -> None:
+        if not self.ckpt_to_initialize_from:
+            raise ArgumentError(
+                "`ckpt_to_initialize_from` MUST be set in WarmStartSettings: name a checkpoint or its directory."
+            )
+        for name in ("var_name_to_vocab_info", "var_name_to_prev_var_name"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, {})
+        _patterns(self.vars_to_warm_start)
+
+    def initial_values(
+        self, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
+    ) -> dict[str, InitialValue]:
+        """Reads the values and logs a table of what was loaded and what was not, with the reason."""
+        values, report = warm_start(self, specs, key)
+        _log.info("Warm start from %s:\n%s", os.fspath(self.ckpt_to_initialize_from), report)
+        return {
+            row.variable: InitialValue(
+                value=values[row.variable], origin=f"{row.tensor} of {row.source}", remark=row.reason
+            )
+            for row in report.rows
+            if row.loaded
+        }
+
+
+def warm_start(
+    settings: WarmStartSettings, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
+) -> tuple[dict[str, np.ndarray], LoadReport]:
+    """Reads first values from an earlier model.
+
+    Args:
+        settings: which, and from where.
+        specs: the variables of this model, by path.
+        key: gives the random key of a path, for `VocabInfo.backup_initializer`.
+
+    Returns:
+        The values that replace those of the initialisers, by path; and the outcome for every variable.
+
+    Raises:
+        VariableError: a name or shape does not fit, or nothing at all would be loaded.
+    """
+    checkpoint = os.fspath(settings.ckpt_to_initialize_from)
+    chosen = _chosen(settings, specs)
+    tensors = (settings.reader or load_variables)(checkpoint)
+    values: dict[str, np.ndarray] = {}
+    rows: list[LoadedVariable] = []
+    for path, spec in specs.items():
+        tensor = settings.var_name_to_prev_var_name.get(path, path)
+        renamed = path in settings.var_name_to_prev_var_name or path in settings.var_name_to_vocab_info
+        row: dict[str, Any] = {"variable": path, "shape": spec.shape, "source": checkpoint, "tensor": tensor}
+        if path not in chosen:
+            rows.append(LoadedVariable(**row, loaded=False, reason="not among vars_to_warm_start"))
+        elif tensor not in tensors and settings.vars_to_warm_start == _ALL and not renamed:
+            rows.append(LoadedVariable(**row, loaded=False, reason=f"not in {checkpoint}"))
+        else:
+            values[path], remark = _value(settings, spec, tensor, tensors, checkpoint, key)
+            rows.append(LoadedVariable(**row, loaded=True, reason=remark))
+    if not values:
+        raise VariableError(
+            f"The warm start from {checkpoint} would load nothing: no variable of the model "
+            f"({', '.join(sorted(specs)) or 'none'}) is "
+            f"both chosen and in the checkpoint ({', '.join(sorted(tensors)) or 'empty'}). Name the differences "
+            "in var_name_to_prev_var_name."
+        )
+    return values, LoadReport(tuple(rows))
+
+
+def _chosen(settings: WarmStartSettings, specs: Mapping[str, VariableSpec]) -> set[str]:
+    if settings.vars_to_warm_start is None:
+        chosen = set(settings.var_name_to_vocab_info) & set(specs)
+    else:
+        patterns = _patterns(settings.vars_to_warm_start)
+        chosen = {path for path in specs if any(re.match(pattern, path) for pattern in patterns)}
+        for pattern in patterns:
+            if not any(re.match(pattern, path) for path in specs):
+                raise VariableError(f"vars_to_warm_start: no variable matches {pattern!r}. {near(pattern, specs)}")
+    for argument in ("var_name_to_prev_var_name", "var_name_to_vocab_info"):
+        unused = sorted(set(getattr(settings, argument)) - chosen)
+        if unused:
+            raise VariableError(
+                f"You provided the following variables in {argument} that were not used: {', '.join(unused)}. "
+                "Perhaps you misspelled them? "
+                f"Here is the list of viable variable names: {', '.join(sorted(chosen)) or 'none'}."
+            )
+    return chosen
+
+
+def _patterns(chosen: Any) -> list[str]:
+    if chosen is None:
+        return []
+    items = [chosen] if isinstance(chosen, str) else chosen
+    if not isinstance(items, Sequence) or not all(isinstance(item, str | VariableSpec) for item in items):
+        raise ArgumentTypeError(
+            f"vars_to_warm_start must be a regular expression, a list of them or of variables, or None, instead "
+            f"got {chosen!r}."
+        )
+    return [item if isinstance(item, str) else re.escape(item.name) + "$" for item in items]
+
+
+def _value(
+    settings: WarmStartSettings,
+    spec: VariableSpec,
+    tensor: str,
+    tensors: Mapping[str, np.ndarray],
+    checkpoint: str,
+    key: Callable[[str], jax.Array],
+) -> tuple[np.ndarray, str]:
+    vocabulary = settings.var_name_to_vocab_info.get(spec.name)
+    if vocabulary is None:
+        return fitted(spec, tensor, tensors, checkpoint)
+    if tensor not in tensors:
+        raise missing_tensor(tensor, spec.name, checkpoint, tensors)
+    backup = np.zeros(spec.shape, spec.dtype)
+    if vocabulary.backup_initializer is not None:
+        backup = np.asarray(vocabulary.backup_initializer(key(spec.name), spec.shape, spec.dtype))
+    return vocabulary.remap(tensors[tensor], spec.shape, backup).astype(spec.dtype), "vocabulary remapped"

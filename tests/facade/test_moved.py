@@ -1,0 +1,121 @@
+"""Names and commands that live in packages of their own: where a package is absent, the error says what to install."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import estimator_core as ec
+from estimator_core import _moved
+from estimator_core._plugins.observed_import import HEAVY_PACKAGES
+
+PACKAGES = sorted(
+    {module for module, _ in _moved.MOVED.values()}
+    | {distribution.replace("-", "_") for distribution in _moved.MOVED_COMMANDS.values()}
+)
+# Faces: modules of the core whose names come from a package, with one of these names.
+FACES = [("estimator_core.learn_runner", "run", "estimator-experiment")]
+
+#: Makes the packages absent, where they are installed: no module of theirs can be imported, no entry point is found.
+ABSENT = """
+import sys
+from importlib import metadata
+
+packages = {packages!r}
+sys.modules.update(dict.fromkeys(packages))
+entry_points = metadata.entry_points
+metadata.entry_points = lambda **wanted: [
+    point for point in entry_points(**wanted) if point.value.partition(".")[0] not in packages
+]
+"""
+
+
+def without_the_packages(script: str) -> subprocess.CompletedProcess[str]:
+    """Runs a script in a process where the packages are not installed."""
+    program = ABSENT.format(packages=PACKAGES) + script
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.mark.parametrize("name", sorted(_moved.MOVED))
+@pytest.mark.parametrize("script", ["import estimator_core as ec; ec.{name}", "from estimator_core import {name}"])
+def test_a_public_name_says_which_package_brings_it(name: str, script: str) -> None:
+    done = without_the_packages(script.format(name=name))
+    distribution = _moved.MOVED[name][1]
+    told = f"ModuleNotFoundError: estimator_core.{name} comes with {distribution}: pip install {distribution}"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, told)
+
+
+@pytest.mark.parametrize(("module", "name", "distribution"), FACES)
+@pytest.mark.parametrize("script", ["from {module} import {name}", "import {module}; {module}.{name}"])
+def test_a_name_of_a_face_says_which_package_brings_it(module: str, name: str, distribution: str, script: str) -> None:
+    done = without_the_packages(script.format(module=module, name=name))
+    told = f"ModuleNotFoundError: {module}.{name} comes with {distribution}: pip install {distribution}"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, told)
+
+
+@pytest.mark.parametrize("command", sorted(_moved.MOVED_COMMANDS))
+def test_a_command_says_which_package_brings_it(command: str) -> None:
+    done = without_the_packages(f"from estimator_core._cli import main; sys.exit(main([{command!r}, 'x.py']))")
+    distribution = _moved.MOVED_COMMANDS[command]
+    told = (
+        f"estimator {command}: error: command {command!r} comes with {distribution}, which is not installed: "
+        f"pip install {distribution}\n"
+    )
+    assert (done.returncode, done.stderr) == (1, told)
+
+
+def test_a_command_that_is_nearly_right_is_offered_all_the_same() -> None:
+    done = without_the_packages("from estimator_core._cli import main; sys.exit(main(['rum']))")
+    assert "Did you mean run?" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--help"], ["plugins"]])
+def test_the_command_line_works_without_the_packages_and_imports_nothing_heavy(words: list[str]) -> None:
+    done = without_the_packages(
+        f"from estimator_core._cli import main; code = main({words!r})\n"
+        "print('code', code); print('modules', *sys.modules)"
+    )
+    assert "code 0\n" in done.stdout, done.stderr
+    assert not set(done.stdout.split("modules")[-1].split()) & HEAVY_PACKAGES
+
+
+def test_what_is_not_installed_is_not_listed() -> None:
+    """Else whatever reads every name of `dir()`, a completion or a browser of members, would stop at the error."""
+    done = without_the_packages("import inspect, estimator_core as ec; print(*dict(inspect.getmembers(ec)))")
+    listed = set(done.stdout.split())
+    assert "Estimator" in listed, done.stderr
+    assert not listed & set(_moved.MOVED)
+
+
+@pytest.mark.plugins
+def test_what_is_installed_is_listed() -> None:
+    assert set(_moved.MOVED) <= set(dir(ec))
+
+
+def test_a_package_that_is_there_and_broken_keeps_its_own_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_home.py").write_text("import a_library_that_is_not_there\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'a_library_that_is_not_there'$"):
+        _moved.import_moved("broken_home", "broken-home", "estimator_core.Name")
+
+
+def test_what_a_module_is_asked_by_the_import_system_is_no_moved_name() -> None:
+    done = without_the_packages("import estimator_core.learn_runner as face; print(hasattr(face, '__path__'))")
+    assert done.stdout == "False\n", done.stderr
+
+
+@pytest.mark.plugins
+@pytest.mark.parametrize("command", sorted(_moved.MOVED_COMMANDS))
+def test_a_plugin_that_may_not_load_is_named_with_the_switch_that_loads_it(command: str) -> None:
+    words = [sys.executable, "-m", "estimator_core._cli.main", "--no-plugins", command, "x.py"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    distribution = _moved.MOVED_COMMANDS[command]
+    assert done.returncode == 1
+    assert f"comes with {distribution}, which is installed, but its plugin" in done.stderr
+    assert "is blocked: plugins are switched off" in done.stderr
+    assert f"`estimator --plugins {distribution.removeprefix('estimator-')} {command} ...`" in done.stderr

@@ -1,0 +1,59 @@
+"""`run.json` is written by every start, holds no secret, and a broken one stops nobody."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from estimator_core._loop.run_record import ended_step, note_end, write_run_record
+from estimator_core.config import RunConfig
+
+
+def write(model_dir: Path, params: Any = None) -> dict[str, Any]:
+    config = RunConfig(model_dir=str(model_dir))
+    write_run_record(model_dir, config=config, params=params, call={"first_step": 0}, plugins=[])
+    return json.loads((model_dir / "run.json").read_text())
+
+
+BROKEN = {
+    "list": "[]",
+    "null": "null",
+    "text": '"text"',
+    "torn": "{",
+    "starts": '{"starts": 3}',
+    "ended": '{"ended": []}',
+    "deep": "[" * 100_000,
+    "infinite": '{"ended": {"step": 1e400}}',
+    "not UTF-8": "\udcff",
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
+def test_a_broken_record_is_replaced(tmp_path: Path, content: str) -> None:
+    (tmp_path / "run.json").write_bytes(content.encode("utf-8", "surrogateescape"))
+    assert ended_step(tmp_path) is None
+    note_end(tmp_path, 3, "done")
+    record = write(tmp_path)
+    assert [start["step"] for start in record["starts"]] == [0]
+    note_end(tmp_path, 5, "done")
+    assert ended_step(tmp_path) == 5
+
+
+def test_earlier_starts_stay_listed(tmp_path: Path) -> None:
+    write(tmp_path)
+    assert len(write(tmp_path)["starts"]) == 2
+
+
+def test_secrets_are_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ["train.py", "--api-key=abc123", "--password", "abc123", "--data", "https://me:abc123@host/x"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    params = {"tracker": {"token": "abc123", "project": "p"}, "rate": 0.1, "max_token": 7}
+    text = json.dumps(write(tmp_path, params))
+    assert "abc123" not in text
+    record = json.loads(text)
+    assert record["hparams"] == {"tracker": {"token": "***", "project": "p"}, "rate": 0.1, "max_token": 7}
+    assert record["arguments"][1:4] == ["--api-key=***", "--password", "***"]
