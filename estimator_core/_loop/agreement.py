@@ -11,7 +11,6 @@ from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.run import LoopRun
 from estimator_core.errors import PreemptedError
 
-
 INTERRUPTED = "interrupted by the platform"
 
 

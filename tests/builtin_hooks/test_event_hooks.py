@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tests.loop.builtin_hooks.driver import drive
 
 from estimator_core._builtin_hooks import StepCounterHook, SummarySaverHook
 from estimator_core._summaries import open_summary_writer
+from tests.builtin_hooks.driver import drive
 
 KINDS = {"kernel": "histogram", "sample": "image", "hidden": "tensor", "accuracy": "metric"}
 OUTPUTS: dict[str, Callable[[int], Any]] = {

@@ -5,10 +5,10 @@ import re
 
 import numpy as np
 import pytest
-from tests.loop.builtin_hooks.driver import drive
 
 from estimator_core._builtin_hooks import LoggingTensorHook
 from estimator_core.errors import HookError
+from tests.builtin_hooks.driver import drive
 
 
 @pytest.fixture

@@ -127,7 +127,11 @@ def case_of(mode: str, seed: int) -> Case:
     count = rng.choice([rng.randrange(1, 300), rng.randrange(1, 60), 400])
     k = rng.choice([1, 1, 4, 20])
     odd = frozenset(rng.randrange(count) for _ in range(rng.choice([0, 0, 0, 1, 3])))
-    slow = frozenset(rng.sample(range(count), count // rng.choice([2, 10]))) if train and rng.random() < 0.2 else frozenset[int]()
+    slow = (
+        frozenset(rng.sample(range(count), count // rng.choice([2, 10])))
+        if train and rng.random() < 0.2
+        else frozenset[int]()
+    )
     clocks = train or k == 1
     return Case(
         mode=mode,

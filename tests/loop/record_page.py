@@ -17,10 +17,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from page_cases import COUNTS, MODES, Acts, Carried, Case, Device, Interruption, Summaries, World, described, digest, log_of
-from page_cases import batches as batches_of
-
-from estimator_core.hooks import Hook
 from estimator_core.loop import dispatch, evaluate, hook_runner, pace, train
 from estimator_core.loop.dispatch import Dispatcher
 from estimator_core.loop.evaluate import evaluate_loop
@@ -31,6 +27,23 @@ from estimator_core.loop.predict import predict_batches
 from estimator_core.loop.run import LoopRun
 from estimator_core.loop.train import train_loop
 from estimator_core.step.state import FIRST_BAD_STEP
+from page_cases import (
+    COUNTS,
+    MODES,
+    Acts,
+    Carried,
+    Case,
+    Device,
+    Interruption,
+    Summaries,
+    World,
+    described,
+    digest,
+    log_of,
+)
+from page_cases import batches as batches_of
+
+from estimator_core.hooks import Hook
 
 FULL = {mode: range(0, 40, 4) for mode in MODES}
 

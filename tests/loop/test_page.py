@@ -43,10 +43,22 @@ from estimator_core._loop.tuning import GroupTuner
 from estimator_core._step.state import FIRST_BAD_STEP
 from estimator_core.errors import PreemptedError
 from estimator_core.hooks import Hook, Wake
-
-from tests.loop.page_cases import COUNTS, MODES, Acts, Carried, Case, Device, Interruption, Summaries, World
+from tests.loop.page_cases import (
+    COUNTS,
+    MODES,
+    Acts,
+    Carried,
+    Case,
+    Device,
+    Interruption,
+    Summaries,
+    World,
+    case_of,
+    described,
+    digest,
+    log_of,
+)
 from tests.loop.page_cases import batches as batches_of
-from tests.loop.page_cases import case_of, described, digest, log_of
 
 RECORDED: Any = json.loads(gzip.decompress(Path(__file__).with_name("page_recording.json.gz").read_bytes()))
 #: Cases of each loop in the ordinary run.

@@ -7,6 +7,7 @@ that a hook which passes here is called alike in a real run. Who changes how the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
