@@ -46,8 +46,12 @@ class Breaks(Protocol):
 class _Decides:
     """What all who decide have in common."""
 
-    requested: bool
     shared = False
+
+    @property
+    def requested(self) -> bool:
+        """Whether the platform wants a stop."""
+        return False
 
     def stop_reason(self, run: LoopRun) -> str | None:
         """A hook asked for it, the last step is reached, or the platform interrupts."""
@@ -83,8 +87,6 @@ class _Decides:
 
 class NobodyAsks(_Decides):
     """Outside training: nothing is broken off."""
-
-    requested = False
 
 
 NOBODY_ASKS = NobodyAsks()
@@ -123,7 +125,12 @@ class SharedDecisions(_Decides):
         self._preemption, self._peers, self._lag = preemption, peers, lag
         self._due: Sequence[int] = ()
         self._just_fired: dict[int, int] = {}
-        self.requested = False
+        self._requested = False
+
+    @property
+    def requested(self) -> bool:
+        """Whether the platform wants a stop of any process."""
+        return self._requested
 
     def watch(self, batches: Any, schedule: HookSchedule) -> None:
         """Lets signals and the chief's clock travel with the batches of the training."""
@@ -162,6 +169,6 @@ class SharedDecisions(_Decides):
 
     def _learn_stop(self, told: Sequence[Mapping[str, Any]]) -> None:
         stop = next((one["stop"] for one in told if one["stop"] is not None), None)
-        if stop is not None and not self.requested:
-            self.requested = True
+        if stop is not None and not self._requested:
+            self._requested = True
             self._preemption.request(stop)

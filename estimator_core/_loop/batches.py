@@ -29,7 +29,7 @@ class Ways(Protocol):
         """The same for one dispatch of all of them."""
         ...
 
-    def has_effects(self, dispatch: Dispatch) -> bool:
+    def has_effects(self, dispatch: Dispatch, /) -> bool:
         """Whether computing calls back to the host, so that nothing may be computed twice."""
         ...
 

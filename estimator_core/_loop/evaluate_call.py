@@ -132,6 +132,7 @@ class EvaluateCall:
                 run.live = LiveState(state=state, step=int(np.asarray(state.clock)[0]))
             step, run.step = run.live.step, 0
             self._check_there_is_something(run, first)
+            assert first is not None, "checked above"
             engine.decisions.break_off(run)
             run.batch, run.batch_size = first, first.size
             total = Total(run, prepared(run, calls, engine.eval_step, first))

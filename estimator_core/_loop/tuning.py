@@ -143,7 +143,7 @@ class GroupTuner:
         """Tries several batches when it is time to; costs little as long as it is not."""
         if not self._open:
             return
-        if self._asked != "auto":
+        if isinstance(self._asked, int):
             self._open = False
             batches.group(self._asked)
         elif self._is_time(batches, newest.last, room) and not ways.has_effects(newest):

@@ -13,7 +13,7 @@ import gzip
 import json
 import logging
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -152,7 +152,7 @@ def drive_evaluate(case: Case, world: World) -> Any:
             """The program of an evaluation."""
 
             hooks = ()
-            output_kinds = {"loss": "scalar"}
+            output_kinds = MappingProxyType({"loss": "scalar"})
             fetches = frozenset[str]()
 
             def prepare(self, *data: Any) -> None:
@@ -202,10 +202,8 @@ def drive_predict(case: Case, world: World) -> Any:
                 transforms=lambda: (),
                 has_effects=lambda one: False,
             )
-            taken = 0
-            for predictions in given:
+            for taken, predictions in enumerate(given, 1):
                 world.log.append(["given", np.asarray(predictions["loss"]).tolist()])
-                taken += 1
                 if taken == case.taken:
                     given.close()
             return run.stop_reason
