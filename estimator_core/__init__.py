@@ -18,7 +18,7 @@ _HOME = {
     "specs": ("EstimatorSpec", "EvalSpec", "Scaffold", "TrainSpec"),
     "_cluster": ("Processes",),
     "config": ("FullySharded", "KeepBest", "RunConfig"),
-    "hooks": ("CheckpointListener", "Hook", "Run", "StepOutputs"),
+    "hooks": ("CheckpointListener", "Hook", "Run", "StepOutputs", "Wake"),
     "heads": ("Head",),
     "errors": ("EstimatorError", "NanLossDuringTrainingError"),
     "estimator": ("Estimator",),

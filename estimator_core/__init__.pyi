@@ -36,6 +36,7 @@ from estimator_core.hooks import CheckpointListener as CheckpointListener
 from estimator_core.hooks import Hook as Hook
 from estimator_core.hooks import Run as Run
 from estimator_core.hooks import StepOutputs as StepOutputs
+from estimator_core.hooks import Wake as Wake
 from estimator_core.modes import ModeKeys as ModeKeys
 from estimator_core.predictor import Predictor as Predictor
 from estimator_core.specs import EstimatorSpec as EstimatorSpec

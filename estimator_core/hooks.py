@@ -6,8 +6,12 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
+
+from estimator_core._hook_members import check_members
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +39,49 @@ class StepOutputs(Protocol):
     @property
     def steps(self) -> range:
         """The global steps this dispatch completed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wake:
+    """When a hook wants control, and how.
+
+    Attributes:
+        step: after this global step; None: no step.
+        time: or at this `time.monotonic()`, if that comes first. It is looked at once per dispatch.
+        within: `after_step` may be called so many steps late. Meanwhile the loop gives the device further steps, so
+            that it is busy while the hook reads values. `after_step` gets the outputs and the number of its own step;
+            what `run` shows (step, batch, batch_size, variables) may be ahead of it. A hook must not be due again
+            within these steps, nor ask for a stop at an exact step.
+        joins: also whenever another hook has control.
+
+    Example:
+        >>> Wake(step=100, within=99)
+        Wake(step=100, time=None, within=99, joins=False)
+    """
+
+    step: int | None = None
+    time: float | None = None
+    within: int = 0
+    joins: bool = False
+
+
+class RunState(Protocol):
+    """The state of a run on its devices. The next training step donates it: keep nothing of it."""
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """Trainable variables by path."""
+        ...
+
+    @property
+    def model_state(self) -> Mapping[str, Any]:
+        """Variables that are not trained, by path."""
+        ...
+
+    @property
+    def opt_state(self) -> Any:
+        """The state of the optimizer."""
         ...
 
 
@@ -150,6 +197,12 @@ class Run(Protocol):
         """Declares, in `begin`, that `out[name]` of a non-scalar output (a prediction, a named tensor) will be read."""
         ...
 
+    def follow(self, name: str) -> None:
+        """Declares, in `begin` or `after_create`, that the hook wants the scalar output `name` of every step: its
+        values are delivered to `on_values`, stacked, and no step ends early for them.
+        """
+        ...
+
     def transform_batches(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> None:
         """Declares, in `begin`, that every batch goes through `function(features, labels) -> (features, labels)`.
 
@@ -171,6 +224,24 @@ class Run(Protocol):
 
     def variables(self) -> dict[str, np.ndarray]:
         """A host copy of the trainable variables, by path."""
+        ...
+
+    @property
+    def state(self) -> RunState:
+        """The state on the devices, from `after_create` on."""
+        ...
+
+    def assign(self, values: Mapping[str, Any]) -> None:
+        """Replaces variables and model state by path in a training run; the next step starts from the new values, host
+        or device arrays of the same shapes.
+
+        Raises:
+            HookError: a path that does not exist, or another shape.
+        """
+        ...
+
+    def swapped(self, values: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Evaluations inside see other values of some trainable variables, device arrays by path; nothing is copied."""
         ...
 
 
@@ -224,9 +295,21 @@ class Hook:
         True
     """
 
-    # : Stable key of this hook's state in checkpoints; the class name unless set. Two hooks of one name are
-    # numbered in list order.
+    #: Stable key of this hook's state in checkpoints; the class name unless set. Two hooks of one name are
+    #: numbered in list order.
     name: ClassVar[str | None] = None
+    #: Where the hook stands among those of plugins and of the call; hooks of one place keep their order.
+    place: ClassVar[Literal["early", "normal", "late"]] = "normal"
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Refuses names that are reserved and no member: `before_*`, `after_*`, `on_*`, and members of earlier
+        versions.
+
+        Raises:
+            HookError: names the class, the name and the cure.
+        """
+        super().__init_subclass__(**arguments)
+        check_members(cls)
 
     def begin(self, run: Run) -> None:
         """Called once before the first batch is drawn."""
@@ -248,37 +331,20 @@ class Hook:
     def end(self, run: Run) -> None:
         """Called once at the end, whatever happened."""
 
-    def next_step(self, step: int) -> int | None:
-        """The next global step (> `step`) after which this hook wants control; None: never.
+    def next_step(self, step: int) -> int | Wake | None:
+        """When this hook wants control next: after a global step (> `step`), as a `Wake` says, or never (None).
 
-        Default: every step for hooks that override `before_step` or `after_step`, never for the others.
+        It is asked behind `after_create` and behind each `after_step`. `Wake.within` counts only where the class that
+        defines `after_step`, or a subclass, defines `next_step` too. Default: every step for hooks that override
+        `before_step` or `after_step`, never for the others.
         """
         per_step = type(self).after_step is not Hook.after_step or type(self).before_step is not Hook.before_step
         return step + 1 if per_step else None
 
-    def slack(self, step: int) -> int:
-        """For how many steps behind `step`, at which this hook is due, `after_step` may wait.
-
-        Meanwhile the loop gives the device further steps, so that it is busy while the hook reads values. `after_step`
-        gets the outputs and the number of its own step; what `run` shows (step, batch, batch_size, variables) may be
-        ahead of it. Default: 0, also for a subclass that overrides `after_step` and not this. A hook must not be due
-        again within its slack, nor ask for a stop at an exact step.
-        """
-        return 0
-
-    def next_time(self) -> float | None:
-        """The `time.monotonic()` at which this hook wants control even if no step of its own is due; looked at once per
-        dispatch.
-        """
-        return None
-
-    def values(self) -> Sequence[str]:
-        """Names of scalar outputs wanted for every step without a boundary: delivered stacked to `on_values`."""
-        return ()
-
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
-        """Called some time after the steps ran (values[name].shape == (len(steps),)), in order, with none missing at
-        `end`. A name that these steps do not give, because of the shape of their batches, is not in `values`.
+        """Gets the outputs that `run.follow` named, some time after the steps ran (values[name].shape ==
+        (len(steps),)), in order, with none missing at `end`. A name that these steps do not give, because of the shape
+        of their batches, is not in `values`.
         """
 
     def state(self) -> Mapping[str, Any]:

@@ -199,7 +199,7 @@ def check_hooks(hooks: Any, where: str, error: type[Exception] = ArgumentTypeErr
                 f"{where}: hooks must be ec.Hook instances, given the class {hook.__name__}; write "
                 f"{hook.__name__}(...)."
             )
-        missing = [method for method in _HOOK_METHODS if not callable(getattr(hook, method, None))]
+        missing = [method for method in _HOOK_METHODS if getattr(hook, method, None) is None]
         if missing:
             raise error(
                 f"{where}: hooks must be ec.Hook instances, given: {hook!r} (without {', '.join(missing)}). Derive it "

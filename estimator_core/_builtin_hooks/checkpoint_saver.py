@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError, PreemptedError
-from estimator_core.hooks import CheckpointListener, Hook, Run, SavedCheckpoint, StepOutputs
+from estimator_core.hooks import CheckpointListener, Hook, Run, SavedCheckpoint, StepOutputs, Wake
 from estimator_core.specs import check_listeners, check_steps
 
 _log = logging.getLogger("estimator_core")
@@ -21,10 +21,13 @@ class CheckpointSaverHook(Hook):
         save_steps, save_secs: exactly one of them.
         listeners: called around each save, in order; a listener given twice is called once.
 
-    A save is done when every hook has seen its step, so that it holds their states after that step; evaluations that
-    belong to it run before the other hooks. The cadence counts from the step at which training started; a save on
+    A save is done when every hook has seen its step, by `last`, which stands behind them; evaluations that belong to it
+    run before the other hooks. The cadence counts from the step at which training started; a save on
     interruption does not shift it. An evaluation or exports that the platform broke off are owed: the checkpoint of
     their step says so, and `make_up` makes them when the run goes on.
+
+    Attributes:
+        last: the hook that saves.
 
     Raises:
         ArgumentError: when both or none of save_steps and save_secs are given.
@@ -70,6 +73,7 @@ class CheckpointSaverHook(Hook):
         self._finished = False
         self.owed_step: int | None = None
         self._owed_between = False
+        self.last = _SaveLast(self)
 
     def add_listeners(self, listeners: Sequence[CheckpointListener]) -> None:
         """Adds listeners behind those that are there."""
@@ -121,22 +125,19 @@ class CheckpointSaverHook(Hook):
             if self.owed_step is None:
                 self._commit(run, may_stop=True)
 
-    def next_step(self, step: int) -> int | None:
-        """The next step of the cadence."""
+    def next_step(self, step: int) -> int | Wake:
+        """The next step of the cadence, or when the seconds are over."""
         if self._save_steps is None:
-            return None
+            assert self._save_secs is not None
+            return Wake(time=self._base_time + self._save_secs)
         return self._base_step + ((step - self._base_step) // self._save_steps + 1) * self._save_steps
-
-    def next_time(self) -> float | None:
-        """When the seconds are over."""
-        return None if self._save_secs is None else self._base_time + self._save_secs
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Runs the evaluations that belong to this save."""
         self._base_step, self._base_time = step, time.monotonic()
         self._run_evaluation(run)
 
-    def settle(self, run: Run, step: int) -> None:
+    def save(self, run: Run) -> None:
         """Saves, now that every hook has seen the step; a run that stops here saves in `end`."""
         if run.stop_reason is None and run.step != run.last_step:
             self._commit(run, may_stop=True)
@@ -214,6 +215,21 @@ class CheckpointSaverHook(Hook):
     def _owe(self, run: Run, broken_off: PreemptedError, *, between: bool = False) -> None:
         _log.info("%s It is made up for when the run goes on from step %d.", broken_off, run.step)
         self.owed_step, self._owed_between, self._evaluated_step = run.step, between, None
+
+
+class _SaveLast(Hook):
+    """Has control where the saver has it, behind all other hooks."""
+
+    def __init__(self, saver: CheckpointSaverHook) -> None:
+        self._saver = saver
+
+    def next_step(self, step: int) -> int | Wake:
+        """The saver's."""
+        return self._saver.next_step(step)
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Saves."""
+        self._saver.save(run)
 
 
 def _nothing_replaced() -> bool:

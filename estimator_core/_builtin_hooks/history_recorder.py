@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from estimator_core._builtin_hooks.timer import SecondOrStepTimer, at_most
 from estimator_core._loop.history import History
-from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_core.hooks import Hook, Run, StepOutputs, Wake
 
 
 class HistoryRecorderHook(Hook):
@@ -34,13 +35,10 @@ class HistoryRecorderHook(Hook):
         self._last_step = run.last_step
         self._scalars = [name for name, kind in run.output_kinds.items() if kind in ("scalar", "metric")]
 
-    def next_step(self, step: int) -> int | None:
-        """The timer's, or the last step."""
-        return at_most(self._timer.next_step(step), self._last_step, step)
-
-    def slack(self, step: int) -> int:
-        """Until the timer's next trigger: only outputs are read."""
-        return self._timer.slack()
+    def next_step(self, step: int) -> Wake:
+        """The timer's, or the last step; until the timer's next trigger: only outputs are read."""
+        wake = self._timer.wake(step)
+        return replace(wake, step=at_most(wake.step, self._last_step, step))
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Adds a row."""

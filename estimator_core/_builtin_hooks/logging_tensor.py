@@ -11,7 +11,7 @@ import numpy as np
 from estimator_core._builtin_hooks.output_names import PresentNames, check_known, checked_types
 from estimator_core._builtin_hooks.timer import SecondOrStepTimer
 from estimator_core.errors import ArgumentError
-from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_core.hooks import Hook, Run, StepOutputs, Wake
 
 _log = logging.getLogger("estimator_core")
 _STEP_NAMES = ("step", "global_step")
@@ -35,7 +35,7 @@ class LoggingTensorHook(Hook):
 
     Example:
         >>> LoggingTensorHook(["loss"], every_n_iter=10).next_step(0)
-        1
+        Wake(step=1, time=None, within=9, joins=False)
 
     Source: `tf.compat.v1.train.LoggingTensorHook`.
     """
@@ -72,9 +72,11 @@ class LoggingTensorHook(Hook):
         self._restored = False
 
     def begin(self, run: Run) -> None:
-        """Asks for the outputs."""
+        """Asks for the outputs; for every step's, where the last ones are to be logged."""
         for name in self._names:
             run.fetch(name)
+            if self._at_end:
+                run.follow(name)
 
     def after_create(self, run: Run) -> None:
         """Checks the names."""
@@ -84,21 +86,9 @@ class LoggingTensorHook(Hook):
         self._last = self._logged_step = None
         check_known("LoggingTensorHook", self._names, run.output_names)
 
-    def next_step(self, step: int) -> int | None:
-        """The timer's."""
-        return None if self._timer is None else self._timer.next_step(step)
-
-    def slack(self, step: int) -> int:
-        """Until the timer's next trigger: only outputs are read."""
-        return 0 if self._timer is None else self._timer.slack()
-
-    def next_time(self) -> float | None:
-        """The timer's."""
-        return None if self._timer is None else self._timer.next_time()
-
-    def values(self) -> Sequence[str]:
-        """Every step's values, where the last ones are to be logged."""
-        return tuple(dict.fromkeys(self._names)) if self._at_end else ()
+    def next_step(self, step: int) -> Wake | None:
+        """The timer's; only outputs are read."""
+        return None if self._timer is None else self._timer.wake(step)
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
         """Keeps the newest values."""

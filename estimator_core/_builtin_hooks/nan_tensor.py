@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from estimator_core._builtin_hooks.output_names import checked_types
 from estimator_core._builtin_hooks.timer import at_most
 from estimator_core.errors import NanLossDuringTrainingError
-from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_core.hooks import Hook, Run, StepOutputs, Wake
 
 _log = logging.getLogger("estimator_core")
 _LOSS, _EVERY = "loss", 100
@@ -30,8 +30,8 @@ class NanTensorHook(Hook):
         NanLossDuringTrainingError: in the run, when a value is NaN or infinite.
 
     Example:
-        >>> NanTensorHook("activation").values()
-        ('activation',)
+        >>> NanTensorHook("activation").next_step(0) is None  # it follows the values of every step
+        True
 
     Source: `tf.compat.v1.train.NanTensorHook`, which looks for NaN only.
     """
@@ -39,35 +39,33 @@ class NanTensorHook(Hook):
     def __init__(self, loss_tensor: str = "loss", fail_on_nan_loss: bool = True) -> None:
         (self._name,) = checked_types("NanTensorHook", [loss_tensor])
         self._fail = fail_on_nan_loss
-        # Looks whenever another hook has interrupted the loop, instead of interrupting it at steps of its own.
-        self.comes_along = self._name == _LOSS
         self._last_step: int | None = None
+
+    def begin(self, run: Run) -> None:
+        """Follows the output, where it is not the loss: the state notes bad losses by itself."""
+        if self._name != _LOSS:
+            run.follow(self._name)
 
     def after_create(self, run: Run) -> None:
         """Starts to look."""
         self._last_step = run.last_step
 
-    def next_step(self, step: int) -> int | None:
-        """Looks a hundred steps after the last look at the latest, and at the last step; the step itself notes the
-        first bad one, at no cost.
+    def next_step(self, step: int) -> Wake | None:
+        """Looks whenever another hook has interrupted the loop, a hundred steps after the last look at the latest, and
+        at the last step; the step itself notes the first bad one, at no cost.
+
+        It may look late where it raises; a stop is asked for at an exact step.
         """
         if self._name != _LOSS:
             return None
-        return at_most(step + _EVERY, self._last_step, step)
-
-    def slack(self, step: int) -> int:
-        """Until it looks again, where it raises; a stop is asked for at an exact step."""
-        return _EVERY - 1 if self._fail else 0
+        due = at_most(step + _EVERY, self._last_step, step)
+        return Wake(step=due, within=_EVERY - 1 if self._fail else 0, joins=True)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Asks the state for its first step with a bad loss."""
         bad = int(out["first_bad_step"])
         if bad:
             self._diverged(run, bad, "not finite")
-
-    def values(self) -> Sequence[str]:
-        """The watched output, where it is not the loss: the state notes bad losses by itself."""
-        return () if self._name == _LOSS else (self._name,)
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
         """Looks for the first value that is not finite."""

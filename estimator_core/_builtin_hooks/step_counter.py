@@ -6,11 +6,12 @@ import logging
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from estimator_core._builtin_hooks.hook_writer import HookWriter
 from estimator_core._builtin_hooks.timer import SecondOrStepTimer
-from estimator_core.hooks import Hook, Run, StepOutputs, SummaryWriter
+from estimator_core.hooks import Hook, Run, StepOutputs, SummaryWriter, Wake
 
 _log = logging.getLogger("estimator_core")
 TAG = "global_step/sec"
@@ -32,7 +33,7 @@ class StepCounterHook(Hook):
 
     Example:
         >>> StepCounterHook(every_n_steps=10).next_step(0)
-        1
+        Wake(step=1, time=None, within=0, joins=False)
 
     Source: `tf.compat.v1.train.StepCounterHook`.
     """
@@ -58,17 +59,10 @@ class StepCounterHook(Hook):
             self._carried = (0, 0.0)
         self._writer.open(run)
 
-    def next_step(self, step: int) -> int | None:
-        """The first step, from which the rate is measured, then the timer's."""
-        return step + 1 if self._base is None else self._timer.next_step(step)
-
-    def slack(self, step: int) -> int:
-        """Until the timer's next trigger: only outputs and the clock are read."""
-        return 0 if self._base is None else self._timer.slack()
-
-    def next_time(self) -> float | None:
-        """The timer's."""
-        return self._timer.next_time()
+    def next_step(self, step: int) -> Wake:
+        """The first step, from which the rate is measured, then the timer's: only outputs and the clock are read."""
+        wake = self._timer.wake(step)
+        return wake if self._base is not None else replace(wake, step=step + 1, within=0)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Writes the rate; the first call only starts the clock."""

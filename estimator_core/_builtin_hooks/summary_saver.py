@@ -11,7 +11,7 @@ import numpy as np
 from estimator_core._builtin_hooks.hook_writer import HookWriter
 from estimator_core._builtin_hooks.output_names import PresentNames
 from estimator_core._builtin_hooks.timer import SecondOrStepTimer
-from estimator_core.hooks import Hook, Run, StepOutputs, SummaryWriter
+from estimator_core.hooks import Hook, Run, StepOutputs, SummaryWriter, Wake
 
 _WRITTEN = ("scalar", "metric", "histogram", "image")
 
@@ -30,7 +30,7 @@ class SummarySaverHook(Hook):
 
     Example:
         >>> SummarySaverHook(save_steps=100).next_step(0)
-        1
+        Wake(step=1, time=None, within=99, joins=False)
 
     Source: `tf.compat.v1.train.SummarySaverHook`.
     """
@@ -56,17 +56,9 @@ class SummarySaverHook(Hook):
         self._kinds = {name: kind for name, kind in run.output_kinds.items() if kind in _WRITTEN}
         self._writer.open(run)
 
-    def next_step(self, step: int) -> int | None:
-        """The timer's."""
-        return self._timer.next_step(step)
-
-    def slack(self, step: int) -> int:
-        """Until the timer's next trigger: only outputs are read."""
-        return self._timer.slack()
-
-    def next_time(self) -> float | None:
-        """The timer's."""
-        return self._timer.next_time()
+    def next_step(self, step: int) -> Wake:
+        """The timer's; only outputs are read."""
+        return self._timer.wake(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Writes one point of each summary."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from estimator_core.errors import ArgumentError
+from estimator_core.hooks import Wake
 
 #: Further away than any hook would wait: only the clock triggers.
 _NO_TRIGGER = 1_000_000
@@ -82,15 +83,22 @@ class SecondOrStepTimer:
             return step + 1
         return None if self._every_steps is None else max(self._last_step + self._every_steps, step + 1)
 
-    def slack(self) -> int:
-        """Steps behind a trigger before the next one: so long a hook that only reads outputs may wait."""
-        return _NO_TRIGGER if self._every_steps is None else self._every_steps - 1
-
     def next_time(self) -> float | None:
         """The `time.monotonic()` of the next trigger, where it depends on the clock."""
         if self._every_secs is None or self._last_time is None:
             return None
         return self._last_time + self._every_secs
+
+    def wake(self, step: int) -> Wake:
+        """When a hook with this timer that only reads outputs wants control: at the next trigger, and as late as the
+        one behind it.
+
+        Example:
+            >>> SecondOrStepTimer(every_steps=100).wake(0)
+            Wake(step=1, time=None, within=99, joins=False)
+        """
+        within = _NO_TRIGGER if self._every_steps is None else self._every_steps - 1
+        return Wake(step=self.next_step(step), time=self.next_time(), within=within)
 
     def state(self) -> Mapping[str, Any]:
         """The base of the cadence, as JSON: it survives a resume."""

@@ -11,7 +11,6 @@ from estimator_core._inputs import InputPosition
 from estimator_core._loop.commit_events import CommitEvents
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.hook_runner import HookRunner
 from estimator_core._loop.positions import positions_json
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.time_spent import CHECKPOINT, HOOKS
@@ -25,7 +24,7 @@ class Checkpoints:
         context: of the call.
         run: what plugins and hooks see of it.
         state: what is saved.
-        runner: has the hooks, whose memory is saved too.
+        hook_states: the memory of the hooks, which is saved too.
         store: writes.
         position: of the input, where the call starts.
         timers: gives what a resumed call needs to keep its rhythm.
@@ -36,13 +35,14 @@ class Checkpoints:
         context: RunContext,
         run: LoopRun,
         state: DeviceState,
-        runner: HookRunner,
+        hook_states: Callable[[], Mapping[str, Mapping[str, Any]]],
         store: CheckpointStore,
         *,
         position: InputPosition | None,
         timers: Callable[[], Mapping[str, Any]],
     ) -> None:
-        self._context, self._run, self._state, self._runner, self._store = context, run, state, runner, store
+        self._context, self._run, self._state, self._store = context, run, state, store
+        self._hook_states = hook_states
         self._position, self._timers = position, timers
         self._commits = CommitEvents(self._tell)
 
@@ -57,7 +57,7 @@ class Checkpoints:
             model_state=state.model_state,
             opt_state=flatten_opt_state(state.opt_state),
             input=positions_json(position, context.devices.processes, context.devices.placement.pipelines),
-            hooks=self._runner.states(),
+            hooks=self._hook_states(),
             timers=self._timers(),
             manifest={"plugins": context.plugins.versions(), "components": context.plugins.used()},
         )

@@ -11,8 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimator_core._inputs import InputPosition
+from estimator_core._loop.dispatch import Dispatch, Program
 from estimator_core._step.packing import Packed, Packing
 from estimator_core._step.state import FIRST_BAD_STEP, TrainState
+from estimator_core.errors import HookError
 
 _copied = jax.jit(jnp.copy)  # a tenth of the time of jnp.copy by itself
 
@@ -102,13 +104,43 @@ class DeviceState:
         assert self.state is not None
         return self.state
 
-    def assign(self, values: Mapping[str, Any]) -> None:
-        """Puts device arrays in the place of variables or of model state, by path; nothing is copied.
+    def advance(self, programs: Mapping[int, Program], dispatch: Dispatch) -> dict[str, Any]:
+        """Takes the steps of a dispatch; returns its outputs, which the device still computes.
 
         Args:
-            values: of the shape, dtype and sharding that the variable has.
+            programs: the compiled functions by number of steps; they donate the state.
+            dispatch: the batches.
         """
-        self.state = _with(self.ready, values)
+        features, labels, weights, steps, last = dispatch
+        self.carried, values = programs[steps](self.carried, features, labels, weights)
+        self.position = last.position
+        self.step += steps
+        return values
+
+    def note_end_of_input(self) -> str:
+        """Notes that nothing is left of the input; returns that as a reason to stop."""
+        self.position = None if self.position is None else self.position._replace(exhausted=True)
+        return "the input ended"
+
+    def assign(self, values: Mapping[str, Any]) -> None:
+        """Replaces variables and model state by path, host or device arrays of the same shapes.
+
+        Raises:
+            HookError: a path that does not exist, or another shape.
+        """
+        state = self.ready
+        known = {**state.variables, **state.model_state}
+        placed: dict[str, Any] = {}
+        for path, value in values.items():
+            if path not in known:
+                raise HookError(f"There is no variable {path!r} to assign to. Variables: {sorted(known)}.")
+            if value.shape != known[path].shape:
+                raise HookError(f"Variable {path!r} has shape {known[path].shape}, the value to assign {value.shape}.")
+            placed[path] = _like(known[path], value)
+        self.state = state._replace(
+            variables={path: placed.get(path, value) for path, value in state.variables.items()},
+            model_state={path: placed.get(path, value) for path, value in state.model_state.items()},
+        )
 
     @contextlib.contextmanager
     def swapped(self, values: Mapping[str, Any]) -> Generator[None]:
@@ -157,3 +189,11 @@ def _with(state: TrainState, values: Mapping[str, Any]) -> TrainState:
         variables={path: values.get(path, value) for path, value in state.variables.items()},
         model_state={path: values.get(path, value) for path, value in state.model_state.items()},
     )
+
+
+def _like(current: Any, value: Any) -> Any:
+    """A copy of the value with the dtype and on the devices of the current one; the copy can be donated."""
+    host = np.asarray(value).astype(current.dtype)
+    if current.is_fully_addressable:
+        return jax.device_put(np.array(host), current.sharding, may_alias=False)
+    return jax.make_array_from_callback(host.shape, current.sharding, lambda index: host[index])

@@ -13,20 +13,25 @@ import numpy as np
 
 from estimator_core._cluster.together import ending_together
 from estimator_core._inputs import Batch, BatchSource, InputFn, open_input
+from estimator_core._loop.agreement import NOBODY_ASKS
+from estimator_core._loop.batches import Batches
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.eval_results import report, write_results
 from estimator_core._loop.evaluate import evaluate_loop
 from estimator_core._loop.feed import Feed, feed
-from estimator_core._loop.groups import Groups
 from estimator_core._loop.history import History
-from estimator_core._loop.hook_runner import HookRunner
+from estimator_core._loop.hook_calls import HookCalls
+from estimator_core._loop.hook_order import in_order
+from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.inference import InferenceStates
 from estimator_core._loop.input_part import input_context
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.shared_feed import SharedFeed
 from estimator_core._loop.time_spent import EVALUATION
+from estimator_core._loop.total import Total, prepared
+from estimator_core._loop.tuning import GroupTuner
 from estimator_core._summaries import NO_SUMMARIES
 from estimator_core.errors import InputError, PreemptedError
 from estimator_core.hooks import Hook
@@ -71,8 +76,8 @@ class EvaluateCall:
             file = self.context.results.event_file(self.context.directory) if writes else NO_SUMMARIES
             context = replace(self.context, summaries=file)
             run = _run_of(context, self.steps)
-            runner = HookRunner([*context.plugins.run_hooks(run), *self.hooks], run)
-            metrics = self._run_to_end(context, run, runner, cleanup)
+            calls = HookCalls(in_order([*context.plugins.run_hooks(run), *self.hooks]), run)
+            metrics = self._run_to_end(context, run, calls, cleanup)
             report(context, metrics)
             if writes:
                 write_results(context, metrics)
@@ -82,7 +87,7 @@ class EvaluateCall:
         return metrics
 
     def _run_to_end(
-        self, context: RunContext, run: LoopRun, runner: HookRunner, cleanup: contextlib.ExitStack
+        self, context: RunContext, run: LoopRun, calls: HookCalls, cleanup: contextlib.ExitStack
     ) -> dict[str, Any]:
         """Begin, loop, end; `end` whatever happens."""
         source = open_input(
@@ -92,63 +97,87 @@ class EvaluateCall:
             config=context.config,
             input_context=input_context(context.devices),
         )
-        batches = feed(source, context.devices.placement, context.config.prefetch, context.devices.processes)
+        fed = feed(source, context.devices.placement, context.config.prefetch, context.devices.processes)
+        cleanup.callback(fed.close)
+        if isinstance(fed, SharedFeed):
+            context.decisions.follow(fed)
+        batches = batches_of(context, self.programs, fed, run)
         cleanup.callback(batches.close)
-        if isinstance(batches, SharedFeed):
-            context.decisions.follow(batches)
+        schedule = HookSchedule(
+            calls, run, batches=batches, account=run.time_spent, agreement=NOBODY_ASKS, alone_at_wake=True
+        )
         error: BaseException | None = None
         context.plugins.run_start(run)
         try:
-            runner.begin()
-            return self._evaluate(context, run, runner, source, batches)
+            calls.begin()
+            return self._evaluate(context, run, calls, schedule, source, batches)
         except BaseException as raised:
             error, run.failed, run.interrupted = raised, True, isinstance(raised, PreemptedError)
             raise
         finally:
             try:
-                runner.end(error)
+                schedule.end(error)
             finally:
                 if error is not None:
                     context.plugins.run_end(run, error)
 
     def _evaluate(
-        self, context: RunContext, run: LoopRun, runner: HookRunner, source: BatchSource, batches: Feed | SharedFeed
+        self,
+        context: RunContext,
+        run: LoopRun,
+        calls: HookCalls,
+        schedule: HookSchedule,
+        source: BatchSource,
+        batches: Batches,
     ) -> dict[str, Any]:
-        first: Batch | None = next(batches, None)
+        first: Batch | None = batches.first()
         if self.steps is None and source.endless:
             raise InputError(
                 "evaluate: this input never ends (num_epochs=None), so an evaluation of all of it would not either. "
                 "Give the input num_epochs=1, or the evaluation a number of steps."
             )
+        first = _checked(run, first)
         devices = context.devices
         with devices.placement.context():
-            if first is not None:
-                state = self.states.get(context, first, self.checkpoint_path)
-                run.live = DeviceState(state=state, step=int(np.asarray(state.clock)[0]))
-            step = run.live.step
-            groups = groups_of(context, self.programs, first, batches)
-            try:
-                metrics = evaluate_loop(
-                    run,
-                    runner,
-                    groups,
-                    partial(self.programs.eval_step, devices),
-                    steps=self.steps,
-                    asked_to_stop=lambda: context.decisions.requested,
-                )
-            finally:
-                groups.close()
+            state = self.states.get(context, first, self.checkpoint_path)
+            run.live = DeviceState(state=state, step=int(np.asarray(state.clock)[0]))
+            step, run.step = run.live.step, 0
+            context.decisions.break_off(run)
+            run.batch, run.batch_size = first, first.size
+            total = Total(run, prepared(run, calls, partial(self.programs.eval_step, devices), first))
+            schedule.start()
+            metrics = evaluate_loop(run, batches, total, schedule, context.decisions, steps=self.steps)
         return dict(sorted({**metrics, "global_step": step}.items()))
 
 
-def groups_of(context: RunContext, programs: Programs, first: Batch | None, rest: Feed | SharedFeed) -> Groups:
+def batches_of(context: RunContext, programs: Programs, source: Feed | SharedFeed, run: LoopRun) -> Batches:
     """The batches of an evaluation or of predictions, one by one or in groups; several processes go batch by batch,
     since they decide what to do with their batches.
     """
     placement = context.devices.placement
     asked = 1 if placement.spans_processes else context.config.batches_per_dispatch
-    trials = programs.group_trials(context.devices, context.mode)
-    return Groups(first, rest, placement.stack, asked=asked, trials=trials)
+    tuner = GroupTuner(asked, programs.group_trials(context.devices, context.mode))
+    return Batches(source, placement.stack, run.time_spent, tuner=tuner)
+
+
+def _checked(run: LoopRun, first: Batch | None) -> Batch:
+    """The first batch.
+
+    Raises:
+        InputError: there is none, or a hook asked for a stop before it.
+    """
+    which = "" if run.name is None else f" {run.name!r}"
+    if run.stop_reason is not None:
+        raise InputError(
+            f"evaluate{which}: a hook asked for a stop before the first batch ({run.stop_reason}), so there is nothing "
+            "to compute metrics from."
+        )
+    if first is None:
+        raise InputError(
+            f"evaluate{which}: the input is empty, so there is nothing to evaluate. Check what input_fn returns in "
+            "mode 'eval'."
+        )
+    return first
 
 
 def _run_of(context: RunContext, steps: int | None) -> LoopRun:

@@ -8,6 +8,7 @@ from typing import Any
 
 from estimator_core._builtin_hooks.checkpoint_saver import CheckpointSaverHook
 from estimator_core._builtin_hooks.evaluation import EvaluationHook, RunEvaluations
+from estimator_core._hook_members import PLACES
 from estimator_core._loop.default_hooks import DefaultHooks
 from estimator_core.config import RunConfig
 from estimator_core.hooks import CheckpointListener, Hook
@@ -18,10 +19,10 @@ class HookOrder:
     """The hooks of one call, made once; those of the EstimatorSpec join them after discovery.
 
     Attributes:
-        saver: of the call, if it saves; it stands at the head of `first`.
+        saver: of the call, if it saves; it stands at the head of `first`, and its save behind all others.
         first: saves and evaluations.
         early: step counter and summaries.
-        given: of plugins, then of the call.
+        given: of plugins, then of the call; by `place`.
         late: NaN check, log, history.
     """
 
@@ -33,7 +34,8 @@ class HookOrder:
 
     def with_spec(self, chief_hooks: Sequence[Any] = (), spec_hooks: Sequence[Any] = ()) -> list[Any]:
         """All of them, with those that the EstimatorSpec asks for: in the chief, and in every process."""
-        return [*self.first, *chief_hooks, *self.early, *self.given, *self.late, *spec_hooks]
+        last = [] if self.saver is None else [self.saver.last]
+        return [*self.first, *chief_hooks, *self.early, *self.given, *self.late, *spec_hooks, *last]
 
 
 def hook_order(
@@ -64,5 +66,18 @@ def hook_order(
         first = [saver]
         if evaluations is not None and evaluations.next_step(0) is not None:
             first.append(EvaluationHook(evaluations.next_step, saver.run_between))
-    given = [*plugin_hooks, *(hook for hook in user_hooks if not isinstance(hook, CheckpointSaverHook))]
+    given = in_order([*plugin_hooks, *(hook for hook in user_hooks if not isinstance(hook, CheckpointSaverHook))])
     return HookOrder(saver=saver, first=first, early=default.early, given=given, late=default.late)
+
+
+def in_order(hooks: Sequence[Any]) -> list[Any]:
+    """The hooks of plugins and of a call by their `place`; those of one place keep their order.
+
+    Example:
+        >>> from estimator_core.hooks import Hook
+        >>> class Last(Hook):
+        ...     place = "late"
+        >>> [type(hook).__name__ for hook in in_order([Last(), Hook()])]
+        ['Hook', 'Last']
+    """
+    return sorted(hooks, key=lambda hook: PLACES.index(getattr(hook, "place", "normal")))

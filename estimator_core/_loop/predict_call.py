@@ -8,20 +8,24 @@ from typing import Any
 import numpy as np
 
 from estimator_core._inputs import Batch, InputFn, open_input
+from estimator_core._loop.agreement import NOBODY_ASKS
+from estimator_core._loop.batches import Batches
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.dispatch import Dispatch
 from estimator_core._loop.dispatch import single as one_batch
-from estimator_core._loop.evaluate_call import groups_of
-from estimator_core._loop.feed import Feed, feed
-from estimator_core._loop.hook_runner import HookRunner
+from estimator_core._loop.evaluate_call import batches_of
+from estimator_core._loop.feed import feed
+from estimator_core._loop.hook_calls import HookCalls
+from estimator_core._loop.hook_order import in_order
+from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.inference import InferenceStates
 from estimator_core._loop.input_part import input_context
 from estimator_core._loop.outputs import check_fetches
-from estimator_core._loop.predict import check_predict_keys, predict_batches, single_examples
+from estimator_core._loop.predict import predict_loop
+from estimator_core._loop.predictions import Predictions, check_predict_keys, on_host, single_examples
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.run import LoopRun
-from estimator_core._loop.shared_feed import SharedFeed
 from estimator_core._step import TrainState
 from estimator_core.hooks import Hook
 from estimator_core.modes import ModeKeys
@@ -69,16 +73,20 @@ def predict_call(
         config=config,
         input_context=input_context(devices),
     )
-    batches = feed(source, devices.placement, config.prefetch, devices.processes)
-    runner = HookRunner([*context.plugins.run_hooks(run), *hooks], run)
+    fed = feed(source, devices.placement, config.prefetch, devices.processes)
+    batches = batches_of(context, programs, fed, run)
+    calls = HookCalls(in_order([*context.plugins.run_hooks(run), *hooks]), run)
+    schedule = HookSchedule(
+        calls, run, batches=batches, account=run.time_spent, agreement=NOBODY_ASKS, alone_at_wake=True
+    )
     context.plugins.run_start(run)
     try:
-        runner.begin()
-        first: Batch | None = next(batches, None)
+        calls.begin()
+        first: Batch | None = batches.first()
         if first is not None:
             with devices.placement.context():
                 snapshot = states.get(context, first, checkpoint_path)
-            found = _predict(context, programs, run, runner, snapshot, first, batches, predict_keys)
+            found = _predict(context, programs, run, calls, schedule, snapshot, first, batches, predict_keys)
             yield from single_examples(found) if yield_single_examples else found
     except GeneratorExit:
         raise
@@ -86,9 +94,10 @@ def predict_call(
         error, run.failed = raised, True
         raise
     finally:
+        fed.close()
         batches.close()
         try:
-            runner.end(error)
+            schedule.end(error)
         finally:
             context.plugins.run_end(run, error)
 
@@ -97,10 +106,11 @@ def _predict(
     context: RunContext,
     programs: Programs,
     run: LoopRun,
-    runner: HookRunner,
+    calls: HookCalls,
+    schedule: HookSchedule,
     snapshot: TrainState,
     first: Batch,
-    rest: Feed | SharedFeed,
+    batches: Batches,
     predict_keys: Sequence[str] | None,
 ) -> Iterator[Any]:
     """Predictions of each batch, on the host."""
@@ -108,36 +118,27 @@ def _predict(
     step = programs.predict_step(context.devices)
     run.live = DeviceState(state=snapshot, step=int(np.asarray(snapshot.clock)[0]))
 
-    def predict(dispatch: Dispatch) -> Any:
+    def compute(dispatch: Dispatch) -> Any:
         program = step if dispatch.steps == 1 else step.several
         with placement.context():
             return program(snapshot, dispatch.features, dispatch.weights)
 
-    ready = [predict(one_batch(first))]
-    names = list(ready[0]) if isinstance(ready[0], Mapping) else ["predictions"]
-    keys = check_predict_keys(predict_keys, ready[0])
-
-    def wanted(dispatch: Dispatch) -> Any:
-        predictions = ready.pop() if ready else predict(dispatch)
-        return predictions if keys is None else {name: predictions[name] for name in keys}
-
-    runner.hooks.extend(hook for hook in step.hooks if not any(hook is known for known in runner.hooks))
-    runner.begin()
+    ready = compute(one_batch(first))
+    names = list(ready) if isinstance(ready, Mapping) else ["predictions"]
+    program = Predictions(
+        compute,
+        lambda dispatch: step.has_effects(snapshot, dispatch.features, dispatch.weights),
+        first=ready,
+        keys=check_predict_keys(predict_keys, ready),
+    )
+    calls.add(step.hooks)
+    calls.begin()
     run.output_kinds = dict.fromkeys(names, "tensor")
     run.output_names = frozenset(names)
     check_fetches(run.seal_fetches(), names)
     run.step = 0
     run.batch, run.batch_size = first, first.size
-    runner.after_create()
-    groups = groups_of(context, programs, first, rest)
-    try:
-        yield from predict_batches(
-            run,
-            runner,
-            groups,
-            wanted,
-            transforms=lambda: step.prediction_transforms,
-            has_effects=lambda dispatch: step.has_effects(snapshot, dispatch.features, dispatch.weights),
-        )
-    finally:
-        groups.close()
+    schedule.start()
+    return predict_loop(
+        run, batches, program, schedule, lambda dispatch, value: on_host(dispatch, value, step.prediction_transforms)
+    )

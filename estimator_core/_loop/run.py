@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,9 @@ from estimator_core._inputs.calling import InputFn
 from estimator_core._inputs.normalise import split_element
 from estimator_core._inputs.wrapped import WrappedInput
 from estimator_core._loop.device_state import DeviceState, whole_on_host
+from estimator_core._loop.dispatch import Dispatch
 from estimator_core._loop.time_spent import STEP, TimeSpent
+from estimator_core._step.state import TrainState
 from estimator_core._summaries import EventFile, NoSummaries
 from estimator_core.config import RunConfig
 from estimator_core.errors import HookError
@@ -63,6 +66,7 @@ class LoopRun:
         self.failed = False
         self.interrupted = False
         self.fetches: set[str] = set()
+        self.followed: list[str] = []
         self.time_spent = TimeSpent()
         self.context: RunContext | None = None
         self.count_flops: Callable[[], float | None] = _unknown
@@ -70,6 +74,11 @@ class LoopRun:
         self._batch_functions: list[Callable[[Any, Any], tuple[Any, Any]]] = []
         self._may_fetch = True
         self._stop_reason: str | None = None
+
+    def advance(self, dispatch: Dispatch) -> None:
+        """Counts a dispatch that was handed to the device."""
+        self.step += dispatch[3]
+        self.batch_size = dispatch[4].size
 
     @property
     def stop_reason(self) -> str | None:
@@ -98,6 +107,10 @@ class LoopRun:
         """Ends the time for `fetch` and gives what was asked for."""
         self._may_fetch = False
         return frozenset(self.fetches)
+
+    def follow(self, name: str) -> None:
+        """Declares, in `begin` or `after_create`, that the hook wants the scalar output `name` of every step."""
+        self.followed.append(name)
 
     def transform_batches(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> None:
         """Declares, in `begin`, that every batch goes through `function(features, labels) -> (features, labels)`."""
@@ -141,6 +154,19 @@ class LoopRun:
     def variables(self) -> dict[str, np.ndarray]:
         """A host copy of the trainable variables, by path. With several processes, all of them must ask."""
         return {name: whole_on_host(value) for name, value in self.live.ready.variables.items()}
+
+    @property
+    def state(self) -> TrainState:
+        """The state on the devices. The next training step donates it: keep nothing of it."""
+        return self.live.ready
+
+    def assign(self, values: Mapping[str, Any]) -> None:
+        """Replaces variables and model state by path; the next step starts from the new values."""
+        self.live.assign(values)
+
+    def swapped(self, values: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Evaluations inside see other values of some trainable variables."""
+        return self.live.swapped(values)
 
 
 def _nothing_pending() -> bool:

@@ -29,6 +29,8 @@ class TimeSpent:
 
     Attributes:
         seconds: by entry, up to the last change of entry.
+        drawn: seconds of the entry under way that belong to "input"; whoever draws adds to them, at every step, and the
+            next change of entry books them.
 
     Example:
         >>> spent = TimeSpent()
@@ -40,6 +42,7 @@ class TimeSpent:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = dict.fromkeys((STEP, INPUT, COMPILE, HOOKS, EVALUATION, CHECKPOINT), 0.0)
+        self.drawn = 0.0
         self._entry = STEP
         self._since = time.perf_counter()
 
@@ -60,8 +63,9 @@ class TimeSpent:
     def change(self, entry: str) -> str:
         """Counts from now on towards an entry; returns the one before."""
         now = time.perf_counter()
-        self.seconds[self._entry] += now - self._since
-        self._since = now
+        self.seconds[self._entry] += now - self._since - self.drawn
+        self.seconds[INPUT] += self.drawn
+        self._since, self.drawn = now, 0.0
         before, self._entry = self._entry, entry
         return before
 

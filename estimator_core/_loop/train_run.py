@@ -11,14 +11,17 @@ from estimator_core._checkpoint import CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._inputs import Batch, open_input
 from estimator_core._loop import debug
-from estimator_core._loop.agreement import decisions_of
+from estimator_core._loop.agreement import INTERRUPTED, decisions_of
+from estimator_core._loop.batches import Batches
 from estimator_core._loop.checkpointing import Checkpoints
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.default_hooks import default_hooks
-from estimator_core._loop.dispatch import Dispatcher, Program
+from estimator_core._loop.dispatch import Program
 from estimator_core._loop.feed import feed
+from estimator_core._loop.hook_calls import HookCalls
 from estimator_core._loop.hook_order import hook_order
-from estimator_core._loop.hook_runner import HookRunner
+from estimator_core._loop.hook_schedule import HookSchedule
+from estimator_core._loop.in_flight import InFlightLimiter
 from estimator_core._loop.input_part import input_context
 from estimator_core._loop.outputs import check_fetches
 from estimator_core._loop.result_log import ResultLog
@@ -26,9 +29,9 @@ from estimator_core._loop.resuming import Start, restored_state
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.run_record import note_end, write_run_record
 from estimator_core._loop.starting import completed
-from estimator_core._loop.steps_per_dispatch import choose
 from estimator_core._loop.time_spent import INPUT, in_words
-from estimator_core._loop.train import INTERRUPTED, train_loop
+from estimator_core._loop.train import train_loop
+from estimator_core._loop.tuning import TrainWays, steps_per_dispatch
 from estimator_core._step import Discovery, TrainStep
 from estimator_core._step.train_step import GRADIENT_NORM
 from estimator_core._summaries import NO_SUMMARIES, open_summary_writer
@@ -86,8 +89,9 @@ class TrainRun:
             evaluations=call.evaluations,
             default=default_hooks(config, call.plugins, call.history),
         )
-        self._runner = HookRunner(self._order.with_spec(), run)
-        self._decisions = decisions_of(call.devices, preemption, self._runner)
+        self._calls = HookCalls(self._order.with_spec(), run)
+        self._schedule: HookSchedule | None = None  # from the time on when batches can be drawn
+        self._decisions = decisions_of(call.devices, preemption)
         self._context = run.context = RunContext(
             mode=ModeKeys.TRAIN,
             estimator=call.estimator,
@@ -109,7 +113,7 @@ class TrainRun:
             self._context,
             run,
             state,
-            self._runner,
+            self._hook_states,
             store,
             position=start.position,
             timers=lambda: {"steps_per_dispatch": self._k},
@@ -141,7 +145,7 @@ class TrainRun:
                 finally:
                     with contextlib.ExitStack() as ending:
                         ending.push(self._last_commit)
-                        ending.callback(self._runner.end, error)
+                        ending.callback(self._end_hooks, error)
                         self._checkpoints.finish()
         finally:
             self._note_failure(error)
@@ -153,7 +157,7 @@ class TrainRun:
         return reason
 
     def _train(self) -> str:
-        call, run, runner, start = self._call, self._run, self._runner, self._start
+        call, run, calls, start = self._call, self._run, self._calls, self._start
         config, devices, live = self._context.config, call.devices, call.state
         source = open_input(
             run.transformed(call.input_fn),
@@ -163,12 +167,23 @@ class TrainRun:
             input_context=input_context(devices),
             position=start.position,
         )
-        runner.begin()
-        batches = feed(source, devices.placement, config.prefetch, devices.processes)
-        self._decisions.lead(batches)
-        self._cleanup.callback(batches.close)
+        calls.begin()
+        fed = feed(source, devices.placement, config.prefetch, devices.processes)
+        self._cleanup.callback(fed.close)
+        # What several processes decide travels with their batches.
+        alone = not devices.placement.spans_processes
+        batches = Batches(fed, devices.placement.stack, run.time_spent, alone=alone)
+        self._schedule = schedule = HookSchedule(
+            calls,
+            run,
+            batches=batches,
+            account=run.time_spent,
+            agreement=self._decisions,
+            look_after=run.look_after,
+        )
+        self._decisions.watch(fed, schedule)
         with run.time_spent.on(INPUT):
-            first: Batch | None = next(batches, None)
+            first: Batch | None = batches.first()
         if source.restored is not None:
             _log.info("%s", source.restored)
         if first is None:
@@ -178,11 +193,7 @@ class TrainRun:
         discovery = call.programs.discovery(devices, ModeKeys.TRAIN, first, fresh=fresh)
         with devices.placement.context():
             self._begin_state(discovery)
-            self._create_hooks(discovery, first)
-            # What several processes decide travels with their batches.
-            stack, alone = devices.placement.stack, not devices.placement.spans_processes
-            dispatcher = Dispatcher(batches, 1, stack, alone=alone)
-            dispatcher.push_back(first)
+            self._create_hooks(discovery, first, schedule)
             packing = call.programs.packing(devices, live.ready, discovery)
             live.carry(packing)
             step = call.programs.train_step(devices, self._fetches(discovery), packing)
@@ -190,19 +201,20 @@ class TrainRun:
             run.count_flops = lambda: _flops(step, live.carried, first)
             program = debug.program(step) if config.debug else _compiled(step)
             remembered = start.items.timers.get("steps_per_dispatch") if start.items and start.unfinished else None
-            self._k = dispatcher.k = runner.steps_per_dispatch = choose(
+            self._k = steps_per_dispatch(
                 config.steps_per_dispatch,
                 remembered,
-                dispatcher,
-                program,
-                live.carried,
+                batches,
+                TrainWays(program=program, state=live.carried),
                 devices.processes,
                 call.programs.measured_dispatches.setdefault(step, {}),
             )
+            batches.group(self._k)
+            programs = {count: program(count) for count in {1, self._k}}
             with run.summaries.collecting():
-                reason = train_loop(run, runner, dispatcher, program, live, self._decisions)
+                reason = train_loop(run, live, batches, programs, schedule, InFlightLimiter(), self._decisions)
             if self._order.saver is None and reason != INTERRUPTED:
-                runner.before_last_save()
+                schedule.before_last_save()
             return reason
 
     def _begin_state(self, discovery: Discovery) -> None:
@@ -220,14 +232,14 @@ class TrainRun:
             live.carry(None)
             live.state, live.has_slots = state, True
 
-    def _create_hooks(self, discovery: Discovery, first: Batch) -> None:
+    def _create_hooks(self, discovery: Discovery, first: Batch, schedule: HookSchedule) -> None:
         """Hooks of the spec begin; all are restored and created."""
-        call, run, runner, saver = self._call, self._run, self._runner, self._order.saver
+        call, run, calls, saver = self._call, self._run, self._calls, self._order.saver
         is_chief = call.devices.processes.index == 0
         # Every process has the same places.
         chief_hooks = discovery.training_chief_hooks if is_chief else [Hook() for _ in discovery.training_chief_hooks]
-        runner.hooks = self._order.with_spec(chief_hooks, discovery.training_hooks)
-        runner.begin()
+        calls.arrange(self._order.with_spec(chief_hooks, discovery.training_hooks))
+        calls.begin()
         given = discovery.predictions
         predictions: Mapping[str, Any] = given if isinstance(given, Mapping) else {"predictions": given}
         run.output_kinds = {
@@ -245,7 +257,7 @@ class TrainRun:
                 evaluate_between=None if evaluations is None else evaluations.evaluate_between,
                 before_last_save=self._before_last_save,
             )
-        runner.restore(self._start.hook_states)
+        calls.restore(self._start.hook_states)
         if is_chief:
             write_run_record(
                 call.model_dir,
@@ -255,14 +267,15 @@ class TrainRun:
                 plugins=call.plugins.versions(),
             )
             self._recorded = True
-        runner.after_create()
+        schedule.start(call.state)
         if saver is not None:
             saver.make_up(run)
 
     def _before_last_save(self) -> bool:
         """Hooks may replace variables; returns whether one did."""
         version = self._call.state.version
-        self._runner.before_last_save()
+        assert self._schedule is not None, "the first batch has been seen"
+        self._schedule.before_last_save()
         return self._call.state.version != version
 
     def _fetches(self, discovery: Discovery) -> frozenset[str]:
@@ -278,6 +291,13 @@ class TrainRun:
         self._checkpoints.finish()
         if kind is None and not self._run.failed:
             self._checkpoints.wait()
+
+    def _hook_states(self) -> dict[str, dict[str, Any]]:
+        """The memory of every hook, which has been told of every step."""
+        return (self._calls if self._schedule is None else self._schedule).states()
+
+    def _end_hooks(self, error: BaseException | None) -> None:
+        (self._calls if self._schedule is None else self._schedule).end(error)
 
     def _note_failure(self, error: BaseException | None) -> None:
         """Writes into the record what ended the run, and drops the state."""

@@ -1,4 +1,4 @@
-"""Drives hooks with the real training loop and hook runner, and a model that only counts."""
+"""Drives hooks with the real training loop and schedule of hooks, and a model that only counts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ import numpy as np
 
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._loop.agreement import OwnDecisions
+from estimator_core._loop.batches import Batches
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.dispatch import Dispatcher
-from estimator_core._loop.hook_runner import HookRunner
+from estimator_core._loop.hook_calls import HookCalls
+from estimator_core._loop.hook_schedule import HookSchedule
+from estimator_core._loop.in_flight import InFlightLimiter
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.train import train_loop
 from estimator_core._step.state import FIRST_BAD_STEP
@@ -71,7 +73,7 @@ def drive(
     run.output_names = frozenset([*compute, "first_bad_step"])
     run.texts = dict(texts or {})
     run.resumed = resume is not None
-    runner = HookRunner(hooks, run)
+    calls, decisions = HookCalls(hooks, run), OwnDecisions(Preemption())
     position = [start]
 
     def program(count: int) -> Any:
@@ -89,17 +91,20 @@ def drive(
         return dispatch
 
     batch = SimpleNamespace(features=np.zeros(1), labels=None, weights=None, size=8, position=None)
-    dispatcher = Dispatcher(iter(lambda: batch, None), k, lambda trees: trees[0])
+    batches = Batches(iter(lambda: batch, None), lambda trees: trees[0], run.time_spent)
+    batches.group(k)
+    schedule = HookSchedule(calls, run, batches=batches, account=run.time_spent, agreement=decisions)
     error: BaseException | None = None
     stopped = "not started"
     try:
-        runner.begin()
-        runner.restore(json.loads(json.dumps(resume or {})))
-        runner.after_create()
-        stopped = train_loop(run, runner, dispatcher, program, live, OwnDecisions(Preemption(), runner))
+        calls.begin()
+        calls.restore(json.loads(json.dumps(resume or {})))
+        schedule.start(live)
+        programs = {count: program(count) for count in {1, k}}
+        stopped = train_loop(run, live, batches, programs, schedule, InFlightLimiter(), decisions)
     except BaseException as raised:
         error = raised
         raise
     finally:
-        runner.end(error)
-    return Driven(run=run, states=runner.states(), stopped=stopped)
+        schedule.end(error)
+    return Driven(run=run, states=schedule.states(), stopped=stopped)

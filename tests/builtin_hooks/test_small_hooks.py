@@ -5,6 +5,7 @@ import pytest
 
 from estimator_core._builtin_hooks import NanTensorHook, StopAtStepHook
 from estimator_core.errors import HookError, NanLossDuringTrainingError
+from estimator_core.hooks import Wake
 from tests.builtin_hooks.driver import drive
 
 
@@ -74,7 +75,7 @@ def test_nan_of_another_output(k: int):
 
 
 def test_nan_forces_few_boundaries():
-    assert NanTensorHook().next_step(0) == 100
+    assert NanTensorHook().next_step(0) == Wake(step=100, within=99, joins=True)
     assert NanTensorHook("activation").next_step(0) is None
 
 

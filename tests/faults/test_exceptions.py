@@ -47,8 +47,8 @@ class EveryStep(ec.Hook):
     def next_step(self, step: int) -> int | None:
         return step + 1
 
-    def values(self) -> tuple[str, ...]:
-        return ("loss",)
+    def begin(self, run: Any) -> None:
+        run.follow("loss")
 
     def state(self) -> dict[str, Any]:
         return {"some": 1}
@@ -100,8 +100,8 @@ FAULTS: dict[str, dict[str, Any]] = {
     "hook of an evaluation": {"eval": {"hooks": [raise_at(EveryStep, "after_step", 2)]}},
     "exporter": {"eval": {"exporters": [raise_at(Nothing, "export")]}},
     "exporter, the second time": {"eval": {"exporters": [raise_at(Nothing, "export", 2)]}},
-    **{f"hook.{name}": hook(name) for name in ("begin", "values", "after_create", "before_step", "after_step")},
-    **{f"hook.{name}": hook(name) for name in ("next_step", "next_time", "on_values", "before_last_save", "end")},
+    **{f"hook.{name}": hook(name) for name in ("begin", "after_create", "before_step", "after_step")},
+    **{f"hook.{name}": hook(name) for name in ("next_step", "on_values", "before_last_save", "end")},
     "hook.state": hook("state"),
     "hook.state, the second time": hook("state", 2),
     **{f"listener.{name}": listener(name) for name in ("begin", "before_save", "after_save", "end")},

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import estimator_core as ec
-from estimator_core._loop import dispatch, steps_per_dispatch
-from estimator_core._loop import groups as groups_module
+from estimator_core._loop import batches as batches_module
+from estimator_core._loop import tuning
 from estimator_core.errors import InputError
 from estimator_core.testing import run_with_devices
 
@@ -41,8 +41,8 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.Estimator
 @pytest.fixture(autouse=True)
 def tries_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """ "auto" does not wait until a program has run for half a second."""
-    monkeypatch.setattr(groups_module, "_TRIAL_SECONDS", 0.0)
-    monkeypatch.setattr(groups_module, "SLOW_STEP_SECONDS", 60.0)  # however busy the machine is
+    monkeypatch.setattr(tuning, "_TRIAL_SECONDS", 0.0)
+    monkeypatch.setattr(tuning, "SLOW_STEP_SECONDS", 60.0)  # however busy the machine is
 
 
 @pytest.fixture
@@ -82,8 +82,8 @@ class Listener(ec.Hook):
     def __init__(self) -> None:
         self.losses: list[float] = []
 
-    def values(self) -> list[str]:
-        return ["loss"]
+    def begin(self, run: Any) -> None:
+        run.follow("loss")
 
     def on_values(self, run: Any, steps: range, values: Any) -> None:
         self.losses += values["loss"].tolist()
@@ -208,7 +208,7 @@ def test_an_evaluation_of_so_many_steps_draws_no_more(make_estimator: Any, train
 def test_a_slow_input_is_not_tried(
     make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, choices: Any
 ) -> None:
-    monkeypatch.setattr(groups_module, "SLOW_STEP_SECONDS", 1e-9)
+    monkeypatch.setattr(tuning, "SLOW_STEP_SECONDS", 1e-9)
     make_estimator().train(train_input, steps=5).evaluate(batches(data, [8] * 50))
     assert choices() == []
 
@@ -216,7 +216,7 @@ def test_a_slow_input_is_not_tried(
 def test_large_batches_go_one_by_one(
     make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, choices: Any
 ) -> None:
-    monkeypatch.setattr(groups_module, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(tuning, "_MOST_BYTES", 1000)
     estimator = make_estimator().train(train_input, steps=5)
     estimator.evaluate(batches(data, [8] * 50))
     assert [line.partition(" (")[0] for line in choices()] == []
@@ -302,7 +302,7 @@ def test_callbacks_of_a_model_come_once_a_batch(make_estimator: Any, train_input
 def test_batches_of_shapes_that_were_not_tried_go_one_by_one(
     make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps_per_dispatch, "_WORTH_IT", 0.0)
+    monkeypatch.setattr(tuning, "_WORTH_IT", 0.0)
     estimator, sizes = make_estimator().train(train_input, steps=3), list[Any]()
     step = type(estimator._programs.predict_step(estimator._devices))
     several = step.several
@@ -324,7 +324,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of groups and of their drawing."""
     clock = Clock()
-    for module in (groups_module, dispatch):
+    for module in (tuning, batches_module):
         monkeypatch.setattr(module, "perf_counter", clock)
     return clock
 
@@ -343,8 +343,8 @@ def taking(clock: Clock, seconds: Callable[[int], float], source: Any) -> Callab
 def test_a_slow_consumer_does_not_count(
     make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, clock: Clock, choices: Any
 ) -> None:
-    monkeypatch.setattr(groups_module, "_TRIAL_SECONDS", 0.4)
-    monkeypatch.setattr(groups_module, "SLOW_STEP_SECONDS", 0.05)
+    monkeypatch.setattr(tuning, "_TRIAL_SECONDS", 0.4)
+    monkeypatch.setattr(tuning, "SLOW_STEP_SECONDS", 0.05)
     estimator = make_estimator().train(train_input, steps=3)
     for _ in range(2):
         predictions = estimator.predict(batches(data, [8] * 4), yield_single_examples=False)
@@ -359,7 +359,7 @@ def test_a_slow_consumer_does_not_count(
 def test_an_input_that_becomes_slow_is_not_waited_for(
     make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
-    monkeypatch.setattr(steps_per_dispatch, "_WORTH_IT", 0.0)
+    monkeypatch.setattr(tuning, "_WORTH_IT", 0.0)
     drawn = 0
 
     def counted() -> Iterator[Any]:
@@ -419,11 +419,8 @@ class Clocked(ec.Hook):
     def __init__(self) -> None:
         self.called: list[int] = []
 
-    def next_step(self, step: int) -> None:
-        return None
-
-    def next_time(self) -> float | None:
-        return None if self.called else 0.0
+    def next_step(self, step: int) -> ec.Wake | None:
+        return None if self.called else ec.Wake(time=0.0)
 
     def after_step(self, run: Any, step: int, out: Any) -> None:
         self.called.append(step)
@@ -449,9 +446,9 @@ ON_EIGHT_DEVICES = """
 import tempfile
 import jax, numpy as np, optax
 import estimator_core as ec
-from estimator_core._loop import groups, steps_per_dispatch
+from estimator_core._loop import tuning
 
-groups._TRIAL_SECONDS, groups.SLOW_STEP_SECONDS, steps_per_dispatch._WORTH_IT = 0.0, 60.0, 0.0
+tuning._TRIAL_SECONDS, tuning.SLOW_STEP_SECONDS, tuning._WORTH_IT = 0.0, 60.0, 0.0
 x = np.random.default_rng(0).normal(size=(48, 3)).astype(np.float32)
 
 def model_fn(features, labels, mode):

@@ -130,8 +130,8 @@ class Values(ec.Hook):
     def __init__(self) -> None:
         self.seen: list[tuple[int, float]] = []
 
-    def values(self) -> Any:
-        return ("loss",)
+    def begin(self, run: Any) -> None:
+        run.follow("loss")
 
     def on_values(self, run: Any, steps: range, values: Any) -> None:
         self.seen.extend(zip(steps, values["loss"].tolist(), strict=True))

@@ -1,7 +1,9 @@
-"""Hooks that only read outputs are called while the device goes on, within the slack they give."""
+"""Hooks that only read outputs are called while the device goes on, as late as they allow."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -11,28 +13,30 @@ import optax
 import pytest
 
 import estimator_core as ec
-from estimator_core._loop import train as train_module
+from estimator_core._loop import batches as batches_module
+from estimator_core._loop.agreement import NOBODY_ASKS
+from estimator_core._loop.batches import Batches
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.dispatch import Dispatch
-from estimator_core._loop.hook_runner import HookRunner
+from estimator_core._loop.hook_calls import HookCalls
+from estimator_core._loop.hook_schedule import HookSchedule
+from estimator_core._loop.in_flight import InFlightLimiter
 from estimator_core._loop.time_spent import TimeSpent
 from estimator_core._loop.train import train_loop
 from estimator_core._step.state import TrainState, initial_clock
+from estimator_core.errors import HookError
 from estimator_core.testing import drive as fake_drive
 
 
 class Every(ec.Hook):
     """Notes its step, what it read there, and how far the run was."""
 
-    def __init__(self, every: int, slack: int, log: list[Any]) -> None:
-        self.every, self.wait, self.log = every, slack, log
+    def __init__(self, every: int, within: int, log: list[Any]) -> None:
+        self.every, self.within, self.log = every, within, log
         self.seen = 0
 
-    def next_step(self, step: int) -> int | None:
-        return step + 1 if not self.seen else (step // self.every + 1) * self.every
-
-    def slack(self, step: int) -> int:
-        return min(self.wait, self.every - 1 - step % self.every)
+    def next_step(self, step: int) -> ec.Wake:
+        due = step + 1 if not self.seen else (step // self.every + 1) * self.every
+        return ec.Wake(step=due, within=min(self.within, self.every - 1 - due % self.every))
 
     def before_step(self, run: Any, step: int) -> None:
         self.log.append(("before", self.every, step))
@@ -73,47 +77,41 @@ class Run:
     mode = "train"
 
     def __init__(self, last_step: int | None) -> None:
-        self.step = self.first_step = 0
+        self.step = self.first_step = self.batch_size = 0
         self.last_step, self.stop_reason, self.time_spent = last_step, None, TimeSpent()
-        self.output_names = frozenset({"loss"})
+        self.output_names, self.followed = frozenset({"loss"}), list[str]()
 
-    def look_after(self) -> bool:
-        """Nothing waits."""
-        return True
-
-
-class Batches:
-    """Batches without content: `count` of them, `k` a dispatch where there is room."""
-
-    def __init__(self, count: int, k: int = 1, *, alone: bool = True) -> None:
-        self.left, self.k, self.alone = count, k, alone
-
-    def draw(self, room: float) -> Dispatch | None:
-        class Last:
-            position, size = None, 1
-
-        steps = self.k if room >= self.k else 1
-        self.left -= steps
-        return None if self.left < 0 else Dispatch(None, None, None, steps, Last)
-
-    def prepare(self, room: float) -> None:
-        """Nothing to prepare."""
+    def advance(self, dispatch: Any) -> None:
+        self.step += dispatch.steps
 
 
-class Alone:
-    requested = False
+class Batch:
+    """One without content."""
 
-    def look_at_clock(self) -> None:
-        """No clock."""
-
-    def settle(self, run: Any) -> None:
-        """Nothing to agree on."""
+    features = np.zeros(1)
+    labels = weights = position = None
+    size = 1
 
 
-def drive(hooks: list[Any], *, steps: int, behind: int, k: int = 1, last_step: bool = True, alone: bool = True) -> Any:
+def empty_batches(count: int) -> Iterator[Any]:
+    yield from [Batch] * count
+
+
+def drive(
+    hooks: list[Any],
+    *,
+    steps: int,
+    behind: int,
+    k: int = 1,
+    last_step: bool = True,
+    alone: bool = True,
+    source: Callable[[int], Iterator[Any]] = empty_batches,
+    look_after: Callable[[], bool] | None = None,
+    use: Callable[[HookSchedule], None] = lambda schedule: None,
+) -> Any:
     """Trains with losses equal to the step."""
     run: Any = Run(steps if last_step else None)
-    runner = HookRunner(hooks, run)
+    calls = HookCalls(hooks, run)
     live = DeviceState(state=TrainState(jnp.asarray(initial_clock(1)), {}, {}, ()), step=0)
 
     def program(count: int) -> Any:
@@ -123,11 +121,16 @@ def drive(hooks: list[Any], *, steps: int, behind: int, k: int = 1, last_step: b
 
         return step
 
-    runner.begin()
-    runner.after_create()
-    batches: Any = Batches(steps, k, alone=alone)
-    train_loop(run, runner, batches, program, live, Alone())
-    return runner
+    batches = Batches(source(steps), np.stack, run.time_spent, alone=alone)
+    batches.group(k)
+    schedule = HookSchedule(
+        calls, run, batches=batches, account=run.time_spent, agreement=NOBODY_ASKS, look_after=look_after
+    )
+    use(schedule)
+    calls.begin()
+    schedule.start(live)
+    train_loop(run, live, batches, {n: program(n) for n in {1, k}}, schedule, InFlightLimiter(), NOBODY_ASKS)
+    return schedule
 
 
 def steps_of(log: list[Any], every: int) -> list[int]:
@@ -145,12 +148,12 @@ def test_a_hook_that_waits_sees_its_own_steps(k: int, behind: int) -> None:
     waited = [at - step for _, step, _, at in calls]
     assert waited[-1] == 0  # at the last step somebody has to wait
     assert all(0 <= steps <= 19 for steps in waited)
-    # as soon as the loss is there, and not before, except where the slack ends
+    # as soon as the loss is there, and not before, except where the hook must not wait longer
     expected = min(behind * k, 19 // k * k)
     assert waited[1:-1] == [expected] * 4
 
 
-def test_without_slack_hooks_are_called_at_their_step() -> None:
+def test_a_hook_that_is_not_late_is_called_at_its_step() -> None:
     log: list[Any] = []
     drive([Every(10, 9, log), Every(20, 0, log)], steps=60, behind=5)
     at_twenty = [entry[3] - entry[1] for entry in log if entry[0] == 20]
@@ -171,9 +174,9 @@ def test_a_hook_that_waits_is_called_before_the_next_one() -> None:
 
 def test_the_loop_does_not_end_before_they_are_called() -> None:
     log: list[Any] = []
-    runner = drive([Every(10, 9, log)], steps=15, behind=1000, last_step=False)
+    schedule = drive([Every(10, 9, log)], steps=15, behind=1000, last_step=False)
     assert steps_of(log, 10) == [1, 10]
-    assert runner.states() == {"Every": {"seen": 10}}
+    assert schedule.states() == {"Every": {"seen": 10}}
 
 
 def test_a_state_knows_of_every_step_before_it() -> None:
@@ -185,15 +188,10 @@ def test_a_state_knows_of_every_step_before_it() -> None:
             return 14 if step < 14 else None
 
         def after_step(self, run: Any, step: int, out: Any) -> None:
-            saved.update(runner.states())
+            saved.update(schedules[0].states())
 
-    run: Any = Run(30)
-    runner = HookRunner([Saver(), hook], run)
-    live = DeviceState(state=TrainState(jnp.asarray(initial_clock(1)), {}, {}, ()), step=0)
-    runner.begin()
-    runner.after_create()
-    batches: Any = Batches(30)
-    train_loop(run, runner, batches, lambda k: lambda s, *b: (s, {"loss": Loss(run.step + 1.0, 1000)}), live, Alone())
+    schedules: list[HookSchedule] = []
+    drive([Saver(), hook], steps=30, behind=1000, use=schedules.append)
     assert saved == {"Every": {"seen": 10}}
 
 
@@ -248,8 +246,8 @@ def test_a_subclass_with_an_after_step_of_its_own_does_not_wait() -> None:
             super().after_step(run, step, out)
 
     class Waits(Logs):
-        def slack(self, step: int) -> int:
-            return 4
+        def next_step(self, step: int) -> ec.Wake:
+            return replace(super().next_step(step), within=4)
 
     log: list[Any] = []
     drive([Logs(20, 19, log)], steps=60, behind=1000)
@@ -259,13 +257,11 @@ def test_a_subclass_with_an_after_step_of_its_own_does_not_wait() -> None:
     assert [entry[3] - entry[1] for entry in log if entry[0] == 20] == [4, 4, 4, 0]
 
 
-def test_an_unrelated_attribute_is_no_slack() -> None:
-    class Client(Every):
-        slack = "https://chat.example"  # type: ignore[assignment]
+def test_an_attribute_named_like_an_earlier_member_is_refused() -> None:
+    with pytest.raises(HookError, match=r"Client: `slack` is now Wake\(within=...\) returned by next_step"):
 
-    log: list[Any] = []
-    drive([Client(20, 19, log)], steps=40, behind=1000)
-    assert [entry[3] - entry[1] for entry in log if entry[0] == 20] == [0] * 3
+        class Client(Every):
+            slack = "https://chat.example"
 
 
 def test_a_hook_of_the_clock_is_called_once_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,21 +270,15 @@ def test_a_hook_of_the_clock_is_called_once_a_time(monkeypatch: pytest.MonkeyPat
             self.at: float | None = 3.5
             self.calls: list[Any] = []
 
-        def next_step(self, step: int) -> int | None:
-            return None
-
-        def next_time(self) -> float | None:
-            return self.at
-
-        def slack(self, step: int) -> int:
-            return 5
+        def next_step(self, step: int) -> ec.Wake:
+            return ec.Wake(time=self.at, within=5)
 
         def after_step(self, run: Any, step: int, out: Any) -> None:
             self.calls.append((step, run.step))
             self.at = None if self.at is None or self.at > 20 else self.at + 20
 
     now = 0.0
-    monkeypatch.setattr("estimator_core._loop.hook_runner.time.monotonic", lambda: now)
+    monkeypatch.setattr("estimator_core._loop.hook_schedule.time.monotonic", lambda: now)
 
     def loss(step: int) -> Any:
         nonlocal now
@@ -302,27 +292,25 @@ def test_a_hook_of_the_clock_is_called_once_a_time(monkeypatch: pytest.MonkeyPat
 
 def test_hooks_do_not_wait_for_a_slow_input(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr(train_module, "perf_counter", lambda: now)
+    monkeypatch.setattr(batches_module, "perf_counter", lambda: now)
 
-    class Slow(Batches):
-        def draw(self, room: float) -> Dispatch | None:
-            nonlocal now
-            now += 0.02 if self.left > 21 else 0.0005
-            return super().draw(room)
+    def slow(count: int) -> Iterator[Any]:
+        nonlocal now
+        for left in range(count, 0, -1):
+            now += 0.02 if left > 21 else 0.0005
+            yield Batch
 
     log: list[Any] = []
-    monkeypatch.setitem(globals(), "Batches", Slow)
-    drive([Every(10, 9, log)], steps=50, behind=5)
+    drive([Every(10, 9, log)], steps=50, behind=5, source=slow)
     assert [entry[3] - entry[1] for entry in log if entry[0] == 10] == [0, 0, 0, 5, 5, 0]
 
 
-def test_points_that_wait_are_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_points_that_wait_are_asked_for_again() -> None:
     asked: list[int] = []
 
-    def look_after(self: Any) -> bool:
+    def look_after() -> bool:
         asked.append(len(asked))
         return len(asked) % 3 == 0
 
-    monkeypatch.setattr(Run, "look_after", look_after)
-    drive([Every(20, 0, [])], steps=30, behind=0)
-    assert len(asked) == 6  # from the first dispatch on, and after step 20: three times each
+    drive([Every(20, 0, [])], steps=30, behind=0, look_after=look_after)
+    assert len(asked) == 6  # after the steps 1 and 20, three times each

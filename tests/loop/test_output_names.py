@@ -51,8 +51,8 @@ class Values(ec.Hook):
     def __init__(self, name: str) -> None:
         self.output, self.seen = name, []
 
-    def values(self) -> Any:
-        return (self.output,)
+    def begin(self, run: Any) -> None:
+        run.follow(self.output)
 
     def on_values(self, run: Any, steps: range, values: Any) -> None:
         assert len(values[self.output]) == len(steps)

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_core._loop.dispatch import Dispatcher
+from estimator_core._loop.batches import Batches
+from estimator_core._loop.time_spent import TimeSpent
 
 
 class Source(Iterator[Any]):
@@ -33,6 +34,12 @@ class Source(Iterator[Any]):
         return SimpleNamespace(features=np.full(rows, self.drawn), labels=None, weights=None, size=rows)
 
 
+def batches_of(source: Source, k: int, *, alone: bool = True) -> Batches:
+    batches = Batches(source, np.stack, TimeSpent(), alone=alone)
+    batches.group(k)
+    return batches
+
+
 def numbers(dispatch: Any) -> list[int]:
     features = dispatch.features if dispatch.steps > 1 else [dispatch.features]
     return [int(one[0]) for one in features]
@@ -42,16 +49,20 @@ def numbers(dispatch: Any) -> list[int]:
     count=st.integers(0, 30),
     odd=st.frozensets(st.integers(1, 30), max_size=3),
     k=st.integers(1, 5),
-    calls=st.lists(st.booleans() | st.integers(1, 8), min_size=1, max_size=60),
+    calls=st.lists(st.booleans() | st.integers(1, 8) | st.just("peek"), min_size=1, max_size=60),
 )
 def test_every_batch_comes_once_and_in_order(count: int, odd: frozenset[int], k: int, calls: list[Any]) -> None:
-    dispatcher = Dispatcher(Source(count, odd), k, np.stack)
+    batches = batches_of(Source(count, odd), k)
     seen: list[int] = []
     for call in calls:
-        if isinstance(call, bool):
-            dispatcher.prepare(8 if call else 1)
+        if call == "peek":
+            ahead = [int(batch.features[0]) for batch in batches.peek(3)]
+            assert ahead == list(range(len(seen) + 1, min(len(seen) + 3, count) + 1))
             continue
-        dispatch = dispatcher.draw(call)
+        if isinstance(call, bool):
+            batches.prepare(8 if call else 1)
+            continue
+        dispatch = batches.draw(call)
         if dispatch is None:
             assert seen == list(range(1, count + 1))
             continue
@@ -64,36 +75,44 @@ def test_every_batch_comes_once_and_in_order(count: int, odd: frozenset[int], k:
 
 def test_a_group_is_drawn_before_it_is_asked_for() -> None:
     source = Source(20)
-    dispatcher = Dispatcher(source, 4, np.stack)
-    dispatcher.prepare(8)
-    dispatcher.prepare(8)
+    batches = batches_of(source, 4)
+    batches.prepare(8)
+    batches.prepare(8)
     assert source.drawn == 4
-    assert numbers(dispatcher.draw(10)) == [1, 2, 3, 4]
+    assert numbers(batches.draw(10)) == [1, 2, 3, 4]
 
 
 def test_where_it_must_not_be_it_is_not() -> None:
     source = Source(20)
-    Dispatcher(source, 4, np.stack, alone=False).prepare(8)
-    Dispatcher(source, 4, np.stack).prepare(3)
+    batches_of(source, 4, alone=False).prepare(8)
+    batches_of(source, 4).prepare(3)
     assert source.drawn == 0
 
 
 @pytest.mark.parametrize("prepares", [True, False])
-def test_an_error_of_the_input_comes_after_the_batches_before_it(prepares: bool) -> None:
-    dispatcher = Dispatcher(Source(20, error_at=6), 4, np.stack)
+@pytest.mark.parametrize("k", [1, 4])
+def test_an_error_of_the_input_comes_after_the_batches_before_it(prepares: bool, k: int) -> None:
+    batches = batches_of(Source(20, error_at=6), k)
     seen: list[int] = []
-    for _ in range(3):
+    while (dispatch := batches.draw(4)) is not None:
+        batches.raise_error()  # not yet
+        seen += numbers(dispatch)
         if prepares:
-            dispatcher.prepare(8)
-        seen += numbers(dispatcher.draw(4))
+            batches.prepare(8)
     assert seen == [1, 2, 3, 4, 5, 6]
     with pytest.raises(ValueError, match="a broken record"):
-        dispatcher.draw(4)
+        batches.raise_error()
+
+
+def test_an_input_that_is_broken_at_once_says_so() -> None:
+    with pytest.raises(ValueError, match="a broken record"):
+        batches_of(Source(20, error_at=0), 4).first()
+    assert batches_of(Source(0), 4).first() is None
 
 
 def test_among_several_processes_an_error_comes_at_once() -> None:
     source = Source(20, error_at=6)
-    dispatcher = Dispatcher(source, 4, np.stack, alone=False)
-    assert numbers(dispatcher.draw(4)) == [1, 2, 3, 4]
+    batches = batches_of(source, 4, alone=False)
+    assert numbers(batches.draw(4)) == [1, 2, 3, 4]
     with pytest.raises(ValueError, match="a broken record"):
-        dispatcher.draw(4)
+        batches.draw(4)

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 import estimator_hooks as eh
+from estimator_core.hooks import Wake
 from estimator_core.testing import FakeRun, drive
 from estimator_hooks.progress import display, hook
 from estimator_hooks.progress.bar import BarDisplay
@@ -73,8 +74,7 @@ def test_between_two_readings_nothing_is_read(monkeypatch: pytest.MonkeyPatch):
     shown.begin(run)
     shown.after_create(run)
     shown.after_step(run, 1, Out())  # type: ignore[arg-type]
-    assert shown.next_step(1) is None
-    assert shown.next_time() == 15.0
+    assert shown.next_step(1) == Wake(time=15.0)
     assert len(read) == 1
     shown.end(run)
 

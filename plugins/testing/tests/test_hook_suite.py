@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from estimator_core.hooks import Hook
+from estimator_core.hooks import Hook, Wake
 from estimator_testing import HookSuite
 
 
@@ -11,10 +11,7 @@ class SumOfLosses(Hook):
         self.total = np.zeros(1)
 
     def next_step(self, step):
-        return step + 3 - step % 3
-
-    def slack(self, step):
-        return 2
+        return Wake(step=step + 3 - step % 3, within=2)
 
     def after_step(self, run, step, out):
         self.total = self.total + float(out["loss"])

@@ -38,16 +38,14 @@ class FinalOpsHook(Hook):
         self.final_ops_values: Any = None
 
     def begin(self, run: Run) -> None:
-        """Forgets an earlier run."""
+        """Forgets an earlier run; follows the outputs, whose newest values are kept."""
         self._last, self.final_ops_values = {}, None
+        for name in self._names():
+            run.follow(name)
 
     def after_create(self, run: Run) -> None:
         """Checks the names."""
         check_known("FinalOpsHook", self._names(), run.output_names)
-
-    def values(self) -> Sequence[str]:
-        """The names, whose newest values are kept."""
-        return tuple(self._names())
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
         """Keeps the newest values."""

@@ -19,7 +19,7 @@ class GradientNormHook(ScalarWriterHook):
 
     Example:
         >>> GradientNormHook(every_n_steps=100).next_step(0)
-        1
+        Wake(step=1, time=None, within=99, joins=False)
     """
 
     def begin(self, run: Run) -> None:

@@ -20,7 +20,7 @@ class LearningRateHook(ScalarWriterHook):
 
     Example:
         >>> LearningRateHook(every_n_steps=100).next_step(0)
-        1
+        Wake(step=1, time=None, within=99, joins=False)
     """
 
     def output_names(self, run: Run) -> list[str]:

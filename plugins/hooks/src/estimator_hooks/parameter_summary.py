@@ -9,7 +9,6 @@ from typing import Any
 
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook, Run, StepOutputs
-from estimator_hooks.live_variables import live_state
 
 _log = logging.getLogger("estimator_hooks")
 
@@ -36,7 +35,7 @@ class ParameterSummaryHook(Hook):
 
     def after_create(self, run: Run) -> None:
         """Logs the table."""
-        state = live_state(run)
+        state = run.state
         self._done = False
         _log.info("%s", table(state.variables, state.model_state, self._depth))
 

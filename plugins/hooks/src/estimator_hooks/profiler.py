@@ -10,7 +10,7 @@ from typing import Any
 
 from estimator_core.builtin_hooks import SecondOrStepTimer
 from estimator_core.errors import ArgumentError
-from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_core.hooks import Hook, Run, StepOutputs, Wake
 
 _log = logging.getLogger("estimator_hooks")
 
@@ -63,18 +63,14 @@ class ProfilerHook(Hook):
         if not run.resumed:
             self._timer.reset()
 
-    def next_step(self, step: int) -> int | None:
-        """The first step, to count from; then the step before a profile, and the last one in it."""
+    def next_step(self, step: int) -> int | Wake:
+        """The first step, to count from; then the step or the time before a profile, and the last step in it."""
         if not self._warm:
             return step + 1
         if self._stop_at is not None:
             return max(self._stop_at, step + 1)
         due = self._timer.next_step(step)
-        return None if due is None else max(due - 1, step + 1)
-
-    def next_time(self) -> float | None:
-        """The timer's, while no profile is under way."""
-        return self._timer.next_time() if self._warm and self._stop_at is None else None
+        return Wake(step=None if due is None else max(due - 1, step + 1), time=self._timer.next_time())
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Ends a profile whose steps are done, and starts one whose first step comes next."""

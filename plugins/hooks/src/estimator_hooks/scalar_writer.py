@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core.builtin_hooks import PresentNames, SecondOrStepTimer
-from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_core.hooks import Hook, Run, StepOutputs, Wake
 
 _log = logging.getLogger("estimator_hooks")
 
@@ -36,13 +36,9 @@ class ScalarWriterHook(Hook):
             self._timer.reset()
         self._names = self.output_names(run)
 
-    def next_step(self, step: int) -> int | None:
-        """The timer's."""
-        return self._timer.next_step(step)
-
-    def slack(self, step: int) -> int:
-        """Until the timer's next trigger: only outputs are read."""
-        return self._timer.slack()
+    def next_step(self, step: int) -> Wake:
+        """The timer's; only outputs are read."""
+        return self._timer.wake(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Writes one point of each output."""

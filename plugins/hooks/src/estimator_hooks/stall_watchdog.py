@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from estimator_core.errors import ArgumentError
-from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_core.hooks import Hook, Run, StepOutputs, Wake
 
 _log = logging.getLogger("estimator_hooks")
 
@@ -49,13 +49,9 @@ class StallWatchdogHook(Hook):
         self._thread = threading.Thread(target=self._watch, name="stall-watchdog", daemon=True)
         self._thread.start()
 
-    def next_step(self, step: int) -> int | None:
-        """The first step; then the clock decides."""
-        return None if self._started else step + 1
-
-    def next_time(self) -> float | None:
-        """Four times within the timeout."""
-        return self._beat[1] + self._timeout_secs / 4 if self._started else None
+    def next_step(self, step: int) -> int | Wake:
+        """The first step; then the clock decides: four times within the timeout."""
+        return Wake(time=self._beat[1] + self._timeout_secs / 4) if self._started else step + 1
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Notes that a step is done."""

@@ -14,6 +14,7 @@ import pytest
 
 import estimator_hooks as eh
 from estimator_core.errors import ArgumentError, HookError
+from estimator_core.hooks import Wake
 from estimator_core.summaries import append_eval_metrics
 from estimator_core.testing import FakeRun, drive
 from estimator_hooks.early_stopping import best_weights
@@ -202,9 +203,10 @@ def test_make_early_stopping_hook(estimator: Any):
 def test_seconds_are_the_default(estimator: Any):
     hook = eh.make_early_stopping_hook(estimator, lambda: False)
     drive([hook], steps=1)
-    at = hook.next_time()
-    assert hook.next_step(1) is None
-    assert at is not None
+    wake = hook.next_step(1)
+    assert isinstance(wake, Wake)
+    assert wake.step is None
+    assert wake.time is not None
     assert set(hook.state()) == {"last_step", "elapsed_secs"}
 
 

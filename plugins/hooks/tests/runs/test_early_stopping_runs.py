@@ -46,9 +46,8 @@ class SpoilsWeights(eh.Hook):
         return step + 1 if step >= 45 else 45 if step < 45 else None
 
     def after_step(self, run: Any, step: int, out: Any) -> None:
-        from estimator_hooks.live_variables import assign_variables
 
-        assign_variables(run, {"dense/kernel": run.variables()["dense/kernel"] * -1.5})
+        run.assign({"dense/kernel": run.variables()["dense/kernel"] * -1.5})
 
 
 @pytest.mark.parametrize("every", [5, 7])

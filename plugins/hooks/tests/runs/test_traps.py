@@ -15,6 +15,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 import estimator_core as ec
 import estimator_hooks as eh
 from estimator_core.errors import EstimatorError, HookError, PreemptedError
+from estimator_core.hooks import Wake
 from plugins.hooks.tests import small_model
 
 
@@ -227,8 +228,8 @@ def test_trap_26_a_stop_acts_at_the_end_of_the_dispatch_and_next_step_gives_an_e
             seen["same"] = float(out["loss"]) == float(out.all("loss")[-1])
 
     class StopsInValues(eh.Hook):
-        def values(self) -> Any:
-            return ("loss",)
+        def begin(self, run: Any) -> None:
+            run.follow("loss")
 
         def on_values(self, run: Any, steps: range, values: Any) -> None:
             if 19 in steps:
@@ -247,15 +248,12 @@ def test_trap_26_a_stop_acts_at_the_end_of_the_dispatch_and_next_step_gives_an_e
 
 
 def test_trap_27_the_clock_is_looked_at_once_a_dispatch_and_the_rate_counts_completed_steps(tmp_path: Path):
-    looks: list[int] = []
+    asked: list[int] = []
 
     class Clocked(Sees):
-        def next_step(self, step: int) -> int | None:
-            return None
-
-        def next_time(self) -> float | None:
-            looks.append(1)
-            return 0.0
+        def next_step(self, step: int) -> Any:
+            asked.append(step)
+            return Wake(time=0.0)
 
     clocked = Clocked()
     estimator = small_model.make_estimator(
@@ -265,7 +263,8 @@ def test_trap_27_the_clock_is_looked_at_once_a_dispatch_and_the_rate_counts_comp
     estimator.train(small_model.train_input_fn(), max_steps=40, hooks=hooks)
     # Its time has always come: it gets the end of the dispatch after each look.
     assert clocked.steps[0] == 1
-    assert len(clocked.steps) <= len(looks) <= 40
+    assert asked == [0, *clocked.steps]  # once behind each call, and never between
+    assert len(clocked.steps) <= 40
     assert set(clocked.dispatches) == {1}  # its time may come at any step of a group
     events = EventAccumulator(str(tmp_path)).Reload()
     assert [event.step for event in events.Scalars("global_step/sec")] == [21]

@@ -11,8 +11,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from estimator_core._loop.hook_runner import HookRunner as HookRunner
-    from estimator_core._loop.outputs import LazyOutputs as LazyOutputs
+    from estimator_core._loop.agreement import NOBODY_ASKS as NOBODY_ASKS
+    from estimator_core._loop.dispatch import Dispatch as Dispatch
+    from estimator_core._loop.hook_calls import HookCalls as HookCalls
+    from estimator_core._loop.hook_schedule import HookSchedule as HookSchedule
+    from estimator_core._loop.time_spent import TimeSpent as TimeSpent
     from estimator_core._model.adapter import Trainable as Trainable
     from estimator_core._model.initialize import initialize as initialize
     from estimator_core._model.inner_trace import is_traced as is_traced
@@ -30,8 +33,11 @@ if TYPE_CHECKING:
 
 _HOME = {
     "HEAVY_PACKAGES": "_plugins.observed_import",
-    "HookRunner": "_loop.hook_runner",
-    "LazyOutputs": "_loop.outputs",
+    "NOBODY_ASKS": "_loop.agreement",
+    "Dispatch": "_loop.dispatch",
+    "HookCalls": "_loop.hook_calls",
+    "HookSchedule": "_loop.hook_schedule",
+    "TimeSpent": "_loop.time_spent",
     "Scope": "_model.scope",
     "Trainable": "_model.adapter",
     "applying": "_model.scope",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -69,9 +70,11 @@ class FakeRun:
     summaries: RecordedSummaries = field(default_factory=RecordedSummaries)
     config: RunConfig = field(default_factory=lambda: RunConfig(model_dir="model_dir"))
     fetched: list[str] = field(default_factory=list[str])
+    followed: list[str] = field(default_factory=list[str])
     batch_functions: list[Any] = field(default_factory=list[Any])
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     flops: float | None = None
+    assigned: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def estimator(self) -> Any:
@@ -86,6 +89,10 @@ class FakeRun:
         """Records the name."""
         self.fetched.append(name)
 
+    def follow(self, name: str) -> None:
+        """Records the name; `drive` delivers its values."""
+        self.followed.append(name)
+
     def transform_batches(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> None:
         """Records the function."""
         self.batch_functions.append(function)
@@ -97,3 +104,21 @@ class FakeRun:
     def variables(self) -> dict[str, np.ndarray[Any, Any]]:
         """Two small variables."""
         return {"dense/kernel": np.full((2, 3), float(self.step), np.float32), "dense/bias": np.zeros(3, np.float32)}
+
+    @property
+    def state(self) -> Any:
+        """The same variables, with nothing else."""
+        return SimpleNamespace(variables={**self.variables(), **self.assigned}, model_state={}, opt_state=())
+
+    def assign(self, values: Mapping[str, Any]) -> None:
+        """Keeps the values for `state`."""
+        self.assigned.update(values)
+
+    @contextmanager
+    def swapped(self, values: Mapping[str, Any]) -> Generator[None]:
+        """Within, `state` shows the values."""
+        before, self.assigned = self.assigned, {**self.assigned, **values}
+        try:
+            yield
+        finally:
+            self.assigned = before

@@ -7,12 +7,13 @@ that a hook which passes here is called alike in a real run. Who changes how the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from estimator_core.hooks import Hook
-from estimator_testing._core import HookRunner, LazyOutputs
+from estimator_testing._core import NOBODY_ASKS, Dispatch, HookCalls, HookSchedule, TimeSpent
 from estimator_testing.fake_run import FakeRun
 
 
@@ -27,7 +28,7 @@ def drive(
     late: bool = False,
     fail_at: int | None = None,
 ) -> FakeRun:
-    """Runs hooks as the training loop does, by its own hook runner, without a model.
+    """Runs hooks as the training loop does, by its own schedule of hooks, without a model.
 
     Args:
         hooks: the hooks, in order.
@@ -36,7 +37,7 @@ def drive(
         outputs: value of each output at a global step; None: a falling "loss".
         resume: states to give back, one a hook, as when an interrupted run is resumed.
         steps_per_dispatch: most steps between two moments at which hooks can act; fewer where a hook asks for a step.
-        late: call `after_step` as late as the hooks' `slack` allows.
+        late: call `after_step` as late as `Wake.within` of the hooks allows.
         fail_at: the global step at which the loop itself raises a RuntimeError.
 
     Raises:
@@ -46,53 +47,64 @@ def drive(
     compute = dict(outputs) if outputs is not None else {"loss": lambda step: np.float32(1.0 / (1 + step))}
     run.output_names, run.output_kinds = frozenset(compute), dict.fromkeys(compute, "scalar")
     run.first_step, run.last_step, run.resumed = run.step, run.step + steps, bool(resume)
-    runner = HookRunner(hooks, run)
+    calls = HookCalls(hooks, run)
+    schedule = HookSchedule(
+        calls,
+        run,
+        batches=_Batches(steps_per_dispatch, quick=late),
+        account=TimeSpent(),
+        agreement=NOBODY_ASKS,
+        is_there=lambda values: False,
+    )
     error: BaseException | None = None
     try:
-        runner.begin()
+        calls.begin()
         for hook, state in zip(hooks, resume, strict=False):
             hook.restore(state)
-        runner.after_create()
+        schedule.start()
         while run.step < run.last_step and run.stop_reason is None:
-            _dispatch(runner, run, compute, steps_per_dispatch, late, fail_at)
+            _dispatch(schedule, run, compute, steps_per_dispatch, fail_at)
+        schedule.catch_up()
     except BaseException as raised:
         error, run.failed = raised, True
         raise
     finally:
-        runner.end(error)
+        schedule.end(error)
     return run
 
 
+class _Batches:
+    """What the schedule asks of batches; slow ones keep hooks from being called late."""
+
+    alone = True
+
+    def __init__(self, k: int, *, quick: bool) -> None:
+        self.k, self.quick = k, quick
+
+    def prepare(self, room: float) -> None:
+        """There is nothing to draw."""
+
+
 def _dispatch(
-    runner: HookRunner,
-    run: FakeRun,
-    compute: Mapping[str, Callable[[int], Any]],
-    most: int,
-    late: bool,
-    fail_at: int | None,
+    schedule: HookSchedule, run: FakeRun, compute: Mapping[str, Callable[[int], Any]], most: int, fail_at: int | None
 ) -> None:
-    runner.look_at_clock()
-    upto = int(min(run.last_step or 0, run.step + most, runner.wake, runner.held_until))
-    runner.before(upto)
+    upto = run.step + int(min(most, schedule.room()))
+    steps = range(run.step + 1, upto + 1)
+    values = _outputs(steps, compute)
+    dispatch = Dispatch(None, None, None, len(steps), SimpleNamespace(size=run.batch_size))
+    shown = run.batch
+    schedule.before(dispatch)
+    run.batch = shown  # what the test has set
     if fail_at is not None and fail_at <= upto:
         raise RuntimeError(f"the loop fails at step {fail_at}")
-    out = _outputs(range(run.step + 1, upto + 1), compute)
     run.step = upto
-    if runner.listens:
-        runner.collect(out)
-    if runner.wake <= upto:
-        slack = runner.slack() if late else 0
-        if slack > 0:
-            runner.hold(out, slack)
-        else:
-            runner.after(out)
-    elif upto >= runner.held_until:
-        runner.release()
+    schedule.after(dispatch, values)
 
 
-def _outputs(steps: range, compute: Mapping[str, Callable[[int], Any]]) -> LazyOutputs:
+def _outputs(steps: range, compute: Mapping[str, Callable[[int], Any]]) -> dict[str, Any]:
     """Outputs of a dispatch as the loop hands them to hooks; nobody can write to their arrays."""
-    values = {name: np.stack([np.asarray(value(step)) for step in steps]) for name, value in compute.items()}
+    rows = {name: [np.asarray(value(step)) for step in steps] for name, value in compute.items()}
+    values = {name: np.stack(row) if len(row) > 1 else row[0].copy() for name, row in rows.items()}
     for value in values.values():
         value.flags.writeable = False
-    return LazyOutputs(values, steps=steps, stacked=True)
+    return values

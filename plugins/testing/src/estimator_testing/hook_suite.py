@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from estimator_core.hooks import Hook
+from estimator_core.hooks import Hook, Wake
 from estimator_testing.fake_run import FakeRun
 from estimator_testing.hook_driver import drive
 from estimator_testing.suite import Suite
@@ -75,27 +75,30 @@ class HookSuite(Suite):
         self._drive(hook, steps=5, run=FakeRun(step=run.step))
 
     def test_next_step_is_ahead(self) -> None:
-        """`next_step(step)` is None or an int after `step`, at every moment of a run."""
+        """`next_step(step)` is None, an int after `step` or a `Wake`, at every moment of a run."""
         hook = self.make()
 
-        def watched(step: int) -> int | None:
+        def watched(step: int) -> int | Wake | None:
             wanted = type(hook).next_step(hook, step)
-            valid = wanted is None or (isinstance(wanted, int) and wanted > step)
-            assert valid, f"next_step({step}) is {wanted!r}; it must be None or an int greater than {step}"
+            at = wanted.step if isinstance(wanted, Wake) else wanted
+            valid = at is None or (isinstance(at, int) and at > step)
+            assert valid, f"next_step({step}) is {wanted!r}; it must be None, an int greater than {step}, or a Wake"
             return wanted
 
         hook.next_step = watched
         self._drive(hook, steps=STEPS)
 
     def test_asking_changes_nothing(self) -> None:
-        """`next_step`, `next_time` and `values` answer the same twice: the loop asks as often as it likes."""
+        """`next_step` answers the same twice."""
         hook = self.make()
         self._drive(hook, steps=7)
-        for question in (lambda: hook.next_step(7), lambda: list(hook.values())):
-            assert question() == question()
-        first, second = hook.next_time(), hook.next_time()
-        assert first is None or isinstance(first, float)
-        assert (first is None) == (second is None)
+        first, second = hook.next_step(7), hook.next_step(7)
+        if not (isinstance(first, Wake) and isinstance(second, Wake)):
+            assert first == second
+            return
+        assert (first.step, first.within, first.joins) == (second.step, second.within, second.joins)
+        assert first.time is None or isinstance(first.time, float)
+        assert (first.time is None) == (second.time is None)
 
     def test_state_can_be_saved(self) -> None:
         """The state is a mapping of JSON values and numpy arrays."""
@@ -144,14 +147,14 @@ class HookSuite(Suite):
         self._drive(several, steps=STEPS, steps_per_dispatch=5)
         assert_same_state(several.state(), single.state(), "five steps per dispatch leave another state than one")
 
-    def test_slack_is_true(self) -> None:
-        """Called as late as its `slack` allows, the hook writes the same points and ends with the same state."""
+    def test_lateness_is_true(self) -> None:
+        """Called as late as its `Wake.within` allows, the hook writes the same points and ends with the same state."""
         prompt, late = self.make(), self.make()
         expected = self._drive(prompt, steps=STEPS)
         run = self._drive(late, steps=STEPS, late=True)
-        assert_same_state(late.state(), prompt.state(), "called as late as its slack allows, it ends in another state")
+        assert_same_state(late.state(), prompt.state(), "called as late as its Wake allows, it ends in another state")
         points, wanted = ([point[:3] for point in one.summaries.recorded] for one in (run, expected))
-        assert points == wanted, f"called as late as its slack allows, it wrote {points}, otherwise {wanted}"
+        assert points == wanted, f"called as late as its Wake allows, it wrote {points}, otherwise {wanted}"
 
     def test_objects_are_independent(self) -> None:
         """Two hooks of the class share nothing."""

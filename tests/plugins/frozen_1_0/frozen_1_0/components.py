@@ -11,6 +11,7 @@ class Hook(BaseHook):
         self.calls = []
 
     def begin(self, run):
+        run.follow("loss")
         self.calls.append("begin")
 
     def after_create(self, run):
@@ -24,9 +25,6 @@ class Hook(BaseHook):
 
     def after_step(self, run, step, out):
         self.calls.append(("after", step, float(out["loss"]), len(out.all("loss")), list(out.steps)))
-
-    def values(self):
-        return ["loss"]
 
     def on_values(self, run, steps, values):
         self.calls.append(("values", len(steps), values["loss"].shape))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from estimator_core.hooks import Run
 from estimator_hooks.averaging.transformation import averages_in
 from estimator_hooks.in_memory_evaluator import InMemoryEvaluatorHook
-from estimator_hooks.live_variables import live_state, swapped_variables
 
 
 class AveragedWeightsEvaluatorHook(InMemoryEvaluatorHook):
@@ -20,5 +19,5 @@ class AveragedWeightsEvaluatorHook(InMemoryEvaluatorHook):
     """
 
     def _evaluate(self, run: Run) -> None:
-        with swapped_variables(run, averages_in(live_state(run).opt_state)):
+        with run.swapped(averages_in(run.state.opt_state)):
             super()._evaluate(run)

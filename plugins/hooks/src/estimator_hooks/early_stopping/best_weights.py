@@ -12,7 +12,6 @@ from estimator_core.checkpoint import being_written, load_variables
 from estimator_core.errors import HookError
 from estimator_core.hooks import Run
 from estimator_hooks.early_stopping.agreement import same_on_all_processes
-from estimator_hooks.live_variables import assign_variables, live_state
 
 _log = logging.getLogger("estimator_hooks")
 FOLDER = "best_weights"
@@ -69,8 +68,8 @@ class BestWeights:
                 "RunConfig.keep_checkpoint_max, or let the hook look more often (run_every_steps)."
             )
         values = load_variables(str(self._kept / str(step)))
-        state = live_state(run)
-        assign_variables(run, {path: values[path] for path in (*state.variables, *state.model_state)})
+        state = run.state
+        run.assign({path: values[path] for path in (*state.variables, *state.model_state)})
         _log.info("Put back the weights of step %d, the best evaluation.", step)
 
     def _keep_when_written(self, step: int) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from estimator_core.builtin_hooks import SecondOrStepTimer
 from estimator_core.errors import ArgumentError, ArgumentTypeError
-from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_core.hooks import Hook, Run, StepOutputs, Wake
 from estimator_hooks.early_stopping.agreement import is_alone, same_on_all_processes
 
 DEFAULT_SECS = 60.0
@@ -54,13 +54,9 @@ class StopOnPredicateHook(Hook):
         if not run.resumed:
             self._timer.reset()
 
-    def next_step(self, step: int) -> int | None:
+    def next_step(self, step: int) -> Wake:
         """The timer's."""
-        return self._timer.next_step(step)
-
-    def next_time(self) -> float | None:
-        """The timer's."""
-        return self._timer.next_time()
+        return Wake(step=self._timer.next_step(step), time=self._timer.next_time())
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Asks, when the timer is due."""

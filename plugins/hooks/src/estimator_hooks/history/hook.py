@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,21 +38,19 @@ class HistoryHook(Hook):
         self._every = every_n_steps
         self._output_dir = output_dir
         self._directory = Path()
-        self._names: tuple[str, ...] = ()
         self._writes = False
 
     def after_create(self, run: Run) -> None:
-        """Drops rows of steps that will be made again, and what a killed process left half written."""
+        """Follows all scalars; drops rows of steps that will be made again, and what a killed process left half
+        written.
+        """
         self._directory = run.model_dir if self._output_dir is None else Path(self._output_dir)
-        self._names = tuple(sorted(name for name, kind in run.output_kinds.items() if kind == "scalar"))
+        for name in sorted(name for name, kind in run.output_kinds.items() if kind == "scalar"):
+            run.follow(name)
         self._writes = run.config.is_chief
         rows = read_rows(self._directory / JSON_LINES)
         if self._writes and (self._directory / JSON_LINES).exists():
             write_rows(self._directory, [row for row in rows if row["step"] <= run.step])
-
-    def values(self) -> Sequence[str]:
-        """All scalars."""
-        return self._names
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
         """Writes the rows that are due."""

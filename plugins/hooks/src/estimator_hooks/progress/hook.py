@@ -7,7 +7,7 @@ from typing import TextIO
 
 import numpy as np
 
-from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_core.hooks import Hook, Run, StepOutputs, Wake
 from estimator_core.modes import ModeKeys
 from estimator_hooks.progress.display import Display, shared
 from estimator_hooks.progress.figures import Figures, Pace
@@ -55,17 +55,14 @@ class ProgressBarHook(Hook):
         self._display = shared.acquire(self._output)
         self._call = self._display.open(_title(run))
 
-    def next_step(self, step: int) -> int | None:
-        """The first step, then the clock's, and the last one."""
+    def next_step(self, step: int) -> int | Wake | None:
+        """The first step, then the time of the next reading, and the last step."""
         if self._display is None:
             return None
         if self._began is None:
             return step + 1
-        return self._total if self._total is not None and step < self._total else None
-
-    def next_time(self) -> float | None:
-        """The time of the next reading."""
-        return self._next_time
+        last = self._total if self._total is not None and step < self._total else None
+        return Wake(step=last, time=self._next_time)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Reads the loss and shows the figures."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,16 +36,16 @@ class TrackerHook(Hook):
             raise ArgumentError(f"TrackerHook: every_n_steps must be at least 1, given: {every_n_steps}")
         self._tracker = tracker
         self._every = every_n_steps
-        self._names: tuple[str, ...] = ()
         self._evaluations_sent = 0
         self._started = False
 
     def after_create(self, run: Run) -> None:
-        """Starts the tracker's run, or goes on with it."""
-        self._started, self._names = False, ()
+        """Follows all scalars; starts the tracker's run, or goes on with it."""
+        self._started = False
         if not run.config.is_chief:
             return
-        self._names = tuple(sorted(name for name, kind in run.output_kinds.items() if kind == "scalar"))
+        for name in sorted(name for name, kind in run.output_kinds.items() if kind == "scalar"):
+            run.follow(name)
         self._evaluations_sent = len(run.estimator.history.evaluations)
         path = run.model_dir / f"tracker_{self._tracker.name}.json"
         known = json.loads(path.read_text(encoding="utf-8"))["run_id"] if path.exists() else None
@@ -54,10 +54,6 @@ class TrackerHook(Hook):
         self._started = True
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"run_id": run_id}), encoding="utf-8")
-
-    def values(self) -> Sequence[str]:
-        """All scalars."""
-        return self._names
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
         """Sends the points that are due."""

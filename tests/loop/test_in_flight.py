@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from estimator_core._loop import pace
+from estimator_core._loop import in_flight
+from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.dispatch import Dispatch
-from estimator_core._loop.time_spent import TimeSpent
 from estimator_core._loop.train import train_loop
 
 
@@ -46,17 +46,13 @@ class Run:
 
     def __init__(self, last_step: int) -> None:
         self.step, self.last_step, self.stop_reason = 0, last_step, None
-        self.batch_size, self.time_spent = 0, TimeSpent()
 
-    def look_after(self) -> bool:
-        """Nothing waits."""
-        return True
+    def advance(self, dispatch: Any) -> None:
+        self.step += 1
 
 
 class Batches:
     """Endless single batches."""
-
-    k = 1
 
     def draw(self, room: float) -> Dispatch:
         class Last:
@@ -66,13 +62,22 @@ class Batches:
 
 
 class Nobody:
-    """No hook, and no interruption."""
+    """No hook."""
 
-    watches_clock = listens = requested = False
-    wake = float("inf")
+    def room(self) -> float:
+        return float("inf")
 
-    def settle(self, run: Any) -> None:
+    def agree(self) -> None:
         """Nothing to agree on."""
+
+    def before(self, dispatch: Any) -> None:
+        """Nobody wants to see it."""
+
+    def after(self, dispatch: Any, values: Any) -> None:
+        """Nobody wants to see it."""
+
+    def catch_up(self) -> None:
+        """Nobody is late."""
 
 
 @pytest.mark.parametrize(("seconds", "most"), [(0.05, 3), (0.0005, 9), (1e-7, 33)])
@@ -80,9 +85,10 @@ def test_the_host_is_ahead_by_two_dispatches_or_four_milliseconds(
     monkeypatch: pytest.MonkeyPatch, seconds: float, most: int
 ) -> None:
     device = Device(seconds)
-    monkeypatch.setattr(pace, "time", SimpleNamespace(perf_counter=lambda: device.now))
+    monkeypatch.setattr(in_flight, "time", SimpleNamespace(perf_counter=lambda: device.now))
     live: Any = DeviceState(state=0, step=0)  # type: ignore[arg-type]
-    train_loop(Run(200), Nobody(), Batches(), lambda count: device.dispatch, live, Nobody())  # type: ignore[arg-type]
+    collaborators: Any = Run(200), live, Batches(), {1: device.dispatch}, Nobody(), in_flight.InFlightLimiter()
+    train_loop(*collaborators, NOBODY_ASKS)
     assert device.dispatched == 200
     # the one handed over last, and those before it
     assert device.furthest <= most

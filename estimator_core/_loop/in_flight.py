@@ -13,38 +13,40 @@ LEAST, MOST = 2, 32
 AHEAD_SECS = 0.004
 
 
-class Pace:
+class InFlightLimiter:
     """Waits for earlier dispatches, so that clocks on the host say something about the device.
 
     Example:
         >>> import jax.numpy as jnp
-        >>> pace = Pace()
+        >>> limiter = InFlightLimiter()
         >>> for step in range(100):
-        ...     pace.dispatched(jnp.float32(step))
-        >>> pace.in_flight <= MOST
+        ...     limiter.add(jnp.float32(step))
+        >>> limiter.in_flight <= MOST
         True
     """
 
     def __init__(self) -> None:
-        self._losses: deque[Any] = deque()
+        self._values: deque[Any] = deque()
         self._limit = LEAST
         self._waited_at: float | None = None
 
     @property
     def in_flight(self) -> int:
         """Dispatches that have not been waited for."""
-        return len(self._losses)
+        return len(self._values)
 
-    def dispatched(self, loss: Any) -> None:
+    def add(self, value: Any) -> None:
         """Notes a dispatch by one of its outputs; waits until few enough are under way."""
-        losses = self._losses
-        losses.append(loss)
-        if len(losses) <= self._limit:
-            return
+        values = self._values
+        values.append(value)
+        if len(values) > self._limit:
+            self._wait()
+
+    def _wait(self) -> None:
         count = max(1, self._limit // 2)
         for _ in range(count - 1):
-            losses.popleft()
-        losses.popleft().block_until_ready()
+            self._values.popleft()
+        self._values.popleft().block_until_ready()
         now = time.perf_counter()
         if self._waited_at is not None:
             seconds = (now - self._waited_at) / count

@@ -1,0 +1,80 @@
+"""Which names a hook may define: its members, and what is said of others."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+from estimator_core.errors import HookError
+
+METHODS = (
+    "begin",
+    "after_create",
+    "before_step",
+    "after_step",
+    "on_values",
+    "before_last_save",
+    "end",
+    "next_step",
+    "state",
+    "restore",
+)
+PLACES = ("early", "normal", "late")
+_MISSING = object()
+_RESERVED = ("before_", "after_", "on_")
+#: Members of earlier versions, and what takes their place.
+_EARLIER = {
+    "slack": "`slack` is now Wake(within=...) returned by next_step",
+    "next_time": "`next_time` is now Wake(time=...) returned by next_step",
+    "comes_along": "`comes_along` is now Wake(joins=True) returned by next_step",
+    "values": "`values` is now run.follow(name), called in begin",
+    "settle": '`settle` is no more; a hook with `place = "late"` is called behind the others',
+}
+
+
+def check_members(kind: type[Any]) -> None:
+    """Refuses a class of hooks that defines a name that is reserved and no member.
+
+    Raises:
+        HookError: names the class, the name and the cure.
+    """
+    where = f"hook {kind.__qualname__}"
+    for name, value in vars(kind).items():
+        if name in _EARLIER:
+            raise HookError(f"{where}: {_EARLIER[name]}. Rename it, or use that.")
+        if name in METHODS and not _is_method(value):
+            raise HookError(
+                f"{where}: `{name}` is a method of every hook and cannot be {value!r}. Give the attribute another name."
+            )
+        if name.startswith(_RESERVED) and name not in METHODS:
+            near = difflib.get_close_matches(name, METHODS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(METHODS)}."
+            raise HookError(
+                f"{where}: `{name}`: {hint} Names that begin with {', '.join(_RESERVED)} are reserved for members of "
+                "Hook; give a method of your own another name."
+            )
+    place = vars(kind).get("place", PLACES[0])
+    if place not in PLACES:
+        raise HookError(f"{where}: `place` is {place!r}; it must be one of {', '.join(map(repr, PLACES))}.")
+
+
+def refuse_shadowed(hook: Any, describe: Callable[[Any], str]) -> None:
+    """Refuses a hook with an attribute in the place of a method, before it is called.
+
+    Raises:
+        HookError: names the hook, the member and the cure.
+    """
+    for name in METHODS:
+        value = getattr(hook, name, _MISSING)
+        if value is _MISSING:
+            raise HookError(f"{describe(hook)}: it has no method `{name}`. Derive it from ec.Hook.")
+        if not callable(value):
+            raise HookError(
+                f"{describe(hook)}: its attribute `{name}` ({value!r}) stands where the method `{name}` of every hook "
+                f"belongs. Give the attribute another name, `_{name}` for example."
+            )
+
+
+def _is_method(value: Any) -> bool:
+    return callable(value) or isinstance(value, (staticmethod, classmethod, property))

@@ -1,0 +1,219 @@
+"""The batches of a call on their way to the device program."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import deque
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from time import perf_counter
+from typing import Any, Protocol
+
+from estimator_core._loop.dispatch import Dispatch, Stacking, shapes_of, single, stacked
+from estimator_core._loop.time_spent import TimeSpent
+
+#: Drawing a batch takes no longer where the device, not the input, sets the pace.
+QUICK_DRAW_SECS = 0.001
+_new = tuple.__new__  # half the time of calling the class: one is made for every step
+
+
+class Ways(Protocol):
+    """How a program computes batches; both ways are compared bit by bit before one takes the place of the other."""
+
+    def one_by_one(self, batches: list[Any]) -> Any:
+        """What the program gives for batches one after another."""
+        ...
+
+    def together(self, dispatch: Dispatch) -> Any:
+        """The same for one dispatch of all of them."""
+        ...
+
+    def has_effects(self, dispatch: Dispatch, /) -> bool:
+        """Whether computing calls back to the host, so that nothing may be computed twice."""
+        ...
+
+
+class Tuner(Protocol):
+    """Decides how many batches a dispatch gets while a call runs."""
+
+    def look(self, batches: Batches, newest: Dispatch, ways: Ways, room: float) -> None:
+        """Called behind a dispatch; `room`: how many batches may be drawn now."""
+        ...
+
+    def away(self) -> AbstractContextManager[None]:
+        """Within, the call does nothing, because its caller does."""
+        ...
+
+    def close(self) -> None:
+        """The call ends."""
+        ...
+
+
+class Batches:
+    """Gives batches one by one, or `k` of one shape at once. Looking ahead takes nothing away.
+
+    Args:
+        source: iterator of Batch; one that has ended, or failed, is not asked again.
+        stack_arrays: stacks arrays of one shape along a new leading axis, on the devices.
+        account: gets the seconds of drawing.
+        alone: whether the batches concern this process only. Otherwise none is drawn before its time, and an error of
+            the input is raised at once, because the other processes stop there.
+        tuner: changes `k` while the call runs.
+
+    Attributes:
+        k: steps per dispatch; groups are of exactly `k` or 1, so that only two executables exist per batch shape.
+        quick: whether the newest draw took no time that the device would have noticed.
+
+    Example:
+        >>> import numpy as np
+        >>> from estimator_core._inputs import open_input
+        >>> source = open_input(lambda: [({"x": np.full((2, 1), n)}, None) for n in range(5)], mode="eval")
+        >>> batches = Batches(source, np.stack, TimeSpent())
+        >>> batches.group(3)
+        >>> len(batches.peek(2)), [batches.draw(room=10).steps for _ in range(3)]
+        (2, [3, 1, 1])
+    """
+
+    def __init__(
+        self,
+        source: Iterator[Any],
+        stack_arrays: Stacking,
+        account: TimeSpent,
+        *,
+        alone: bool = True,
+        tuner: Tuner | None = None,
+    ) -> None:
+        self._source = iter(source)
+        self.stack_arrays = stack_arrays
+        self._account = account
+        self.alone = alone
+        self._tuner = tuner
+        self.k = 1
+        self.quick = True
+        self._only: Any = None
+        self._patience = math.inf
+        self._ahead: deque[Any] = deque()
+        self._group: Dispatch | None = None  # of the first batches in `_ahead`, which stay there until it is used
+        self._newest: Dispatch | None = None
+        self._error: Exception | None = None
+        self._over = False
+
+    def group(self, k: int, *, only: Any = None, patience: float = math.inf) -> None:
+        """From now on `k` batches make a dispatch.
+
+        Args:
+            k: how many.
+            only: what `shapes_of` gives for the batches that may be grouped; None: any.
+            patience: seconds that drawing a group may take; behind one that took longer batches come one by one.
+        """
+        self.k, self._only, self._patience = k, only, patience
+
+    def peek(self, count: int = 1) -> list[Any]:
+        """The next batches, up to `count`; they stay where they are."""
+        while len(self._ahead) < count and self._drawn():
+            pass
+        return list(itertools.islice(self._ahead, count))
+
+    def first(self) -> Any:
+        """The next batch, which stays where it is; None where the input is empty.
+
+        Raises:
+            Exception: what the input raised instead.
+        """
+        batches = self.peek()
+        if not batches:
+            self._over = True
+            self.raise_error()
+        return batches[0] if batches else None
+
+    def draw(self, room: float) -> Dispatch | None:
+        """The next dispatch, of `k` batches if `room` steps or more are free before somebody wants control; None where
+        the input has ended or is broken, see `raise_error`.
+        """
+        began = perf_counter()
+        dispatch: Dispatch | None = None
+        if self.k == 1 and not self._ahead:  # most runs, at every step
+            try:
+                for batch in self._source:
+                    dispatch = _new(Dispatch, (batch.features, batch.labels, batch.weights, 1, batch))
+                    break
+            except Exception as error:
+                self._note(error)
+        else:
+            dispatch = self._draw(room)
+        took = perf_counter() - began
+        self._account.drawn += took
+        if dispatch is None:
+            self._source, self._over = iter(()), True
+        else:
+            self.quick = took < QUICK_DRAW_SECS * dispatch[3]
+        self._newest = dispatch
+        return dispatch
+
+    def prepare(self, room: float) -> None:
+        """Draws and stacks the next group already, while the device is busy: called before the host waits for it.
+
+        Nothing where fewer than `k` steps are left: an iterator may be handed in again and must not lose batches.
+        """
+        if self.k > 1 and room >= self.k and self._group is None and self.alone:
+            began = perf_counter()
+            self._group = self._stacked()
+            self._account.drawn += perf_counter() - began
+
+    def raise_error(self) -> None:
+        """Raises what broke the input, once every batch before that has been given."""
+        if self._over and self._error is not None:
+            raise self._error
+
+    def tune(self, ways: Ways, room: float) -> None:
+        """Lets the tuner look behind a dispatch; `room`: how many batches may be drawn now."""
+        if self._tuner is not None and self._newest is not None:
+            self._tuner.look(self, self._newest, ways, room)
+
+    def away(self) -> AbstractContextManager[None]:
+        """Within, the call does nothing, because its caller does."""
+        return nullcontext() if self._tuner is None else self._tuner.away()
+
+    def close(self) -> None:
+        """The call ends; the source is its owner's to close."""
+        if self._tuner is not None:
+            self._tuner.close()
+
+    def _draw(self, room: float) -> Dispatch | None:
+        group, self._group = self._group, None
+        if group is None and 1 < self.k <= room:
+            group = self._stacked()
+        if group is not None and group.steps <= room:
+            for _ in range(group.steps):
+                self._ahead.popleft()
+            return group
+        return single(self._ahead.popleft()) if self.peek() else None
+
+    def _stacked(self) -> Dispatch | None:
+        """The next `k` batches as one dispatch; None where they are too few, or not of one shape."""
+        began, ahead = perf_counter(), self._ahead
+        if not self.peek() or (self._only is not None and shapes_of(ahead[0]) != self._only):
+            return None
+        while len(ahead) < self.k and self._drawn():
+            if perf_counter() - began > self._patience:
+                self.k = 1
+        if self.k == 1 or len(ahead) < self.k:
+            return None
+        return stacked(list(itertools.islice(ahead, self.k)), self.stack_arrays)
+
+    def _drawn(self) -> bool:
+        """Draws one batch; False where there is none."""
+        try:
+            for batch in self._source:
+                self._ahead.append(batch)
+                return True
+        except Exception as error:
+            self._note(error)
+        self._source = iter(())
+        return False
+
+    def _note(self, error: Exception) -> None:
+        if not self.alone:
+            raise error
+        self._error = error

@@ -1,0 +1,163 @@
+"""The hooks of one call: who they are, and how they are called."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from estimator_core._hook_members import refuse_shadowed
+from estimator_core._loop.outputs import unknown_name
+from estimator_core._plugins.discovery import GROUP
+from estimator_core.errors import HookError
+
+_log = logging.getLogger("estimator_core")
+
+
+class HookCalls:
+    """Calls hooks in their order; an error names the hook, its package and the step.
+
+    Args:
+        hooks: in call order.
+        run: what they see; has `followed`, the names that `run.follow` has noted.
+
+    Attributes:
+        hooks: in call order; `add` and `arrange` change it until the first batch is known.
+    """
+
+    def __init__(self, hooks: Sequence[Any], run: Any) -> None:
+        self.hooks = list(hooks)
+        self._run = run
+        self._begun: list[Any] = []
+        self._followers: list[tuple[Any, list[str]]] = []
+
+    def add(self, hooks: Iterable[Any]) -> None:
+        """Appends hooks that are not there yet."""
+        self.hooks.extend(hook for hook in hooks if not _has(self.hooks, hook))
+
+    def arrange(self, hooks: Sequence[Any]) -> None:
+        """Takes these hooks, in this order, in place of those before."""
+        self.hooks = list(hooks)
+
+    def begin(self) -> None:
+        """Calls `begin` of the hooks that have not begun yet."""
+        for hook in self.hooks:
+            if not _has(self._begun, hook):
+                refuse_shadowed(hook, describe)
+                self._begun.append(hook)
+                self._noting(hook, "begin")
+
+    def restore(self, states: Mapping[str, Mapping[str, Any]]) -> None:
+        """Gives every hook the state it had when the checkpoint was written."""
+        for name, hook in self._named():
+            if name in states:
+                self.ask(hook, "restore", states[name])
+
+    def after_create(self) -> list[tuple[Any, list[str]]]:
+        """Calls `after_create` of every hook; returns which hook follows the values of which outputs.
+
+        Raises:
+            HookError: an output that the step does not give.
+        """
+        for hook in self.hooks:
+            self._noting(hook, "after_create")
+        for hook, names in self._followers:
+            for name in names:
+                if name not in self._run.output_names:
+                    raise HookError(f"{describe(hook)}: {unknown_name(name, self._run.output_names)}")
+        return [(hook, names) for hook in self.hooks for known, names in self._followers if known is hook]
+
+    def before_last_save(self) -> None:
+        """Calls `before_last_save` of every hook."""
+        for hook in self.hooks:
+            self.tell(hook, "before_last_save")
+
+    def states(self) -> dict[str, dict[str, Any]]:
+        """The state of every hook that has one, by its stable name."""
+        states = {name: dict(self.ask(hook, "state")) for name, hook in self._named()}
+        return {name: state for name, state in states.items() if state}
+
+    def end(self, error: BaseException | None, first: Sequence[Callable[[], None]] = ()) -> None:
+        """Calls `end` of every hook that has begun, whatever the others do; raises the first error unless one is under
+        way.
+
+        Args:
+            error: what ended the call.
+            first: what is to be called before.
+        """
+        failures: list[BaseException] = []
+        begun = [hook for hook in self.hooks if _has(self._begun, hook)]
+        for call in (*first, *(lambda hook=hook: self.tell(hook, "end") for hook in begun)):
+            try:
+                call()
+            except BaseException as failure:
+                failures.append(failure)
+        for failure in failures[0 if error is not None else 1 :]:
+            _log.error("A hook failed at the end of the run: %s", failure, exc_info=failure)
+        if failures and error is None:
+            raise failures[0]
+
+    def tell(self, hook: Any, method: str, *arguments: Any) -> Any:
+        """Calls a method that gets the run."""
+        return self.ask(hook, method, self._run, *arguments)
+
+    def ask(self, hook: Any, method: str, *arguments: Any) -> Any:
+        """Calls a method."""
+        try:
+            return getattr(hook, method)(*arguments)
+        except BaseException as error:
+            if not getattr(error, "_estimator_hook_noted", False):
+                step = arguments[1] if method == "after_step" else self._run.step  # which may be ahead
+                error.add_note(f"in {describe(hook)}, {method}, step {step} of mode {self._run.mode!r}")
+                error._estimator_hook_noted = True  # type: ignore[attr-defined]
+            raise
+
+    def _noting(self, hook: Any, method: str) -> None:
+        """Calls a method in which the hook may say what it follows."""
+        known = len(self._run.followed)
+        self.tell(hook, method)
+        new = self._run.followed[known:]
+        if new:
+            names = next((names for follower, names in self._followers if follower is hook), None)
+            if names is None:
+                self._followers.append((hook, names := []))
+            names.extend(name for name in dict.fromkeys(new) if name not in names)
+
+    def _named(self) -> list[tuple[str, Any]]:
+        counts: dict[str, int] = {}
+        named: list[tuple[str, Any]] = []
+        for hook in self.hooks:
+            name = getattr(hook, "name", None) or type(hook).__name__
+            counts[name] = counts.get(name, 0) + 1
+            named.append((name if counts[name] == 1 else f"{name}_{counts[name]}", hook))
+        return named
+
+
+def describe(hook: Any) -> str:
+    """A hook by class and package, for messages."""
+    kind = type(hook)
+    return f"hook {kind.__qualname__} from {_package(kind.__module__)}"
+
+
+@functools.cache
+def _package(module: str) -> str:
+    from importlib import metadata
+
+    top = module.partition(".")[0]
+    plugins = (entry for entry in metadata.entry_points(group=GROUP) if entry.module.partition(".")[0] == top)
+    distribution = next((entry.dist.name for entry in plugins if entry.dist is not None), None)
+    if top == "estimator_core":
+        distribution = "estimator-core"
+    if distribution is None:  # an editable installation does not say which packages it holds
+        distribution = next(iter(metadata.packages_distributions().get(top, [])), None)
+    if distribution is None:
+        return f"module {module}"
+    try:
+        return f"{distribution} {metadata.version(distribution)}"
+    except metadata.PackageNotFoundError:
+        return distribution
+
+
+def _has(hooks: Sequence[Any], hook: Any) -> bool:
+    return any(hook is known for known in hooks)

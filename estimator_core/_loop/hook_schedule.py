@@ -1,0 +1,352 @@
+"""When hooks have control."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from operator import index as as_int
+from typing import Any, NamedTuple, Protocol
+
+from estimator_core._loop.dispatch import Dispatch
+from estimator_core._loop.hook_calls import HookCalls, describe
+from estimator_core._loop.outputs import LazyOutputs
+from estimator_core._loop.streams import Streams
+from estimator_core._loop.time_spent import HOOKS, STEP, TimeSpent
+from estimator_core.errors import HookError
+from estimator_core.hooks import Wake
+
+_log = logging.getLogger("estimator_core")
+NEVER = math.inf
+
+
+class Source(Protocol):
+    """What the schedule asks of the batches, see `Batches`."""
+
+    k: int
+    alone: bool
+    quick: bool
+
+    def prepare(self, room: float) -> None:
+        """Draws the next group while the device is busy."""
+        ...
+
+
+class FirstBadStep(Protocol):
+    """What the schedule asks of a state under training."""
+
+    def first_bad_step(self) -> int:
+        """The first step whose loss was not finite, 0 if none."""
+        ...
+
+    def first_bad_step_so_far(self) -> Callable[[], int]:
+        """The same as of now, to be asked later."""
+        ...
+
+
+class Agreement(Protocol):
+    """What the schedule asks of those who decide for all processes, see `agreement`."""
+
+    #: Whether another process may tell whose time has come.
+    shared: bool
+
+    def agree(self, run: Any) -> None:
+        """Called where hooks had control."""
+        ...
+
+    def overdue(self, look: Callable[[], Sequence[int]]) -> Sequence[int]:
+        """The hooks whose time has come, by their places in the order; `look`: by the clock of this process."""
+        ...
+
+
+class _Held(NamedTuple):
+    """Hooks whose `after_step` has yet to be called, by their places in the order."""
+
+    step: int
+    outputs: LazyOutputs
+    values: Mapping[str, Any]
+    hooks: list[int]
+
+
+class HookSchedule:
+    """Calls hooks where they want control. Between these steps they cost a comparison or two.
+
+    `attention` is the one number behind a dispatch: before that step nothing is to be done there. It is the step of the
+    next hook, or minus infinity while outputs are followed, hooks are held, or written summaries wait.
+
+    Args:
+        calls: the hooks, which have begun.
+        run: what they see.
+        batches: of the loop.
+        account: gets the seconds of hooks.
+        agreement: decides for all processes.
+        alone_at_wake: a dispatch that a hook wants to see is of one batch: for evaluation and prediction.
+        look_after: looked at behind each dispatch, at the start and once hooks had control, until it says that nothing
+            waits: summaries to be encoded, commits to be told.
+        is_there: whether the device has computed the values of a dispatch.
+    """
+
+    def __init__(
+        self,
+        calls: HookCalls,
+        run: Any,
+        *,
+        batches: Source,
+        account: TimeSpent,
+        agreement: Agreement,
+        alone_at_wake: bool = False,
+        look_after: Callable[[], bool] | None = None,
+        is_there: Callable[[Mapping[str, Any]], bool] | None = None,
+    ) -> None:
+        self._calls, self._run, self._batches, self._account = calls, run, batches, account
+        self._agreement = agreement
+        self._state: FirstBadStep | None = None
+        self._look_after, self._is_there = look_after, is_there or _loss_is_there
+        self._waiting = partial(account.on, STEP)
+        self._until: float = NEVER if run.last_step is None else run.last_step
+        self._alone_at_wake = alone_at_wake
+        self._may_hold = batches.alone and not alone_at_wake
+        self._hooks: list[Any] = []
+        self._streams = Streams((), calls)
+        # By the hooks' places in the order: the step and the time at which each wants control, and how.
+        self._due: list[float] = []
+        self._times: list[float] = []
+        self._within: list[int] = []
+        self._joins: list[bool] = []
+        self._may_wait: list[bool] = []
+        self._held: list[_Held] = []
+        self._held_until: float = NEVER
+        self._written = False
+        self._wake = self._attention = self._alarm = self._stop = NEVER
+        self._ungrouped: float = 0
+
+    def start(self, state: FirstBadStep | None = None) -> None:
+        """Calls `after_create` of every hook and asks for their first steps.
+
+        Args:
+            state: under training; gives the output `first_bad_step`.
+        """
+        self._state = state
+        self._streams = Streams(self._calls.after_create(), self._calls)
+        self._hooks = hooks = self._calls.hooks
+        self._may_wait = [_defines_its_lateness(type(hook)) for hook in hooks]
+        self._due, self._times = [NEVER] * len(hooks), [NEVER] * len(hooks)
+        self._within, self._joins = [0] * len(hooks), [False] * len(hooks)
+        for place in range(len(hooks)):
+            self._ask(place, self._run.step)
+        self._written = self._look_after is not None
+        self._set()
+
+    # What the loops call
+
+    def agree(self) -> None:
+        """One process's request to stop becomes one of all."""
+        self._agreement.agree(self._run)
+
+    def room(self) -> float:
+        """How many steps there are until somebody wants control."""
+        if self._alarm < NEVER:
+            self._make_due(self._agreement.overdue(self.overdue))
+        return self._stop - self._run.step
+
+    def before(self, dispatch: Dispatch) -> None:
+        """Calls `before_step` of the hooks that want to see this dispatch."""
+        run = self._run
+        upto = run.step + dispatch[3]
+        if upto < self._wake:
+            return
+        run.batch, run.batch_size = dispatch.last, dispatch.last.size
+        outer = self._account.change(HOOKS)
+        try:
+            for hook, due in zip(self._hooks, self._due, strict=True):
+                if due <= upto:
+                    self._calls.tell(hook, "before_step", run.step)
+        finally:
+            self._account.change(outer)
+
+    def after(self, dispatch: Dispatch, values: Any) -> None:
+        """Calls `after_step` of the hooks that are due, now or as long later as all of them allow."""
+        if self._run.step >= self._attention:
+            self._attend(dispatch[3], values)
+
+    def catch_up(self) -> None:
+        """Calls the hooks that are held."""
+        if self._held:
+            self._release()
+
+    # What a call asks for
+
+    def overdue(self) -> Sequence[int]:
+        """The hooks whose time has come by the clock of this process, by their places in the order."""
+        now = time.monotonic()
+        return [place for place, at in enumerate(self._times) if at <= now] if now >= self._alarm else ()
+
+    def states(self) -> dict[str, dict[str, Any]]:
+        """The state of every hook; what a hook has not been told yet is told first."""
+        self.catch_up()
+        self._streams.hand_over()
+        return self._calls.states()
+
+    def before_last_save(self) -> None:
+        """Calls `before_last_save` of every hook, which have seen every step by then."""
+        self.catch_up()
+        self._streams.hand_over()
+        self._calls.before_last_save()
+
+    def end(self, error: BaseException | None) -> None:
+        """Calls `end` of every hook, which have seen every step by then unless an error ended the call."""
+        self._calls.end(error, (self.catch_up,) if error is not None else (self.catch_up, self._streams.hand_over))
+
+    # The rest
+
+    def _attend(self, steps: int, values: Any) -> None:
+        run, batches = self._run, self._batches
+        if self._written and self._look_after is not None and self._look_after():
+            self._written = False
+            self._set()
+        due = self._wake <= run.step
+        if due or self._streams:
+            hooks = self._due_now() if due else []
+            slack = self._slack(hooks) if due and self._may_hold and batches.quick else 0
+            outputs = self._outputs(values, steps, later=slack >= steps)
+            if self._streams:
+                self._streams.add(outputs)
+            if due:
+                if slack < steps and not self._alone_at_wake:  # the device is busy: now is the time
+                    batches.prepare(self._until - run.step)
+                self._hold(outputs, values, hooks, slack)
+                if slack < steps:
+                    self._release()
+                    self._note_small_dispatch()
+        if self._held and (run.step + batches.k > self._held_until or self._is_there(self._held[-1].values)):
+            self._release()
+
+    def _outputs(self, values: Any, steps: int, *, later: bool) -> LazyOutputs:
+        step, extras = self._run.step, {}
+        if self._state is not None:
+            bad = self._state.first_bad_step_so_far() if later else self._state.first_bad_step
+            extras = {"first_bad_step": bad}
+        return LazyOutputs(
+            values if isinstance(values, Mapping) else {"predictions": values},  # pyright: ignore[reportUnknownArgumentType]
+            steps=range(step - steps + 1, step + 1),
+            stacked=steps > 1,
+            extras=extras,
+            waiting=self._waiting,
+        )
+
+    def _due_now(self) -> list[int]:
+        step = self._run.step
+        return [place for place, due in enumerate(self._due) if due <= step or self._joins[place]]
+
+    def _slack(self, due: Sequence[int]) -> float:
+        """For how many further steps `after_step` of the hooks due now may wait: until the next hook wants control, and
+        not until the last step, which a hook may ask for when it is told of this one.
+        """
+        step = self._run.step
+        left = self._until - step - 1
+        if self._held or left <= 0:
+            return 0
+        rest = min((at for place, at in enumerate(self._due) if place not in due), default=NEVER)
+        return max(0, min(rest - step - 1, left, *(self._within[place] for place in due)))
+
+    def _hold(self, outputs: LazyOutputs, values: Any, hooks: list[int], slack: float) -> None:
+        """Notes what the hooks due now are to see; until `_release` they ask for nothing."""
+        self._held_until = self._run.step + slack
+        self._held.append(_Held(self._run.step, outputs, values, hooks))
+        for place in hooks:
+            self._due[place] = self._times[place] = NEVER
+        self._set()
+
+    def _release(self) -> None:
+        """Calls `after_step` of the hooks that were held, in their order, and asks each what it wants next."""
+        outer = self._account.change(HOOKS)
+        try:
+            held, self._held, self._held_until = self._held, [], NEVER
+            for step, outputs, _, hooks in held:
+                self._streams.hand_over_to(step)
+                for place in hooks:
+                    self._calls.tell(self._hooks[place], "after_step", step, outputs)
+                for place in hooks:
+                    self._ask(place, step)
+            self._written = self._look_after is not None
+            self._set()
+            self._agreement.agree(self._run)
+        finally:
+            self._account.change(outer)
+
+    def _ask(self, place: int, step: int) -> None:
+        hook = self._hooks[place]
+        wanted = self._calls.ask(hook, "next_step", step)
+        within, joins, at, seconds = 0, False, wanted, NEVER
+        if isinstance(wanted, Wake):
+            within, joins, at = wanted.within, wanted.joins, wanted.step
+            seconds = NEVER if wanted.time is None else wanted.time
+        if at is not None:
+            try:
+                at = as_int(at)
+            except TypeError:
+                raise HookError(
+                    f"{describe(hook)}: next_step({step}) returned {wanted!r}; it must return a later step, a Wake or "
+                    "None."
+                ) from None
+            if at <= step:
+                raise HookError(
+                    f"{describe(hook)}: next_step({step}) returned {at}; it must return a later step or None."
+                )
+        self._due[place] = NEVER if at is None else max(at, self._run.step + 1)
+        self._times[place] = seconds
+        self._within[place] = within if self._may_wait[place] else 0
+        self._joins[place] = joins
+
+    def _make_due(self, places: Sequence[int]) -> None:
+        """Makes hooks due at the next step."""
+        for place in places:
+            self._due[place] = min(self._due[place], self._run.step + 1)
+            self._times[place] = NEVER
+        if places:
+            self._set()
+
+    def _set(self) -> None:
+        self._wake = min(self._due, default=NEVER)
+        self._alarm = -NEVER if self._agreement.shared else min(self._times, default=NEVER)
+        self._attention = -NEVER if self._held or self._streams or self._written else self._wake
+        if self._alone_at_wake:  # what is followed is seen batch by batch, too
+            self._stop = -NEVER if self._streams else min(self._wake - 1, self._until)
+        else:
+            self._stop = min(self._wake, self._until)
+
+    def _note_small_dispatch(self) -> None:
+        """Says once which hook keeps most steps from running in groups."""
+        k, step = self._batches.k, self._run.step
+        if self._wake - step >= k:
+            return
+        known = self._ungrouped
+        self._ungrouped += self._wake - step
+        enough = max(2 * k, (step - self._run.first_step) / 2)
+        if known < enough <= self._ungrouped:
+            _log.info(
+                "steps_per_dispatch=%d has little effect: %s wants control again after %d steps. Let it look less "
+                "often; values of every step can be had without a boundary, see Run.follow.",
+                k,
+                describe(self._hooks[self._due.index(self._wake)]),
+                self._wake - step,
+            )
+            self._ungrouped = math.inf
+
+
+def _loss_is_there(values: Mapping[str, Any]) -> bool:
+    return values["loss"].is_ready()
+
+
+def _defines_its_lateness(kind: type[Any]) -> bool:
+    """Whether a class says itself how late it may be called: what it says of its `after_step` does not hold for one
+    that a subclass puts in its place.
+    """
+    for ancestor in kind.__mro__:
+        if "next_step" in vars(ancestor):
+            return True
+        if "after_step" in vars(ancestor):
+            return False
+    return False

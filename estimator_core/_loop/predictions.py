@@ -1,0 +1,115 @@
+"""Predictions: computed on the device, and as the caller gets them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from estimator_core._loop.dispatch import Dispatch, single
+from estimator_core.errors import ArgumentError, ModelFnError
+
+
+class Predictions:
+    """Computes predictions; can compute batches one by one and together, see `Ways`.
+
+    Args:
+        compute: what the device computes of one dispatch.
+        has_effects: whether predicting calls back to the host.
+        first: what has been computed of the first batch.
+        keys: the predictions wanted, None: all.
+    """
+
+    def __init__(
+        self,
+        compute: Callable[[Dispatch], Any],
+        has_effects: Callable[[Dispatch], bool],
+        first: Any = None,
+        keys: Sequence[str] | None = None,
+    ) -> None:
+        self._compute, self.has_effects, self._first, self._keys = compute, has_effects, first, keys
+
+    def predict(self, dispatch: Dispatch) -> Any:
+        """The predictions of a dispatch, on the device."""
+        first, self._first = self._first, None
+        predictions = self._compute(dispatch) if first is None else first
+        return predictions if self._keys is None else {name: predictions[name] for name in self._keys}
+
+    def one_by_one(self, batches: list[Any]) -> Any:
+        """The predictions of batches, stacked."""
+        computed = [jax.device_get(self.predict(single(batch))) for batch in batches]
+        return jax.tree.map(lambda *leaves: np.stack(leaves), *computed)
+
+    def together(self, dispatch: Dispatch) -> Any:
+        """The predictions of a dispatch of several batches."""
+        return self.predict(dispatch)
+
+
+def single_examples(batches: Iterator[Any]) -> Iterator[Any]:
+    """One prediction an example.
+
+    Raises:
+        ModelFnError: when predictions differ in their leading sizes.
+    """
+    for batch in batches:
+        if not isinstance(batch, Mapping):
+            yield from batch
+            continue
+        names = list(batch)
+        sizes = {name: np.shape(batch[name])[0] if np.ndim(batch[name]) else None for name in names}
+        first = sizes[names[0]]
+        for name in names:
+            if sizes[name] is None or sizes[name] != first:
+                raise ModelFnError(
+                    f"Batch length of predictions should be same. {name} has different batch length than others: "
+                    f"{sizes}. Leave such predictions out with predict_keys, or use yield_single_examples=False."
+                )
+        columns = [batch[name] for name in names]
+        for row in zip(*columns, strict=True):
+            yield dict(zip(names, row, strict=True))
+
+
+def check_predict_keys(predict_keys: Sequence[str] | None, predictions: Any) -> tuple[str, ...] | None:
+    """The keys to compute, None for all.
+
+    Raises:
+        ArgumentError: for keys that do not exist, or keys of predictions that are no dict.
+    """
+    if predict_keys is None:
+        return None
+    if not isinstance(predictions, Mapping):
+        raise ArgumentError("predict_keys argument is not valid in case of non-dict predictions.")
+    unknown = [key for key in predict_keys if key not in predictions]
+    if unknown:
+        raise ArgumentError(
+            f"Expected to run at least one output from {list(predictions)}, provided {list(predict_keys)}: {unknown} "
+            "do not exist."
+        )
+    return tuple(dict.fromkeys(predict_keys))
+
+
+def on_host(dispatch: Dispatch, predictions: Any, transforms: Sequence[Any]) -> Iterator[Any]:
+    """The predictions of each batch of a dispatch, without padded rows, after the transforms."""
+    fetched = jax.device_get(predictions)
+    if dispatch.steps == 1:
+        yield _real_rows(fetched, dispatch.weights, transforms)
+        return
+    weights = None if dispatch.weights is None else np.asarray(dispatch.weights)
+    leaves, structure = jax.tree.flatten(fetched)
+    for index in range(dispatch.steps):
+        batch = structure.unflatten([leaf[index, ...] for leaf in leaves])
+        yield _real_rows(batch, None if weights is None else weights[index], transforms)
+
+
+def _real_rows(on_host: Any, weights: Any, transforms: Sequence[Any]) -> Any:
+    """What is left without padding, after the transforms."""
+    if weights is not None:
+        real = np.asarray(weights) > 0
+        on_host = jax.tree.map(
+            lambda leaf: leaf[real] if np.ndim(leaf) and leaf.shape[0] == real.shape[0] else leaf, on_host
+        )
+    for transform in transforms:
+        on_host = transform.apply(on_host)
+    return on_host

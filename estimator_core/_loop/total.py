@@ -1,0 +1,99 @@
+"""The metrics of an evaluation, added up on the device."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from typing import Any
+
+from estimator_core._loop.dispatch import Dispatch
+from estimator_core._loop.hook_calls import HookCalls
+from estimator_core._loop.outputs import check_fetches
+from estimator_core._loop.run import LoopRun
+from estimator_core._metrics.merging import compute_metrics, merge_metrics
+from estimator_core._step.eval_step import EvalStep
+
+_log = logging.getLogger("estimator_core")
+
+
+class Total:
+    """Adds batches to the metrics; can compute batches one by one and together, see `Ways`.
+
+    Args:
+        run: whose live state is evaluated; its `last_step` is the number of batches, if known.
+        step: the evaluation program.
+
+    Attributes:
+        room: how many batches may be added at once: one where metrics are computed on the host.
+    """
+
+    def __init__(self, run: LoopRun, step: EvalStep) -> None:
+        self._run, self._step = run, step
+        self._accumulated: dict[str, Any] | None = None
+        self._host_metrics: dict[str, Any] = {}
+        self.room: float = 1  # the first batch tells whether there are any
+
+    def add(self, dispatch: Dispatch) -> dict[str, Any] | None:
+        """Adds the batches of a dispatch; returns the outputs of a single one, None of several."""
+        features, labels, weights, steps, _ = dispatch
+        state, outputs = self._run.live.ready, None
+        if steps > 1:
+            self._accumulated = self._step.several(self._accumulated, state, features, labels, weights)
+        else:
+            result = self._step(self._accumulated, state, features, labels, weights)
+            self._accumulated, outputs = result.accumulated, result.outputs
+            host, new = self._host_metrics, result.host_metrics
+            self._host_metrics = merge_metrics(host, new) if host else new
+            self.room = 1 if self._host_metrics else math.inf
+        self._log_progress(self._run.step, self._run.step + steps)
+        return outputs
+
+    def compute(self) -> dict[str, Any]:
+        """The metrics of all batches added."""
+        return compute_metrics({**(self._accumulated or {}), **self._host_metrics})
+
+    def one_by_one(self, batches: list[Any]) -> Any:
+        """What further batches make of the total, one after another."""
+        accumulated, state = self._accumulated, self._run.live.ready
+        for batch in batches:
+            accumulated = self._step(accumulated, state, batch.features, batch.labels, batch.weights).accumulated
+        return accumulated
+
+    def together(self, dispatch: Dispatch) -> Any:
+        """What the batches of a dispatch make of the total."""
+        features, labels, weights, _, _ = dispatch
+        return self._step.several(self._accumulated, self._run.live.ready, features, labels, weights)
+
+    def has_effects(self, dispatch: Dispatch) -> bool:
+        """Whether evaluating calls back to the host."""
+        return self._step.has_effects(self._run.live.ready, dispatch.features, dispatch.labels, dispatch.weights)
+
+    def _log_progress(self, before: int, done: int) -> None:
+        steps, name = self._run.last_step, self._run.name
+        if steps is not None and (steps < 20 or done // (steps // 10) > before // (steps // 10)):
+            _log.info("Evaluation [%d/%d]%s", done, steps, "" if name is None else f" ({name})")
+
+
+def prepared(run: LoopRun, calls: HookCalls, eval_steps: Callable[[frozenset[str]], EvalStep], batch: Any) -> EvalStep:
+    """The program that gives what the hooks fetch, those of the EstimatorSpec included, which have begun.
+
+    Args:
+        run: what the hooks see; learns the outputs' names.
+        calls: the hooks; gets those of the EstimatorSpec.
+        eval_steps: gives the program for a set of fetched outputs.
+        batch: the first one.
+    """
+    data = (run.live.ready, batch.features, batch.labels, batch.weights)
+    eval_step = eval_steps(frozenset(run.fetches))
+    eval_step.prepare(*data)
+    calls.add(eval_step.hooks)
+    calls.begin()
+    run.output_kinds = eval_step.output_kinds
+    run.output_names = frozenset(eval_step.output_kinds)
+    wanted = run.seal_fetches()
+    check_fetches(wanted, run.output_names)
+    if wanted != eval_step.fetches:
+        eval_step = eval_steps(wanted)
+        eval_step.prepare(*data)
+    return eval_step

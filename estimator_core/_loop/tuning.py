@@ -1,0 +1,276 @@
+"""How many batches one dispatch gets: as asked, as remembered, or as measured."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Generator, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimator_core._cluster.together import chief_says, gather
+from estimator_core._loop.batches import Batches, Ways
+from estimator_core._loop.dispatch import Dispatch, Program, Stacking, shapes_of, stacked
+from estimator_core.coordinator import ALONE, Coordinator
+
+_log = logging.getLogger("estimator_core")
+#: The batches a dispatch that are tried.
+CANDIDATE = 20
+#: Of a step that is not worth a trial: its dispatch costs little beside it.
+SLOW_STEP_SECONDS = 2e-3
+_WORTH_IT = 1.1
+_REPEATS = 5
+#: A program of an evaluation or of predictions that has run for so long is worth a trial, which compiles it once more.
+_TRIAL_SECONDS = 0.5
+#: Of the batches of one dispatch, and of what is computed from them: larger ones gain nothing, and cost memory.
+_MOST_BYTES = 4 * 2**20
+#: Drawing a group may take so long; an input that has become slower gives its batches one by one again.
+_PATIENCE_SECONDS = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainWays:
+    """A training program on copies of a state: what the batches make of it.
+
+    Attributes:
+        program: the compiled function for a number of steps.
+        state: of the run; not touched.
+    """
+
+    program: Callable[[int], Program]
+    state: Any
+
+    def one_by_one(self, batches: list[Any]) -> Any:
+        """The state after so many single steps."""
+        state, step = self._copied(), self.program(1)
+        for batch in batches:
+            state, _ = step(state, batch.features, batch.labels, batch.weights)
+        return state
+
+    def together(self, dispatch: Dispatch) -> Any:
+        """The state after one dispatch of all of them."""
+        features, labels, weights, steps, _ = dispatch
+        return self.program(steps)(self._copied(), features, labels, weights)[0]
+
+    def has_effects(self, dispatch: Dispatch) -> bool:
+        """Training is tried all the same: "auto" was asked for."""
+        return False
+
+    def _copied(self) -> Any:
+        return jax.tree.map(jnp.copy, self.state)
+
+
+def steps_per_dispatch(
+    asked: int | Literal["auto"],
+    remembered: int | None,
+    batches: Batches,
+    ways: Ways,
+    processes: Coordinator = ALONE,
+    measured: MutableMapping[Any, int] | None = None,
+) -> int:
+    """The number of steps per dispatch of a training call.
+
+    "auto" tries 20 steps a dispatch on copies of the state and the first batches, which are only looked at. It takes
+    them where they are at least a tenth faster and give bitwise the same state as single steps. A resumed run uses what
+    its checkpoint remembers, a further call with batches of the same shapes what was measured before.
+
+    Args:
+        asked: as in `RunConfig(steps_per_dispatch=...)`.
+        remembered: what the interrupted call used, None if there was none.
+        batches: gives the first batches to look at.
+        ways: how the program computes them.
+        processes: the first one's measurements decide.
+        measured: what this program was measured to do best, by the shapes of its batches; read and added to.
+    """
+    if asked != "auto":
+        return asked
+    if remembered is not None:
+        _log.info("steps_per_dispatch: %d, as before the interruption.", remembered)
+        return remembered
+    first = batches.peek(CANDIDATE)
+    if not _alike(first):
+        _log.info(
+            "steps_per_dispatch: 1, because the first %d batches are not all there, or differ in shape.", CANDIDATE
+        )
+        return 1
+    known: MutableMapping[Any, int] = {} if measured is None else measured
+    shapes = tuple(leaf.shape for leaf in jax.tree.leaves((first[0].features, first[0].labels)))
+    if shapes in known:
+        _log.info("steps_per_dispatch: %d, as measured before.", known[shapes])
+    else:
+        group = _stacked(first, batches.stack_arrays)
+        worth_it, figures = is_worth_it(lambda: ways.one_by_one(first), lambda: ways.together(group), processes)
+        known[shapes] = CANDIDATE if worth_it else 1
+        _log.info("steps_per_dispatch: %d (%s).", known[shapes], figures)
+    return known[shapes]
+
+
+@dataclass
+class GroupTrials:
+    """What is known of one program of an evaluation or of predictions.
+
+    Attributes:
+        seconds, batches: how long it has run on single batches, over all calls, and on how many; drawing them included.
+        counts: the batches a dispatch, by shapes of the batches, where that has been tried.
+    """
+
+    seconds: float = 0.0
+    batches: int = 0
+    counts: dict[Any, int] = field(default_factory=dict[Any, int])
+
+
+class GroupTuner:
+    """Groups the batches of an evaluation or of predictions behind the first one: as asked, or once that has proved
+    faster.
+
+    Args:
+        asked: as in `RunConfig(batches_per_dispatch=...)`.
+        trials: of the program; read and added to.
+    """
+
+    def __init__(self, asked: int | Literal["auto"], trials: GroupTrials | None = None) -> None:
+        self._asked = asked
+        self._trials = GroupTrials() if trials is None else trials
+        self._open = True
+        self._began: float | None = None
+
+    def look(self, batches: Batches, newest: Dispatch, ways: Ways, room: float) -> None:
+        """Tries several batches when it is time to; costs little as long as it is not."""
+        if not self._open:
+            return
+        if isinstance(self._asked, int):
+            self._open = False
+            batches.group(self._asked)
+        elif self._is_time(batches, newest.last, room) and not ways.has_effects(newest):
+            first = batches.peek(CANDIDATE)
+            if _alike(first):
+                self._settle(batches, shapes_of(first[0]), _tried(first, ways, batches.stack_arrays))
+
+    @contextmanager
+    def away(self) -> Generator[None]:
+        """Within, the call does nothing, because its caller does."""
+        began = perf_counter()
+        try:
+            yield
+        finally:
+            if self._began is not None:
+                self._began += perf_counter() - began
+
+    def close(self) -> None:
+        """Notes how long the program has run."""
+        if self._open:
+            self._trials.seconds = self._seconds
+
+    def _is_time(self, batches: Batches, batch: Any, room: float) -> bool:
+        """Whether, after this batch, it is time to try; what is known of batches of its shapes is taken up here."""
+        trials = self._trials
+        if self._began is None:
+            self._began = perf_counter()  # behind the first batch, which may have compiled
+            if (shapes := shapes_of(batch)) in trials.counts:
+                self._settle(batches, shapes, trials.counts[shapes])
+            return False
+        trials.batches += 1
+        if self._seconds < _TRIAL_SECONDS or room < CANDIDATE:
+            return False
+        self._open = False
+        slow = self._seconds > SLOW_STEP_SECONDS * trials.batches
+        if slow:  # the input, or the model: a later call looks again
+            trials.seconds, trials.batches = 0.0, 0
+        return not slow
+
+    @property
+    def _seconds(self) -> float:
+        return self._trials.seconds + (0.0 if self._began is None else perf_counter() - self._began)
+
+    def _settle(self, batches: Batches, shapes: Any, count: int) -> None:
+        self._open = False
+        self._trials.counts[shapes] = count
+        batches.group(count, only=shapes, patience=_PATIENCE_SECONDS)
+
+
+def is_worth_it(
+    single: Callable[[], Any], grouped: Callable[[], Any], processes: Coordinator = ALONE
+) -> tuple[bool, str]:
+    """Whether one dispatch beats 20 of single batches by a tenth and gives the same bits; and why, for the log.
+
+    Args:
+        single: computes 20 batches one by one.
+        grouped: computes them in one dispatch; not called, and so not compiled, where it could not gain much.
+        processes: the first one's measurements decide.
+    """
+    after_single = jax.block_until_ready(single())  # compiles, perhaps
+    seconds = chief_says(processes, "seconds", _seconds(single))
+    if seconds / CANDIDATE > SLOW_STEP_SECONDS:
+        milliseconds = seconds / CANDIDATE * 1e3
+        return False, f"a batch takes {milliseconds:.1f} ms, and dispatching it costs little beside that"
+    after_group = jax.block_until_ready(grouped())
+    # Taken in turn, and the best of each: one measurement on a busy machine would settle the matter by chance.
+    times = [(_seconds(single), _seconds(grouped)) for _ in range(_REPEATS)]
+    seconds, group_seconds = chief_says(processes, "seconds", [min(each) for each in zip(*times, strict=True)])
+    figures = (
+        f"{seconds / CANDIDATE * 1e6:.0f} microseconds a batch by itself, {group_seconds / CANDIDATE * 1e6:.0f} in a "
+        f"dispatch of {CANDIDATE}"
+    )
+    if seconds < _WORTH_IT * group_seconds:
+        return False, figures
+    if not all(gather(processes, "same-bits", _same_bits(after_single, after_group))):
+        return False, f'{figures}, but that changes the last bits; a number instead of "auto" takes them all the same'
+    return True, f"{figures}, the same bits"
+
+
+def _stacked(batches: list[Any], stack_arrays: Stacking) -> Dispatch:
+    group = stacked(batches, stack_arrays)
+    assert group is not None, "they are of one shape"
+    return group
+
+
+def _tried(batches: list[Any], ways: Ways, stack_arrays: Stacking) -> int:
+    """How many batches a dispatch pay in an evaluation or in predictions, whose values the host reads."""
+    if _bytes(batches[0][:2]) * CANDIDATE > _MOST_BYTES:
+        return 1
+    if _bytes(ways.one_by_one(batches[:1])) * CANDIDATE > _MOST_BYTES:
+        return 1
+    try:
+        worth_it, figures = is_worth_it(
+            lambda: jax.device_get(ways.one_by_one(batches)),
+            lambda: jax.device_get(ways.together(_stacked(batches, stack_arrays))),
+        )
+    except Exception as error:  # one by one it works
+        worth_it, figures = False, f"several cannot be computed in one: {error}"
+    count = CANDIDATE if worth_it else 1
+    _log.info("Batches a dispatch: %d (%s).", count, figures)
+    return count
+
+
+def _alike(batches: list[Any]) -> bool:
+    """Whether these are as many as a trial needs, of one shape."""
+    return len(batches) == CANDIDATE and len({shapes_of(batch) for batch in batches}) == 1
+
+
+def _bytes(tree: Any) -> int:
+    return sum(leaf.nbytes for leaf in jax.tree.leaves(tree))
+
+
+def _seconds(run: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    jax.block_until_ready(run())
+    return time.perf_counter() - began
+
+
+def _same_bits(one: Any, other: Any) -> bool:
+    return all(
+        a.tobytes() == b.tobytes()
+        for left, right in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+        for a, b in zip(_parts(left), _parts(right), strict=True)
+    )
+
+
+def _parts(leaf: Any) -> list[np.ndarray]:
+    """The values of an array that this process holds."""
+    return [np.asarray(shard.data) for shard in leaf.addressable_shards] if isinstance(leaf, jax.Array) else [leaf]

@@ -1,0 +1,296 @@
+"""The loops call hooks, draw batches and dispatch as they did before they were written anew, one page each.
+
+`page_recording.json.gz` holds what the version before did in 5,000 random calls. Three differences are meant, and the
+cases leave them out or name them:
+
+- In a prediction `before_step` sees the batch it comes before; it saw the batch before that.
+- Where several batches make a dispatch of an evaluation or a prediction, clocks are looked at before it is drawn, as in
+  training, and not behind that: no case there has both.
+- An evaluation that is broken off before its first batch has not created its hooks; that is the caller's part now
+  (`evaluate_call`), and the cases begin behind it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from estimator_core._loop.device_state import DeviceState
+
+from estimator_core._loop import batches as batches_module
+from estimator_core._loop import hook_schedule, in_flight
+from estimator_core._loop import total as total_module
+from estimator_core._loop.agreement import NOBODY_ASKS, OwnDecisions
+from estimator_core._loop.batches import Batches
+from estimator_core._loop.evaluate import evaluate_loop
+from estimator_core._loop.hook_calls import HookCalls
+from estimator_core._loop.hook_schedule import HookSchedule
+from estimator_core._loop.in_flight import InFlightLimiter
+from estimator_core._loop.predict import predict_loop
+from estimator_core._loop.predictions import Predictions
+from estimator_core._loop.run import LoopRun
+from estimator_core._loop.total import Total
+from estimator_core._loop.train import train_loop
+from estimator_core._loop.tuning import GroupTuner
+from estimator_core._step.state import FIRST_BAD_STEP
+from estimator_core.errors import PreemptedError
+from estimator_core.hooks import Hook, Wake
+from tests.loop.page_cases import (
+    COUNTS,
+    MODES,
+    Acts,
+    Carried,
+    Case,
+    Device,
+    Interruption,
+    Summaries,
+    World,
+    case_of,
+    described,
+    digest,
+    log_of,
+)
+from tests.loop.page_cases import batches as batches_of
+
+RECORDED: Any = json.loads(gzip.decompress(Path(__file__).with_name("page_recording.json.gz").read_bytes()))
+#: Cases of each loop in the ordinary run.
+ORDINARY = {"train": 200, "evaluate": 60, "predict": 60}
+WIDTH = 12
+
+
+class Acting(Hook):
+    """Does what its case says."""
+
+    name = "Recorded"
+
+    def __init__(self, acts: Acts) -> None:
+        self.acts = acts
+
+    def begin(self, run: Any) -> None:
+        if self.acts.ways.follows:
+            run.follow("loss")
+
+    def after_create(self, run: Any) -> None:
+        self.acts.created(run)
+
+    def before_step(self, run: Any, step: int) -> None:
+        self.acts.before(run, step)
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        self.acts.after(run, step, out)
+
+    def next_step(self, step: int) -> Wake:
+        ways = self.acts.ways
+        return Wake(step=self.acts.step_after(step), time=self.acts.alarm, within=ways.within, joins=ways.joins)
+
+    def on_values(self, run: Any, steps: range, values: Any) -> None:
+        self.acts.values(run, steps, values)
+
+    def end(self, run: Any) -> None:
+        self.acts.ended(run)
+
+    def state(self) -> Any:
+        return {"seen": self.acts.seen}
+
+
+class Decisions(OwnDecisions):
+    """Notes where hooks had control, as several processes would have to know."""
+
+    def __init__(self, case: Case, world: World) -> None:
+        super().__init__(Interruption(case, world))  # type: ignore[arg-type]
+        self._case, self._world = case, world
+
+    def agree(self, run: Any) -> None:
+        if not self._case.alone:
+            self._world.log.append(["agree", run.step])
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Logs of thousands of runs are of no use."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_calls_are_as_recorded(mode: str) -> None:
+    for seed in RECORDED["full"][mode]:
+        assert log_of(DRIVES[mode], mode, int(seed)) == expected(mode, int(seed)), case_of(mode, int(seed))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_some_hundred_calls_are_as_recorded(mode: str) -> None:
+    assert differences(mode, range(ORDINARY[mode])) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_all_calls_are_as_recorded(mode: str) -> None:
+    assert differences(mode, range(COUNTS[mode])) == []
+
+
+def test_every_call_was_recorded() -> None:
+    assert {mode: len(digests) // WIDTH for mode, digests in RECORDED["digests"].items()} == COUNTS
+
+
+def differences(mode: str, seeds: range) -> list[int]:
+    digests = RECORDED["digests"][mode]
+    return [s for s in seeds if digest(log_of(DRIVES[mode], mode, s)) != digests[s * WIDTH : (s + 1) * WIDTH]]
+
+
+def expected(mode: str, seed: int) -> Any:
+    return RECORDED["full"][mode][str(seed)]
+
+
+def drive_train(case: Case, world: World) -> Any:
+    with faked(world):
+        run, calls = made(case, world)
+        live: Any = DeviceState(state=Carried(np.zeros(8, np.uint32)))  # type: ignore[arg-type]
+        device, decisions = Device(case, world, FIRST_BAD_STEP), Decisions(case, world)
+        batches = Batches(batches_of(case, world), np.stack, run.time_spent, alone=case.alone)
+        batches.group(case.k)
+        schedule = HookSchedule(
+            calls,
+            run,
+            batches=batches,
+            account=run.time_spent,
+            agreement=decisions,
+            encode_if_due=run.summaries.encode_if_due,
+        )
+        programs: Any = {
+            count: lambda state, features, labels, weights, count=count: device.dispatch(state, features, count)
+            for count in {1, case.k}
+        }
+
+        def loop() -> Any:
+            schedule.start(live)
+            return train_loop(run, live, batches, programs, schedule, InFlightLimiter(), decisions)
+
+        return [*ended(schedule, run, loop), run.summaries.asked, live.position, live.step]
+
+
+def drive_evaluate(case: Case, world: World) -> Any:
+    with faked(world):
+        run, calls = made(case, world)
+        device, decisions = Device(case, world, 0), Decisions(case, world)
+
+        class Step:
+            """The program of an evaluation."""
+
+            def __call__(self, total: Any, state: Any, features: Any, labels: Any, weights: Any) -> Any:
+                value = device.batch(features, 1)
+                return SimpleNamespace(
+                    accumulated={"sum": (total or {"sum": 0.0})["sum"] + float(value)},
+                    host_metrics={"host": [float(value)]} if case.host else {},
+                    outputs={"loss": np.float32(value)},
+                )
+
+            def several(self, total: Any, state: Any, features: Any, labels: Any, weights: Any) -> Any:
+                return {"sum": total["sum"] + float(device.batch(features, len(features)).sum())}
+
+        batches, schedule = grouped(case, world, run, calls)
+        first = batches.first()
+        run.live = DeviceState(state=Carried(np.zeros(8, np.uint32)))  # type: ignore[arg-type]
+        step: Any = Step()
+
+        def loop() -> Any:
+            decisions.break_off(run)
+            run.batch, run.batch_size = first, first.size
+            schedule.start()
+            return evaluate_loop(run, batches, Total(run, step), schedule, decisions, steps=case.last)
+
+        return ended(schedule, run, loop)
+
+
+def drive_predict(case: Case, world: World) -> Any:
+    with faked(world):
+        run, calls = made(case, world)
+        device = Device(case, world, 0)
+        batches, schedule = grouped(case, world, run, calls)
+        first = batches.first()
+        run.batch, run.batch_size = first, first.size
+        program = Predictions(
+            lambda one: {"loss": np.asarray(device.batch(one.features, one.steps))}, lambda dispatch: False
+        )
+
+        def loop() -> Any:
+            schedule.start()
+            given = predict_loop(run, batches, program, schedule, total_on_host)
+            for taken, predictions in enumerate(given, 1):
+                world.log.append(["given", np.asarray(predictions["loss"]).tolist()])
+                if taken == case.taken:
+                    given.close()  # type: ignore[attr-defined]
+            return run.stop_reason
+
+        return ended(schedule, run, loop)
+
+
+def total_on_host(dispatch: Any, predictions: Any) -> Iterator[Any]:
+    """The predictions of each batch of a dispatch."""
+    if dispatch.steps == 1:
+        yield predictions
+    else:
+        yield from ({"loss": each} for each in predictions["loss"])
+
+
+def grouped(case: Case, world: World, run: Any, calls: HookCalls) -> tuple[Batches, HookSchedule]:
+    """The batches of an evaluation or of predictions, and when its hooks have control."""
+    batches = Batches(batches_of(case, world), np.stack, run.time_spent, tuner=GroupTuner(case.k))
+    schedule = HookSchedule(
+        calls, run, batches=batches, account=run.time_spent, agreement=NOBODY_ASKS, alone_at_wake=True
+    )
+    return batches, schedule
+
+
+def made(case: Case, world: World) -> tuple[Any, HookCalls]:
+    """The run of a case, and its hooks."""
+    run: Any = LoopRun(
+        mode={"evaluate": "eval", "predict": "infer"}.get(case.mode, case.mode),
+        estimator=None,
+        config=None,  # type: ignore[arg-type]
+        params=None,
+        model_dir=Path("unused"),
+        summaries=Summaries(),  # type: ignore[arg-type]
+        live=DeviceState(),
+        last_step=case.last,
+    )
+    run.output_names = frozenset({"loss"})
+    calls = HookCalls([Acting(Acts(world, ways)) for ways in case.hooks], run)
+    calls.begin()
+    return run, calls
+
+
+def ended(schedule: HookSchedule, run: Any, loop: Any) -> list[Any]:
+    """What the loop gave, or its error; the hooks' states behind it."""
+    error: BaseException | None = None
+    try:
+        result = loop()
+    except (ValueError, PreemptedError) as raised:
+        error, result = raised, described(raised)
+    with contextlib.suppress(ValueError):
+        schedule.end(error)
+    return [result, run.step, schedule.states()]
+
+
+@contextlib.contextmanager
+def faked(world: World) -> Iterator[None]:
+    """The case's clock in place of the machine's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches_module, "perf_counter", world.time)
+        patch.setattr(hook_schedule, "time", SimpleNamespace(monotonic=world.time))
+        patch.setattr(in_flight, "time", SimpleNamespace(perf_counter=world.time))
+        patch.setattr(total_module, "compute_metrics", dict)
+        patch.setattr(total_module, "merge_metrics", lambda left, right: {n: [*left[n], *right[n]] for n in left})
+        yield
+
+
+DRIVES = {"train": drive_train, "evaluate": drive_evaluate, "predict": drive_predict}
