@@ -112,10 +112,7 @@ def plain(value: Any) -> Any:
     ):
         value = value.values()
     if isinstance(value, Mapping):
-        return {
-            str(key): MASK if isinstance(item, str) and is_secret(str(key)) else plain(item)
-            for key, item in value.items()
-        }
+        return {str(key): MASK if _hides(key, item) else plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(item) for item in value]
     return repr(value)
