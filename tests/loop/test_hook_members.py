@@ -28,14 +28,14 @@ def test_a_reserved_name_is_refused_with_its_cure(name: str, cure: str) -> None:
 
 
 def test_an_attribute_in_the_place_of_a_method_is_refused() -> None:
-    with pytest.raises(HookError, match="`state` is a method of every hook"):
+    with pytest.raises(HookError, match=r"`state` is a method of every hook"):
         type("Mine", (ec.Hook,), {"state": {}})
 
     class Keeps(ec.Hook):
         def __init__(self) -> None:
             self.state: Any = {}
 
-    with pytest.raises(HookError, match="hook .*Keeps.*its attribute `state`.*Give the attribute another name"):
+    with pytest.raises(HookError, match=r"hook .*Keeps.*its attribute `state`.*Give the attribute another name"):
         drive([Keeps()], steps=1)
 
 
