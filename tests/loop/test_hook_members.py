@@ -1,4 +1,4 @@
-"""A hook that uses a reserved name wrongly is refused: as a class when it is defined, as an object before it is called."""
+"""A hook that uses a reserved name wrongly is refused: a class when it is defined, an object before it is called."""
 
 from __future__ import annotations
 
