@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     import jax
+    import numpy as np
 
 #: A tree of arrays whose structure the user or the user's optimizer chooses: features, labels, predictions, slots.
 #: Any tree that JAX knows; leaves are arrays of numpy or JAX, or stand for one (a traced value, a shape with a dtype).
@@ -18,4 +19,4 @@ Params: TypeAlias = Any
 Arrays: TypeAlias = "dict[str, jax.Array]"
 
 #: Which rows of a batch are examples, 1 or 0 each; None where no row is padding.
-Mask: TypeAlias = "jax.Array | None"
+Mask: TypeAlias = "jax.Array | np.ndarray | None"

@@ -1,0 +1,52 @@
+"""A hook that uses a reserved name wrongly is refused: a class when it is defined, an object before it is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import estimator_core as ec
+from estimator_core.errors import HookError
+from estimator_core.testing import drive
+
+
+@pytest.mark.parametrize(
+    ("name", "cure"),
+    [
+        ("after_stp", "did you mean after_step"),
+        ("on_value", "did you mean on_values"),
+        ("next_time", r"Wake\(time=...\) returned by next_step"),
+        ("comes_along", r"Wake\(joins=True\) returned by next_step"),
+        ("values", r"run.follow\(name\), called in begin"),
+        ("settle", "`settle` is no more"),
+    ],
+)
+def test_a_reserved_name_is_refused_with_its_cure(name: str, cure: str) -> None:
+    with pytest.raises(HookError, match=f"hook Mine: .*{cure}"):
+        type("Mine", (ec.Hook,), {name: lambda self: None})
+
+
+def test_an_attribute_in_the_place_of_a_method_is_refused() -> None:
+    with pytest.raises(HookError, match=r"`state` is a method of every hook"):
+        type("Mine", (ec.Hook,), {"state": {}})
+
+    class Keeps(ec.Hook):
+        def __init__(self) -> None:
+            self.state: Any = {}
+
+    with pytest.raises(HookError, match=r"hook .*Keeps.*its attribute `state`.*Give the attribute another name"):
+        drive([Keeps()], steps=1)
+
+
+def test_an_attribute_named_values_is_the_users() -> None:
+    class Keeps(ec.Hook):
+        def __init__(self) -> None:
+            self.values: list[float] = []
+
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            self.values.append(float(out["loss"]))
+
+    hook = Keeps()
+    drive([hook], steps=3)
+    assert len(hook.values) == 3
