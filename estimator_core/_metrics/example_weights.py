@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from jax import Array
 
+    from estimator_core._types import Mask
+
 
 class _Applied:
     """The mask, and whether the model has asked for it."""
 
-    def __init__(self, mask: Array | None) -> None:
+    def __init__(self, mask: Mask) -> None:
         self.mask, self.asked = mask, False
 
 
@@ -53,7 +55,7 @@ def mask_for_metrics() -> Array | None:
 
 
 @contextmanager
-def applying_example_weights(mask: Array | None) -> Generator[Callable[[], bool]]:
+def applying_example_weights(mask: Mask) -> Generator[Callable[[], bool]]:
     """Makes `mask` the value of `example_weights()` inside the block.
 
     Gives a function that says whether there was a mask that nobody asked for.

@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from estimator_core._loop.device_state import DeviceState
 
 from estimator_core._loop import batches as batches_module
 from estimator_core._loop import hook_schedule, in_flight
 from estimator_core._loop import total as total_module
 from estimator_core._loop.agreement import NOBODY_ASKS, OwnDecisions
 from estimator_core._loop.batches import Batches
+from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.evaluate import evaluate_loop
 from estimator_core._loop.hook_calls import HookCalls
 from estimator_core._loop.hook_schedule import HookSchedule
