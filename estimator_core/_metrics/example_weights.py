@@ -18,7 +18,8 @@ class _Applied:
     """The mask, and whether the model has asked for it."""
 
     def __init__(self, mask: Mask) -> None:
-        self.mask, self.asked = mask, False
+        # Inside a trace, where this is made, an array of numpy is a constant like any of jax.
+        self.mask, self.asked = cast("Array | None", mask), False
 
 
 _active: ContextVar[_Applied | None] = ContextVar("estimator_core_example_weights", default=None)

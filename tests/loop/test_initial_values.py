@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -15,7 +14,6 @@ import optax
 import pytest
 
 import estimator_core as ec
-from estimator_core import _moved
 from estimator_core._loop.initial_values import replaced_values
 from estimator_core._model import InitialValue, VariableSpec, declared_variables, request_initial_values
 from estimator_core._model.rng import seed_words, variable_key
@@ -205,17 +203,6 @@ def test_a_path_without_the_package_says_what_to_install(tmp_path: Path, monkeyp
         with pytest.raises(PluginLookupError, match="there is no initial_values 'warm_start'") as refused:
             estimator(tmp_path / "a", model(), warm_start_from=path, plugins=ec.Plugins())
         assert "estimator-warm-start, which is not installed: pip install estimator-warm-start" in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    "name", ["VocabInfo", "WarmStartSettings", "get_assignment_map_from_checkpoint", "init_from_checkpoint"]
-)
-def test_its_names_without_the_package_say_what_to_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "estimator_warm_start", None)
-    message = f"estimator_core.{name} comes with estimator-warm-start: pip install estimator-warm-start"
-    with pytest.raises(AttributeError, match=message):
-        _moved.load_moved(name)
-    assert name in dir(ec)
 
 
 def test_a_path_may_be_a_variable_in_one_mode_only(tmp_path: Path) -> None:

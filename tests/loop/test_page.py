@@ -164,7 +164,7 @@ def drive_train(case: Case, world: World) -> Any:
             batches=batches,
             account=run.time_spent,
             agreement=decisions,
-            encode_if_due=run.summaries.encode_if_due,
+            look_after=run.summaries.encode_if_due,
         )
         programs: Any = {
             count: lambda state, features, labels, weights, count=count: device.dispatch(state, features, count)
