@@ -7,6 +7,8 @@ with it that passes without. A survivor, and a mutant that does not fit the sour
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import os
 import queue
 import re
@@ -29,7 +31,7 @@ WORKERS = 2
 TEST_SECS, PYTEST_SECS = 120, 400
 _COPIED = ("pyproject.toml", "docs", "estimator_core", "examples", "plugins", "tests")
 _NOT_COPIED = shutil.ignore_patterns("__pycache__", "*.md", "separate", "frozen_1_0.whl")
-_PYTEST = ("-x", "-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", f"--timeout={TEST_SECS}", "-rfE")
+_PYTEST = ("-x", "-q", "--no-header", "--tb=line", "-p", "no:cacheprovider", f"--timeout={TEST_SECS}", "-rfE")
 #: What a mutant must not cause: then it is a mistake of its author, and no test has noticed a broken rule.
 _MISTAKES = ("NameError", "ImportError", "ModuleNotFoundError", "SyntaxError")
 
@@ -77,12 +79,22 @@ class Copy:
         self._env = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(map(str, sources)),  # before what is installed, for child processes too
-            "PYTHONDONTWRITEBYTECODE": "1",  # a mutant as long as the original, within a second, would not be seen
             "JAX_PLATFORMS": "cpu",
             "KERAS_BACKEND": "jax",
         }
-        compile_all = [sys.executable, "-m", "compileall", "-q", "-j1", *map(str, sources[1:]), "estimator_core"]
-        subprocess.run(compile_all, cwd=folder, capture_output=True)
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "tests.mutants.preloaded"],
+            cwd=folder,
+            env=self._env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._answer() == "ready"
+
+    def close(self) -> None:
+        """Ends the process that runs the tests."""
+        self._server.communicate()
 
     def check_imported(self) -> None:
         """Makes sure that a process started here imports the copy and nothing else.
@@ -99,30 +111,37 @@ class Copy:
 
     def pytest(self, tests: Sequence[str]) -> tuple[int, str]:
         """Exit status and output."""
-        command = [sys.executable, "-m", "pytest", *_PYTEST, *tests]
-        try:
-            done = subprocess.run(
-                command, cwd=self._folder, env=self._env, capture_output=True, text=True, timeout=PYTEST_SECS
-            )
-        except subprocess.TimeoutExpired:
-            return 1, "FAILED - did not end"
-        return done.returncode, done.stdout + done.stderr
+        output = self._folder / "output.txt"
+        request = {"arguments": [*_PYTEST, *tests], "output": str(output), "seconds": PYTEST_SECS}
+        assert self._server.stdin is not None
+        self._server.stdin.write(json.dumps(request) + "\n")
+        self._server.stdin.flush()
+        status = int(self._answer())
+        return status, output.read_text(encoding="utf-8", errors="replace")
+
+    def _answer(self) -> str:
+        assert self._server.stdout is not None
+        return self._server.stdout.readline().strip()
 
     def run(self, mutant: Mutant, tests: Sequence[str]) -> Outcome:
         """Applies one mutant, runs its tests, and puts the source back."""
         path = self._folder / mutant.file
         begun = time.monotonic()
         source = path.read_text(encoding="utf-8")
-        path.write_text(mutant.mutated(source), encoding="utf-8")
-        for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
-            compiled.unlink()
         try:
+            _write(path, mutant.mutated(source))
             status, output = self.pytest(tests)
         finally:
-            path.write_text(source, encoding="utf-8")
-        return Outcome(
-            mutant=mutant, seconds=time.monotonic() - begun, **dict(zip(("status", "why"), judged(status, output)))
-        )
+            _write(path, source)
+        verdict, why = judged(status, output)
+        return Outcome(mutant=mutant, status=verdict, seconds=time.monotonic() - begun, why=why)
+
+
+def _write(path: Path, source: str) -> None:
+    """Writes a source, and forgets its bytecode: that of another text of one length and second would count as its own."""
+    path.write_text(source, encoding="utf-8")
+    for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+        compiled.unlink()
 
 
 def judged(status: int, output: str) -> tuple[str, str]:
@@ -153,11 +172,16 @@ def run_all(root: Path, chosen: Sequence[Mutant], beside: Mapping[str, Sequence[
             tests[mutant.name] = tests_of(mutant, beside.get(mutant.guarantee, ()))
         except StaleMutantError as error:
             outcomes[mutant.name] = Outcome(mutant=mutant, status="STALE", seconds=0.0, why=str(error))
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(WORKERS) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix="mutants-") as folder,
+        contextlib.ExitStack() as cleanup,
+        ThreadPoolExecutor(WORKERS) as pool,
+    ):
         copies: queue.SimpleQueue[Copy] = queue.SimpleQueue()
         for number in range(WORKERS):
             (place := Path(folder, str(number)).resolve()).mkdir()
-            copies.put(Copy(root, place))
+            copies.put(copy := Copy(root, place))
+            cleanup.callback(copy.close)
         names = sorted({test for of_mutant in tests.values() for test in of_mutant})
         _check_without_mutants(copies, pool, names)
 
