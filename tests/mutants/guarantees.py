@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
 
 #: The tables of the page, by the word that the code and the mutants use for their rows.
 TABLES = {
@@ -22,3 +24,17 @@ def tests_beside(page: str) -> dict[str, tuple[str, ...]]:
             if match := re.match(r"\| (\d+) \|", line):
                 found[f"{word} {match[1]}"] = tuple(_TEST.findall(line))
     return found
+
+
+def missing(root: Path, file: str, test: str, case: str | None) -> list[str]:
+    """What does not exist of a test named by file, function and perhaps case."""
+    path = root / file
+    if not path.is_file():
+        return [f"there is no {file}"]
+    text = path.read_text()
+    names = {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)}
+    if test not in names or not test.startswith("test_"):
+        return [f"{file} has no {test}"]
+    if case is not None and f'"{case}"' not in text:
+        return [f"{file} has no case {case!r} of {test}"]
+    return []

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import time
+from importlib.metadata import entry_points
 
 #: Nothing of ours, and nothing whose presence changes what we do: adapters look which libraries have been imported.
 _LIBRARIES = (
@@ -22,7 +23,6 @@ _LIBRARIES = (
     "orbax.checkpoint",
     "hypothesis.extra.numpy",
     "pytest",
-    "xdist.plugin",
     "tensorboardX.event_file_writer",
 )
 
@@ -32,6 +32,8 @@ def serve() -> None:
     for name in _LIBRARIES:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    for plugin in entry_points(group="pytest11"):
+        plugin.load()
     print("ready", flush=True)
     for line in sys.stdin:
         request = json.loads(line)

@@ -26,12 +26,21 @@ from tests.mutants.guarantees import tests_beside
 from tests.mutants.record import Mutant, StaleMutantError, all_mutants, spread, tests_of
 
 ROOT = Path(__file__).parents[2]
-WORKERS = 2
+WORKERS = min(2, os.cpu_count() or 1)
 #: Seconds after which a test hangs: with some mutants they do, and that kills the mutant.
 TEST_SECS, PYTEST_SECS = 120, 400
 _COPIED = ("pyproject.toml", "docs", "estimator_core", "examples", "plugins", "tests")
 _NOT_COPIED = shutil.ignore_patterns("__pycache__", "*.md", "separate", "frozen_1_0.whl")
-_PYTEST = ("-x", "-q", "--no-header", "--tb=line", "-p", "no:cacheprovider", f"--timeout={TEST_SECS}", "-rfE")
+_PYTEST = (
+    "-x",
+    "-q",
+    "-rfE",
+    "--no-header",
+    "--tb=line",
+    f"--timeout={TEST_SECS}",
+    "-pno:cacheprovider",
+    "-Wignore::pytest.PytestAssertRewriteWarning",  # its plugins have been imported already
+)
 #: What a mutant must not cause: then it is a mistake of its author, and no test has noticed a broken rule.
 _MISTAKES = ("NameError", "ImportError", "ModuleNotFoundError", "SyntaxError")
 
@@ -138,7 +147,7 @@ class Copy:
 
 
 def _write(path: Path, source: str) -> None:
-    """Writes a source, and forgets its bytecode: that of another text of one length and second would count as its own."""
+    """Writes a source, and forgets its bytecode: it is told by length and second, which two sources may share."""
     path.write_text(source, encoding="utf-8")
     for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
         compiled.unlink()

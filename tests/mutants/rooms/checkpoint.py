@@ -176,7 +176,7 @@ MUTANTS = (
         file=_ROOM + "manifest.py",
         old="if seal != _seal(body):",
         new="if False:",
-        tests=("test_no_damaged_file_gives_garbage",),
+        tests=("test_a_fact_that_was_altered_in_the_manifest_is_noticed",),
     ),
     Mutant(
         name="the-checksum-of-an-array-is-not-compared",
