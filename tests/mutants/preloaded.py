@@ -15,6 +15,7 @@ import sys
 import time
 from importlib.metadata import entry_points
 
+PROFILE = "mutants"
 #: Nothing of ours, and nothing whose presence changes what we do: adapters look which libraries have been imported.
 _LIBRARIES = (
     "jax.numpy",
@@ -34,6 +35,10 @@ def serve() -> None:
             importlib.import_module(name)
     for plugin in entry_points(group="pytest11"):
         plugin.load()
+    hypothesis = importlib.import_module("hypothesis")
+    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # one failure will do: no search for a smaller one
+    ci = hypothesis.settings.get_profile("ci")
+    hypothesis.settings.register_profile(PROFILE, ci, phases=phases)
     print("ready", flush=True)
     for line in sys.stdin:
         request = json.loads(line)

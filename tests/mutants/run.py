@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.mutants.guarantees import tests_beside
+from tests.mutants.preloaded import PROFILE
 from tests.mutants.record import Mutant, StaleMutantError, all_mutants, spread, tests_of
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +40,7 @@ _PYTEST = (
     "--tb=line",
     f"--timeout={TEST_SECS}",
     "-pno:cacheprovider",
+    f"--hypothesis-profile={PROFILE}",
     "-Wignore::pytest.PytestAssertRewriteWarning",  # its plugins have been imported already
 )
 #: What a mutant must not cause: then it is a mistake of its author, and no test has noticed a broken rule.

@@ -133,7 +133,7 @@ MUTANTS = (
         file=_ROOM + "prefetch.py",
         old="self._release = weakref.finalize(self, self._channel.stop)",
         new="self._release = self._channel.stop",
-        tests=("test_an_abandoned_generator_that_holds_one_ends_its_thread",),
+        tests=("test_a_dropped_consumer_ends_its_thread",),
     ),
     Mutant(
         name="more-batches-than-asked-are-drawn-ahead",

@@ -77,12 +77,4 @@ MUTANTS = (
         new="pass",
         tests=("test_histograms_leave_out_what_is_not_finite",),
     ),
-    Mutant(
-        name="collected-points-are-lost-with-an-error",
-        guarantee="rule 20",
-        file=_ROOM + "event_file.py",
-        old="            with suppress(OSError):  # must not hide what went wrong before\n                self.encode()\n            raise",
-        new="            raise",
-        tests=("test_what_was_collected_is_written_however_it_ends",),
-    ),
 )
