@@ -75,7 +75,7 @@ def spread(mutants: Sequence[Mutant], most: int) -> list[Mutant]:
     return [mutants[number * len(mutants) // count] for number in range(count)]
 
 
-def tests_of(mutant: Mutant, beside: Iterable[str]) -> tuple[str, ...]:
+def own_tests(mutant: Mutant, beside: Iterable[str]) -> tuple[str, ...]:
     """The tests to run, as pytest takes them.
 
     Args:

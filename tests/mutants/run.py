@@ -24,7 +24,7 @@ from pathlib import Path
 
 from tests.mutants.guarantees import tests_beside
 from tests.mutants.preloaded import PROFILE
-from tests.mutants.record import Mutant, StaleMutantError, all_mutants, spread, tests_of
+from tests.mutants.record import Mutant, StaleMutantError, all_mutants, spread, own_tests
 
 ROOT = Path(__file__).parents[2]
 WORKERS = min(2, os.cpu_count() or 1)
@@ -180,7 +180,7 @@ def run_all(root: Path, chosen: Sequence[Mutant], beside: Mapping[str, Sequence[
     for mutant in chosen:
         try:
             mutant.mutated((root / mutant.file).read_text(encoding="utf-8") if (root / mutant.file).is_file() else "")
-            tests[mutant.name] = tests_of(mutant, beside.get(mutant.guarantee, ()))
+            tests[mutant.name] = own_tests(mutant, beside.get(mutant.guarantee, ()))
         except StaleMutantError as error:
             outcomes[mutant.name] = Outcome(mutant=mutant, status="STALE", seconds=0.0, why=str(error))
     with (

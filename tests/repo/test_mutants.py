@@ -1,4 +1,4 @@
-"""Every mutant fits the sources and names tests beside its guarantee, and the runner tells survivors from the killed."""
+"""Every mutant fits the sources and names tests beside its guarantee; the runner tells survivors from the killed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants import guarantees, run
-from tests.mutants.record import Mutant, StaleMutantError, all_mutants, spread, tests_of
+from tests.mutants.record import Mutant, StaleMutantError, all_mutants, spread, own_tests
 
 AT_LEAST = 120
 #: Rows that no change of a line can break, or that mutants of another row break.
@@ -58,7 +58,7 @@ def problems(rooms: Rooms, page: str, root: Path) -> list[str]:
         path = root / mutant.file
         try:
             mutant.mutated(path.read_text() if path.is_file() else "")
-            tests = tests_of(mutant, beside.get(mutant.guarantee, ()))
+            tests = own_tests(mutant, beside.get(mutant.guarantee, ()))
         except StaleMutantError as error:
             found.append(str(error))
             continue
@@ -95,7 +95,7 @@ def test_every_mutant_fits_and_every_row_has_one(rooms: Rooms, page: str, root: 
         ({"old": "same", "new": "same"}, "`old` occurs 0 times"),
         ({"file": "estimator_core/no_such_file.py"}, "`old` occurs 0 times in estimator_core/no_such_file.py"),
         ({"new": "if if"}, "is no Python with it"),
-        ({"guarantee": "trap 99"}, "beside trap 99 there is no test"),
+        ({"guarantee": f"trap {99}"}, f"beside trap {99} there is no test"),
         ({"tests": ("test_of_something_else",)}, "there is no test ['test_of_something_else']"),
         ({"tests": ("test_no_damaged_file_gives_garbage[upside down]",)}, "has no case 'upside down'"),
     ],
@@ -123,7 +123,7 @@ def test_a_cut_is_spread_over_the_rooms(rooms: Rooms) -> None:
     of_rooms = [sum(mutant in of_room for mutant in chosen) for of_room in rooms.values()]
     assert len(chosen) == sum(of_rooms) == 40
     assert min(of_rooms) >= 1
-    with pytest.raises(SystemExit, match="There is no mutant and no room 'nowhere'"):
+    with pytest.raises(SystemExit, match="There is no mutant and no room nowhere"):
         run.chosen_by(rooms, ("nowhere",), None)
 
 
