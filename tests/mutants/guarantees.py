@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -31,10 +32,16 @@ def missing(root: Path, file: str, test: str, case: str | None) -> list[str]:
     path = root / file
     if not path.is_file():
         return [f"there is no {file}"]
-    text = path.read_text()
-    names = {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)}
+    text, names = _read(path)
     if test not in names or not test.startswith("test_"):
         return [f"{file} has no {test}"]
     if case is not None and f'"{case}"' not in text:
         return [f"{file} has no case {case!r} of {test}"]
     return []
+
+
+@functools.cache
+def _read(path: Path) -> tuple[str, frozenset[str]]:
+    """A test file and the names of its functions; the same few files are asked about hundreds of times."""
+    text = path.read_text()
+    return text, frozenset(node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from tests.mutants.guarantees import tests_beside
 from tests.mutants.preloaded import PROFILE
-from tests.mutants.record import Mutant, StaleMutantError, all_mutants, spread, own_tests
+from tests.mutants.record import Mutant, StaleMutantError, all_mutants, own_tests, spread
 
 ROOT = Path(__file__).parents[2]
 WORKERS = min(2, os.cpu_count() or 1)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants import guarantees, run
-from tests.mutants.record import Mutant, StaleMutantError, all_mutants, spread, own_tests
+from tests.mutants.record import Mutant, StaleMutantError, all_mutants, own_tests, spread
 
 AT_LEAST = 120
 #: Rows that no change of a line can break, or that mutants of another row break.
