@@ -74,6 +74,7 @@ nox.options.sessions = [
     "imports",
     "types",
     "docs",
+    "mutants_cut",
     "core",
     *(f"plugin-{plugin}" for plugin in PLUGINS),
     "wheels",
@@ -94,16 +95,21 @@ KIT = "estimator_testing"
 SHARED = ("tests/parity", "tests/plugins/fake_site.py", "tests/model/model_runner.py")
 # Lives as long as this run of nox: a test that kills a process may leave half an entry.
 COMPILED = tempfile.TemporaryDirectory(prefix="jax-cache-")
+COMPILED_ONCE = {
+    # A program that one session has compiled is compiled for all: the tests are mostly compilation.
+    "JAX_COMPILATION_CACHE_DIR": COMPILED.name,
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+# Two to three minutes on two cores.
+CUT_OF_MUTANTS = 40
 # Nothing from the checkout is importable by accident, and no test finds an accelerator by chance.
 ISOLATED = {
     "PYTHONSAFEPATH": "1",
     "PYTHONPATH": None,
     "JAX_PLATFORMS": "cpu",
     "KERAS_BACKEND": "jax",
-    # A program that one session has compiled is compiled for all: the tests are mostly compilation.
-    "JAX_COMPILATION_CACHE_DIR": COMPILED.name,
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    **COMPILED_ONCE,
 }
 
 
@@ -329,6 +335,13 @@ def known(session: nox.Session) -> None:
     session.run(*UV_RUN, "python", str(ROOT / ".ci" / "known.py"), external=True)
 
 
+@nox.session(venv_backend="none")
+def mutants_cut(session: nox.Session) -> None:
+    """A part of `mutants`, always the same one, spread over the rooms."""
+    cut = ("--cut", str(CUT_OF_MUTANTS))
+    session.run(*UV_RUN, "python", "-m", "tests.mutants.run", *cut, env=COMPILED_ONCE, external=True)
+
+
 # ---- Long ones, not by default --------------------------------------------------------------------------------------
 
 
@@ -421,6 +434,12 @@ def bert_parity(session: nox.Session, library: str) -> None:
 def faults(session: nox.Session) -> None:
     """Runs killed at random steps, torn files, full disks: the slow tests."""
     pytest(session, "-m=slow", "tests", "plugins", runner=UV_RUN)
+
+
+@nox.session(venv_backend="none", default=False)
+def mutants(session: nox.Session) -> None:
+    """Breaks each rule once and fails where no test notices: `-- --only ROOM_OR_NAME`, `-- --list`."""
+    session.run(*UV_RUN, "python", "-m", "tests.mutants.run", *session.posargs, env=COMPILED_ONCE, external=True)
 
 
 @nox.session(venv_backend="none", default=False)

@@ -136,3 +136,15 @@ def test_large_json_is_checked_as_a_whole(tmp_path):
     flip(tmp_path / "checkpoints" / "1" / "input.json", 1_000_000)
     with pytest.raises(CheckpointCorruptError, match=r"input\.json is not what was saved"):
         read_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize(("old", "new"), [('"base": 2', '"base": 3'), ('"heads": "1.0"', '"heads": "1.1"')])
+def test_a_fact_that_was_altered_in_the_manifest_is_noticed(saved, old, new):
+    """No file but the manifest itself tells it."""
+    manifest = saved / "checkpoints" / "2" / "manifest.json"
+    text = manifest.read_text()
+    assert text.count(old) == 1
+    manifest.write_text(text.replace(old, new))
+    with pytest.raises(CheckpointCorruptError, match="its seal is"):
+        read_checkpoint(saved / "checkpoints" / "2")
+    assert read_latest(saved).step == 1

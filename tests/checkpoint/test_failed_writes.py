@@ -136,9 +136,15 @@ def test_a_failure_that_passes_costs_nothing(saved, small_items, assert_same, mo
 
 def test_too_little_space_is_refused_before_anything_is_written(saved, small_items, monkeypatch, no_pause):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**6, 10**6 - 1000, 1000))
-    monkeypatch.setattr(orbax_io, "write_arrays", pytest.fail)
-    with CheckpointStore(saved) as store, pytest.raises(CheckpointError, match=r"needs 0\.0 MB, 0\.0 MB are free"):
+    written = []
+    monkeypatch.setattr(orbax_io, "write_arrays", lambda *arguments: written.append(arguments))
+    with (
+        CheckpointStore(saved) as store,
+        pytest.raises(CheckpointError, match=r"No space left on device.*needs 0\.0 MB, 0\.0 MB are free"),
+    ):
         store.save(3, small_items(3)).wait()
+    assert written == []
+    assert sorted(path.name for path in (saved / "checkpoints").iterdir()) == ["1", "2"]
 
 
 @pytest.mark.parametrize(

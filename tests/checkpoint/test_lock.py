@@ -149,3 +149,39 @@ def test_of_several_at_once_one_wins(tmp_path, stale):
     for racer in racers:
         racer.join()
     assert outcomes == ["lost", "lost", "won"]
+
+
+_FORKING = """
+import os, sys
+from estimator_core._checkpoint import ModelDirLock
+with ModelDirLock(sys.argv[1]) as lock:
+    child = os.fork()
+    if child == 0:
+        lock.release()
+        os._exit(0)
+    os.waitpid(child, 0)
+    print(lock.held(), flush=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_worker_does_not_give_the_lock_back(tmp_path):
+    done = subprocess.run([sys.executable, "-c", _FORKING, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "True\n", done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="needs waitid")
+def test_a_zombie_holds_no_lock(tmp_path):
+    dying = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        began = lock_holder._process_start(dying.pid)
+        write_lock(tmp_path, pid=dying.pid, process_start=began)
+        with pytest.raises(ModelDirLockedError, match=f"process {dying.pid}"):
+            ModelDirLock(tmp_path).acquire()
+        dying.kill()
+        os.waitid(os.P_PID, dying.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody has taken note of it
+        with ModelDirLock(tmp_path) as lock:
+            assert lock.held()
+    finally:
+        dying.kill()
+        dying.communicate()

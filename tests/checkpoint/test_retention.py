@@ -50,11 +50,21 @@ def test_one_an_hour_stays_over_restarts(tmp_path, small_items, monkeypatch):
     assert steps(tmp_path) == [3, 5, 7]
 
 
-def test_the_best_stay(tmp_path, small_items):
-    results = {1: {"loss": 0.9}, 2: {"loss": 0.1}, 3: {"loss": math.nan}, 4: {"other": 0.0}, 5: {"loss": 0.4}}
-    best = KeepBest(metric="loss", mode="min", n=2)
-    save(tmp_path, small_items, *range(1, 8), keep_max=1, keep_best=best, results=lambda: results)
-    assert steps(tmp_path) == [2, 5, 7]
+@pytest.mark.parametrize(("mode", "kept"), [("min", [3, 6, 8]), ("max", [2, 6, 8])])
+def test_the_best_stay(tmp_path, small_items, mode, kept):
+    # NaN comes first: a sort leaves it where it is, and so would keep it.
+    losses = {1: math.nan, 2: 0.9, 3: 0.1, 4: math.nan, 6: 0.4}
+    results = {5: {"other": 0.0}, **{step: {"loss": loss} for step, loss in losses.items()}}
+    best = KeepBest(metric="loss", mode=mode, n=2)
+    save(tmp_path, small_items, *range(1, 9), keep_max=1, keep_best=best, results=lambda: results)
+    assert steps(tmp_path) == kept
+
+
+def test_what_was_just_written_stays_behind_newer_ones(tmp_path, small_items):
+    """A run that goes on from an older checkpoint saves steps below the newest there is."""
+    save(tmp_path, small_items, 5, keep_max=1)
+    save(tmp_path, small_items, 3, keep_max=1)
+    assert steps(tmp_path) == [3, 5]
 
 
 def test_what_is_being_read_stays_until_later(tmp_path, small_items, caplog):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import types
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
@@ -247,3 +250,44 @@ def test_hyperparameters_of_any_library_are_recorded_by_name(make_estimator: Any
     estimator.train(train_input, steps=2)
     record = json.loads((Path(estimator.model_dir) / "run.json").read_text())
     assert record["hparams"] == {"rate": 0.5, "layers": [8, 4]}
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, kw_only=True)
+class Smallest:
+    """A metric for which zeros are no beginning."""
+
+    value: Any
+
+    def merge(self, other: Any) -> Any:
+        return Smallest(value=jnp.minimum(self.value, other.value))
+
+    def compute(self) -> float:
+        return float(np.min(self.value))
+
+
+def with_metric(make: Any) -> Any:
+    """A model_fn with one metric, made of the features."""
+
+    def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
+        loss = jnp.mean((features["x"] @ ec.get_variable("w", (3,)) - labels) ** 2)
+        return ec.EstimatorSpec(
+            mode, loss=loss, train_op=optax.sgd(0.0), eval_metric_ops={"metric": make(features["x"])}
+        )
+
+    return model_fn
+
+
+def test_the_first_batch_is_not_merged_with_zeros(make_estimator: Any, data: Any) -> None:
+    model_fn = with_metric(lambda x: Smallest(value=10 + jnp.min(x)))
+    batches = [({"x": data.x[start : start + 8]}, data.y[start : start + 8]) for start in (0, 8)]
+    estimator = make_estimator(model_fn).train(lambda: batches)
+    assert estimator.evaluate(lambda: batches)["metric"] == pytest.approx(10 + data.x[:16].min())
+
+
+def test_a_metric_that_changes_between_batches_is_named_in_an_evaluation(make_estimator: Any, data: Any) -> None:
+    model_fn = with_metric(lambda x: Smallest(value=x[:, 0]))
+    batches = [({"x": data.x[:size]}, data.y[:size]) for size in (8, 6)]
+    estimator = make_estimator(model_fn).train(lambda: batches[:1])
+    with pytest.raises(ec.EstimatorError, match=r"metric 'metric' \(Smallest\): its field 'value' was float32\[8\]"):
+        estimator.evaluate(lambda: batches)

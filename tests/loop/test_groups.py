@@ -472,3 +472,26 @@ assert set(tried.counts.values()) == {20}, tried
 assert results[:2] == results[2:]
 print("the same")
 """
+
+
+def test_auto_keeps_single_batches_where_a_group_changes_bits(
+    make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, choices: Any
+) -> None:
+    """Each trace of this model gives other numbers, so that the program of a group differs from that of one batch."""
+    monkeypatch.setattr(steps_per_dispatch, "_WORTH_IT", 0.0)  # however long a group takes
+    traces = itertools.count(1)
+
+    def traced_model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
+        weights = ec.get_variable("w", (3,), jax.nn.initializers.ones)
+        predictions = (features["x"] @ weights) * 2.0 ** next(traces)
+        loss = None if labels is None else ((predictions - labels) ** 2).mean()
+        return ec.EstimatorSpec(mode, predictions={"y": predictions}, loss=loss, train_op=optax.sgd(0.0))
+
+    estimator = make_estimator(traced_model_fn).train(train_input, steps=2)
+    source = batches(data, [8] * 60)
+    got = list(estimator.predict(source, yield_single_examples=False))
+    assert len(choices()) == 1
+    assert "changes the last bits" in choices()[0]
+    sums = [batch[0]["x"].sum(axis=1) for batch in source()]
+    factors = np.concatenate([each["y"] / total for each, total in zip(got, sums, strict=True)])
+    np.testing.assert_allclose(factors, factors[0], rtol=1e-3)

@@ -180,3 +180,41 @@ def test_hyperparameters_are_outputs_by_name(tmp_path: Any) -> None:
     assert [row["learning_rate"] for row in estimator.history.train] == pytest.approx(
         [0.1, 0.075, 0.05, 0.025], abs=1e-6
     )
+
+
+def test_the_whole_name_of_a_variable_must_match(tmp_path: Any, start: dict[str, Any]) -> None:
+    """ "b" is no name of a variable, though "b/w" begins with it."""
+    with pytest.raises(ec.EstimatorError, match=r"no trainable variable matches 'b'"):
+        train(two_layers(lambda loss, hidden: ec.minimize(loss, optax.sgd(0.1), variables="b")), tmp_path)
+
+
+def noisy(features: Any, labels: Any, mode: str) -> Any:
+    """Two equal micro-batches, whose losses differ by their noise alone; counts how often it is called a step."""
+    scale = ec.get_variable("scale", (), jax.nn.initializers.ones)
+    seen = ec.get_variable("seen", (), dtype="int32", trainable=False)
+    ec.set_variable("seen", seen + 1)
+    noise = jax.random.normal(ec.next_rng_key(), (4,))
+    ec.tensor("noise", noise)
+    loss = jnp.mean(noise * scale + 0.0 * features["x"][:4, 0])
+    return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1))
+
+
+class Noise(ec.Hook):
+    """Keeps the noise of the last step."""
+
+    def begin(self, run: Any) -> None:
+        run.fetch("noise")
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        self.noise = np.asarray(out["noise"])
+
+
+def test_micro_batches_draw_masks_of_their_own(tmp_path: Any) -> None:
+    hook = Noise()
+    train(noisy, tmp_path, steps=1, hooks=[hook], accumulate_steps=2)
+    first, second = hook.noise.reshape(2, 4)
+    assert not np.array_equal(first, second)
+
+
+def test_micro_batches_hand_their_state_on(tmp_path: Any) -> None:
+    assert int(train(noisy, tmp_path, steps=3, accumulate_steps=2).variables["seen"]) == 6

@@ -192,3 +192,13 @@ def test_wide_dtypes_become_what_jax_stores(runner, batch):
     run = runner(lambda x: get_variable("a", (1,), dtype=np.float64)).start(batch)
     assert run.specs["a"].dtype == np.float32
     assert run.step(batch).dtype == np.float32
+
+
+def test_a_written_state_is_read_again_in_the_same_step(runner, batch):
+    def model(x):
+        get_variable("seen", (), trainable=False)
+        set_variable("seen", 7.0)
+        return get_variable("seen", (), trainable=False)
+
+    run = runner(model).start(batch)
+    assert float(run.step(batch)) == 7.0

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
-TABLES = {"Faults of the obvious implementation": range(1, 39), "Faults of tf.estimator, not repeated": range(1, 23)}
+from tests.mutants import guarantees
+
+TABLES = {
+    "Faults of the obvious implementation": range(1, 39),
+    "Faults of tf.estimator, not repeated": range(1, 23),
+    "Rules of single parts": range(1, 29),
+}
 NAMED = re.compile(r"`([^`:]+\.py)::(\w+)(?:\[([^\]`]+)\])?`")
 
 
@@ -37,22 +42,8 @@ def problems(text: str, root: Path) -> list[str]:
             found += [f"{where}: {cell} names no test" for cell in cells if not NAMED.fullmatch(cell)]
             for cell in cells:
                 if match := NAMED.fullmatch(cell):
-                    found += [f"{where}: {problem}" for problem in missing(root, *match.groups())]
+                    found += [f"{where}: {problem}" for problem in guarantees.missing(root, *match.groups())]
     return found
-
-
-def missing(root: Path, file: str, test: str, case: str | None) -> list[str]:
-    """What does not exist of a test named by file, function and perhaps case."""
-    path = root / file
-    if not path.is_file():
-        return [f"there is no {file}"]
-    text = path.read_text()
-    names = {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)}
-    if test not in names or not test.startswith("test_"):
-        return [f"{file} has no {test}"]
-    if case is not None and f'"{case}"' not in text:
-        return [f"{file} has no case {case!r} of {test}"]
-    return []
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +73,7 @@ def test_a_wrong_row_is_found(page: str, root: Path, old: str, new: str, problem
 
 
 def test_comments_use_the_numbers_of_the_page(files: list[Path], root: Path) -> None:
-    numbers = dict(zip(("trap", "fault"), TABLES.values(), strict=True))
+    numbers = {word: TABLES[heading] for word, heading in guarantees.TABLES.items() if word != "rule"}
     wrong = [
         f"{path.relative_to(root)}: {word} {number}"
         for path in files

@@ -90,3 +90,10 @@ def test_run_config_takes_them(monkeypatch: pytest.MonkeyPatch):
     given = Processes("h:9", count=3, index=0)
     assert ec.RunConfig(processes=given).process_group is given
     assert ec.RunConfig(processes=given).is_chief
+
+
+def test_an_evaluator_beside_processes_that_train_is_alone():
+    """What a launcher gives to all of them does not make it one of those that train."""
+    launched = {"JAX_COORDINATOR_ADDRESS": "h:9", "JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "1"}
+    assert detect({**tf_config("evaluator", 0), **launched}) is None
+    assert detect({**tf_config("worker", 0), **launched}) is not None

@@ -270,3 +270,13 @@ def test_no_summaries_takes_everything(tmp_path: Path, monkeypatch: pytest.Monke
 def test_importing_summaries_is_light():
     code = "import sys, estimator_core.summaries; print('tensorboardX' in sys.modules, 'jax' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == ["False", "False"]
+
+
+def test_flushed_points_are_written(tmp_path: Path):
+    """A point that was collected, too: the checkpoint that is committed next must not know more than the curves."""
+    writer = open_summary_writer(tmp_path)
+    with writer.collecting():
+        writer.scalar("loss", 0.5, 1)
+        writer.flush()
+        assert points(tmp_path, "loss") == [(1, 0.5)]
+    writer.close()

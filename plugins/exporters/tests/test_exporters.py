@@ -173,3 +173,14 @@ def test_steps_are_exported_once_each_over_restarts(tmp_path):
 def test_arguments_are_refused_at_once(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_only_the_final_call_exports(tmp_path):
+    exporter, estimator = FinalExporter("final", nothing), FakeExporting(tmp_path)
+    path = str(tmp_path / "export" / "final")
+    calls = [(10, False), (20, False), (30, True)]
+    written = [
+        exporter.export(estimator, path, f"checkpoints/{step}", {"loss": 1.0, "global_step": step}, final)
+        for step, final in calls
+    ]
+    assert [each is not None for each in written] == [False, False, True]

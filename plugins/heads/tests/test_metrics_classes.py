@@ -79,6 +79,8 @@ def test_confusion_matrix(kind):
 def test_class_ids_out_of_range_are_never_hidden():
     assert np.isnan(metrics.confusion_matrix(np.array([0, 5]), np.array([0, 1]), 3).compute()).all()
     assert np.isnan(metrics.class_recall(np.array([0, 1]), np.array([0, -1]), 3).compute())
+    for wrong in (-1, 3):
+        assert np.isnan(metrics.top_k_accuracy(np.array([0, wrong]), np.eye(2, 3, dtype=np.float32), k=1).compute())
 
 
 @pytest.mark.parametrize("k", [1, 2, 4, 5])

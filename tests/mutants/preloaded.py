@@ -1,0 +1,88 @@
+"""A process that has imported the libraries already, and runs pytest in a fork of itself for each request.
+
+Imports take longer than most tests. A request is a line of JSON on stdin, `{"arguments": [...], "output": path,
+"seconds": limit}`; the answer is the exit status of pytest, negative for a signal, as a line on stdout.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import signal
+import sys
+import time
+from importlib.metadata import entry_points
+
+PROFILE = "mutants"
+#: Nothing of ours, and nothing whose presence changes what we do: adapters look which libraries have been imported.
+_LIBRARIES = (
+    "jax.numpy",
+    "jax.experimental.multihost_utils",
+    "optax",
+    "orbax.checkpoint",
+    "hypothesis.extra.numpy",
+    "pytest",
+    "tensorboardX.event_file_writer",
+)
+
+
+def serve() -> None:
+    """Answers requests until stdin ends."""
+    for name in _LIBRARIES:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    for plugin in entry_points(group="pytest11"):
+        plugin.load()
+    hypothesis = importlib.import_module("hypothesis")
+    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # one failure will do: no search for a smaller one
+    ci = hypothesis.settings.get_profile("ci")
+    hypothesis.settings.register_profile(PROFILE, ci, phases=phases)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            _run(request["arguments"], request["output"])
+        print(_status_of(child, request["seconds"]), flush=True)
+
+
+def _run(arguments: list[str], output: str) -> None:
+    """The child: never returns."""
+    status = 70
+    try:
+        os.setsid()  # so that what the tests start ends with them
+        target = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for number in (1, 2):
+            os.dup2(target, number)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        importlib.invalidate_caches()
+        import pytest
+
+        status = int(pytest.main(arguments))
+    except BaseException as error:
+        os.write(2, f"ERROR - {type(error).__name__}: {error}\n".encode())
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(ValueError, OSError):
+                stream.flush()
+        os._exit(status)
+
+
+def _status_of(child: int, seconds: float) -> int:
+    deadline = time.monotonic() + seconds
+    while True:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() > deadline:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
+            _, status = os.waitpid(child, 0)
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.02)
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,112 @@
+"""RunConfig and the specs: what cannot be used is refused before any work starts."""
+
+from tests.mutants.record import Mutant
+
+_ROOM = "estimator_core/"
+
+MUTANTS = (
+    Mutant(
+        name="both-cadences-are-set",
+        guarantee="rule 22",
+        file=_ROOM + "config.py",
+        old="if steps is not None and secs is not None:",
+        new="if False:",
+        tests=("test_refused_with_cause_and_nothing_written[both checkpoint cadences]",),
+    ),
+    Mutant(
+        name="the-model-dir-of-tf-config-is-ignored",
+        guarantee="rule 22",
+        file=_ROOM + "config.py",
+        old="if from_cluster is not None and from_cluster != path:",
+        new="if False:",
+        tests=("test_refused_with_the_same_kind_and_first_words",),
+    ),
+    Mutant(
+        name="replace-keeps-the-other-cadence",
+        guarantee="rule 22",
+        file=_ROOM + "config.py",
+        old='            values["save_checkpoints_steps"] = None',
+        new="            pass",
+        tests=("test_accepted_with_the_same_values",),
+    ),
+    Mutant(
+        name="a-seed-may-be-negative",
+        guarantee="rule 22",
+        file=_ROOM + "config.py",
+        old="if config.tf_random_seed is not None and not 0 <= config.tf_random_seed < 2**64:",
+        new="if False:",
+        tests=("test_refused_with_cause_and_nothing_written[seed negative]",),
+    ),
+    Mutant(
+        name="an-unknown-argument-is-dropped",
+        guarantee="rule 22",
+        file=_ROOM + "config.py",
+        old="            if name not in known:\n                near",
+        new="            if False:\n                near",
+        tests=("test_refused_with_cause_and_nothing_written[unknown RunConfig argument]",),
+    ),
+    Mutant(
+        name="a-mesh-may-have-two-rests",
+        guarantee="rule 22",
+        file=_ROOM + "config.py",
+        old=" or list(mesh.values()).count(-1) > 1",
+        new="",
+        tests=("test_refused_with_cause_and_nothing_written[mesh with two rests]",),
+    ),
+    Mutant(
+        name="a-model-without-train-op-trains",
+        guarantee="fault 11",
+        file=_ROOM + "specs.py",
+        old='ModeKeys.TRAIN: ("train_op", "loss")',
+        new='ModeKeys.TRAIN: ("loss",)',
+        tests=("test_refused_with_cause_and_nothing_written[missing train_op]",),
+    ),
+    Mutant(
+        name="a-loss-may-be-a-vector",
+        guarantee="rule 22",
+        file=_ROOM + "specs.py",
+        old="if math.prod(shape) != 1:",
+        new="if False:",
+        tests=("test_refused_with_cause_and_nothing_written[loss a vector]",),
+    ),
+    Mutant(
+        name="a-loss-may-be-an-integer",
+        guarantee="rule 22",
+        file=_ROOM + "specs.py",
+        old='if "float" not in dtype:',
+        new="if False:",
+        tests=("test_refused_with_cause_and_nothing_written[loss an integer]",),
+    ),
+    Mutant(
+        name="a-metric-may-be-called-loss",
+        guarantee="rule 22",
+        file=_ROOM + "specs.py",
+        old="if name in _RESERVED_METRICS:",
+        new="if False:",
+        tests=("test_refused_with_cause_and_nothing_written[metric named loss]",),
+    ),
+    Mutant(
+        name="zero-steps-are-taken",
+        guarantee="rule 22",
+        file=_ROOM + "specs.py",
+        old="    if value <= 0:",
+        new="    if False:",
+        tests=("test_refused_with_cause_and_nothing_written[steps zero]",),
+    ),
+    Mutant(
+        name="a-name-of-an-evaluation-leaves-its-directory",
+        guarantee="rule 22",
+        file=_ROOM + "specs.py",
+        old='and (not self.name or "/" in self.name)',
+        new="and not self.name",
+        tests=("test_refused_with_cause_and_nothing_written[EvalSpec name with a slash]",),
+    ),
+    Mutant(
+        name="every-checkpoint-evaluates-a-hundred-batches",
+        guarantee="fault 16",
+        file=_ROOM + "specs.py",
+        old="    steps: int | None = None\n    name",
+        new="    steps: int | None = 100\n    name",
+        tests=("test_defaults_that_differ_from_tf_estimator",),
+    ),
+)

@@ -1,0 +1,281 @@
+"""Applies the mutants one by one to copies of the packages, and runs the tests beside their guarantees.
+
+`python -m tests.mutants.run [--only NAME_OR_ROOM ...] [--cut N] [--list]`. Every mutant must be killed: a test fails
+with it that passes without. A survivor, and a mutant that does not fit the sources any more, are errors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import queue
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.mutants.guarantees import tests_beside
+from tests.mutants.preloaded import PROFILE
+from tests.mutants.record import Mutant, StaleMutantError, all_mutants, own_tests, spread
+
+ROOT = Path(__file__).parents[2]
+WORKERS = min(2, os.cpu_count() or 1)
+#: Seconds after which a test hangs: with some mutants they do, and that kills the mutant.
+TEST_SECS, PYTEST_SECS = 120, 400
+_COPIED = ("pyproject.toml", "docs", "estimator_core", "examples", "plugins", "tests")
+_NOT_COPIED = shutil.ignore_patterns("__pycache__", "*.md", "separate", "frozen_1_0.whl")
+_PYTEST = (
+    "-x",
+    "-q",
+    "-rfE",
+    "--no-header",
+    "--tb=line",
+    f"--timeout={TEST_SECS}",
+    "-pno:cacheprovider",
+    f"--hypothesis-profile={PROFILE}",
+    "-Wignore::pytest.PytestAssertRewriteWarning",  # its plugins have been imported already
+)
+#: What a mutant must not cause: then it is a mistake of its author, and no test has noticed a broken rule.
+_MISTAKES = ("NameError", "ImportError", "ModuleNotFoundError", "SyntaxError")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of a mutant.
+
+    Args:
+        mutant: which.
+        status: "killed", "SURVIVED", "STALE" or "BROKEN" (it fails for a reason of its own).
+        seconds: how long its tests took.
+        why: the first failure, or what is wrong with the mutant.
+    """
+
+    mutant: Mutant
+    status: str
+    seconds: float
+    why: str
+
+
+class Copy:
+    """The packages and their tests in a folder of their own, which the tests import.
+
+    Args:
+        root: of the repository.
+        folder: an empty one.
+    """
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self._folder = folder
+        for name in _COPIED:
+            source = root / name
+            if source.is_dir():
+                shutil.copytree(source, folder / name, ignore=_NOT_COPIED, symlinks=True)
+            elif source.exists():
+                shutil.copy2(source, folder / name)
+        sources = [folder, *sorted(folder.glob("plugins/*/src"))]
+        self.packages = sorted(
+            path.parent.name
+            for source in sources
+            for path in source.glob("*/__init__.py")
+            if path.parent.name != "tests"
+        )
+        self._env = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, sources)),  # before what is installed, for child processes too
+            "JAX_PLATFORMS": "cpu",
+            "KERAS_BACKEND": "jax",
+        }
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "tests.mutants.preloaded"],
+            cwd=folder,
+            env=self._env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._answer() == "ready"
+
+    def close(self) -> None:
+        """Ends the process that runs the tests."""
+        self._server.communicate()
+
+    def check_imported(self) -> None:
+        """Makes sure that a process started here imports the copy and nothing else.
+
+        Raises:
+            AssertionError: a package comes from somewhere else.
+        """
+        program = "import importlib, sys\nfor name in sys.argv[1:]: print(importlib.import_module(name).__file__)"
+        command = [sys.executable, "-c", program, *self.packages]
+        done = subprocess.run(command, cwd=self._folder, env=self._env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        strange = [path for path in done.stdout.split() if not Path(path).is_relative_to(self._folder)]
+        assert not strange, f"imported from elsewhere: {strange}"
+
+    def pytest(self, tests: Sequence[str]) -> tuple[int, str]:
+        """Exit status and output."""
+        output = self._folder / "output.txt"
+        request = {"arguments": [*_PYTEST, *tests], "output": str(output), "seconds": PYTEST_SECS}
+        assert self._server.stdin is not None
+        self._server.stdin.write(json.dumps(request) + "\n")
+        self._server.stdin.flush()
+        status = int(self._answer())
+        return status, output.read_text(encoding="utf-8", errors="replace")
+
+    def _answer(self) -> str:
+        assert self._server.stdout is not None
+        return self._server.stdout.readline().strip()
+
+    def run(self, mutant: Mutant, tests: Sequence[str]) -> Outcome:
+        """Applies one mutant, runs its tests, and puts the source back."""
+        path = self._folder / mutant.file
+        begun = time.monotonic()
+        source = path.read_text(encoding="utf-8")
+        try:
+            _write(path, mutant.mutated(source))
+            status, output = self.pytest(tests)
+        finally:
+            _write(path, source)
+        verdict, why = judged(status, output)
+        return Outcome(mutant=mutant, status=verdict, seconds=time.monotonic() - begun, why=why)
+
+
+def _write(path: Path, source: str) -> None:
+    """Writes a source, and forgets its bytecode: it is told by length and second, which two sources may share."""
+    path.write_text(source, encoding="utf-8")
+    for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+        compiled.unlink()
+
+
+def judged(status: int, output: str) -> tuple[str, str]:
+    """What an exit status of pytest says of a mutant, and the line that says why."""
+    if status == 0:
+        return "SURVIVED", "all tests pass"
+    if status < 0:
+        return "killed", f"the process ended by signal {-status}"
+    found = re.search(r"^(?:FAILED|ERROR) (.*)$", output, re.MULTILINE)
+    why = found[1] if found else output.strip()[-300:]
+    error = why.partition(" - ")[2]
+    if status != 1 or error.startswith(_MISTAKES):
+        return "BROKEN", why
+    return "killed", why
+
+
+def run_all(root: Path, chosen: Sequence[Mutant], beside: Mapping[str, Sequence[str]]) -> list[Outcome]:
+    """The outcome of each mutant, in their order.
+
+    Raises:
+        SystemExit: a test fails without any mutant.
+    """
+    outcomes: dict[str, Outcome] = {}
+    tests: dict[str, tuple[str, ...]] = {}
+    for mutant in chosen:
+        try:
+            mutant.mutated((root / mutant.file).read_text(encoding="utf-8") if (root / mutant.file).is_file() else "")
+            tests[mutant.name] = own_tests(mutant, beside.get(mutant.guarantee, ()))
+        except StaleMutantError as error:
+            outcomes[mutant.name] = Outcome(mutant=mutant, status="STALE", seconds=0.0, why=str(error))
+    with (
+        tempfile.TemporaryDirectory(prefix="mutants-") as folder,
+        contextlib.ExitStack() as cleanup,
+        ThreadPoolExecutor(WORKERS) as pool,
+    ):
+        copies: queue.SimpleQueue[Copy] = queue.SimpleQueue()
+        for number in range(WORKERS):
+            (place := Path(folder, str(number)).resolve()).mkdir()
+            copies.put(copy := Copy(root, place))
+            cleanup.callback(copy.close)
+        names = sorted({test for of_mutant in tests.values() for test in of_mutant})
+        _check_without_mutants(copies, pool, names)
+
+        def one(mutant: Mutant) -> Outcome:
+            copy = copies.get()
+            try:
+                outcome = copy.run(mutant, tests[mutant.name])
+            finally:
+                copies.put(copy)
+            print(f"{outcome.status:9} {outcome.seconds:6.1f} s  {mutant.name}", flush=True)
+            return outcome
+
+        for outcome in pool.map(one, [mutant for mutant in chosen if mutant.name in tests]):
+            outcomes[outcome.mutant.name] = outcome
+    return [outcomes[mutant.name] for mutant in chosen]
+
+
+def _check_without_mutants(copies: queue.SimpleQueue[Copy], pool: ThreadPoolExecutor, tests: Sequence[str]) -> None:
+    """Runs each test once with the sources as they are."""
+
+    def part(number: int) -> tuple[int, str]:
+        copy = copies.get()
+        try:
+            copy.check_imported()
+            own = tests[number::WORKERS]
+            return copy.pytest(own) if own else (0, "")
+        finally:
+            copies.put(copy)
+
+    for status, output in pool.map(part, range(WORKERS)):
+        if status:
+            raise SystemExit(f"Tests fail without any mutant:\n{output[-5000:]}")
+
+
+def report(rooms: Mapping[str, Sequence[Mutant]], outcomes: Sequence[Outcome], seconds: float) -> int:
+    """Prints the table; gives the exit status."""
+    room_of = {mutant.name: room for room, mutants in rooms.items() for mutant in mutants}
+    for outcome in outcomes:
+        mutant = outcome.mutant
+        print(f"{outcome.status:9} {room_of[mutant.name]:16} {mutant.guarantee:9} {mutant.name}: {outcome.why[:160]}")
+    bad = [outcome for outcome in outcomes if outcome.status != "killed"]
+    print(f"\n{len(outcomes)} mutants, {len(outcomes) - len(bad)} killed, {len(bad)} not, {seconds:.0f} s")
+    for outcome in bad:
+        print(f"{outcome.status}: {outcome.mutant.name} ({outcome.mutant.file}): {outcome.why}")
+    return 1 if bad else 0
+
+
+def chosen_by(rooms: Mapping[str, Sequence[Mutant]], only: Sequence[str], cut: int | None) -> list[Mutant]:
+    """The mutants that the arguments ask for.
+
+    Raises:
+        SystemExit: a name is neither a mutant's nor a room's.
+    """
+    known = {mutant.name for mutants in rooms.values() for mutant in mutants} | set(rooms)
+    if unknown := [name for name in only if name not in known]:
+        raise SystemExit(f"There is no mutant and no room {', '.join(unknown)}. Rooms: {', '.join(rooms)}.")
+    chosen = [
+        mutant
+        for room, mutants in rooms.items()
+        for mutant in mutants
+        if not only or room in only or mutant.name in only
+    ]
+    return chosen if cut is None else spread(chosen, cut)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description="Break each rule once, and see whether a test notices.")
+    parser.add_argument("--only", nargs="+", default=(), metavar="NAME", help="mutants or rooms")
+    parser.add_argument("--cut", type=int, help="at most so many, evenly spaced")
+    parser.add_argument("--list", action="store_true", help="only list them")
+    given = parser.parse_args(arguments)
+    rooms = all_mutants()
+    chosen = chosen_by(rooms, given.only, given.cut)
+    if given.list:
+        for mutant in chosen:
+            print(f"{mutant.guarantee:9} {mutant.name:50} {mutant.file}")
+        return 0
+    begun = time.monotonic()
+    page = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
+    outcomes = run_all(ROOT, chosen, tests_beside(page))
+    return report(rooms, outcomes, time.monotonic() - begun)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,203 @@
+"""Every mutant fits the sources and names tests beside its guarantee; the runner tells survivors from the killed."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.mutants import guarantees, run
+from tests.mutants.record import Mutant, StaleMutantError, all_mutants, own_tests, spread
+
+AT_LEAST = 120
+#: Rows that no change of a line can break, or that mutants of another row break.
+WITHOUT = {
+    "trap 1": "of the loop and its hooks: their mutants come with its new pages",
+    "trap 17": "of the loop and its hooks: their mutants come with its new pages",
+    "trap 20": "of the loop and its hooks: their mutants come with its new pages",
+    "trap 22": "of the loop and its hooks: their mutants come with its new pages",
+    "trap 25": "of the loop and its hooks: their mutants come with its new pages",
+    "trap 26": "of the loop and its hooks: their mutants come with its new pages",
+    "trap 27": "of the loop and its hooks: their mutants come with its new pages",
+    "trap 28": "of the loop and its hooks: their mutants come with its new pages",
+    "trap 6": "of what becomes a package of its own",
+    "trap 32": "of what becomes a package of its own",
+    "trap 33": "of what becomes a package of its own",
+    "trap 34": "of what becomes a package of its own",
+    "trap 35": "of what becomes a package of its own",
+    "trap 23": "a requirement of a package, not a line of code",
+    "trap 36": "held by whole programs compiled for an export, not by one line",
+    "fault 1": "of the loop and its hooks: their mutants come with its new pages",
+    "fault 3": "of the loop and its hooks: their mutants come with its new pages",
+    "fault 8": "of the loop and its hooks: their mutants come with its new pages",
+    "fault 9": "of the loop and its hooks: their mutants come with its new pages",
+    "fault 12": "of the loop and its hooks: their mutants come with its new pages",
+    "fault 15": "of the loop and its hooks: their mutants come with its new pages",
+    "fault 17": "of the loop and its hooks: their mutants come with its new pages",
+    "fault 19": "of the loop and its hooks: their mutants come with its new pages",
+    "fault 20": "of the loop and its hooks: their mutants come with its new pages",
+    "fault 13": "of what becomes a package of its own",
+    "fault 14": "of what becomes a package of its own",
+}
+
+Rooms = Mapping[str, Sequence[Mutant]]
+
+
+def problems(rooms: Rooms, page: str, root: Path) -> list[str]:
+    """What is wrong with the mutants, or missing."""
+    beside = guarantees.tests_beside(page)
+    mutants = [mutant for of_room in rooms.values() for mutant in of_room]
+    names = [mutant.name for mutant in mutants]
+    found = [f"{name}: there are two of this name" for name in sorted(set(names)) if names.count(name) > 1]
+    if len(mutants) < AT_LEAST:
+        found.append(f"there are {len(mutants)} mutants, fewer than {AT_LEAST}")
+    for mutant in mutants:
+        path = root / mutant.file
+        try:
+            mutant.mutated(path.read_text() if path.is_file() else "")
+            tests = own_tests(mutant, beside.get(mutant.guarantee, ()))
+        except StaleMutantError as error:
+            found.append(str(error))
+            continue
+        for test in tests:
+            file, _, name = test.partition("::")
+            function, bracket, case = name.partition("[")
+            missing = guarantees.missing(root, file, function, case.removesuffix("]") if bracket else None)
+            found += [f"{mutant.name}: {problem}" for problem in missing]
+    held = {mutant.guarantee for mutant in mutants}
+    found += [f"{row}: no mutant breaks it" for row in beside if row not in held and row not in WITHOUT]
+    found += [f"{row}: there is a mutant, so it needs no excuse" for row in WITHOUT if row in held]
+    return found
+
+
+@pytest.fixture(scope="module")
+def page(root: Path) -> str:
+    return (root / "docs" / "guarantees.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def rooms() -> dict[str, tuple[Mutant, ...]]:
+    return all_mutants()
+
+
+def test_every_mutant_fits_and_every_row_has_one(rooms: Rooms, page: str, root: Path) -> None:
+    assert problems(rooms, page, root) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"old": "no such line"}, "`old` occurs 0 times in"),
+        ({"old": "import"}, "`old` occurs "),
+        ({"old": "same", "new": "same"}, "`old` occurs 0 times"),
+        ({"file": "estimator_core/no_such_file.py"}, "`old` occurs 0 times in estimator_core/no_such_file.py"),
+        ({"new": "if if"}, "is no Python with it"),
+        ({"guarantee": f"trap {99}"}, f"beside trap {99} there is no test"),
+        ({"tests": ("test_of_something_else",)}, "there is no test ['test_of_something_else']"),
+        ({"tests": ("test_no_damaged_file_gives_garbage[upside down]",)}, "has no case 'upside down'"),
+    ],
+)
+def test_a_wrong_mutant_is_found(
+    rooms: Rooms, page: str, root: Path, changes: Mapping[str, object], problem: str
+) -> None:
+    (sound,) = (one for one in rooms["checkpoint"] if one.name == "a-newer-format-is-read-as-ours")
+    wrong = dataclasses.replace(sound, name="wrong", **changes)  # type: ignore[arg-type]
+    found = problems({**rooms, "wrong": (wrong,)}, page, root)
+    assert any(line.startswith("wrong: ") and problem in line for line in found), found
+
+
+def test_what_is_missing_is_found(rooms: Rooms, page: str, root: Path) -> None:
+    (first, *_), *_ = rooms.values()
+    found = problems({"one": (first, first)}, page, root)
+    assert f"{first.name}: there are two of this name" in found
+    assert f"there are 2 mutants, fewer than {AT_LEAST}" in found
+    assert "trap 3: no mutant breaks it" in found
+
+
+def test_a_cut_is_spread_over_the_rooms(rooms: Rooms) -> None:
+    chosen = run.chosen_by(rooms, (), 40)
+    assert chosen == run.chosen_by(rooms, (), 40) == spread(run.chosen_by(rooms, (), None), 40)
+    of_rooms = [sum(mutant in of_room for mutant in chosen) for of_room in rooms.values()]
+    assert len(chosen) == sum(of_rooms) == 40
+    assert min(of_rooms) >= 1
+    with pytest.raises(SystemExit, match="There is no mutant and no room nowhere"):
+        run.chosen_by(rooms, ("nowhere",), None)
+
+
+RULE = """
+def limit(value: int) -> int:
+    return max(0, min(10, value))
+"""
+TESTS = """
+import subprocess, sys
+from estimator_core.rule import limit
+
+def test_upper():
+    assert limit(11) == 10
+
+def test_in_another_process():
+    program = "from estimator_core.rule import limit; print(limit(-1))"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "0\\n"
+"""
+
+
+@pytest.fixture
+def small_repository(root: Path, tmp_path: Path) -> Path:
+    """One rule, and tests of it; its package has the name of ours, which is installed."""
+    shutil.copytree(root / "tests" / "mutants", tmp_path / "tests" / "mutants")
+    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\naddopts = ['--import-mode=importlib']\n")
+    package = tmp_path / "estimator_core"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "rule.py").write_text(RULE)
+    (tmp_path / "tests" / "test_rule.py").write_text(TESTS)
+    return tmp_path
+
+
+def small(name: str, old: str, new: str, *tests: str) -> Mutant:
+    return Mutant(name=name, guarantee="rule 1", file="estimator_core/rule.py", old=old, new=new, tests=tests)
+
+
+SMALL = (
+    small("no-upper-limit", "min(10, value)", "value", "test_upper"),
+    small("no-lower-limit", "max(0, min(10, value))", "min(10, value)", "test_in_another_process"),
+    small("lower-limit-untested", "max(0, min(10, value))", "min(10, value)", "test_upper"),
+    small("gone", "clip(value)", "value", "test_upper"),
+    small("mistaken", "min(10, value)", "mim(10, value)", "test_upper"),
+    small("fails-at-import", "def limit", "raise RuntimeError('mutated')\n\n\ndef limit", "test_upper"),
+)
+
+
+def test_the_runner_finds_survivors_stale_and_broken_mutants(
+    small_repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run, "WORKERS", 1)
+    beside = {"rule 1": ("tests/test_rule.py::test_upper", "tests/test_rule.py::test_in_another_process")}
+    outcomes = run.run_all(small_repository, SMALL, beside)
+    assert {outcome.mutant.name: outcome.status for outcome in outcomes} == {
+        "no-upper-limit": "killed",
+        "no-lower-limit": "killed",
+        "lower-limit-untested": "SURVIVED",
+        "gone": "STALE",
+        "mistaken": "BROKEN",
+        "fails-at-import": "BROKEN",
+    }
+    assert (small_repository / "estimator_core" / "rule.py").read_text() == RULE
+    assert run.report({"small": SMALL}, outcomes, 1.0) == 1
+    assert run.report({"small": SMALL}, outcomes[:2], 1.0) == 0
+    printed = capsys.readouterr().out
+    assert "6 mutants, 2 killed, 4 not" in printed
+    assert "SURVIVED: lower-limit-untested (estimator_core/rule.py): all tests pass" in printed
+
+
+def test_tests_that_fail_without_any_mutant_end_the_run(
+    small_repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "WORKERS", 1)
+    (small_repository / "estimator_core" / "rule.py").write_text(RULE.replace("max(0", "max(1"))
+    mutant = small("no-upper-limit", "min(10, value)", "value", "test_in_another_process")
+    with pytest.raises(SystemExit, match="Tests fail without any mutant"):
+        run.run_all(small_repository, [mutant], {"rule 1": ("tests/test_rule.py::test_in_another_process",)})
