@@ -478,7 +478,7 @@ def test_auto_keeps_single_batches_where_a_group_changes_bits(
     make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, choices: Any
 ) -> None:
     """Each trace of this model gives other numbers, so that the program of a group differs from that of one batch."""
-    monkeypatch.setattr(steps_per_dispatch, "_WORTH_IT", 0.0)  # however long a group takes
+    monkeypatch.setattr(tuning, "_WORTH_IT", 0.0)  # however long a group takes
     traces = itertools.count(1)
 
     def traced_model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:

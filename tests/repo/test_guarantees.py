@@ -60,11 +60,11 @@ def test_every_row_names_tests_that_exist(page: str, root: Path) -> None:
     [
         ("| 7 | Two dropout", "| 8 | Two dropout", "7 is missing"),
         ("| 7 | Two dropout", "| 8 | Two dropout", "8 is there twice"),
-        ("test_pace.py::test_the_host", "test_pace.py::test_the_guest", "has no test_the_guest"),
-        ("tests/loop/test_pace.py", "tests/loop/test_race.py", "there is no tests/loop/test_race.py"),
+        ("test_in_flight.py::test_the_host", "test_in_flight.py::test_the_guest", "has no test_the_guest"),
+        ("tests/loop/test_in_flight.py", "tests/loop/test_race.py", "there is no tests/loop/test_race.py"),
         ("[missing train_op]", "[missing train_up]", "has no case 'missing train_up'"),
         ("| Obeyed. |", "|  |", "an empty cell"),
-        ("`tests/loop/test_pace.py::", "`tests/loop/test_pace.py:", "names no test"),
+        ("`tests/loop/test_in_flight.py::", "`tests/loop/test_in_flight.py:", "names no test"),
     ],
 )
 def test_a_wrong_row_is_found(page: str, root: Path, old: str, new: str, problem: str) -> None:
