@@ -179,6 +179,10 @@ class Evaluations(CheckpointListener):
                 if isinstance(exporter, ExportsInBackground):
                     self.exports[spec.name][index] = exporter.wait() or self.exports[spec.name][index]
 
+    def evaluate_during(self, run: Run, spec: EvalSpec) -> None:
+        """One evaluation of the newest state, inside a training call."""
+        self.evaluate_now(spec, _context(run))
+
     def evaluate_now(self, spec: EvalSpec, context: RunContext, path: str | None = None) -> None:
         """One evaluation, of the newest state or of the checkpoint at a path."""
         self.metrics[spec.name] = evaluate_within(context, spec, path)

@@ -132,11 +132,10 @@ def test_parameter_table():
     ]
 
 
-def test_parameter_summary_logs_the_table(caplog: pytest.LogCaptureFixture):
+def test_parameter_summary_logs_the_table(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch):
     caplog.set_level(logging.INFO)
     run = FakeRun()
-    state = SimpleNamespace(variables={"w": np.zeros(3)}, model_state={})
-    run.live = SimpleNamespace(ready=state)  # type: ignore[attr-defined]
+    monkeypatch.setattr(FakeRun, "state", SimpleNamespace(variables={"w": np.zeros(3)}, model_state={}))
     drive([eh.ParameterSummaryHook()], steps=1, run=run)
     assert "w                 3           24" in caplog.text
 
