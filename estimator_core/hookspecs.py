@@ -20,6 +20,25 @@ if TYPE_CHECKING:
     from estimator_core._plugins.records import Command, Component, Option
     from estimator_core.hooks import Hook, Run
 
+__all__ = [
+    "PLUGIN_API",
+    "PREFIX",
+    "PROJECT",
+    "hookimpl",
+    "hookspec",
+    "estimator_checkpoint_saved",
+    "estimator_commands",
+    "estimator_components",
+    "estimator_evaluation_finished",
+    "estimator_export_written",
+    "estimator_hookspecs",
+    "estimator_kinds",
+    "estimator_options",
+    "estimator_run_end",
+    "estimator_run_hooks",
+    "estimator_run_start",
+]
+
 PROJECT = "estimator"
 PREFIX = "estimator_"
 PLUGIN_API = (1, 1)
