@@ -56,6 +56,5 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Any]) -> Estimato
             _log.warning("add_metrics: %s of the model's metrics are replaced by those of metric_fn.", replaced)
         return replace(spec, eval_metric_ops={**before, **added})
 
-    return with_model_fn(
-        estimator, model_fn if estimator.params is not None else functools.partial(model_fn, params=None)
-    )
+    bound = model_fn if estimator.params is not None else functools.partial(model_fn, params=None)
+    return with_model_fn(estimator, bound)
