@@ -23,6 +23,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from _finished import Finished
 
 import estimator_core as ec
 
@@ -56,7 +57,7 @@ class LongTraining:
         self._thread.join()
 
     def _train(self) -> None:
-        training = self
+        training, finished = self, Finished()
 
         class Turns:
             input_options = ec.inputs.InputOptions(fresh_arrays=True, replay=False)
@@ -65,11 +66,11 @@ class LongTraining:
                 source = training._batches()
                 while not training._ended:
                     yield from itertools.islice(source, training._steps)
-                    jax.block_until_ready(training._estimator._state.carried)  # pyright: ignore[reportPrivateUsage]
+                    finished.wait()
                     training._done.release()
                     training._go.acquire()
 
-        self._estimator.train(Turns, max_steps=10**9)
+        self._estimator.train(Turns, max_steps=10**9, hooks=[finished])
 
 
 def hand_written(step: Callable[..., Any], state: Any, source: Iterator[Any], steps: int) -> Callable[[], None]:

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from _batches import shuffled_rows
+from _finished import Finished
 from _report import report, write
 from _side_by_side import compare
 
@@ -160,8 +161,7 @@ def estimator_loop(network: Network, steps: int, **config: Any) -> Callable[[], 
     source = ec.inputs.from_iterable(lambda: batches(network), fresh_arrays=True, replay=False)
 
     def run() -> None:
-        estimator.train(source, steps=steps)
-        jax.block_until_ready(estimator._state.state)  # pyright: ignore[reportPrivateUsage]
+        estimator.train(source, steps=steps, hooks=[Finished()])
 
     return run
 

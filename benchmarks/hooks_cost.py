@@ -18,6 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 import optax
+from _finished import Finished
 from _report import report, write
 from _side_by_side import Comparison, compare, compared
 from mlp import FreshBatches, initial_variables, logits_of
@@ -76,8 +77,7 @@ def training(steps: int, make_hooks: Callable[[], list[Any]], **config: Any) -> 
     hooks = make_hooks()
 
     def run() -> None:
-        estimator.train(FreshBatches, steps=steps, hooks=hooks)
-        jax.block_until_ready(estimator._state.state)  # pyright: ignore[reportPrivateUsage]
+        estimator.train(FreshBatches, steps=steps, hooks=[*hooks, Finished()])
 
     return run
 

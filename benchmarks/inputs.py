@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from _finished import Finished
 from _report import report, write
 from _side_by_side import compare
 
@@ -135,8 +136,7 @@ def estimator_loop(source: Any, steps: int) -> Callable[[], None]:
     )
 
     def run() -> None:
-        estimator.train(source, steps=steps)
-        jax.block_until_ready(estimator._state.state)  # pyright: ignore[reportPrivateUsage]
+        estimator.train(source, steps=steps, hooks=[Finished()])
 
     return run
 

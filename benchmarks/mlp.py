@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from _batches import shuffled_rows
+from _finished import Finished
 from _report import report, write
 from _side_by_side import compare
 
@@ -155,8 +156,7 @@ def estimator_loop(steps: int, **config: Any) -> Callable[[], None]:
     )
 
     def run() -> None:
-        estimator.train(FreshBatches, steps=steps)
-        jax.block_until_ready(estimator._state.state)  # pyright: ignore[reportPrivateUsage]
+        estimator.train(FreshBatches, steps=steps, hooks=[Finished()])
 
     return run
 

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from _batches import shuffled_rows
+from _finished import Finished
 from _report import report, write
 from _side_by_side import compare
 from flax import nnx
@@ -125,8 +126,7 @@ def estimator_loop(steps: int, **config: Any) -> Callable[[], None]:
     source = ec.inputs.from_iterable(batches, fresh_arrays=True, replay=False)
 
     def run() -> None:
-        estimator.train(source, steps=steps)
-        jax.block_until_ready(estimator._state.state)  # pyright: ignore[reportPrivateUsage]
+        estimator.train(source, steps=steps, hooks=[Finished()])
 
     return run
 

@@ -1,17 +1,19 @@
-"""The one door by which evaluations of a training run reach what their Estimator keeps to itself."""
+"""The one door by which the verbs above an Estimator reach what it keeps to itself."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
+from estimator_core._builtin_hooks.evaluation import RunEvaluations
 from estimator_core._loop.context import RunContext
 from estimator_core._summaries import NO_SUMMARIES
 from estimator_core.estimator import Estimator
+from estimator_core.hooks import CheckpointListener
 from estimator_core.modes import ModeKeys
-from estimator_core.specs import EvalSpec, check_hooks
+from estimator_core.specs import EvalSpec, TrainSpec, check_hooks
 
 # pyright: reportPrivateUsage=false
 
@@ -47,3 +49,23 @@ def outermost(estimator: Estimator) -> Generator[RunContext]:
     context = estimator._context(ModeKeys.EVAL)
     with contextlib.closing(context.results):
         yield context
+
+
+def train_within(
+    estimator: Estimator, spec: TrainSpec, evaluations: RunEvaluations, *, listeners: Sequence[CheckpointListener]
+) -> None:
+    """Trains as a TrainSpec says, with the evaluations of its checkpoints."""
+    estimator._train(spec.input_fn, spec.hooks, None, spec.max_steps, listeners, evaluations=evaluations)
+
+
+def with_model_fn(estimator: Estimator, model_fn: Callable[..., Any]) -> Estimator:
+    """An Estimator like this one around another model_fn."""
+    return Estimator(
+        model_fn,
+        config=estimator.config,
+        params=estimator.params,
+        warm_start_from=estimator._warm_start,
+        host_transforms=estimator._feature_transforms,
+        label_transforms=estimator._label_transforms,
+        plugins=estimator._plugins,
+    )

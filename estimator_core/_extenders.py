@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from estimator_core._door import with_model_fn
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.estimator import Estimator
 from estimator_core.modes import ModeKeys
@@ -55,13 +56,5 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Any]) -> Estimato
             _log.warning("add_metrics: %s of the model's metrics are replaced by those of metric_fn.", replaced)
         return replace(spec, eval_metric_ops={**before, **added})
 
-    given: Any = estimator
-    return Estimator(
-        model_fn if given.params is not None else functools.partial(model_fn, params=None),
-        config=estimator.config,
-        params=given.params,
-        warm_start_from=given._warm_start,
-        host_transforms=given._feature_transforms,
-        label_transforms=given._label_transforms,
-        plugins=given._plugins,
-    )
+    bound = model_fn if estimator.params is not None else functools.partial(model_fn, params=None)
+    return with_model_fn(estimator, bound)

@@ -9,12 +9,10 @@ from estimator_core._builtin_hooks import (
     StopAtStepHook,
     SummarySaverHook,
 )
-from estimator_core._builtin_hooks.hook_writer import HookWriter
 from estimator_core._builtin_hooks.output_names import PresentNames, check_known
 
 __all__ = [
     "CheckpointSaverHook",
-    "HookWriter",
     "LoggingTensorHook",
     "NanTensorHook",
     "PresentNames",

@@ -1,7 +1,6 @@
 """Checkpoints: find, read, save and restore them."""
 
 from estimator_core._checkpoint import (
-    RESUMABLE_EXIT_STATUS,
     CheckpointItems,
     CheckpointStore,
     all_checkpoints,
@@ -18,7 +17,6 @@ from estimator_core._checkpoint import (
 __all__ = [
     "CheckpointItems",
     "CheckpointStore",
-    "RESUMABLE_EXIT_STATUS",
     "all_checkpoints",
     "being_written",
     "checkpoint_step",

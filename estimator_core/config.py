@@ -14,6 +14,8 @@ from estimator_core._paths import local_directory
 from estimator_core._roles import checked_choices
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
+__all__ = ["FullySharded", "KeepBest", "RunConfig"]
+
 
 class _Unset:
     def __repr__(self) -> str:

@@ -5,6 +5,28 @@ Messages say what happened,
 where, and what to do.
 """
 
+__all__ = [
+    "ArgumentError",
+    "ArgumentTypeError",
+    "BackendUnavailableError",
+    "CheckpointCorruptError",
+    "CheckpointError",
+    "CheckpointMismatchError",
+    "CheckpointNotFoundError",
+    "EstimatorError",
+    "ExportError",
+    "HookError",
+    "InputError",
+    "ModelDirLockedError",
+    "ModelFnError",
+    "NanLossDuringTrainingError",
+    "PluginError",
+    "PluginLookupError",
+    "PreemptedError",
+    "ProcessLostError",
+    "VariableError",
+]
+
 
 class EstimatorError(Exception):
     """Base of all errors raised by estimator-core and its plugins."""

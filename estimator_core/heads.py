@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from estimator_core._metrics import Metric
     from estimator_core.specs import EstimatorSpec
 
+__all__ = ["Head"]
+
 
 @runtime_checkable
 class Head(Protocol):

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from estimator_core.config import RunConfig
 
+__all__ = ["CheckpointListener", "Hook", "Run", "RunState", "SavedCheckpoint", "StepOutputs", "SummaryWriter", "Wake"]
+
 
 class StepOutputs(Protocol):
     """What one dispatch computed, read lazily: nothing is copied from the device before it is asked for.

@@ -20,6 +20,25 @@ if TYPE_CHECKING:
     from estimator_core._plugins.records import Command, Component, Option
     from estimator_core.hooks import Hook, Run
 
+__all__ = [
+    "PLUGIN_API",
+    "PREFIX",
+    "PROJECT",
+    "hookimpl",
+    "hookspec",
+    "estimator_checkpoint_saved",
+    "estimator_commands",
+    "estimator_components",
+    "estimator_evaluation_finished",
+    "estimator_export_written",
+    "estimator_hookspecs",
+    "estimator_kinds",
+    "estimator_options",
+    "estimator_run_end",
+    "estimator_run_hooks",
+    "estimator_run_start",
+]
+
 PROJECT = "estimator"
 PREFIX = "estimator_"
 PLUGIN_API = (1, 1)
@@ -37,7 +56,7 @@ def estimator_components() -> Sequence[Component]:
     Called once, when the plugins are loaded. Must not import what it declares.
 
     Example:
-        >>> from estimator_core._plugins import Component
+        >>> from estimator_core.plugins import Component
         >>> def estimator_components():
         ...     return [Component(kind="hook", name="bell", target="acme.bell:BellHook", summary="Rings at the end.")]
     """
@@ -51,7 +70,7 @@ def estimator_commands() -> Sequence[Command]:
     Called once, when the plugins are loaded.
 
     Example:
-        >>> from estimator_core._plugins import Command
+        >>> from estimator_core.plugins import Command
         >>> def estimator_commands():
         ...     return [Command(name="acme-login", target="acme.cli", summary="Log in to the tracker.")]
     """
@@ -65,7 +84,7 @@ def estimator_options() -> Sequence[Option]:
     Called once, when the plugins are loaded.
 
     Example:
-        >>> from estimator_core._plugins import Option
+        >>> from estimator_core.plugins import Option
         >>> def estimator_options():
         ...     return [Option(name="url", type=str, default="", help="Address of the tracker.")]
     """
@@ -80,7 +99,7 @@ def estimator_kinds() -> Sequence[Kind]:
     names.
 
     Example:
-        >>> from estimator_core._plugins import Kind
+        >>> from estimator_core.plugins import Kind
         >>> def estimator_kinds():
         ...     return [
         ...         Kind(
@@ -104,7 +123,7 @@ def estimator_hookspecs() -> Any:
     with `hookimpl`. The plugin that defines one calls it by `Plugins.call`.
 
     Example:
-        >>> from estimator_core._plugins import hookspec
+        >>> from estimator_core.plugins import hookspec
         >>> class Specifications:
         ...     @hookspec
         ...     def acme_batch_drawn(self, size: int) -> None: ...

@@ -1,7 +1,6 @@
 """Streaming metrics: pytrees that merge exactly and compute at the end."""
 
 from estimator_core._metrics import (
-    HostChunk,
     HostMetric,
     Mean,
     Metric,
@@ -12,10 +11,8 @@ from estimator_core._metrics import (
     check_same_structure,
     compute_metrics,
     example_weights,
-    fit_weights,
     mean,
     merge_metrics,
-    merge_totals,
     on_host,
     padding_mask,
     same_shape,
@@ -26,7 +23,6 @@ from estimator_core._metrics import (
 )
 
 __all__ = [
-    "HostChunk",
     "HostMetric",
     "Mean",
     "Metric",
@@ -37,10 +33,8 @@ __all__ = [
     "check_same_structure",
     "compute_metrics",
     "example_weights",
-    "fit_weights",
     "mean",
     "merge_metrics",
-    "merge_totals",
     "on_host",
     "padding_mask",
     "same_shape",

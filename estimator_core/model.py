@@ -2,7 +2,6 @@
 
 from estimator_core._model import (
     Binding,
-    Declared,
     InitialValue,
     InitialValues,
     ModuleAdapter,
@@ -25,7 +24,6 @@ from estimator_core._model.scope import in_model_fn
 
 __all__ = [
     "Binding",
-    "Declared",
     "InitialValue",
     "InitialValues",
     "ModuleAdapter",

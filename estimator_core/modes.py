@@ -2,6 +2,8 @@
 
 from typing import Final
 
+__all__ = ["ModeKeys"]
+
 
 class ModeKeys:
     """Names of the modes, as in tf.estimator.

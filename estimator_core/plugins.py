@@ -6,19 +6,16 @@ functions a plugin may define are in `estimator_core.hookspecs`.
 
 from estimator_core._plugins import (
     KINDS,
-    PLUGIN_API,
     Command,
     Component,
     Kind,
     Option,
     PluginRecord,
     Plugins,
-    Registered,
     compare_versions,
     default_plugins,
     hookimpl,
     hookspec,
-    plugins_in_use,
     using_plugins,
 )
 from estimator_core._plugins.contract import HOOK_NAMES
@@ -30,14 +27,11 @@ __all__ = [
     "KINDS",
     "Kind",
     "Option",
-    "PLUGIN_API",
     "PluginRecord",
     "Plugins",
-    "Registered",
     "compare_versions",
     "default_plugins",
     "hookimpl",
     "hookspec",
-    "plugins_in_use",
     "using_plugins",
 ]

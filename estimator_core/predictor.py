@@ -15,6 +15,8 @@ from estimator_core._step import TrainState
 from estimator_core.errors import InputError
 from estimator_core.modes import ModeKeys
 
+__all__ = ["Predictor"]
+
 
 class Predictor:
     """`predictor(features)` gives the predictions of one batch as numpy arrays.

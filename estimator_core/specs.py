@@ -10,6 +10,18 @@ from typing import Any
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ModelFnError
 from estimator_core.modes import ModeKeys
 
+__all__ = [
+    "EstimatorSpec",
+    "EvalSpec",
+    "Scaffold",
+    "TrainSpec",
+    "check_exporters",
+    "check_hooks",
+    "check_input_fn",
+    "check_listeners",
+    "check_steps",
+]
+
 _RESERVED_METRICS = ("loss", "global_step")
 _HOOK_METHODS = ("begin", "after_create", "before_step", "after_step", "end", "next_step")
 _LISTENER_METHODS = ("begin", "before_save", "after_save", "end")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from estimator_core._cluster import TaskType
 from estimator_core._continuous_eval import evaluate_continuously, new_checkpoints
+from estimator_core._door import train_within
 from estimator_core._evaluations import Evaluations
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
@@ -80,15 +81,7 @@ def train(estimator: Estimator, spec: TrainSpec, evaluations: Evaluations) -> No
     Raises:
         InputError: the training input gave no batch, and there is no checkpoint of an earlier run.
     """
-    train_method: Callable[..., Any] = estimator._train  # pyright: ignore[reportPrivateUsage]
-    train_method(
-        spec.input_fn,
-        spec.hooks,
-        None,
-        spec.max_steps,
-        [*spec.saving_listeners, evaluations],
-        evaluations=evaluations,
-    )
+    train_within(estimator, spec, evaluations, listeners=[*spec.saving_listeners, evaluations])
     if estimator.latest_checkpoint() is None:
         raise InputError(
             "Nothing was trained, so there is nothing to evaluate: the training input gave no batch "

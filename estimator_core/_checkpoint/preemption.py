@@ -156,7 +156,7 @@ def _not_known() -> str:
 
 def _stacks() -> str:
     """The stacks of all threads but this one, the main thread's first."""
-    frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
+    frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001 - documented
     threads = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
     return "\n".join(
         f"Thread {thread.name}:\n{''.join(traceback.format_stack(frames[thread.ident]))}"

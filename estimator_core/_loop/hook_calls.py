@@ -110,7 +110,7 @@ class HookCalls:
             if not getattr(error, "_estimator_hook_noted", False):
                 step = arguments[1] if method == "after_step" else self._run.step  # which may be ahead
                 error.add_note(f"in {describe(hook)}, {method}, step {step} of mode {self._run.mode!r}")
-                error._estimator_hook_noted = True  # type: ignore[attr-defined]
+                error._estimator_hook_noted = True  # type: ignore[attr-defined]  # noqa: SLF001 - a mark of ours
             raise
 
     def _noting(self, hook: Any, method: str) -> None:

@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 _CORE_HOOKS = "estimator_core.builtin_hooks"
 _HOME = {
-    "estimator_core.hooks": ("CheckpointListener", "Hook", "Run", "StepOutputs"),
+    "estimator_core.hooks": ("CheckpointListener", "Hook", "Run", "StepOutputs", "Wake"),
     _CORE_HOOKS: (
         "CheckpointSaverHook",
         "LoggingTensorHook",

@@ -9,7 +9,7 @@ from estimator_core.builtin_hooks import (
     StopAtStepHook,
     SummarySaverHook,
 )
-from estimator_core.hooks import CheckpointListener, Hook, Run, StepOutputs
+from estimator_core.hooks import CheckpointListener, Hook, Run, StepOutputs, Wake
 from estimator_hooks.averaging import (
     AveragedWeightsEvaluatorHook,
     ema_of_weights,
@@ -75,6 +75,7 @@ __all__ = [
     "TrackedRun",
     "Tracker",
     "TrackerHook",
+    "Wake",
     "WandbTracker",
     "ema_of_weights",
     "load_averaged_variables",

@@ -138,7 +138,8 @@ def _variables(model: Any) -> dict[str, Any]:
     Keras numbers layers without a name of their own through the whole process: `dense_7`, `dense_8` become `dense`,
     `dense_1`.
     """
-    classes = {layer.name: type(layer).__name__ for layer in model._flatten_layers()}
+    layers = model._flatten_layers()  # noqa: SLF001 - Keras has no public name for layers within layers
+    classes = {layer.name: type(layer).__name__ for layer in layers}
     numbers: dict[tuple[str, str], dict[str, int]] = {}
     named: dict[str, Any] = {}
     for variable in model.variables:

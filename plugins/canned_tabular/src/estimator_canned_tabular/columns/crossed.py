@@ -69,7 +69,7 @@ class CrossedColumn:
     def _leaves(self) -> Iterator[Key]:
         for part in self.crossed:
             if isinstance(part, CrossedColumn):
-                yield from part._leaves()
+                yield from part._leaves()  # noqa: SLF001 - of its own class
             else:
                 yield part
 
