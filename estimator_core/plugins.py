@@ -4,24 +4,13 @@
 functions a plugin may define are in `estimator_core.hookspecs`.
 """
 
-from estimator_core._plugins import (
-    KINDS,
-    PLUGIN_API,
-    Command,
-    Component,
-    Kind,
-    Option,
-    PluginRecord,
-    Plugins,
-    Registered,
-    compare_versions,
-    default_plugins,
-    hookimpl,
-    hookspec,
-    plugins_in_use,
-    using_plugins,
-)
+from estimator_core._plugins import Plugins, default_plugins, plugins_in_use, using_plugins
 from estimator_core._plugins.contract import HOOK_NAMES
+from estimator_core._plugins.kinds import KINDS, Kind
+from estimator_core._plugins.manifest import compare_versions
+from estimator_core._plugins.records import Command, Component, Option, PluginRecord
+from estimator_core._plugins.registry import Registered
+from estimator_core.hookspecs import PLUGIN_API, hookimpl, hookspec
 
 __all__ = [
     "Command",
