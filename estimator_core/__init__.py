@@ -28,17 +28,12 @@ _HOME = {
     "_step.train_op": ("custom_train_op", "group", "minimize"),
     "_step.sparse": ("sparse_lookup",),
     "_metrics.example_weights": ("example_weights",),
-    "_model": (
-        "get_variable",
-        "module",
-        "next_rng_key",
-        "set_variable",
-        "tensor",
-        "trainable_variables",
-        "variable_scope",
-    ),
-    "_checkpoint": ("latest_checkpoint", "load_variables"),
-    "_summaries": ("read_eval_metrics",),
+    "_model.access": ("get_variable", "next_rng_key", "set_variable", "trainable_variables", "variable_scope"),
+    "_model.module": ("module",),
+    "_model.tensors": ("tensor",),
+    "_checkpoint.layout": ("latest_checkpoint",),
+    "_checkpoint.read": ("load_variables",),
+    "_summaries.eval_metrics": ("read_eval_metrics",),
     "_plugins": ("Plugins",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

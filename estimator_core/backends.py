@@ -1,6 +1,7 @@
 """The Backend contract and its records: what a device backend answers, and figures of devices."""
 
-from estimator_core._backends import Available, Backend, DeviceFigures, Topology, TopologyBackend, Unavailable
+from estimator_core._backends import Available, Backend, Unavailable
+from estimator_core._backends.topology import DeviceFigures, Topology, TopologyBackend
 
 __all__ = [
     "Available",

@@ -1,18 +1,9 @@
 """Checkpoints: find, read, save and restore them."""
 
-from estimator_core._checkpoint import (
-    CheckpointItems,
-    CheckpointStore,
-    all_checkpoints,
-    being_written,
-    checkpoint_step,
-    latest_checkpoint,
-    list_variables,
-    load_variables,
-    read_checkpoint,
-    resolve_checkpoint,
-    restore,
-)
+from estimator_core._checkpoint import CheckpointItems, CheckpointStore, latest_checkpoint
+from estimator_core._checkpoint.layout import all_checkpoints, being_written, checkpoint_step, resolve_checkpoint
+from estimator_core._checkpoint.read import list_variables, load_variables, read_checkpoint
+from estimator_core._checkpoint.restore import restore
 
 __all__ = [
     "CheckpointItems",

@@ -16,36 +16,36 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimator_core._backends import Backend, Devices, select_backend
-from estimator_core._builtin_hooks import CheckpointSaverHook
-from estimator_core._builtin_hooks.evaluation import RunEvaluations
-from estimator_core._checkpoint import latest_checkpoint, load_variables
-from estimator_core._inputs import Batch, InputFn, with_transforms
+from estimator_core._backends import Devices, select_backend
+from estimator_core._builtin_hooks.checkpoint_saver import CheckpointSaverHook
+from estimator_core._checkpoint import latest_checkpoint
 from estimator_core._loop.call_of import CallOf, inner_context, outermost_context
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.evaluate_call import EvaluateCall
-from estimator_core._loop.first_batch import first_batch
 from estimator_core._loop.history import History
-from estimator_core._loop.inference import InferenceStates
 from estimator_core._loop.initial_values import initial_overrides, warm_start_source
-from estimator_core._loop.predict_call import predict_call
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.resuming import start_step
 from estimator_core._loop.starting import fresh_state
 from estimator_core._loop.train_call import TrainCall
-from estimator_core._model.initial_values import InitialValues
+from estimator_core._loop.training import execute
 from estimator_core._paths import local_directory
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
-from estimator_core._step import Discovery, TrainState, bind_model_fn
+from estimator_core._step import bind_model_fn
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
 from estimator_core.modes import ModeKeys
-from estimator_core.predictor import Predictor
 from estimator_core.specs import check_hooks, check_input_fn, check_listeners, check_steps
 
 if TYPE_CHECKING:
+    from estimator_core._backends import Backend
+    from estimator_core._builtin_hooks.evaluation import RunEvaluations
     from estimator_core._export.pending import PendingExport
+    from estimator_core._inputs import Batch, InputFn
+    from estimator_core._loop.inference import InferenceStates
+    from estimator_core._model.initial_values import InitialValues
+    from estimator_core._step import Discovery, TrainState
+    from estimator_core.predictor import Predictor
 
 __all__ = ["Estimator", "History"]
 
@@ -119,10 +119,6 @@ class Estimator:
         self._devices = Devices(config, self._select_backend)
         self._programs = Programs(self._bound)
         self._state = DeviceState()
-        may_be_fresh = config.allow_untrained or self._warm_start is not None
-        self._states = InferenceStates(
-            self._programs, self._state, self.model_dir, self._fresh if may_be_fresh else None
-        )
         self._open: RunContext | None = None  # of the call under way that others may be made in
         self._history = History()
 
@@ -263,6 +259,8 @@ class Estimator:
 
         It works on a snapshot; `predictor.refresh()` takes the newest state.
         """
+        from estimator_core.predictor import Predictor
+
         devices = self._devices if self._open is None else self._open.devices
 
         def state(batch: Batch) -> TrainState:
@@ -296,6 +294,8 @@ class Estimator:
             >>> estimator.first_batch(input_fn).features["x"].shape
             (16,)
         """
+        from estimator_core._loop.first_batch import first_batch
+
         check_input_fn(input_fn)
         return first_batch(self, self._transformed(input_fn), check_hooks(hooks, "hooks"))
 
@@ -455,7 +455,7 @@ class Estimator:
             return self
         model_dir = Path(self.model_dir)
         model_dir.mkdir(parents=True, exist_ok=True)
-        TrainCall(
+        call = TrainCall(
             estimator=self,
             devices=self._devices,
             programs=self._programs,
@@ -472,12 +472,15 @@ class Estimator:
             evaluations=evaluations,
             history=self._history,
             plugins=self._plugins,
-        ).execute()
+        )
+        execute(call)
         return self
 
     def _transformed(self, input_fn: Callable[..., Any]) -> Callable[..., Any]:
         if not (self._feature_transforms or self._label_transforms):
             return input_fn
+        from estimator_core._inputs.transforms import with_transforms
+
         return with_transforms(input_fn, features=self._feature_transforms, labels=self._label_transforms)
 
     def _context(self, mode: str, name: str | None = None, checkpoint: str | None = None) -> RunContext:
@@ -505,6 +508,8 @@ class Estimator:
         hooks: Sequence[Any],
         checkpoint_path: str | None,
     ) -> dict[str, Any]:
+        from estimator_core._loop.evaluate_call import EvaluateCall
+
         return EvaluateCall(
             context=context,
             programs=self._programs,
@@ -525,6 +530,8 @@ class Estimator:
         single: bool,
     ) -> Iterator[Any]:
         """A generator: its context is that of the first `next`."""
+        from estimator_core._loop.predict_call import predict_call
+
         yield from predict_call(
             self._context(ModeKeys.PREDICT),
             programs=self._programs,
@@ -542,6 +549,14 @@ class Estimator:
         return fresh_state(devices, self._programs, discovery, overrides, seed=self._seed)
 
     @functools.cached_property
+    def _states(self) -> InferenceStates:
+        """The states that evaluate, predict and export work on."""
+        from estimator_core._loop.inference import InferenceStates
+
+        may_be_fresh = self._config.allow_untrained or self._warm_start is not None
+        return InferenceStates(self._programs, self._state, self.model_dir, self._fresh if may_be_fresh else None)
+
+    @functools.cached_property
     def _seed(self) -> int:
         """The seed of a fresh run."""
         given = self._config.tf_random_seed
@@ -552,6 +567,8 @@ class Estimator:
         return select_backend(config.backend, lambda name: plugins.get("backend", name), plugins.names("backend"))
 
     def _all_variables(self) -> dict[str, np.ndarray]:
+        from estimator_core._checkpoint.read import load_variables
+
         if self._state.state is not None:
             return self.variables
         newest = self.latest_checkpoint()

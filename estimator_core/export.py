@@ -1,7 +1,5 @@
 """Exports: what is served, and the contracts of those who write it. estimator-exporters writes the formats."""
 
-from typing import TYPE_CHECKING
-
 from estimator_core import _moved
 from estimator_core._export import (
     ClassificationOutput,
@@ -32,15 +30,6 @@ from estimator_core._export import (
 )
 from estimator_core._export.directories import collect_garbage, exports_in, new_export, remove_export
 from estimator_core._export.outputs import ExportOutput
-
-if TYPE_CHECKING:
-    from estimator_inputs import (
-        FixedLenFeature,
-        FixedLenSequenceFeature,
-        VarLenFeature,
-        build_parsing_serving_input_receiver_fn,
-        example_class,
-    )
 
 __all__ = [
     "ClassificationOutput",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from jax import Array
 
-    from estimator_core._metrics import Metric
+    from estimator_core._metrics.base import Metric
     from estimator_core.specs import EstimatorSpec
 
 __all__ = ["Head"]

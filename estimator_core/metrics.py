@@ -1,26 +1,12 @@
 """Streaming metrics: pytrees that merge exactly and compute at the end."""
 
-from estimator_core._metrics import (
-    HostMetric,
-    Mean,
-    Metric,
-    TotalsMetric,
-    accuracy,
-    applying_example_weights,
-    bucket_totals,
-    check_same_structure,
-    compute_metrics,
-    example_weights,
-    mean,
-    merge_metrics,
-    on_host,
-    padding_mask,
-    same_shape,
-    split_host_metrics,
-    total,
-    total_value,
-    weigh,
-)
+from estimator_core._metrics.base import Metric, TotalsMetric
+from estimator_core._metrics.example_weights import applying_example_weights, example_weights
+from estimator_core._metrics.mean import Mean, accuracy, mean
+from estimator_core._metrics.merging import check_same_structure, compute_metrics, merge_metrics, split_host_metrics
+from estimator_core._metrics.on_host import HostMetric, on_host
+from estimator_core._metrics.totals import bucket_totals, total, total_value
+from estimator_core._metrics.weighting import padding_mask, same_shape, weigh
 
 __all__ = [
     "HostMetric",

@@ -4,21 +4,12 @@
 functions a plugin may define are in `estimator_core.hookspecs`.
 """
 
-from estimator_core._plugins import (
-    KINDS,
-    Command,
-    Component,
-    Kind,
-    Option,
-    PluginRecord,
-    Plugins,
-    compare_versions,
-    default_plugins,
-    hookimpl,
-    hookspec,
-    using_plugins,
-)
+from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._plugins.contract import HOOK_NAMES
+from estimator_core._plugins.kinds import KINDS, Kind
+from estimator_core._plugins.manifest import compare_versions
+from estimator_core._plugins.records import Command, Component, Option, PluginRecord
+from estimator_core.hookspecs import hookimpl, hookspec
 
 __all__ = [
     "Command",

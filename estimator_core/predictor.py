@@ -9,7 +9,8 @@ from typing import Any
 import jax
 
 from estimator_core._backends import Devices
-from estimator_core._inputs import Batch, BatchSource, HostTransform, InputOptions, open_input, with_transforms
+from estimator_core._inputs import Batch, BatchSource, InputOptions, open_input
+from estimator_core._inputs.transforms import HostTransform, with_transforms
 from estimator_core._loop.programs import Programs
 from estimator_core._step import TrainState
 from estimator_core.errors import InputError

@@ -7,6 +7,3 @@ from estimator_core._backends.devices import Devices as Devices
 from estimator_core._backends.placement import Placement as Placement
 from estimator_core._backends.placement import place as place
 from estimator_core._backends.select import select_backend as select_backend
-from estimator_core._backends.topology import DeviceFigures as DeviceFigures
-from estimator_core._backends.topology import Topology as Topology
-from estimator_core._backends.topology import TopologyBackend as TopologyBackend

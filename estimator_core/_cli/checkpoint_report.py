@@ -9,9 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from estimator_core._checkpoint import ArrayEntry, Manifest, compare
-from estimator_core._checkpoint.diff import type_text
-from estimator_core._checkpoint.manifest import MANIFEST_FILE
+from estimator_core._checkpoint.diff import compare, type_text
+from estimator_core._checkpoint.manifest import MANIFEST_FILE, ArrayEntry, Manifest
 from estimator_core.errors import CheckpointError
 
 

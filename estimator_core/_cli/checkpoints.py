@@ -7,7 +7,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from estimator_core._checkpoint import Manifest, all_checkpoints, read_manifest, resolve_checkpoint
+from estimator_core._checkpoint.layout import all_checkpoints, resolve_checkpoint
+from estimator_core._checkpoint.manifest import Manifest, read_manifest
 from estimator_core._cli import checkpoint_report as report
 from estimator_core.errors import CheckpointError, CheckpointNotFoundError
 

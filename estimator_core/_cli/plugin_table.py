@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from estimator_core._plugins import PluginRecord
 from estimator_core._plugins.contract import HOOK_NAMES
+from estimator_core._plugins.records import PluginRecord
 from estimator_core._plugins.targets import missing_reason
 
 

@@ -9,10 +9,10 @@ from estimator_core._backends import Devices
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._cluster.together import gather
 from estimator_core._loop.hook_schedule import HookSchedule
-from estimator_core._loop.run import LoopRun
 from estimator_core._loop.shared_feed import AHEAD
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import PreemptedError
+from estimator_core.hooks import Run
 
 INTERRUPTED = "interrupted by the platform"
 
@@ -25,11 +25,11 @@ class Decisions(Protocol):
         """Whether the platform wants a stop."""
         ...
 
-    def stop_reason(self, run: LoopRun) -> str | None:
+    def stop_reason(self, run: Run) -> str | None:
         """Why the loop ends before its next dispatch; None: it goes on."""
         ...
 
-    def final_reason(self, run: LoopRun, reason: str) -> str:
+    def final_reason(self, run: Run, reason: str) -> str:
         """Why the loop ended, once the hooks that were late have been called."""
         ...
 
@@ -37,7 +37,7 @@ class Decisions(Protocol):
 class Breaks(Protocol):
     """Who can break off an evaluation."""
 
-    def break_off(self, run: LoopRun) -> None:
+    def break_off(self, run: Run) -> None:
         """Called before each batch is used.
 
         Raises:
@@ -56,7 +56,7 @@ class _Decides:
         """Whether the platform wants a stop."""
         return False
 
-    def stop_reason(self, run: LoopRun) -> str | None:
+    def stop_reason(self, run: Run) -> str | None:
         """A hook asked for it, the last step is reached, or the platform interrupts."""
         if run.stop_reason is not None:
             return run.stop_reason
@@ -64,11 +64,11 @@ class _Decides:
             return f"reached step {run.step}"
         return INTERRUPTED if self.requested else None
 
-    def final_reason(self, run: LoopRun, reason: str) -> str:
+    def final_reason(self, run: Run, reason: str) -> str:
         """The platform's interruption, else what a hook asked for, else the loop's own."""
         return reason if run.stop_reason is None or reason == INTERRUPTED else run.stop_reason
 
-    def break_off(self, run: LoopRun) -> None:
+    def break_off(self, run: Run) -> None:
         """Breaks an evaluation off where the platform wants a stop.
 
         Raises:
@@ -81,7 +81,7 @@ class _Decides:
         """By the clock of this process."""
         return look()
 
-    def agree(self, run: LoopRun) -> None:
+    def agree(self, run: Run) -> None:
         """Hooks had control: nothing to tell anybody."""
 
     def follow(self, batches: Any) -> None:
@@ -145,7 +145,7 @@ class SharedDecisions(_Decides):
         self._just_fired.update(dict.fromkeys(due, self._lag + 1))
         return due
 
-    def agree(self, run: LoopRun) -> None:
+    def agree(self, run: Run) -> None:
         """Hooks had control: a stop that one of them asked for anywhere is one everywhere."""
         reasons = gather(self._processes, "stop", run.stop_reason)
         reason = next((one for one in reasons if one is not None), None)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from estimator_core._backends import Devices
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.context import RunContext
+from estimator_core._loop.owner import Owner
 from estimator_core._loop.result_log import ResultLog
 from estimator_core._loop.time_spent import TimeSpent
 from estimator_core._plugins import Plugins
 from estimator_core._summaries import NO_SUMMARIES
-
-if TYPE_CHECKING:
-    from estimator_core.estimator import Estimator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +46,7 @@ def inner_context(outer: RunContext, call: CallOf) -> RunContext:
     )
 
 
-def outermost_context(
-    call: CallOf, estimator: Estimator, devices: Devices, params: Any, plugins: Plugins
-) -> RunContext:
+def outermost_context(call: CallOf, estimator: Owner, devices: Devices, params: Any, plugins: Plugins) -> RunContext:
     """The context of a call that is inside no other."""
     _ = devices.processes  # then the config says which of them this is
     return RunContext(

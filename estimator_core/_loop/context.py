@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from estimator_core._backends import Devices
 from estimator_core._loop.agreement import NobodyAsks, OwnDecisions, SharedDecisions
+from estimator_core._loop.owner import Owner
 from estimator_core._loop.result_log import ResultLog
 from estimator_core._loop.time_spent import TimeSpent
 from estimator_core._plugins import Plugins
 from estimator_core._summaries import EventFile, NoSummaries
 from estimator_core.config import RunConfig
 from estimator_core.modes import ModeKeys
-
-if TYPE_CHECKING:
-    from estimator_core.estimator import Estimator
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,7 +43,7 @@ class RunContext:
 
     mode: str
     name: str | None = None
-    estimator: Estimator
+    estimator: Owner
     config: RunConfig
     params: Any
     directory: Path

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._checkpoint import checkpoint_step, latest_checkpoint
-from estimator_core._checkpoint.layout import checkpoints_dir, committed_steps
+from estimator_core._checkpoint import latest_checkpoint
+from estimator_core._checkpoint.layout import checkpoint_step, checkpoints_dir, committed_steps
 from estimator_core._loop.context import RunContext
-from estimator_core._summaries import append_eval_metrics, open_summary_writer
+from estimator_core._summaries import open_summary_writer
+from estimator_core._summaries.eval_metrics import append_eval_metrics
 
 _log = logging.getLogger("estimator_core")
 

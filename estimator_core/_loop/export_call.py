@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._checkpoint import checkpoint_step
+from estimator_core._checkpoint.layout import checkpoint_step
 from estimator_core._export import ExportCheck, ExportFormat, ExportRequest, ServingInputReceiver
 from estimator_core._export.pending import PendingExport
 from estimator_core._export.raw import features_after, renaming

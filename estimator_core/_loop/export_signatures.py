@@ -18,7 +18,8 @@ from estimator_core._export import Feature, ServingInputReceiver, SignatureSpec
 from estimator_core._export.signatures import signature_class_names, signature_methods, signature_outputs
 from estimator_core._loop.dead_code import without_dead_code
 from estimator_core._loop.programs import Programs
-from estimator_core._step import TrainState, serving_fn
+from estimator_core._step import TrainState
+from estimator_core._step.predict_step import serving_fn
 from estimator_core._step.state import STEP
 from estimator_core.errors import EstimatorError, ExportError
 from estimator_core.modes import ModeKeys

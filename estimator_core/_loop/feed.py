@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from estimator_core._backends import Placement
-from estimator_core._inputs import prefetch
+from estimator_core._inputs.prefetch import prefetch
 from estimator_core._loop.shared_feed import Posting, SharedFeed
 from estimator_core.coordinator import Coordinator
 

@@ -9,12 +9,13 @@ from typing import Any
 from estimator_core._inputs import open_input
 from estimator_core._inputs.batch import Batch
 from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.owner import Owner
 from estimator_core._loop.run import LoopRun
 from estimator_core._summaries import NO_SUMMARIES
 from estimator_core.modes import ModeKeys
 
 
-def first_batch(estimator: Any, input_fn: Callable[..., Any], hooks: Sequence[Any]) -> Batch | None:
+def first_batch(estimator: Owner, input_fn: Callable[..., Any], hooks: Sequence[Any]) -> Batch | None:
     """The first batch that `estimator.train(input_fn, hooks)` would draw; None: the input is empty.
 
     Args:

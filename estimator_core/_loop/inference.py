@@ -7,22 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from estimator_core._backends import Devices, Placement
-from estimator_core._checkpoint import (
-    CheckpointItems,
-    checkpoint_step,
-    latest_checkpoint,
-    read_checkpoint,
-    read_latest,
-    read_manifest,
-    resolve_checkpoint,
-)
+from estimator_core._checkpoint import CheckpointItems, latest_checkpoint
+from estimator_core._checkpoint.layout import checkpoint_step, resolve_checkpoint
+from estimator_core._checkpoint.manifest import read_manifest
+from estimator_core._checkpoint.newest import read_latest
+from estimator_core._checkpoint.read import read_checkpoint
 from estimator_core._checkpoint.restore import check_fits
 from estimator_core._inputs import Batch
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.placing import placed
 from estimator_core._loop.programs import Programs
-from estimator_core._plugins import compare_versions
+from estimator_core._plugins.manifest import compare_versions
 from estimator_core._step import Discovery, TrainState
 from estimator_core.errors import CheckpointNotFoundError
 from estimator_core.modes import ModeKeys

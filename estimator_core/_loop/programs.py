@@ -6,7 +6,7 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -15,17 +15,13 @@ from estimator_core._backends import Devices, Placement
 from estimator_core._inputs import Batch
 from estimator_core._loop.tuning import GroupTrials
 from estimator_core._model.variables import VariableSpec
-from estimator_core._step import (
-    BoundModelFn,
-    Discovery,
-    EvalStep,
-    PredictStep,
-    TrainState,
-    TrainStep,
-    discover,
-)
+from estimator_core._step import BoundModelFn, Discovery, TrainState, TrainStep, discover
 from estimator_core._step.packing import Packing, packing_for
 from estimator_core.modes import ModeKeys
+
+if TYPE_CHECKING:
+    from estimator_core._step.eval_step import EvalStep
+    from estimator_core._step.predict_step import PredictStep
 
 _log = logging.getLogger("estimator_core")
 
@@ -63,6 +59,8 @@ class Programs:
 
     def predict_step(self, devices: Devices) -> PredictStep:
         """The prediction program."""
+        from estimator_core._step.predict_step import PredictStep
+
         key = devices.placement
         if key not in self._predict_steps:
             self._predict_steps[key] = PredictStep(
@@ -72,6 +70,8 @@ class Programs:
 
     def eval_step(self, devices: Devices, fetches: frozenset[str]) -> EvalStep:
         """The evaluation program for a set of fetched outputs."""
+        from estimator_core._step.eval_step import EvalStep
+
         key = fetches, devices.placement
         if key not in self._eval_steps:
             self._eval_steps[key] = EvalStep(

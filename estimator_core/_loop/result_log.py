@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from estimator_core._summaries import EventFile, open_summary_writer, read_eval_metrics
+from estimator_core._summaries import EventFile, open_summary_writer
+from estimator_core._summaries.eval_metrics import read_eval_metrics
 
 
 class ResultLog:

@@ -11,15 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimator_core._backends import Devices, Placement
-from estimator_core._checkpoint import (
-    CheckpointItems,
-    checkpoint_step,
-    latest_checkpoint,
-    read_checkpoint,
-    read_latest,
-    read_manifest,
-)
-from estimator_core._checkpoint.layout import checkpoints_dir
+from estimator_core._checkpoint import CheckpointItems, latest_checkpoint
+from estimator_core._checkpoint.layout import checkpoint_step, checkpoints_dir
+from estimator_core._checkpoint.manifest import read_manifest
+from estimator_core._checkpoint.newest import read_latest
+from estimator_core._checkpoint.read import read_checkpoint
 from estimator_core._checkpoint.restore import check_fits
 from estimator_core._cluster.together import chief_says
 from estimator_core._inputs import InputPosition

@@ -1,4 +1,4 @@
-"""One `Estimator.train` call, from its first check to its last file."""
+"""What one `Estimator.train` call is given."""
 
 from __future__ import annotations
 
@@ -7,29 +7,19 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from estimator_core._backends import Devices
 from estimator_core._builtin_hooks.evaluation import RunEvaluations
-from estimator_core._checkpoint import CheckpointStore
-from estimator_core._checkpoint.preemption import Preemption
-from estimator_core._checkpoint.write_errors import placed
-from estimator_core._cluster.together import ending_together
 from estimator_core._inputs import InputFn
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.history import History
-from estimator_core._loop.owning import own_together
+from estimator_core._loop.owner import Owner
 from estimator_core._loop.programs import Programs
-from estimator_core._loop.resuming import find_start
-from estimator_core._loop.train_run import TrainRun
-from estimator_core._plugins import Plugins, compare_versions
+from estimator_core._plugins import Plugins
 from estimator_core._step import Discovery, TrainState
-from estimator_core._summaries import read_eval_metrics
 from estimator_core.hooks import CheckpointListener, Hook
-
-if TYPE_CHECKING:
-    from estimator_core.estimator import Estimator
 
 _log = logging.getLogger("estimator_core")
 
@@ -50,7 +40,7 @@ class TrainCall:
         plugins: the plugin registry.
     """
 
-    estimator: Estimator
+    estimator: Owner
     devices: Devices
     programs: Programs
     state: DeviceState
@@ -66,38 +56,3 @@ class TrainCall:
     evaluations: RunEvaluations | None
     history: History
     plugins: Plugins
-
-    def execute(self) -> str:
-        """Trains; returns why it ended.
-
-        Raises:
-            PreemptedError: when the platform asked for a stop; the state is saved.
-        """
-        devices = self.devices
-        processes, config = devices.processes, devices.config
-        with (
-            placed(self.model_dir),
-            ending_together(processes),
-            own_together(self.model_dir, processes),
-            Preemption(grace_secs=config.grace_secs) as preemption,
-            contextlib.ExitStack() as cleanup,
-        ):
-            best = config.keep_checkpoint_best
-            store = cleanup.enter_context(
-                CheckpointStore(
-                    self.model_dir,
-                    keep_max=config.keep_checkpoint_max,
-                    keep_every_n_hours=config.keep_checkpoint_every_n_hours,
-                    keep_best=best,
-                    results=lambda: read_eval_metrics(self.estimator.eval_dir(best and best.evaluation)),
-                    processes=processes,
-                )
-            )
-            _log.info("%s", self.plugins.opening_line())
-            # The first process to ask for devices waits until all do; below one of them may have to wait for another.
-            _ = devices.placement
-            start = find_start(devices, self.state, str(self.model_dir))
-            if start.items is not None:
-                for line in compare_versions(start.items.manifest.get("plugins", ()), self.plugins.versions()):
-                    _log.warning("%s", line)
-            return TrainRun(self, start, store, preemption, cleanup).to_end()

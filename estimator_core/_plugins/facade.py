@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from threading import RLock
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
-from estimator_core._plugins.commands import CommandTable
 from estimator_core._plugins.discovery import builtin_candidate, given_candidates, installed_candidates
 from estimator_core._plugins.kinds import Kind
 from estimator_core._plugins.listing import opening_line, with_collisions
@@ -24,13 +23,19 @@ from estimator_core._plugins.targets import import_target
 from estimator_core.errors import ArgumentError, PluginError, PluginLookupError
 
 if TYPE_CHECKING:
-    from estimator_core._backends import Backend
-    from estimator_core._export import ExportCheck, Exporter, ExportFormat
-    from estimator_core._inputs import HostTransform, InputFn
-    from estimator_core._model.adapter import ModuleAdapter
-    from estimator_core.estimator import Estimator
+    from estimator_core._plugins.commands import CommandTable
+    from estimator_core.config import RunConfig
     from estimator_core.heads import Head
     from estimator_core.hooks import Hook, Run
+
+
+class Configured(Protocol):
+    """What `export_written` reads of an Estimator."""
+
+    @property
+    def config(self) -> RunConfig:
+        """Says which plugins are switched off."""
+        ...
 
 
 class Plugins:
@@ -77,28 +82,12 @@ class Plugins:
         self._run_level: RunLevel | None = None
         self._used: dict[tuple[str, str], Registered] = {}
 
-    # Look-up
+    # Look-up. The contracts of other kinds live above plugins: who asks for them says in an annotation what it gets.
 
     @overload
     def get(self, kind: Literal["head"], name: str) -> Callable[..., Head]: ...
     @overload
     def get(self, kind: Literal["hook"], name: str) -> Callable[..., Hook]: ...
-    @overload
-    def get(self, kind: Literal["exporter"], name: str) -> Callable[..., Exporter]: ...
-    @overload
-    def get(self, kind: Literal["format"], name: str) -> Callable[[], ExportFormat]: ...
-    @overload
-    def get(self, kind: Literal["backend"], name: str) -> Callable[[], Backend]: ...
-    @overload
-    def get(self, kind: Literal["model"], name: str) -> Callable[..., Estimator]: ...
-    @overload
-    def get(self, kind: Literal["adapter"], name: str) -> Callable[[], ModuleAdapter]: ...
-    @overload
-    def get(self, kind: Literal["input"], name: str) -> Callable[..., InputFn]: ...
-    @overload
-    def get(self, kind: Literal["transform"], name: str) -> Callable[..., HostTransform]: ...
-    @overload
-    def get(self, kind: Literal["export_check"], name: str) -> Callable[[], ExportCheck]: ...
     @overload
     def get(self, kind: str, name: str) -> Callable[..., Any]: ...
 
@@ -147,6 +136,8 @@ class Plugins:
 
     def commands(self) -> CommandTable:
         """The sub-commands plugins declare."""
+        from estimator_core._plugins.commands import CommandTable
+
         return CommandTable(self.records())
 
     # Listing
@@ -203,7 +194,7 @@ class Plugins:
         """Tells plugins the result of an evaluation."""
         self._ready()[2].notify("estimator_evaluation_finished", run.config, run=run, metrics=metrics)
 
-    def export_written(self, estimator: Estimator, path: str, format_name: str) -> None:
+    def export_written(self, estimator: Configured, path: str, format_name: str) -> None:
         """Tells plugins that an export was written and checked."""
         self._ready()[2].notify(
             "estimator_export_written", estimator.config, estimator=estimator, path=path, format_name=format_name

@@ -2,11 +2,8 @@
 
 from estimator_core._step.discovery import Discovery as Discovery
 from estimator_core._step.discovery import discover as discover
-from estimator_core._step.eval_step import EvalStep as EvalStep
 from estimator_core._step.model_fn import BoundModelFn as BoundModelFn
 from estimator_core._step.model_fn import bind_model_fn as bind_model_fn
-from estimator_core._step.predict_step import PredictStep as PredictStep
-from estimator_core._step.predict_step import serving_fn as serving_fn
 from estimator_core._step.state import TrainState as TrainState
 from estimator_core._step.state import initial_clock as initial_clock
 from estimator_core._step.train_step import TrainStep as TrainStep

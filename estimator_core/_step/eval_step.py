@@ -13,8 +13,9 @@ import numpy as np
 from jax.extend import core as jax_core
 
 from estimator_core._backends import Placement
-from estimator_core._metrics import Metric, mean
+from estimator_core._metrics.base import Metric
 from estimator_core._metrics.example_weights import applying_example_weights
+from estimator_core._metrics.mean import mean
 from estimator_core._metrics.merging import check_same_structure, merge_metrics, split_host_metrics
 from estimator_core._model.rng import step_key
 from estimator_core._model.scope import applying

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from estimator_core._builtin_hooks import StepCounterHook, SummarySaverHook
+from estimator_core._builtin_hooks.step_counter import StepCounterHook
+from estimator_core._builtin_hooks.summary_saver import SummarySaverHook
 from estimator_core._summaries import open_summary_writer
 from tests.builtin_hooks.driver import drive
 

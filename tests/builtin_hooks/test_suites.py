@@ -6,14 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimator_core._builtin_hooks import (
-    LoggingTensorHook,
-    NanTensorHook,
-    StepCounterHook,
-    StopAtStepHook,
-    SummarySaverHook,
-    step_counter,
-)
+from estimator_core._builtin_hooks import step_counter
+from estimator_core._builtin_hooks.logging_tensor import LoggingTensorHook
+from estimator_core._builtin_hooks.nan_tensor import NanTensorHook
+from estimator_core._builtin_hooks.step_counter import StepCounterHook
+from estimator_core._builtin_hooks.stop_at_step import StopAtStepHook
+from estimator_core._builtin_hooks.summary_saver import SummarySaverHook
 from estimator_core.hooks import Hook
 from estimator_core.testing import HookSuite
 

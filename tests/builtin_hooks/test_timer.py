@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_core._builtin_hooks import SecondOrStepTimer, timer
+from estimator_core._builtin_hooks import timer
+from estimator_core._builtin_hooks.timer import SecondOrStepTimer
 
 
 class Clock:

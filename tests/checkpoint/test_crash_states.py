@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from estimator_core._checkpoint import CheckpointStore, latest_checkpoint, read_checkpoint, read_latest
+from estimator_core._checkpoint import CheckpointStore, latest_checkpoint
+from estimator_core._checkpoint.newest import read_latest
+from estimator_core._checkpoint.read import read_checkpoint
 
 _MUTATIONS = {"os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "shutil.rmtree", "shutil.move", "open"}
 

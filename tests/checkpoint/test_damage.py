@@ -9,14 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from estimator_core._checkpoint import (
-    CheckpointItems,
-    CheckpointStore,
-    all_checkpoints,
-    latest_checkpoint,
-    read_checkpoint,
-    read_latest,
-)
+from estimator_core._checkpoint import CheckpointItems, CheckpointStore, latest_checkpoint
+from estimator_core._checkpoint.layout import all_checkpoints
+from estimator_core._checkpoint.newest import read_latest
+from estimator_core._checkpoint.read import read_checkpoint
 from estimator_core.errors import CheckpointCorruptError, CheckpointNotFoundError
 
 

@@ -10,15 +10,8 @@ import time
 import numpy as np
 import pytest
 
-from estimator_core._checkpoint import (
-    CheckpointItems,
-    CheckpointStore,
-    commit,
-    files,
-    latest_checkpoint,
-    orbax_io,
-    read_checkpoint,
-)
+from estimator_core._checkpoint import CheckpointItems, CheckpointStore, commit, files, latest_checkpoint, orbax_io
+from estimator_core._checkpoint.read import read_checkpoint
 from estimator_core.errors import CheckpointError
 
 

@@ -9,8 +9,8 @@ import jax
 import numpy as np
 import pytest
 
-from estimator_core._checkpoint import list_variables, read_checkpoint, read_manifest
-from estimator_core._checkpoint.manifest import FORMAT
+from estimator_core._checkpoint.manifest import FORMAT, read_manifest
+from estimator_core._checkpoint.read import list_variables, read_checkpoint
 
 FROZEN = Path(__file__).parent / "frozen"
 

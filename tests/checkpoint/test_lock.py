@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from estimator_core._checkpoint import ModelDirLock, lock_holder
-from estimator_core._checkpoint.lock import LOCK_FILE
+from estimator_core._checkpoint import lock_holder
+from estimator_core._checkpoint.lock import LOCK_FILE, ModelDirLock
 from estimator_core._checkpoint.lock_holder import Holder
 from estimator_core.errors import ModelDirLockedError
 

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from estimator_core._checkpoint import CheckpointItems, CheckpointStore, read_checkpoint
+from estimator_core._checkpoint import CheckpointItems, CheckpointStore
+from estimator_core._checkpoint.read import read_checkpoint
 
 NAMES = st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=5, unique=True)
 

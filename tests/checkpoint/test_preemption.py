@@ -9,7 +9,8 @@ import threading
 
 import pytest
 
-from estimator_core._checkpoint import Preemption, preemption
+from estimator_core._checkpoint import preemption
+from estimator_core._checkpoint.preemption import Preemption
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])

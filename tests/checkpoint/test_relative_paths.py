@@ -1,6 +1,7 @@
 """A model_dir relative to the working directory serves as well as an absolute one, also when that directory changes."""
 
-from estimator_core._checkpoint import CheckpointStore, read_checkpoint
+from estimator_core._checkpoint import CheckpointStore
+from estimator_core._checkpoint.read import read_checkpoint
 
 
 def test_a_relative_model_dir_is_written_and_read(tmp_path, monkeypatch, small_items, assert_same):

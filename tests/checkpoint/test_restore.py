@@ -6,15 +6,10 @@ import jax
 import numpy as np
 import pytest
 
-from estimator_core._checkpoint import (
-    CheckpointItems,
-    CheckpointStore,
-    list_variables,
-    load_variables,
-    read_manifest,
-    restore,
-)
-from estimator_core._checkpoint.manifest import FORMAT, checksum
+from estimator_core._checkpoint import CheckpointItems, CheckpointStore
+from estimator_core._checkpoint.manifest import FORMAT, checksum, read_manifest
+from estimator_core._checkpoint.read import list_variables, load_variables
+from estimator_core._checkpoint.restore import restore
 from estimator_core.errors import ArgumentError, CheckpointCorruptError, CheckpointError, CheckpointMismatchError
 
 

@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_core._checkpoint import CheckpointStore, Retention, all_checkpoints, pins, read_checkpoint
+from estimator_core._checkpoint import CheckpointStore, pins
+from estimator_core._checkpoint.layout import all_checkpoints
+from estimator_core._checkpoint.read import read_checkpoint
+from estimator_core._checkpoint.retention import Retention
 from estimator_core.config import KeepBest
 from estimator_core.errors import ArgumentError
 

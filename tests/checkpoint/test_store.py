@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from estimator_core._checkpoint import CheckpointItems, CheckpointStore, latest_checkpoint, read_checkpoint
+from estimator_core._checkpoint import CheckpointItems, CheckpointStore, latest_checkpoint
 from estimator_core._checkpoint import commit as commit_module
+from estimator_core._checkpoint.read import read_checkpoint
 from estimator_core.errors import (
     ArgumentError,
     CheckpointError,

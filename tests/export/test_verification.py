@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import estimator_core as ec
-from estimator_core._plugins import Component, Plugins
+from estimator_core._plugins import Plugins
+from estimator_core._plugins.records import Component
 from estimator_core.errors import ExportError
 from estimator_core.testing import tiny_estimator, tiny_input_fn, tiny_receiver_fn
 

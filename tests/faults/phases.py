@@ -15,12 +15,12 @@ from typing import Any
 
 from estimator_core._checkpoint import commit, store
 from estimator_core._export import pending
-from estimator_core._loop import evaluate_call, train_call
+from estimator_core._loop import evaluate_call, training
 from estimator_core.hooks import Hook
 
 #: Phase -> where the function is whose call is that phase.
 FUNCTIONS: dict[str, tuple[Any, str]] = {
-    "start": (train_call, "find_start"),
+    "start": (training, "find_start"),
     "evaluation": (evaluate_call, "evaluate_loop"),
     "arrays": (commit.orbax_io, "write_arrays"),
     "manifest": (commit, "seal"),

@@ -142,7 +142,7 @@ def chain(error: BaseException | None) -> list[BaseException]:
 
 def held(model_dir: Path) -> bool:
     """Whether somebody holds the lock of a model_dir."""
-    from estimator_core._checkpoint import ModelDirLock
+    from estimator_core._checkpoint.lock import ModelDirLock
     from estimator_core.errors import ModelDirLockedError
 
     try:

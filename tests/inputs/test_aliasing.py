@@ -3,7 +3,10 @@
 import jax
 import numpy as np
 
-from estimator_core._inputs import from_iterable, numpy_input_fn, open_input, prefetch
+from estimator_core._inputs import open_input
+from estimator_core._inputs.arrays import numpy_input_fn
+from estimator_core._inputs.iterables import from_iterable
+from estimator_core._inputs.prefetch import prefetch
 
 
 def aligned(shape, dtype=np.float32):

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_core._inputs import InputContext, numpy_input_fn, open_input
+from estimator_core._inputs import InputContext, open_input
+from estimator_core._inputs.arrays import numpy_input_fn
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 
 

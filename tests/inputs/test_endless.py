@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimator_core._inputs import from_iterable, numpy_input_fn, open_input
+from estimator_core._inputs import open_input
+from estimator_core._inputs.arrays import numpy_input_fn
+from estimator_core._inputs.iterables import from_iterable
 
 BATCH = {"x": np.zeros((4, 2), np.float32)}
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_core._inputs import InputPosition, from_iterable, open_input
+from estimator_core._inputs import InputPosition, open_input
+from estimator_core._inputs.iterables import from_iterable
 
 
 def batch(i, rows=2):

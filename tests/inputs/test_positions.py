@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_core._inputs import InputContext, InputPosition, numpy_input_fn, open_input, prefetch
+from estimator_core._inputs import InputContext, InputPosition, open_input
+from estimator_core._inputs.arrays import numpy_input_fn
+from estimator_core._inputs.prefetch import prefetch
 from estimator_core.errors import InputError
 
 

@@ -12,7 +12,9 @@ import weakref
 import numpy as np
 import pytest
 
-from estimator_core._inputs import numpy_input_fn, open_input, prefetch
+from estimator_core._inputs import open_input
+from estimator_core._inputs.arrays import numpy_input_fn
+from estimator_core._inputs.prefetch import prefetch
 from estimator_core.errors import ArgumentError
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator_core._metrics import bucket_totals, merge_totals, total, total_value
+from estimator_core._metrics.totals import bucket_totals, merge_totals, total, total_value
 
 finite = st.floats(-1e6, 1e6, width=32)
 

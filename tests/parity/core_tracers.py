@@ -1,7 +1,7 @@
 """Hooks, listeners and exporters of this framework that note each call as those of tf_tracers.py do."""
 
 import estimator_core as ec
-from estimator_core import _builtin_hooks as builtin_hooks
+from estimator_core import builtin_hooks
 
 RAISED = {"ValueError": ValueError, "StopIteration": StopIteration}
 

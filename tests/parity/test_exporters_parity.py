@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimator_core._summaries import append_eval_metrics
+from estimator_core._summaries.eval_metrics import append_eval_metrics
 from tests.parity import data
 
 exporters = pytest.importorskip("estimator_exporters", reason="estimator-exporters is not installed")

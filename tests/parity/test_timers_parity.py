@@ -5,7 +5,7 @@ from unittest import mock
 
 import pytest
 
-from estimator_core import _builtin_hooks as builtin_hooks
+from estimator_core import builtin_hooks
 from estimator_core.errors import ArgumentError
 from tests.parity import compare, data
 

@@ -8,8 +8,10 @@ import sys
 
 import pytest
 
-from estimator_core._plugins import KINDS, Plugins, compare_versions, default_plugins
+from estimator_core._plugins import Plugins, default_plugins
 from estimator_core._plugins.explain import explain_absence
+from estimator_core._plugins.kinds import KINDS
+from estimator_core._plugins.manifest import compare_versions
 from estimator_core.errors import ArgumentError, PluginLookupError
 
 # Made of importable parts: a worker cannot import a function of a test module.

@@ -80,7 +80,7 @@ def test_one_that_fails_is_reported_and_left_out(site, caplog):
 
 
 def test_a_class_and_the_plugin_module_itself_can_hold_specifications():
-    from estimator_core._plugins import hookimpl, hookspec
+    from estimator_core.hookspecs import hookimpl, hookspec
 
     class Specifications:
         @hookspec

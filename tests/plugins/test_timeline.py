@@ -149,7 +149,7 @@ def test_export(estimator, recorder, tmp_path):
 
 
 def test_the_manifest_names_the_plugins(estimator):
-    from estimator_core._checkpoint import read_checkpoint
+    from estimator_core._checkpoint.read import read_checkpoint
 
     estimator.train(tiny_input_fn(), steps=1)
     assert estimator.latest_checkpoint()

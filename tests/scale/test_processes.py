@@ -9,7 +9,7 @@ import pytest
 from scale_runs import TOLERANCE, assert_same, launch, run_worker, seen
 
 import estimator_core as ec
-from estimator_core._checkpoint import read_manifest
+from estimator_core._checkpoint.manifest import read_manifest
 
 
 @pytest.fixture(scope="module")

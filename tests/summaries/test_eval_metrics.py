@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_core._summaries import append_eval_metrics, read_eval_metrics
+from estimator_core._summaries.eval_metrics import append_eval_metrics, read_eval_metrics
 
 
 def test_recorded_case_43(tmp_path: Path):

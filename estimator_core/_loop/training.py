@@ -1,0 +1,55 @@
+"""One `Estimator.train` call, from its first check to its last file."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+
+from estimator_core._checkpoint import CheckpointStore
+from estimator_core._checkpoint.preemption import Preemption
+from estimator_core._checkpoint.write_errors import placed
+from estimator_core._cluster.together import ending_together
+from estimator_core._loop.owning import own_together
+from estimator_core._loop.resuming import find_start
+from estimator_core._loop.train_call import TrainCall
+from estimator_core._loop.train_run import TrainRun
+from estimator_core._plugins.manifest import compare_versions
+from estimator_core._summaries import read_eval_metrics
+
+_log = logging.getLogger("estimator_core")
+
+
+def execute(call: TrainCall) -> str:
+    """Trains; returns why it ended.
+
+    Raises:
+        PreemptedError: when the platform asked for a stop; the state is saved.
+    """
+    devices = call.devices
+    processes, config = devices.processes, devices.config
+    with (
+        placed(call.model_dir),
+        ending_together(processes),
+        own_together(call.model_dir, processes),
+        Preemption(grace_secs=config.grace_secs) as preemption,
+        contextlib.ExitStack() as cleanup,
+    ):
+        best = config.keep_checkpoint_best
+        store = cleanup.enter_context(
+            CheckpointStore(
+                call.model_dir,
+                keep_max=config.keep_checkpoint_max,
+                keep_every_n_hours=config.keep_checkpoint_every_n_hours,
+                keep_best=best,
+                results=lambda: read_eval_metrics(call.estimator.eval_dir(best and best.evaluation)),
+                processes=processes,
+            )
+        )
+        _log.info("%s", call.plugins.opening_line())
+        # The first process to ask for devices waits until all do; below one of them may have to wait for another.
+        _ = devices.placement
+        start = find_start(devices, call.state, str(call.model_dir))
+        if start.items is not None:
+            for line in compare_versions(start.items.manifest.get("plugins", ()), call.plugins.versions()):
+                _log.warning("%s", line)
+        return TrainRun(call, start, store, preemption, cleanup).to_end()
