@@ -26,7 +26,7 @@ def evaluate_within(context: RunContext, spec: EvalSpec, checkpoint_path: str | 
         spec: what to evaluate.
         checkpoint_path: a checkpoint to evaluate instead of the newest state.
     """
-    estimator = context.estimator
+    estimator = _estimator(context)
     inside = context.within(
         mode=ModeKeys.EVAL,
         name=spec.name,
@@ -40,7 +40,13 @@ def evaluate_within(context: RunContext, spec: EvalSpec, checkpoint_path: str | 
 
 def entered(context: RunContext) -> contextlib.AbstractContextManager[None]:
     """Within, calls of the Estimator are made inside the call of a context."""
-    return context.estimator._entered(context)
+    return _estimator(context)._entered(context)
+
+
+def _estimator(context: RunContext) -> Estimator:
+    """The Estimator of a call, which the call itself knows only as far as it needs it."""
+    assert isinstance(context.estimator, Estimator), "only an Estimator makes contexts"
+    return context.estimator
 
 
 @contextlib.contextmanager

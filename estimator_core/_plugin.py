@@ -23,7 +23,7 @@ def estimator_components() -> list[Component]:
         _component("backend", "cpu", "_backends.cpu:CPUBackend", "The processors of this machine."),
         *(_component("export_check", name, f"export:{class_}", text) for name, class_, text in _EXPORT_CHECKS),
         _component("adapter", "function", "_model.function_adapter:FunctionAdapter", "Plain functions."),
-        *(_component("hook", name, f"builtin_hooks:{class_}", text) for name, class_, text in _HOOKS),
+        *(_component("hook", name, f"_builtin_hooks.{name}:{class_}", text) for name, class_, text in _HOOKS),
         _component("input", "numpy", "inputs:numpy_input_fn", "Batches of numpy arrays in memory."),
         _component("transform", "rename", "export:Rename", "Other names for arrays."),
     ]

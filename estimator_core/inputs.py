@@ -24,7 +24,6 @@ __all__ = [
     "load_transforms",
     "numpy_input_fn",
     "open_input",
-    "pandas_input_fn",
     "save_transforms",
     "with_transforms",
 ]

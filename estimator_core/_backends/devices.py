@@ -10,7 +10,6 @@ import jax
 from estimator_core._backends.base import Backend
 from estimator_core._backends.compile_cache import use_compile_cache
 from estimator_core._backends.placement import Placement, place
-from estimator_core._cluster.connect import Connected, connect, join_initialized
 from estimator_core.config import RunConfig
 from estimator_core.coordinator import ALONE, Coordinator
 
@@ -53,11 +52,17 @@ class Devices:
             return ALONE
         group = self._config.process_group
         if group is not None:
+            from estimator_core._cluster.connect import connect
+
             return connect(group)
         if self._config.processes != "auto":
             return ALONE
         _ = self.backend
-        found = join_initialized() if jax.distributed.is_initialized() else ALONE
+        if not jax.distributed.is_initialized():
+            return ALONE
+        from estimator_core._cluster.connect import Connected, join_initialized
+
+        found = join_initialized()
         if isinstance(found, Connected):
             self._config = self._config.replace(processes=found.group)
         return found

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from estimator_core._checkpoint import layout
 from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems
-from estimator_core._checkpoint.read import read_checkpoint
 from estimator_core.errors import CheckpointCorruptError, CheckpointNotFoundError
 
 _log = logging.getLogger("estimator_core.checkpoint")
@@ -50,6 +49,8 @@ def read_latest(
     damaged: list[Path] = []
     root = layout.checkpoints_dir(model_dir)
     for step in reversed(layout.named_steps(root)):
+        from estimator_core._checkpoint.read import read_checkpoint
+
         path = root / str(step)
         try:
             found = read_checkpoint(path, items)

@@ -13,19 +13,17 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from estimator_core import __version__
 from estimator_core._checkpoint import layout
 from estimator_core._checkpoint.commit import Draft, clean_up, commit_or_explain, remove_tree
-from estimator_core._checkpoint.commit_together import commit_together
 from estimator_core._checkpoint.hook_state import split_hook_states
 from estimator_core._checkpoint.host_copy import HostBuffers
 from estimator_core._checkpoint.items import CheckpointItems
 from estimator_core._checkpoint.manifest import Manifest, read_manifest
-from estimator_core._checkpoint.pieces import Pieces, split_off
 from estimator_core._checkpoint.pins import rename_unless_read
 from estimator_core._checkpoint.retention import EvalResults, Retention, no_results
 from estimator_core._checkpoint.saved import PendingCheckpoint
@@ -33,6 +31,9 @@ from estimator_core._checkpoint.write_errors import explained
 from estimator_core.config import KeepBest
 from estimator_core.coordinator import ALONE, Coordinator
 from estimator_core.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from estimator_core._checkpoint.pieces import Pieces
 
 _log = logging.getLogger("estimator_core.checkpoint")
 _PACKAGES = ("jax", "numpy", "optax", "orbax-checkpoint")
@@ -145,6 +146,8 @@ class CheckpointStore:
         }
         pieces: Mapping[str, Mapping[str, Pieces]] = {}
         if self._processes.count > 1:
+            from estimator_core._checkpoint.pieces import split_off
+
             named, pieces = split_off(named, chief=self._processes.index == 0)
         arrays = self._buffers.copy(named)
         _check_clock(step, np.asarray(items.clock))
@@ -164,18 +167,23 @@ class CheckpointStore:
 
     def _commit(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]]) -> str:
         if self._processes.index != 0:
-            return str(commit_together(self._root, draft, pieces, self._processes))
+            return str(self._commit_together(draft, pieces))
         self._read_history()
         if self._run_created is None:
             self._run_created = draft.manifest.created
         draft = draft.of_run(self._run_created, _package_versions())
         if self._processes.count > 1:
-            path = commit_together(self._root, draft, pieces, self._processes)
+            path = self._commit_together(draft, pieces)
         else:
             path = commit_or_explain(self._root, draft)
         self._created[draft.manifest.step] = draft.manifest.created
         self._prune(just_written=draft.manifest.step)
         return str(path)
+
+    def _commit_together(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]]) -> Path:
+        from estimator_core._checkpoint.commit_together import commit_together
+
+        return commit_together(self._root, draft, pieces, self._processes)
 
     def _read_history(self) -> None:
         """Learns when the checkpoints already there were saved: once from each manifest."""

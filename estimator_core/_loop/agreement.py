@@ -9,7 +9,6 @@ from estimator_core._backends import Devices
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._cluster.together import gather
 from estimator_core._loop.hook_schedule import HookSchedule
-from estimator_core._loop.shared_feed import AHEAD
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import PreemptedError
 from estimator_core.hooks import Run
@@ -181,4 +180,6 @@ def decisions_of(devices: Devices, preemption: Preemption) -> OwnDecisions | Sha
     """The decisions of a training call on these devices."""
     if not devices.placement.spans_processes:
         return OwnDecisions(preemption)
+    from estimator_core._loop.shared_feed import AHEAD
+
     return SharedDecisions(preemption, devices.processes, lag=AHEAD)

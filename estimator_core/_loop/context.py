@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from estimator_core._backends import Devices
 from estimator_core._loop.agreement import NobodyAsks, OwnDecisions, SharedDecisions
-from estimator_core._loop.owner import Owner
 from estimator_core._loop.result_log import ResultLog
 from estimator_core._loop.time_spent import TimeSpent
 from estimator_core._plugins import Plugins
 from estimator_core._summaries import EventFile, NoSummaries
 from estimator_core.config import RunConfig
 from estimator_core.modes import ModeKeys
+
+if TYPE_CHECKING:
+    from estimator_core._loop.owner import Owner
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

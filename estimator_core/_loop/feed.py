@@ -7,12 +7,13 @@ import logging
 import statistics
 import time
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from estimator_core._backends import Placement
-from estimator_core._inputs.prefetch import prefetch
-from estimator_core._loop.shared_feed import Posting, SharedFeed
 from estimator_core.coordinator import Coordinator
+
+if TYPE_CHECKING:
+    from estimator_core._loop.shared_feed import SharedFeed
 
 _log = logging.getLogger("estimator_core")
 _MEASURED = 8
@@ -79,6 +80,8 @@ class Feed(Iterator[Any]):
             self._draw_ahead(_DEPTH)
 
     def _draw_ahead(self, depth: int) -> None:
+        from estimator_core._inputs.prefetch import prefetch
+
         self._source = prefetch(self._source, self._place or _as_it_is, depth=depth)
         self._place = None
 
@@ -86,6 +89,8 @@ class Feed(Iterator[Any]):
 def feed(source: Any, placement: Placement, depth: int | Literal["auto"], peers: Coordinator) -> Feed | SharedFeed:
     """The batches of an input, placed on the devices."""
     if placement.spans_processes:
+        from estimator_core._loop.shared_feed import Posting, SharedFeed
+
         assert isinstance(peers, Posting), "devices of several processes are reached by a link that can post"
         return SharedFeed(Feed(source, None, depth), placement, peers, f"feed-{next(_NUMBERS)}")
     return Feed(source, None if placement.single else placement.batch, depth)

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from estimator_core._loop.starting import Overrides
-from estimator_core._model.check_value import check_value
 from estimator_core._model.initial_values import InitialValue, InitialValues
 from estimator_core._model.rng import seed_words, variable_key
 from estimator_core._model.variables import VariableSpec
@@ -108,6 +107,8 @@ def replaced_values(
 def _checked(
     giver: str, given: Mapping[str, InitialValue], specs: Mapping[str, VariableSpec]
 ) -> dict[str, InitialValue]:
+    from estimator_core._model.check_value import check_value
+
     checked: dict[str, InitialValue] = {}
     for path, one in given.items():
         if path not in specs:

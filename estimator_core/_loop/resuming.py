@@ -15,8 +15,6 @@ from estimator_core._checkpoint import CheckpointItems, latest_checkpoint
 from estimator_core._checkpoint.layout import checkpoint_step, checkpoints_dir
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.newest import read_latest
-from estimator_core._checkpoint.read import read_checkpoint
-from estimator_core._checkpoint.restore import check_fits
 from estimator_core._cluster.together import chief_says
 from estimator_core._inputs import InputPosition
 from estimator_core._loop.device_state import DeviceState
@@ -72,7 +70,7 @@ def find_start(devices: Devices, state: DeviceState, model_dir: str) -> Start:
         path = _in(model_dir, chief_says(processes, "start", None if found is None else found.step))
     if path is None:
         return Start()
-    items = read_checkpoint(path) if found is None else found.items
+    items = _read(path) if found is None else found.items
     saver: Mapping[str, Any] = items.hooks.get("CheckpointSaverHook", {})
     # A call that ends by itself just where a checkpoint was due does not save that step again to say so.
     ended = saver.get("finished", False) or ended_step(Path(model_dir), well=True) == int(items.clock[0])
@@ -95,6 +93,8 @@ def restored_state(
     Raises:
         CheckpointMismatchError: the checkpoint does not fit the model; says in what.
     """
+    from estimator_core._checkpoint.restore import check_fits
+
     abstract = {
         "variables": discovery.trainable,
         "model_state": discovery.model_state,
@@ -122,6 +122,12 @@ def _slots(placement: Placement, leaves: Mapping[str, Any], discovery: Discovery
             name: placement.put(np.asarray(leaves[name], leaf.dtype), where[name]) for name, leaf in expected.items()
         }
     return unflatten_opt_state(discovery.opt_state, slots)
+
+
+def _read(path: str) -> CheckpointItems:
+    from estimator_core._checkpoint.read import read_checkpoint
+
+    return read_checkpoint(path)
 
 
 def _in(model_dir: str, step: int | None) -> str | None:

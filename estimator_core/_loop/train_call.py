@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from estimator_core._backends import Devices
 from estimator_core._builtin_hooks.evaluation import RunEvaluations
@@ -15,13 +15,15 @@ from estimator_core._inputs import InputFn
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.history import History
-from estimator_core._loop.owner import Owner
 from estimator_core._loop.programs import Programs
 from estimator_core._plugins import Plugins
 from estimator_core._step import Discovery, TrainState
 from estimator_core.hooks import CheckpointListener, Hook
 
 _log = logging.getLogger("estimator_core")
+
+if TYPE_CHECKING:
+    from estimator_core._loop.owner import Owner
 
 
 @dataclass(frozen=True, kw_only=True)

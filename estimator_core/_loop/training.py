@@ -13,7 +13,6 @@ from estimator_core._loop.owning import own_together
 from estimator_core._loop.resuming import find_start
 from estimator_core._loop.train_call import TrainCall
 from estimator_core._loop.train_run import TrainRun
-from estimator_core._plugins.manifest import compare_versions
 from estimator_core._summaries import read_eval_metrics
 
 _log = logging.getLogger("estimator_core")
@@ -50,6 +49,8 @@ def execute(call: TrainCall) -> str:
         _ = devices.placement
         start = find_start(devices, call.state, str(call.model_dir))
         if start.items is not None:
+            from estimator_core._plugins.manifest import compare_versions
+
             for line in compare_versions(start.items.manifest.get("plugins", ()), call.plugins.versions()):
                 _log.warning("%s", line)
         return TrainRun(call, start, store, preemption, cleanup).to_end()

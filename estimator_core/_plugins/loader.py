@@ -13,7 +13,6 @@ from estimator_core import hookspecs
 from estimator_core._plugins.contract import HOOK_NAMES, checked_api, checked_hook_names, is_implementation
 from estimator_core._plugins.definitions import Definitions, colliding, definitions_of
 from estimator_core._plugins.discovery import Candidate
-from estimator_core._plugins.explain import explain_unknown_kind
 from estimator_core._plugins.kinds import KINDS
 from estimator_core._plugins.observed_import import observe
 from estimator_core._plugins.records import Command, Component, Option, PluginRecord
@@ -160,6 +159,8 @@ def _refuse_unknown_kinds(
         for key, record in records.items():
             unknown = [one for one in record.components if one.kind not in kinds] if record.usable else []
             if unknown:
+                from estimator_core._plugins.explain import explain_unknown_kind
+
                 text = explain_unknown_kind(unknown[0].kind, kinds, records.values())
                 error = PluginError(
                     f"component {unknown[0].name!r}: its kind is {unknown[0].kind!r}, which nobody defines; {text}"

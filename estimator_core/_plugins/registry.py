@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from estimator_core._plugins.explain import explain_absence, explain_unknown_kind
 from estimator_core._plugins.kinds import KINDS, Kind
 from estimator_core._plugins.records import Component, PluginRecord
 from estimator_core._plugins.settings import normalise
@@ -72,6 +71,8 @@ class Registry:
         if len(found) == 1:
             return found[0]
         if not found:
+            from estimator_core._plugins.explain import explain_absence
+
             raise PluginLookupError(explain_absence(self.kinds[kind], name, self.names(kind), self._records))
         raise PluginLookupError(
             f"{kind} {name!r} is given by {len(found)} plugins: {'; '.join(one.describe() for one in found)}. "
@@ -91,6 +92,8 @@ class Registry:
 
     def _of(self, kind: str) -> dict[str, list[Registered]]:
         if kind not in self._entries:
+            from estimator_core._plugins.explain import explain_unknown_kind
+
             known = explain_unknown_kind(kind, self.kinds, self._records)
             raise ArgumentError(f"there is no kind of component {kind!r}; {known}")
         return self._entries[kind]
