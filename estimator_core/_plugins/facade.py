@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from estimator_core._model.adapter import ModuleAdapter
     from estimator_core.estimator import Estimator
     from estimator_core.heads import Head
-    from estimator_core.hooks import Hook, Run
+    from estimator_core.hooks import CheckpointPolicy, Hook, Run
 
 
 class Plugins:
@@ -99,6 +99,8 @@ class Plugins:
     def get(self, kind: Literal["transform"], name: str) -> Callable[..., HostTransform]: ...
     @overload
     def get(self, kind: Literal["export_check"], name: str) -> Callable[[], ExportCheck]: ...
+    @overload
+    def get(self, kind: Literal["checkpoint_policy"], name: str) -> Callable[..., CheckpointPolicy]: ...
     @overload
     def get(self, kind: str, name: str) -> Callable[..., Any]: ...
 
