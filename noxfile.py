@@ -62,6 +62,7 @@ KINDS = [
     "transform",
     "initial_values",
     "export_check",
+    "checkpoint_policy",
 ]
 
 nox.needs_version = ">=2026.10"

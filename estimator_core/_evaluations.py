@@ -19,13 +19,13 @@ from estimator_core._loop.run import LoopRun
 from estimator_core._summaries import forget_later_eval_metrics, read_eval_metrics
 from estimator_core.errors import PreemptedError
 from estimator_core.estimator import Estimator
-from estimator_core.hooks import CheckpointListener, Run, SavedCheckpoint
+from estimator_core.hooks import Run, SavedCheckpoint
 from estimator_core.specs import EvalSpec
 
 _log = logging.getLogger("estimator_core")
 
 
-class Evaluations(CheckpointListener):
+class Evaluations:
     """Evaluates every EvalSpec before a save, and runs its exporters after the commit; evaluates between saves, too.
 
     Attributes:
@@ -205,7 +205,7 @@ def _named(spec: EvalSpec) -> str:
 
 
 def _context(run: Run) -> RunContext:
-    """What the training call was given that a listener belongs to."""
+    """What the training call was given that the evaluations belong to."""
     assert isinstance(run, LoopRun)
     assert run.context is not None
     return run.context

@@ -29,6 +29,7 @@ class Role:
 
 _TABLE = (
     Role(name="export_check", kind="export_check", default="close", optional=False),
+    Role(name="checkpoint_policy", kind="checkpoint_policy", default="cadence"),
     Role(name="nan_tensor", kind="hook", default="nan_tensor"),
     Role(name="step_counter", kind="hook", default="step_counter"),
     Role(name="summary_saver", kind="hook", default="summary_saver"),

@@ -137,8 +137,8 @@ class RunConfig:
             launch`, TF_CONFIG, SLURM, Kubernetes, MPI), None is this one alone, or `ec.Processes(...)`.
         default_hooks: run-level hooks of installed packages: True, False, or the names of the packages whose hooks run.
         components: who takes a role of the core's own components: the name of an installed component, or None, which
-            leaves the role empty. Roles: "export_check" (never empty), and of hooks "nan_tensor", "log",
-            "step_counter", "summary_saver". What is kept here does not change with the mapping given.
+            leaves the role empty. Roles: "export_check" (never empty), "checkpoint_policy", and of hooks "nan_tensor",
+            "log", "step_counter", "summary_saver". What is kept here does not change with the mapping given.
 
     Raises:
         ArgumentError, ArgumentTypeError: for values that cannot be used, before any work starts.

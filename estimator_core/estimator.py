@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from estimator_core._backends import Devices, select_backend
-from estimator_core._builtin_hooks.checkpoint_saver import CheckpointSaverHook
 from estimator_core._checkpoint import latest_checkpoint
 from estimator_core._loop.call_of import CallOf, inner_context, outermost_context
+from estimator_core._loop.checkpoint_policy import has_policy
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.history import History
@@ -34,6 +34,7 @@ from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._step import bind_model_fn
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
+from estimator_core.hooks import CheckpointPolicy
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import check_hooks, check_input_fn, check_listeners, check_steps
 
@@ -443,8 +444,8 @@ class Estimator:
                 f"Train has been called wrong configuration: this process is a {self._config.task_type}. Use "
                 "ec.train_and_evaluate, which does the right thing for every role."
             )
-        saves = self._config.save_checkpoints_steps or self._config.save_checkpoints_secs
-        if listeners and not saves and not any(isinstance(hook, CheckpointSaverHook) for hook in checked_hooks):
+        given = any(isinstance(hook, CheckpointPolicy) for hook in checked_hooks)
+        if listeners and not given and not has_policy(self._config):
             raise ArgumentError(
                 "There should be a CheckpointSaverHook to use saving_listeners. Please set one of the "
                 "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs, or give one in hooks."

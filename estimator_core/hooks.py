@@ -357,6 +357,50 @@ class Hook:
         """Takes back what `state` gave; called before `after_create` if and only if `run.resumed`."""
 
 
+class CheckpointPolicy:
+    """Decides when checkpoints are saved, and nothing else: the training call evaluates, saves and tells listeners.
+
+    A save on interruption, or one before an evaluation that failed raises, asks no policy and does not shift its
+    cadence. In several processes each asks its own, so all must decide alike.
+
+    Example:
+        >>> class PowersOfTwo(CheckpointPolicy):
+        ...     def next_step(self, step):
+        ...         return 2 ** step.bit_length()
+        >>> [PowersOfTwo().next_step(step) for step in (0, 1, 2, 3, 4)]
+        [1, 2, 4, 4, 8]
+    """
+
+    #: Whose memory a checkpoint holds; the class name unless set.
+    name: ClassVar[str | None] = None
+
+    def at_start(self, run: Run) -> bool:
+        """Whether to save the state the run starts from, where no checkpoint has it; called once, behind `restore`."""
+        return True
+
+    def next_step(self, step: int) -> int | Wake | None:
+        """When to save next: after a global step (> `step`), as a `Wake` says (`within` does not count), or never
+        (None). It is asked once behind `at_start` and once behind each of these saves.
+        """
+        return None
+
+    def saved(self, run: Run, step: int) -> None:
+        """Called when a save that `next_step` asked for begins, before its evaluations; the checkpoint holds what the
+        policy remembers then.
+        """
+
+    def at_end(self, run: Run) -> bool:
+        """Whether to save the last step, once training ended by itself. `train_and_evaluate` saves it anyway."""
+        return True
+
+    def state(self) -> Mapping[str, Any]:
+        """What must survive a resume: JSON values or numpy arrays."""
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes back what `state` gave; called before `at_start` if `run.resumed` and the memory is of this name."""
+
+
 @runtime_checkable
 class SavedCheckpoint(Protocol):
     """A checkpoint that is being written."""

@@ -11,6 +11,7 @@ from estimator_core._cluster import TaskType
 from estimator_core._continuous_eval import evaluate_continuously, new_checkpoints
 from estimator_core._door import train_within
 from estimator_core._evaluations import Evaluations
+from estimator_core._loop.checkpoint_policy import has_policy
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 from estimator_core.estimator import Estimator
@@ -81,7 +82,7 @@ def train(estimator: Estimator, spec: TrainSpec, evaluations: Evaluations) -> No
     Raises:
         InputError: the training input gave no batch, and there is no checkpoint of an earlier run.
     """
-    train_within(estimator, spec, evaluations, listeners=[*spec.saving_listeners, evaluations])
+    train_within(estimator, spec, evaluations, listeners=spec.saving_listeners)
     if estimator.latest_checkpoint() is None:
         raise InputError(
             "Nothing was trained, so there is nothing to evaluate: the training input gave no batch "
@@ -117,7 +118,7 @@ def check_specs(estimator: Any, train_spec: Any, eval_spec: Any) -> list[EvalSpe
             "`exporters` must have unique names over all EvalSpecs, since each has its own directory. All exporter "
             f"names: {exporters}."
         )
-    if not (estimator.config.save_checkpoints_steps or estimator.config.save_checkpoints_secs):
+    if not has_policy(estimator.config):
         raise ArgumentError(
             "train_and_evaluate evaluates at checkpoints. Please set one of the RunConfig.save_checkpoints_steps or "
             "RunConfig.save_checkpoints_secs."

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_core.hooks import Hook, Run, SavedCheckpoint, StepOutputs
 
 
 class RunEvaluations(Protocol):
-    """The evaluations of a training run, on its live state."""
+    """The evaluations of a training run, on its live state; only its Checkpointer calls them."""
+
+    def begin(self, run: Run) -> None:
+        """Training begins."""
+        ...
 
     def evaluate(self, run: Run) -> None:
         """Those that belong to a checkpoint, before its save."""
@@ -17,6 +21,10 @@ class RunEvaluations(Protocol):
 
     def evaluate_between(self, run: Run) -> None:
         """Those that belong to the current step and not to a checkpoint."""
+        ...
+
+    def after_save(self, run: Run, step: int, checkpoint: SavedCheckpoint) -> bool | None:
+        """What follows a save, behind the listeners."""
         ...
 
     def next_step(self, step: int) -> int | None:

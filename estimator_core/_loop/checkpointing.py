@@ -1,90 +1,280 @@
-"""The checkpoints of one training call: what goes into each, and who is told of it."""
+"""What is done around the checkpoints of one training call, whatever policy says when."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from operator import index as as_int
 from typing import Any
 
-from estimator_core._checkpoint import CheckpointItems, CheckpointStore
-from estimator_core._checkpoint.saved import PendingCheckpoint
-from estimator_core._inputs import InputPosition
-from estimator_core._loop.commit_events import CommitEvents
-from estimator_core._loop.context import RunContext
-from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.positions import positions_json
+from estimator_core._builtin_hooks.evaluation import EvaluationHook, RunEvaluations
+from estimator_core._loop.checkpoints import Checkpoints
+from estimator_core._loop.hook_calls import describe, note_origin
 from estimator_core._loop.run import LoopRun
-from estimator_core._loop.time_spent import CHECKPOINT, HOOKS
-from estimator_core._step.state import flatten_opt_state
+from estimator_core.errors import HookError, PreemptedError
+from estimator_core.hooks import CheckpointListener, CheckpointPolicy, Hook, Run, StepOutputs, Wake
+
+_log = logging.getLogger("estimator_core")
+_OWN = ("policy", "finished", "owed_step", "owed_between")
+_CADENCE = "CheckpointSaverHook"
 
 
-class Checkpoints:
-    """Hands the state to the store and tells plugins of what was committed.
+class Checkpointer:
+    """Evaluates, tells listeners and saves when a policy wants it, at the end, and on interruption.
+
+    A save is done when every hook has seen its step, by the hook in `last`, which stands behind them; evaluations that
+    belong to it run before the other hooks, by those in `first`. An evaluation or exports that the platform broke off
+    are owed: the checkpoint of their step says so, and `make_up` makes them when the run goes on.
 
     Args:
-        context: of the call.
-        run: what plugins and hooks see of it.
-        state: what is saved.
-        hook_states: the memory of the hooks, which is saved too.
-        store: writes.
-        position: of the input, where the call starts.
-        timers: gives what a resumed call needs to keep its rhythm.
+        run: of the call.
+        policy: says when.
+        listeners: called around each save, in order; one given twice is called once.
+        checkpoints: saves.
+        evaluations: of train_and_evaluate: before each save, and at steps without one.
+        existing: the step of the checkpoint the run starts from.
+        before_last_save: asked before the last save: whether it replaced the state.
+
+    Attributes:
+        first: the hooks ahead of all others.
+        last: those behind them.
+        owed_step: the step whose evaluation or exports were broken off.
     """
 
     def __init__(
         self,
-        context: RunContext,
         run: LoopRun,
-        state: DeviceState,
-        hook_states: Callable[[], Mapping[str, Mapping[str, Any]]],
-        store: CheckpointStore,
+        policy: CheckpointPolicy,
+        listeners: Sequence[CheckpointListener],
+        checkpoints: Checkpoints,
         *,
-        position: InputPosition | None,
-        timers: Callable[[], Mapping[str, Any]],
+        evaluations: RunEvaluations | None,
+        existing: int | None,
+        before_last_save: Callable[[], bool],
     ) -> None:
-        self._context, self._run, self._state, self._store = context, run, state, store
-        self._hook_states = hook_states
-        self._position, self._timers = position, timers
-        self._commits = CommitEvents(self._tell)
+        self._run, self._policy, self._checkpoints = run, policy, checkpoints
+        self._listeners = list({id(listener): listener for listener in listeners}.values())
+        self._evaluations, self._before_last_save = evaluations, before_last_save
+        self._saved_step = existing
+        self._evaluated_step: int | None = None
+        self._wanted: int | Wake | None = None
+        self._created = self._finished = False
+        self.owed_step: int | None = None
+        self._owed_between = False
+        self.first: list[Hook] = [_Ahead(self)]
+        self.last: list[Hook] = [_Behind(self)]
+        if evaluations is not None and evaluations.next_step(0) is not None:
+            self.first.append(EvaluationHook(evaluations.next_step, lambda run: self._evaluate_between()))
 
-    def save(self, step: int) -> PendingCheckpoint:
-        """Starts a checkpoint: the state after `step`, the input's position, the states of all hooks."""
-        live, context, run = self._state, self._context, self._run
-        state = live.ready
-        position = live.position if run.step > run.first_step else self._position
-        items = CheckpointItems(
-            clock=state.clock,
-            variables=state.variables,
-            model_state=state.model_state,
-            opt_state=flatten_opt_state(state.opt_state),
-            input=positions_json(position, context.devices.processes, context.devices.placement.pipelines),
-            hooks=self._hook_states(),
-            timers=self._timers(),
-            manifest={"plugins": context.plugins.versions(), "components": context.plugins.used()},
-        )
-        with context.account.on(CHECKPOINT):
-            saved = self._store.save(step, items)  # waits for the commit before
-        live.checkpoint_step = step
-        self._commits.look()
-        self._commits.add(saved)
-        return saved
+    def begin(self) -> None:
+        """Tells the listeners that training begins."""
+        for listener in self._listeners:
+            listener.begin(self._run)
+        if self._evaluations is not None:
+            self._evaluations.begin(self._run)
 
-    def tell_commits(self) -> bool:
-        """Tells plugins of what is committed by now; returns whether no commit is under way any more."""
-        return self._commits.look()
+    def start(self) -> None:
+        """Saves what the run starts from, if the policy wants it."""
+        self._created = True
+        if self._ask("at_start", self._run) and self._saved_step != self._run.step:
+            self._commit(may_stop=True)
 
-    def finish(self) -> None:
-        """Waits for the commits under way and tells plugins of them; `wait` raises the error of one that failed."""
-        with self._context.account.on(CHECKPOINT):
-            self._commits.finish()
+    def make_up(self) -> None:
+        """Makes the evaluation and the exports that belong to the step the run starts from and were broken off."""
+        owed, self.owed_step = self.owed_step == self._run.step, None
+        if owed and self._evaluations is not None:
+            if self._owed_between:
+                self._evaluate_between()
+            else:
+                self._evaluate()
+            if self.owed_step is None:
+                self._commit(may_stop=True)
 
-    def wait(self) -> None:
-        """Waits for the commits under way.
+    def ask_next(self, step: int) -> int | Wake | None:
+        """Asks the policy when to save next.
 
         Raises:
-            CheckpointError: one failed.
+            HookError: an answer that is none.
         """
-        self._store.wait()
+        wanted = self._ask("next_step", step)
+        at = wanted.step if isinstance(wanted, Wake) else wanted
+        try:
+            valid = at is None or as_int(at) > step
+        except TypeError:
+            valid = False
+        if not valid:
+            raise HookError(
+                f"{self._described()}: next_step({step}) returned {wanted!r}; it must return a later step, a Wake or "
+                "None."
+            )
+        self._wanted = replace(wanted, within=0) if isinstance(wanted, Wake) else wanted
+        return self._wanted
 
-    def _tell(self, step: int, path: str) -> None:
-        with self._context.account.on(HOOKS):
-            self._context.plugins.checkpoint_saved(self._run, step, path)
+    def wanted(self) -> int | Wake | None:
+        """What the policy answered last."""
+        return self._wanted
+
+    def prepare(self, step: int) -> None:
+        """Runs the evaluations that belong to the save that is due."""
+        self._ask("saved", self._run, step)
+        self._evaluate()
+
+    def save(self) -> None:
+        """Saves, now that every hook has seen the step; a run that stops here saves in `end`."""
+        if self._run.stop_reason is None and self._run.step != self._run.last_step:
+            self._commit(may_stop=True)
+
+    def end(self) -> None:
+        """Saves the last step, if the run did not fail, and tells the listeners."""
+        run = self._run
+        if self._created and not run.failed:
+            if run.interrupted:
+                if self._saved_step != run.step:
+                    self._commit(may_stop=False)
+            else:
+                self._save_last()
+        if not run.failed:
+            for listener in self._listeners:
+                listener.end(run, run.step)
+
+    def state(self) -> Mapping[str, Any]:
+        """What the policy remembers, whether the call had ended, and the step whose evaluation or exports are owed.
+
+        Raises:
+            HookError: the policy uses a name that is taken.
+        """
+        memory = self._ask("state")
+        taken = sorted(name for name in _OWN if name in memory)
+        if taken:
+            raise HookError(f"{self._described()}: state() uses the names {taken}, which are taken; use others.")
+        owed = {} if self.owed_step is None else {"owed_step": self.owed_step, "owed_between": self._owed_between}
+        return {**memory, "policy": self._name(), "finished": self._finished, **owed}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes back what is owed, and gives a policy of the same name its memory."""
+        self.owed_step, self._owed_between = state.get("owed_step"), bool(state.get("owed_between"))
+        memory = {name: value for name, value in state.items() if name not in _OWN}
+        # A checkpoint that does not name the policy was written when there was one.
+        if memory and state.get("policy", _CADENCE) == self._name():
+            self._ask("restore", memory)
+
+    def _save_last(self) -> None:
+        run = self._run
+        wanted = bool(self._ask("at_end", run)) or self._evaluations is not None
+        self._finished, replaced = True, False
+        try:
+            if self._evaluated_step != run.step:
+                self._evaluate()
+            replaced = self._before_last_save()
+        finally:
+            if wanted and (replaced or self._saved_step != run.step):
+                self._commit(may_stop=False)
+
+    def _evaluate(self) -> None:
+        if self._evaluations is not None:
+            self._evaluated_step = self._run.step
+            self._guard(self._evaluations.evaluate)
+
+    def _evaluate_between(self) -> None:
+        """Runs the evaluations that belong to this step and not to a save."""
+        if self._evaluations is not None:
+            self._guard(self._evaluations.evaluate_between, between=True)
+
+    def _guard(self, evaluate: Callable[[Run], None], *, between: bool = False) -> None:
+        """Evaluates; if the platform breaks that off, it is owed, and if it fails, what was trained is saved first."""
+        try:
+            evaluate(self._run)
+        except PreemptedError as broken_off:
+            self._owe(broken_off, between=between)
+        except Exception:
+            if self._saved_step != self._run.step:
+                self._commit(may_stop=False)
+            raise
+
+    def _commit(self, *, may_stop: bool) -> None:
+        run, step = self._run, self._run.step
+        for listener in self._listeners:
+            listener.before_save(run, step)
+        run.summaries.flush()
+        checkpoint = self._checkpoints.save(step)
+        self._saved_step = step
+        for told in (*self._listeners, *(() if self._evaluations is None else (self._evaluations,))):
+            try:
+                stops = told.after_save(run, step, checkpoint)
+            except PreemptedError as broken_off:
+                self._owe(broken_off)
+                self._checkpoints.save(step)  # again, now that it is known that something is owed
+                continue
+            if stops and may_stop:
+                run.request_stop(f"{type(told).__name__}.after_save asked for it at step {step}")
+
+    def _owe(self, broken_off: PreemptedError, *, between: bool = False) -> None:
+        _log.info("%s It is made up for when the run goes on from step %d.", broken_off, self._run.step)
+        self.owed_step, self._owed_between, self._evaluated_step = self._run.step, between, None
+
+    def _ask(self, method: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self._policy, method)(*arguments)
+        except BaseException as error:
+            where = f"{method}, step {self._run.step} of mode {self._run.mode!r}"
+            note_origin(error, f"in {self._described()}, {where}")
+            raise
+
+    def _described(self) -> str:
+        return describe(self._policy, "checkpoint policy")
+
+    def _name(self) -> str:
+        return self._policy.name or type(self._policy).__name__
+
+
+class _Ahead(Hook):
+    """Has control where the policy wants it, ahead of all other hooks; its memory is that of the Checkpointer."""
+
+    name = _CADENCE  # that of checkpoints written when there was one policy
+
+    def __init__(self, checkpointer: Checkpointer) -> None:
+        self._checkpointer = checkpointer
+
+    def begin(self, run: Run) -> None:
+        """Training begins."""
+        self._checkpointer.begin()
+
+    def after_create(self, run: Run) -> None:
+        """Saves the first step."""
+        self._checkpointer.start()
+
+    def next_step(self, step: int) -> int | Wake | None:
+        """The policy's."""
+        return self._checkpointer.ask_next(step)
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Evaluates."""
+        self._checkpointer.prepare(step)
+
+    def end(self, run: Run) -> None:
+        """Saves the last step."""
+        self._checkpointer.end()
+
+    def state(self) -> Mapping[str, Any]:
+        """The Checkpointer's."""
+        return self._checkpointer.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """The Checkpointer's."""
+        self._checkpointer.restore(state)
+
+
+class _Behind(Hook):
+    """Has control where the policy wants it, behind all other hooks."""
+
+    def __init__(self, checkpointer: Checkpointer) -> None:
+        self._checkpointer = checkpointer
+
+    def next_step(self, step: int) -> int | Wake | None:
+        """What the policy has answered to the hook ahead, which is asked first."""
+        return self._checkpointer.wanted()
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Saves."""
+        self._checkpointer.save()

@@ -107,10 +107,8 @@ class HookCalls:
         try:
             return getattr(hook, method)(*arguments)
         except BaseException as error:
-            if not getattr(error, "_estimator_hook_noted", False):
-                step = arguments[1] if method == "after_step" else self._run.step  # which may be ahead
-                error.add_note(f"in {describe(hook)}, {method}, step {step} of mode {self._run.mode!r}")
-                error._estimator_hook_noted = True  # type: ignore[attr-defined]  # noqa: SLF001 - a mark of ours
+            step = arguments[1] if method == "after_step" else self._run.step  # which may be ahead
+            note_origin(error, f"in {describe(hook)}, {method}, step {step} of mode {self._run.mode!r}")
             raise
 
     def _noting(self, hook: Any, method: str) -> None:
@@ -134,10 +132,17 @@ class HookCalls:
         return named
 
 
-def describe(hook: Any) -> str:
-    """A hook by class and package, for messages."""
+def note_origin(error: BaseException, where: str) -> None:
+    """Notes where an error comes from, unless that is known more closely."""
+    if not getattr(error, "_estimator_hook_noted", False):
+        error.add_note(where)
+        error._estimator_hook_noted = True  # type: ignore[attr-defined]  # noqa: SLF001 - a mark of ours
+
+
+def describe(hook: Any, what: str = "hook") -> str:
+    """A hook, or what else it is, by class and package, for messages."""
     kind = type(hook)
-    return f"hook {kind.__qualname__} from {_package(kind.__module__)}"
+    return f"{what} {kind.__qualname__} from {_package(kind.__module__)}"
 
 
 @functools.cache

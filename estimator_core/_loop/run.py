@@ -70,7 +70,6 @@ class LoopRun:
         self.time_spent = TimeSpent()
         self.context: RunContext | None = None
         self.count_flops: Callable[[], float | None] = _unknown
-        self.tell_commits: Callable[[], bool] = _nothing_pending
         self._batch_functions: list[Callable[[Any, Any], tuple[Any, Any]]] = []
         self._may_fetch = True
         self._stop_reason: str | None = None
@@ -134,13 +133,6 @@ class LoopRun:
 
         return WrappedInput(input_fn=input_fn, convert=convert)
 
-    def look_after(self) -> bool:
-        """Writes summaries that are due and tells of checkpoints that are committed; returns whether nothing waits any
-        more.
-        """
-        told = self.tell_commits()
-        return self.summaries.encode_if_due() and told
-
     @property
     def seconds(self) -> Mapping[str, float]:
         """Seconds of a training call so far by where they went."""
@@ -167,10 +159,6 @@ class LoopRun:
     def swapped(self, values: Mapping[str, Any]) -> AbstractContextManager[None]:
         """Evaluations inside see other values of some trainable variables."""
         return self.live.swapped(values)
-
-
-def _nothing_pending() -> bool:
-    return True
 
 
 def _unknown() -> float | None:

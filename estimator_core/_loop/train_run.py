@@ -7,13 +7,16 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from estimator_core._builtin_hooks.checkpoint_saver import CheckpointSaverHook
 from estimator_core._checkpoint import CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._inputs import Batch, open_input
 from estimator_core._loop import debug
 from estimator_core._loop.agreement import INTERRUPTED, decisions_of
 from estimator_core._loop.batches import Batches
-from estimator_core._loop.checkpointing import Checkpoints
+from estimator_core._loop.checkpoint_policy import checkpoint_policy
+from estimator_core._loop.checkpointing import Checkpointer
+from estimator_core._loop.checkpoints import Checkpoints
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.default_hooks import default_hooks
 from estimator_core._loop.dispatch import Program
@@ -81,15 +84,6 @@ class TrainRun:
         )
         run.step = run.first_step = start.step
         run.resumed = start.unfinished
-        self._order = hook_order(
-            config,
-            plugin_hooks=call.plugins.run_hooks(run),
-            user_hooks=call.hooks,
-            listeners=call.listeners,
-            evaluations=call.evaluations,
-            default=default_hooks(config, call.plugins, call.history),
-        )
-        self._calls = HookCalls(self._order.with_spec(), run)
         self._schedule: HookSchedule | None = None  # from the time on when batches can be drawn
         self._decisions = decisions_of(call.devices, preemption)
         self._context = run.context = RunContext(
@@ -118,7 +112,15 @@ class TrainRun:
             position=start.position,
             timers=lambda: {"steps_per_dispatch": self._k},
         )
-        run.tell_commits = self._checkpoints.tell_commits
+        self._checkpointer = checkpointer = self._made_checkpointer()
+        self._order = hook_order(
+            first=() if checkpointer is None else checkpointer.first,
+            plugin_hooks=call.plugins.run_hooks(run),
+            user_hooks=call.hooks,
+            default=default_hooks(config, call.plugins, call.history),
+            last=() if checkpointer is None else checkpointer.last,
+        )
+        self._calls = HookCalls(self._order.with_spec(), run)
         self._recorded = False  # whether run.json speaks of this call
         preemption.waiting_for = lambda: in_words(run.time_spent.entry)
 
@@ -156,6 +158,29 @@ class TrainRun:
             note_end(call.model_dir, run.step, reason)
         return reason
 
+    def _made_checkpointer(self) -> Checkpointer | None:
+        """None where nothing is saved."""
+        call, start = self._call, self._start
+        policy = checkpoint_policy(self._context.config, call.plugins, call.hooks)
+        if policy is None:
+            return None
+        return Checkpointer(
+            self._run,
+            policy,
+            (*(policy.listeners if isinstance(policy, CheckpointSaverHook) else ()), *call.listeners),
+            self._checkpoints,
+            evaluations=call.evaluations,
+            existing=None if start.checkpoint is None else start.step,
+            before_last_save=self._before_last_save,
+        )
+
+    def _look_after(self) -> bool:
+        """Writes summaries that are due and tells of checkpoints that are committed; returns whether nothing waits any
+        more.
+        """
+        told = self._checkpoints.tell_commits()
+        return self._run.summaries.encode_if_due() and told
+
     def _train(self) -> str:
         call, run, calls, start = self._call, self._run, self._calls, self._start
         config, devices, live = self._context.config, call.devices, call.state
@@ -179,7 +204,7 @@ class TrainRun:
             batches=batches,
             account=run.time_spent,
             agreement=self._decisions,
-            look_after=run.look_after,
+            look_after=self._look_after,
         )
         self._decisions.watch(fed, schedule)
         with run.time_spent.on(INPUT):
@@ -213,7 +238,7 @@ class TrainRun:
             programs = {count: program(count) for count in {1, self._k}}
             with run.summaries.collecting():
                 reason = train_loop(run, live, batches, programs, schedule, InFlightLimiter(), self._decisions)
-            if self._order.saver is None and reason != INTERRUPTED:
+            if self._checkpointer is None and reason != INTERRUPTED:
                 schedule.before_last_save()
             return reason
 
@@ -234,7 +259,7 @@ class TrainRun:
 
     def _create_hooks(self, discovery: Discovery, first: Batch, schedule: HookSchedule) -> None:
         """Hooks of the spec begin; all are restored and created."""
-        call, run, calls, saver = self._call, self._run, self._calls, self._order.saver
+        call, run, calls = self._call, self._run, self._calls
         is_chief = call.devices.processes.index == 0
         # Every process has the same places.
         chief_hooks = discovery.training_chief_hooks if is_chief else [Hook() for _ in discovery.training_chief_hooks]
@@ -248,15 +273,6 @@ class TrainRun:
         }
         run.output_names = frozenset([*run.output_kinds, GRADIENT_NORM, "first_bad_step"])
         run.batch, run.batch_size = first, first.size
-        if saver is not None:
-            evaluations = call.evaluations
-            saver.bind(
-                self._checkpoints.save,
-                existing=None if self._start.checkpoint is None else self._start.step,
-                evaluate=None if evaluations is None else evaluations.evaluate,
-                evaluate_between=None if evaluations is None else evaluations.evaluate_between,
-                before_last_save=self._before_last_save,
-            )
         calls.restore(self._start.hook_states)
         if is_chief:
             write_run_record(
@@ -268,8 +284,8 @@ class TrainRun:
             )
             self._recorded = True
         schedule.start(call.state)
-        if saver is not None:
-            saver.make_up(run)
+        if self._checkpointer is not None:
+            self._checkpointer.make_up()
 
     def _before_last_save(self) -> bool:
         """Hooks may replace variables; returns whether one did."""
@@ -309,11 +325,11 @@ class TrainRun:
         self._call.state.forget()
 
     def _raise_if_interrupted(self) -> None:
-        run, saver = self._run, self._order.saver
-        if not run.interrupted and (saver is None or saver.owed_step != run.step):
+        run, checkpointer = self._run, self._checkpointer
+        if not run.interrupted and (checkpointer is None or checkpointer.owed_step != run.step):
             return
         saved = "not saved, because checkpoints are switched off"
-        if saver is not None:
+        if checkpointer is not None:
             saved = f"saved at step {run.step}; start it again to go on"
             self._call.state.forget()  # the next call goes on with this one from its checkpoint, as another process's
         raise PreemptedError(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from estimator_core._plugins.commands import CommandTable
     from estimator_core.config import RunConfig
     from estimator_core.heads import Head
-    from estimator_core.hooks import Hook, Run
+    from estimator_core.hooks import CheckpointPolicy, Hook, Run
 
 
 class Configured(Protocol):
@@ -88,6 +88,8 @@ class Plugins:
     def get(self, kind: Literal["head"], name: str) -> Callable[..., Head]: ...
     @overload
     def get(self, kind: Literal["hook"], name: str) -> Callable[..., Hook]: ...
+    @overload
+    def get(self, kind: Literal["checkpoint_policy"], name: str) -> Callable[..., CheckpointPolicy]: ...
     @overload
     def get(self, kind: str, name: str) -> Callable[..., Any]: ...
 

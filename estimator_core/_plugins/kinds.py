@@ -131,6 +131,13 @@ _TABLE = (
         target="a class or function whose call without arguments gives an ExportCheck",
         suite="ExportCheckSuite",
     ),
+    Kind(
+        name="checkpoint_policy",
+        title="checkpoint policies",
+        contract="estimator_core.hooks:CheckpointPolicy",
+        target="a class or function whose call gives a CheckpointPolicy",
+        suite="CheckpointPolicySuite",
+    ),
 )
 
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _TABLE})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from estimator_testing import array_format as array_format
     from estimator_testing.backend_suite import BackendSuite as BackendSuite
+    from estimator_testing.checkpoint_policy_suite import CheckpointPolicySuite as CheckpointPolicySuite
     from estimator_testing.devices import run_with_devices as run_with_devices
     from estimator_testing.export_check_suite import ExportCheckSuite as ExportCheckSuite
     from estimator_testing.export_format_suite import ExportFormatSuite as ExportFormatSuite
@@ -42,6 +43,7 @@ __version__ = "0.1.0"
 _SUBMODULES = ("array_format",)
 _HOME = {
     "BackendSuite": "backend_suite",
+    "CheckpointPolicySuite": "checkpoint_policy_suite",
     "ExportCheckSuite": "export_check_suite",
     "ExportFormatSuite": "export_format_suite",
     "ExporterSuite": "exporter_suite",

@@ -29,6 +29,7 @@ _EXAMPLES: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "transform": ("Scale", "Scales a feature by mean and deviation.", ()),
     "initial_values": ("Arrays", "Initial values from a file of arrays.", ()),
     "adapter": ("Adapter", "Dense layers of a library of one class.", ()),
+    "checkpoint_policy": ("Policy", "Saves ever more rarely.", ()),
     "export_check": ("Check", "Allows for a difference of its own.", ()),
 }
 

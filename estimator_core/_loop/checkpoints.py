@@ -1,0 +1,90 @@
+"""The checkpoints of one training call: what goes into each, and who is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from estimator_core._checkpoint import CheckpointItems, CheckpointStore
+from estimator_core._checkpoint.saved import PendingCheckpoint
+from estimator_core._inputs import InputPosition
+from estimator_core._loop.commit_events import CommitEvents
+from estimator_core._loop.context import RunContext
+from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.positions import positions_json
+from estimator_core._loop.run import LoopRun
+from estimator_core._loop.time_spent import CHECKPOINT, HOOKS
+from estimator_core._step.state import flatten_opt_state
+
+
+class Checkpoints:
+    """Hands the state to the store and tells plugins of what was committed.
+
+    Args:
+        context: of the call.
+        run: what plugins and hooks see of it.
+        state: what is saved.
+        hook_states: the memory of the hooks, which is saved too.
+        store: writes.
+        position: of the input, where the call starts.
+        timers: gives what a resumed call needs to keep its rhythm.
+    """
+
+    def __init__(
+        self,
+        context: RunContext,
+        run: LoopRun,
+        state: DeviceState,
+        hook_states: Callable[[], Mapping[str, Mapping[str, Any]]],
+        store: CheckpointStore,
+        *,
+        position: InputPosition | None,
+        timers: Callable[[], Mapping[str, Any]],
+    ) -> None:
+        self._context, self._run, self._state, self._store = context, run, state, store
+        self._hook_states = hook_states
+        self._position, self._timers = position, timers
+        self._commits = CommitEvents(self._tell)
+
+    def save(self, step: int) -> PendingCheckpoint:
+        """Starts a checkpoint: the state after `step`, the input's position, the states of all hooks."""
+        live, context, run = self._state, self._context, self._run
+        state = live.ready
+        position = live.position if run.step > run.first_step else self._position
+        items = CheckpointItems(
+            clock=state.clock,
+            variables=state.variables,
+            model_state=state.model_state,
+            opt_state=flatten_opt_state(state.opt_state),
+            input=positions_json(position, context.devices.processes, context.devices.placement.pipelines),
+            hooks=self._hook_states(),
+            timers=self._timers(),
+            manifest={"plugins": context.plugins.versions(), "components": context.plugins.used()},
+        )
+        with context.account.on(CHECKPOINT):
+            saved = self._store.save(step, items)  # waits for the commit before
+        live.checkpoint_step = step
+        self._commits.look()
+        self._commits.add(saved)
+        return saved
+
+    def tell_commits(self) -> bool:
+        """Tells plugins of what is committed by now; returns whether no commit is under way any more."""
+        return self._commits.look()
+
+    def finish(self) -> None:
+        """Waits for the commits under way and tells plugins of them; `wait` raises the error of one that failed."""
+        with self._context.account.on(CHECKPOINT):
+            self._commits.finish()
+
+    def wait(self) -> None:
+        """Waits for the commits under way.
+
+        Raises:
+            CheckpointError: one failed.
+        """
+        self._store.wait()
+
+    def _tell(self, step: int, path: str) -> None:
+        with self._context.account.on(HOOKS):
+            self._context.plugins.checkpoint_saved(self._run, step, path)

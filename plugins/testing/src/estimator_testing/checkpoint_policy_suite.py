@@ -1,0 +1,149 @@
+"""The suite for checkpoint policies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from estimator_core.checkpoint import all_checkpoints, checkpoint_step
+from estimator_core.hooks import CheckpointPolicy, Hook, Run, StepOutputs, Wake
+from estimator_testing.fake_run import FakeRun
+from estimator_testing.suite import Suite
+from estimator_testing.tiny import tiny_estimator, tiny_input_fn
+
+STEPS = 24
+
+
+class CheckpointPolicySuite(Suite):
+    """Proves that a policy asks for later steps and goes on where it was. Subclass it and say how it is made.
+
+    Example:
+        >>> from estimator_core.builtin_hooks import CheckpointSaverHook
+        >>> class TestOften(CheckpointPolicySuite):
+        ...     def make(self):
+        ...         return CheckpointSaverHook(save_steps=5)
+    """
+
+    def make(self) -> CheckpointPolicy:
+        """A fresh policy that saves a few times in 24 steps, or by the clock; called several times."""
+        raise NotImplementedError(f"{type(self).__name__} must define make(self)")
+
+    def test_is_a_fresh_policy(self) -> None:
+        """`make` gives a CheckpointPolicy, a new one each time."""
+        policy = self.make()
+        assert isinstance(policy, CheckpointPolicy), f"{policy!r} is not a CheckpointPolicy"
+        assert self.make() is not policy
+
+    def test_next_step_is_ahead(self) -> None:
+        """`next_step(step)` is None, an int after `step` or a `Wake`, from any step on."""
+        for first in (0, 7, 1000):
+            policy, run = self.make(), FakeRun(step=first, first_step=first)
+            policy.at_start(run)
+            asked = list(_saves(policy, run, first, first + STEPS))
+            assert asked == sorted(set(asked))
+
+    def test_state_is_json_and_survives(self) -> None:
+        """A policy with the memory of another asks for the same steps, at any moment; JSON holds the memory."""
+        policy, run = self.make(), FakeRun()
+        policy.at_start(run)
+        for step in _saves(policy, run, 0, STEPS):
+            memory = json.loads(json.dumps(dict(policy.state())))
+            again, resumed = self.make(), FakeRun(step=step, first_step=step, resumed=True)
+            if memory:
+                again.restore(memory)
+            again.at_start(resumed)
+            found = json.loads(json.dumps(dict(again.state())))
+            assert found == memory, f"at step {step} it remembers {found} instead of {memory}"
+
+    def test_a_run_that_breaks_saves_as_one_that_does_not(self, tmp_path: Path) -> None:
+        """A run that an error ends, and that is started again, saves at the same steps as one in a piece."""
+        whole, broken = tmp_path / "whole", tmp_path / "broken"
+        self._train(whole)
+        with pytest.raises(BrokenOffError):
+            self._train(broken, Breaks())
+        self._train(broken)
+        by_clock = isinstance(self.make().next_step(0), Wake)
+        assert by_clock or _saved(broken) == _saved(whole), f"{_saved(broken)} are saved instead of {_saved(whole)}"
+
+    def _train(self, model_dir: Path, *hooks: Hook) -> None:
+        estimator = tiny_estimator(model_dir, keep_checkpoint_max=None, default_hooks=False)
+        estimator.train(tiny_input_fn(), max_steps=STEPS, hooks=[Given(self.make()), *hooks])
+
+
+class Given(CheckpointPolicy, Hook):
+    """A policy as one of the hooks of a call.
+
+    Args:
+        policy: asked.
+    """
+
+    name = "Given"
+
+    def __init__(self, policy: CheckpointPolicy) -> None:
+        self._policy = policy
+
+    def at_start(self, run: Run) -> bool:
+        """The policy's."""
+        return self._policy.at_start(run)
+
+    def next_step(self, step: int) -> int | Wake | None:
+        """The policy's."""
+        return self._policy.next_step(step)
+
+    def saved(self, run: Run, step: int) -> None:
+        """The policy's."""
+        self._policy.saved(run, step)
+
+    def at_end(self, run: Run) -> bool:
+        """The policy's."""
+        return self._policy.at_end(run)
+
+    def state(self) -> Mapping[str, Any]:
+        """The policy's."""
+        return self._policy.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """The policy's."""
+        self._policy.restore(state)
+
+
+class BrokenOffError(Exception):
+    """What ends the run."""
+
+
+class Breaks(Hook):
+    """Ends a run in the middle."""
+
+    def next_step(self, step: int) -> int | None:
+        """The step behind the middle."""
+        return STEPS // 2 + 1 if step <= STEPS // 2 else None
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Raises."""
+        raise BrokenOffError(f"at step {step}")
+
+
+def _saves(policy: CheckpointPolicy, run: FakeRun, first: int, last: int) -> Iterator[int]:
+    """The steps at which a policy saves, as a loop asks it; one that goes by the clock has its time at each."""
+    step = first
+    while True:
+        at = _step(policy.next_step(step))
+        assert at is None or (not isinstance(at, bool) and at > step), f"next_step({step}) gave {at!r}"
+        step = step + 1 if at is None else at
+        if step > last:
+            return
+        run.step = step
+        policy.saved(run, step)
+        yield step
+
+
+def _step(answer: int | Wake | None) -> int | None:
+    return answer.step if isinstance(answer, Wake) else answer
+
+
+def _saved(model_dir: Path) -> list[int]:
+    return sorted(checkpoint_step(path) for path in all_checkpoints(str(model_dir)))
