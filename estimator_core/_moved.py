@@ -31,6 +31,12 @@ MOVED: dict[str, tuple[str, str]] = {
     "inputs.pandas_input_fn": _INPUTS,
 }
 
+#: Public module of the core that is empty by itself -> (module that holds its names, distribution that brings it).
+MOVED_MODULES: dict[str, tuple[str, str]] = {
+    "learn_runner": ("estimator_experiment.learn_runner", "estimator-experiment"),
+    "testing": ("estimator_testing", "estimator-testing"),
+}
+
 #: Sub-command of `estimator` -> distribution whose plugin declares it.
 MOVED_COMMANDS: dict[str, str] = {
     "doctor": "estimator-testing",
@@ -61,13 +67,14 @@ def names_of(face: str) -> Callable[[str], Any]:
     return __getattr__
 
 
-def moved_module(module: str, distribution: str, old_name: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a module of the core whose content lives in a package of its own."""
+def moved_module(face: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a public module of `MOVED_MODULES`."""
+    module, distribution = MOVED_MODULES[face]
 
     def __getattr__(name: str) -> Any:  # noqa: N807 - what a module calls it
         if name.startswith("__"):  # what the import system asks for
-            raise AttributeError(f"module {old_name!r} has no attribute {name!r}")
-        return getattr(import_moved(module, distribution, f"{old_name}.{name}"), name)
+            raise AttributeError(f"module 'estimator_core.{face}' has no attribute {name!r}")
+        return getattr(import_moved(module, distribution, f"estimator_core.{face}.{name}"), name)
 
     return __getattr__
 

@@ -2,6 +2,4 @@
 
 from estimator_core import _moved
 
-__getattr__ = _moved.moved_module(
-    "estimator_experiment.learn_runner", "estimator-experiment", "estimator_core.learn_runner"
-)
+__getattr__ = _moved.moved_module("learn_runner")

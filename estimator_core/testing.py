@@ -2,4 +2,4 @@
 
 from estimator_core._moved import moved_module
 
-__getattr__ = moved_module("estimator_testing", "estimator-testing", __name__)
+__getattr__ = moved_module("testing")

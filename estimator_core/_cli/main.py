@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from estimator_core import _moved
 from estimator_core._cli.plugin_switches import add_plugin_switches, plugin_environment
 from estimator_core._cli.run_module import run_module
+from estimator_core._plugins.discovery import installed_packages
 from estimator_core._plugins.records import Command
 from estimator_core.errors import EstimatorError, PreemptedError
 
@@ -38,7 +39,6 @@ COMMANDS = (
     ),
 )
 
-_OWN_LOGGERS = ("estimator_core", "estimator_heads", "estimator_hooks", "estimator_exporters")
 FAILED, WRONG_USAGE, CAN_BE_RESUMED, INTERRUPTED = 1, 2, 75, 130
 
 
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_version())
         return 0
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    for name in _OWN_LOGGERS:  # libraries below us log for their own developers
+    for name in ("estimator_core", *installed_packages()):  # libraries below us log for their own developers
         logging.getLogger(name).setLevel(args.log_level.upper())
     with plugin_environment(args):
         if args.help or args.command is None:

@@ -19,7 +19,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     # Every word behind `doctor` is the doctor's own, --help too: no character begins an option here.
     doctor = actions.add_parser(
-        "doctor", help="examine an installed plugin (with estimator-testing)", add_help=False, prefix_chars="\0"
+        "doctor",
+        help=f"examine an installed plugin (with {_moved.MOVED_COMMANDS['doctor']})",
+        add_help=False,
+        prefix_chars="\0",
     )
     doctor.add_argument("words", nargs="*")
     explain = actions.add_parser("explain", help="say where a component comes from, or why it is not found")

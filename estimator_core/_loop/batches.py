@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from typing import Any, Protocol
 
+from estimator_core._inputs import Batch
 from estimator_core._loop.dispatch import Dispatch, Stacking, shapes_of, single, stacked
 from estimator_core._loop.time_spent import TimeSpent
 
@@ -21,7 +22,7 @@ _new = tuple.__new__  # half the time of calling the class: one is made for ever
 class Ways(Protocol):
     """How a program computes batches; both ways are compared bit by bit before one takes the place of the other."""
 
-    def one_by_one(self, batches: list[Any]) -> Any:
+    def one_by_one(self, batches: list[Batch]) -> Any:
         """What the program gives for batches one after another."""
         ...
 
@@ -77,7 +78,7 @@ class Batches:
 
     def __init__(
         self,
-        source: Iterator[Any],
+        source: Iterator[Batch],
         stack_arrays: Stacking,
         account: TimeSpent,
         *,
@@ -93,7 +94,7 @@ class Batches:
         self.quick = True
         self._only: Any = None
         self._patience = math.inf
-        self._ahead: deque[Any] = deque()
+        self._ahead: deque[Batch] = deque()
         self._group: Dispatch | None = None  # of the first batches in `_ahead`, which stay there until it is used
         self._newest: Dispatch | None = None
         self._error: Exception | None = None
@@ -109,13 +110,13 @@ class Batches:
         """
         self.k, self._only, self._patience = k, only, patience
 
-    def peek(self, count: int = 1) -> list[Any]:
+    def peek(self, count: int = 1) -> list[Batch]:
         """The next batches, up to `count`; they stay where they are."""
         while len(self._ahead) < count and self._drawn():
             pass
         return list(itertools.islice(self._ahead, count))
 
-    def first(self) -> Any:
+    def first(self) -> Batch | None:
         """The next batch, which stays where it is; None where the input is empty.
 
         Raises:

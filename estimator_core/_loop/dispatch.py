@@ -19,15 +19,15 @@ class Dispatch(NamedTuple):
     labels: Any
     weights: Any
     steps: int
-    last: Any
+    last: Batch
 
 
-def single(batch: Any) -> Dispatch:
+def single(batch: Batch) -> Dispatch:
     """One batch as a dispatch."""
     return Dispatch(batch.features, batch.labels, batch.weights, 1, batch)
 
 
-def stacked(batches: Sequence[Any], stack_arrays: Stacking) -> Dispatch | None:
+def stacked(batches: Sequence[Batch], stack_arrays: Stacking) -> Dispatch | None:
     """Batches as one dispatch; None where they are not of one shape."""
     flat = [tree_flatten((batch.features, batch.labels, batch.weights)) for batch in batches]
     first, structure = flat[0]
@@ -40,7 +40,7 @@ def stacked(batches: Sequence[Any], stack_arrays: Stacking) -> Dispatch | None:
     return Dispatch(features, labels, weights, len(batches), batches[-1])
 
 
-def shapes_of(batch: Any) -> Any:
+def shapes_of(batch: Batch) -> Any:
     """What batches must have in common to be stacked; can be a key."""
     leaves, structure = tree_flatten((batch.features, batch.labels, batch.weights))
     return structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)

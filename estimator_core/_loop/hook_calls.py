@@ -11,6 +11,7 @@ from estimator_core._hook_members import refuse_shadowed
 from estimator_core._loop.outputs import unknown_name
 from estimator_core._plugins.discovery import GROUP
 from estimator_core.errors import HookError
+from estimator_core.hooks import Hook
 
 _log = logging.getLogger("estimator_core")
 
@@ -26,17 +27,17 @@ class HookCalls:
         hooks: in call order; `add` and `arrange` change it until the first batch is known.
     """
 
-    def __init__(self, hooks: Sequence[Any], run: Any) -> None:
+    def __init__(self, hooks: Sequence[Hook], run: Any) -> None:
         self.hooks = list(hooks)
         self._run = run
-        self._begun: list[Any] = []
-        self._followers: list[tuple[Any, list[str]]] = []
+        self._begun: list[Hook] = []
+        self._followers: list[tuple[Hook, list[str]]] = []
 
-    def add(self, hooks: Iterable[Any]) -> None:
+    def add(self, hooks: Iterable[Hook]) -> None:
         """Appends hooks that are not there yet."""
         self.hooks.extend(hook for hook in hooks if not _has(self.hooks, hook))
 
-    def arrange(self, hooks: Sequence[Any]) -> None:
+    def arrange(self, hooks: Sequence[Hook]) -> None:
         """Takes these hooks, in this order, in place of those before."""
         self.hooks = list(hooks)
 
@@ -54,7 +55,7 @@ class HookCalls:
             if name in states:
                 self.ask(hook, "restore", states[name])
 
-    def after_create(self) -> list[tuple[Any, list[str]]]:
+    def after_create(self) -> list[tuple[Hook, list[str]]]:
         """Calls `after_create` of every hook; returns which hook follows the values of which outputs.
 
         Raises:
@@ -98,11 +99,11 @@ class HookCalls:
         if failures and error is None:
             raise failures[0]
 
-    def tell(self, hook: Any, method: str, *arguments: Any) -> Any:
+    def tell(self, hook: Hook, method: str, *arguments: Any) -> Any:
         """Calls a method that gets the run."""
         return self.ask(hook, method, self._run, *arguments)
 
-    def ask(self, hook: Any, method: str, *arguments: Any) -> Any:
+    def ask(self, hook: Hook, method: str, *arguments: Any) -> Any:
         """Calls a method."""
         try:
             return getattr(hook, method)(*arguments)
@@ -111,7 +112,7 @@ class HookCalls:
             note_origin(error, f"in {describe(hook)}, {method}, step {step} of mode {self._run.mode!r}")
             raise
 
-    def _noting(self, hook: Any, method: str) -> None:
+    def _noting(self, hook: Hook, method: str) -> None:
         """Calls a method in which the hook may say what it follows."""
         known = len(self._run.followed)
         self.tell(hook, method)
@@ -122,9 +123,9 @@ class HookCalls:
                 self._followers.append((hook, names := []))
             names.extend(name for name in dict.fromkeys(new) if name not in names)
 
-    def _named(self) -> list[tuple[str, Any]]:
+    def _named(self) -> list[tuple[str, Hook]]:
         counts: dict[str, int] = {}
-        named: list[tuple[str, Any]] = []
+        named: list[tuple[str, Hook]] = []
         for hook in self.hooks:
             name = getattr(hook, "name", None) or type(hook).__name__
             counts[name] = counts.get(name, 0) + 1
@@ -139,7 +140,7 @@ def note_origin(error: BaseException, where: str) -> None:
         error._estimator_hook_noted = True  # type: ignore[attr-defined]  # noqa: SLF001 - a mark of ours
 
 
-def describe(hook: Any, what: str = "hook") -> str:
+def describe(hook: object, what: str = "hook") -> str:
     """A hook, or what else it is, by class and package, for messages."""
     kind = type(hook)
     return f"{what} {kind.__qualname__} from {_package(kind.__module__)}"
@@ -164,5 +165,5 @@ def _package(module: str) -> str:
         return distribution
 
 
-def _has(hooks: Sequence[Any], hook: Any) -> bool:
+def _has(hooks: Sequence[Hook], hook: Hook) -> bool:
     return any(hook is known for known in hooks)

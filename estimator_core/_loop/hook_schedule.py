@@ -16,7 +16,7 @@ from estimator_core._loop.outputs import LazyOutputs
 from estimator_core._loop.streams import Streams
 from estimator_core._loop.time_spent import HOOKS, STEP, TimeSpent
 from estimator_core.errors import HookError
-from estimator_core.hooks import Wake
+from estimator_core.hooks import Hook, Wake
 
 _log = logging.getLogger("estimator_core")
 NEVER = math.inf
@@ -108,7 +108,7 @@ class HookSchedule:
         self._until: float = NEVER if run.last_step is None else run.last_step
         self._alone_at_wake = alone_at_wake
         self._may_hold = batches.alone and not alone_at_wake
-        self._hooks: list[Any] = []
+        self._hooks: list[Hook] = []
         self._streams = Streams((), calls)
         # By the hooks' places in the order: the step and the time at which each wants control, and how.
         self._due: list[float] = []

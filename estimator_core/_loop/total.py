@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from estimator_core._inputs import Batch
 from estimator_core._loop.dispatch import Dispatch
 from estimator_core._loop.hook_calls import HookCalls
 from estimator_core._loop.outputs import check_fetches
@@ -53,7 +54,7 @@ class Total:
         """The metrics of all batches added."""
         return compute_metrics({**(self._accumulated or {}), **self._host_metrics})
 
-    def one_by_one(self, batches: list[Any]) -> Any:
+    def one_by_one(self, batches: list[Batch]) -> Any:
         """What further batches make of the total, one after another."""
         accumulated, state = self._accumulated, self._run.live.ready
         for batch in batches:
@@ -75,7 +76,7 @@ class Total:
             _log.info("Evaluation [%d/%d]%s", done, steps, "" if name is None else f" ({name})")
 
 
-def prepared(run: LoopRun, calls: HookCalls, eval_steps: Callable[[frozenset[str]], EvalStep], batch: Any) -> EvalStep:
+def prepared(run: LoopRun, calls: HookCalls, eval_steps: Callable[[frozenset[str]], EvalStep], batch: Batch) -> EvalStep:
     """The program that gives what the hooks fetch, those of the EstimatorSpec included, which have begun.
 
     Args:

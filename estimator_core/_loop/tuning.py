@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimator_core._cluster.together import chief_says, gather
+from estimator_core._inputs import Batch
 from estimator_core._loop.batches import Batches, Ways
 from estimator_core._loop.dispatch import Dispatch, Program, Stacking, shapes_of, stacked
 from estimator_core.coordinator import ALONE, Coordinator
@@ -46,7 +47,7 @@ class TrainWays:
     program: Callable[[int], Program]
     state: Any
 
-    def one_by_one(self, batches: list[Any]) -> Any:
+    def one_by_one(self, batches: list[Batch]) -> Any:
         """The state after so many single steps."""
         state, step = self._copied(), self.program(1)
         for batch in batches:
@@ -167,7 +168,7 @@ class GroupTuner:
         if self._open:
             self._trials.seconds = self._seconds
 
-    def _is_time(self, batches: Batches, batch: Any, room: float) -> bool:
+    def _is_time(self, batches: Batches, batch: Batch, room: float) -> bool:
         """Whether, after this batch, it is time to try; what is known of batches of its shapes is taken up here."""
         trials = self._trials
         if self._began is None:
@@ -224,13 +225,13 @@ def is_worth_it(
     return True, f"{figures}, the same bits"
 
 
-def _stacked(batches: list[Any], stack_arrays: Stacking) -> Dispatch:
+def _stacked(batches: list[Batch], stack_arrays: Stacking) -> Dispatch:
     group = stacked(batches, stack_arrays)
     assert group is not None, "they are of one shape"
     return group
 
 
-def _tried(batches: list[Any], ways: Ways, stack_arrays: Stacking) -> int:
+def _tried(batches: list[Batch], ways: Ways, stack_arrays: Stacking) -> int:
     """How many batches a dispatch pay in an evaluation or in predictions, whose values the host reads."""
     if _bytes(batches[0][:2]) * CANDIDATE > _MOST_BYTES:
         return 1
@@ -248,7 +249,7 @@ def _tried(batches: list[Any], ways: Ways, stack_arrays: Stacking) -> int:
     return count
 
 
-def _alike(batches: list[Any]) -> bool:
+def _alike(batches: list[Batch]) -> bool:
     """Whether these are as many as a trial needs, of one shape."""
     return len(batches) == CANDIDATE and len({shapes_of(batch) for batch in batches}) == 1
 

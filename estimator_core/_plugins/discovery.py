@@ -47,6 +47,11 @@ def installed_candidates() -> list[Candidate]:
     return [found[key] for key in sorted(found)]
 
 
+def installed_packages() -> list[str]:
+    """The import packages that installed plugins live in, sorted; none of them is imported."""
+    return sorted({entry.module.partition(".")[0] for entry in metadata.entry_points(group=GROUP)})
+
+
 def given_candidates(extra: Sequence[Any]) -> list[Candidate]:
     """Plugins handed over in code: modules, or objects with hook functions as attributes."""
     candidates: list[Candidate] = []
