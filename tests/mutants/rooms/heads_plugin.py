@@ -91,7 +91,7 @@ MUTANTS = (
         file=_ROOM + "multi_head.py",
         old="weight * losses[name] for",
         new="losses[name] for",
-        tests=("test_random_case",),
+        tests=("test_losses_of_a_multi_head_are_weighted",),
     ),
     Mutant(
         name="regularization-is-left-out",

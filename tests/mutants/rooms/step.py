@@ -226,7 +226,7 @@ MUTANTS = (
         file=_ROOM + "precision.py",
         old="good = jnp.where(finite, current.good_steps + 1, 0)",
         new="good = current.good_steps + 1",
-        tests=("test_the_scale_grows_after_two_thousand_good_steps",),
+        tests=("test_a_step_that_overflows_is_left_out_and_halves_the_scale",),
     ),
     Mutant(
         name="small-leaves-are-rounded",
