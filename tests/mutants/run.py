@@ -87,11 +87,14 @@ class Copy:
             for path in source.glob("*/__init__.py")
             if path.parent.name != "tests"
         )
+        (temporary := folder / "temporary").mkdir()
         self._env = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(map(str, sources)),  # before what is installed, for child processes too
             "JAX_PLATFORMS": "cpu",
             "KERAS_BACKEND": "jax",
+            # What another pytest of this machine clears away there must not look like a test that fails.
+            "PYTEST_DEBUG_TEMPROOT": str(temporary),
         }
         self._server = subprocess.Popen(
             [sys.executable, "-m", "tests.mutants.preloaded"],

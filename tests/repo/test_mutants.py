@@ -22,11 +22,7 @@ WITHOUT = {
     "trap 35": "of what becomes a package of its own",
     "trap 23": "a requirement of a package, not a line of code",
     "trap 36": "held by whole programs compiled for an export, not by one line",
-    "fault 3": "of the loop and its hooks: their mutants come with its new pages",
-    "fault 8": "of the loop and its hooks: their mutants come with its new pages",
-    "fault 15": "of the loop and its hooks: their mutants come with its new pages",
-    "fault 17": "of the loop and its hooks: their mutants come with its new pages",
-    "fault 19": "of the loop and its hooks: their mutants come with its new pages",
+    "fault 15": "each prediction makes its own objects, and no line shares them",
     "fault 13": "of what becomes a package of its own",
     "fault 14": "of what becomes a package of its own",
 }

@@ -141,4 +141,12 @@ MUTANTS = (
         new="waiting.result.set_result({})",
         tests=("test_an_error_reaches_its_callers_and_the_next_request_is_served",),
     ),
+    Mutant(
+        name="exports-block-training",
+        guarantee="fault 19",
+        file=_ROOM + "exporters/base.py",
+        old="            if self._background:\n",
+        new="            if False:\n",
+        tests=("test_training_goes_on_while_an_export_is_written",),
+    ),
 )

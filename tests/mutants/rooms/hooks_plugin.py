@@ -93,4 +93,12 @@ MUTANTS = (
         new="for row in rows]",
         tests=("test_resume_has_every_row_once",),
     ),
+    Mutant(
+        name="progress-shows-no-loss",
+        guarantee="fault 17",
+        file=_ROOM + "progress/figures.py",
+        old="    if figures.loss is not None:\n",
+        new="    if False:\n",
+        tests=("test_a_plain_run_shows_progress_logs_the_loss_and_writes_summaries",),
+    ),
 )

@@ -477,6 +477,22 @@ MUTANTS = (
         new="bad = 0",
         tests=("test_a_bad_loss_stops_with_its_step_and_is_not_saved",),
     ),
+    Mutant(
+        name="a-finished-run-is-not-evaluated",
+        guarantee="fault 3",
+        file=_CORE + "_evaluations.py",
+        old='if self.metrics.get(spec.name, {}).get("global_step") != step:',
+        new="if False:",
+        tests=("test_a_finished_run_is_evaluated_and_exported_again",),
+    ),
+    Mutant(
+        name="checkpoints-count-from-step-zero",
+        guarantee="fault 8",
+        file=_CORE + "_builtin_hooks/checkpoint_saver.py",
+        old="return self._base_step + ((step - self._base_step) // self._save_steps + 1) * self._save_steps",
+        new="return (step // self._save_steps + 1) * self._save_steps",
+        tests=("test_the_cadence_is_that_of_the_uninterrupted_call",),
+    ),
     # Members of hooks
     Mutant(
         name="an-earlier-member-is-taken-in-silence",
