@@ -111,9 +111,15 @@ def test_hooks_of_the_spec_may_fetch(make_estimator: Any, mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_fetch_that_no_step_gives_is_refused(make_estimator: Any, mode: str) -> None:
-    estimator = make_estimator(model()).train(full_batches, steps=1)
+    estimator, seen = make_estimator(model()).train(full_batches, steps=1), list[Any]()
+
+    class Sees(ec.Hook):
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            seen.append(step)
+
     with pytest.raises(ec.EstimatorError, match="no output 'yy'"):
-        run(estimator, mode, hooks=[Fetch("yy", [])])
+        run(estimator, mode, hooks=[Sees(), Fetch("yy", [])])
+    assert seen == [], "refused before the first step"
 
 
 def test_summaries_may_depend_on_the_shape_of_the_batch(make_estimator: Any, caplog: pytest.LogCaptureFixture) -> None:
