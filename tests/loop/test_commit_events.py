@@ -151,3 +151,22 @@ def test_the_events_of_a_save_cost_the_state_nothing(
     without = make_estimator(model_dir=tmp_path / "b").train(train_input, max_steps=12)
     for name, value in without.variables.items():
         np.testing.assert_array_equal(with_observer.variables[name], value, name)
+
+
+def test_one_look_tells_of_all_that_is_committed() -> None:
+    from estimator_core._checkpoint.saved import PendingCheckpoint
+    from estimator_core._loop.commit_events import CommitEvents
+
+    seen: list[int] = []
+    events, gate = CommitEvents(lambda step, path: seen.append(step)), threading.Event()
+    first, second = (PendingCheckpoint(step, lambda step=step: f"checkpoints/{step}") for step in (10, 20))
+    third = PendingCheckpoint(30, lambda: (gate.wait(), "checkpoints/30")[1])
+    for one in (first, second, third):
+        events.add(one)
+    first.join()
+    second.join()
+    assert not events.look()
+    assert seen == [10, 20]
+    gate.set()
+    events.finish()
+    assert seen == [10, 20, 30]

@@ -252,3 +252,27 @@ def test_results_without_a_checkpoint_can_be_left_out(make: Any, train_input: An
     estimator = make()
     ec.train_and_evaluate(estimator, ec.TrainSpec(train_input, max_steps=24), ec.EvalSpec(eval_input, every_steps=4))
     assert sorted(ec.read_eval_metrics(estimator.eval_dir(), with_checkpoint=True)) == [10, 20, 24]
+
+
+class RecordedAtSaves(ec.CheckpointListener):
+    """Notes the steps evaluated when each checkpoint is about to be saved."""
+
+    def __init__(self, eval_dir: str) -> None:
+        self.eval_dir = eval_dir
+        self.seen: dict[int, list[int]] = {}
+
+    def before_save(self, run: Any, step: int) -> None:
+        self.seen[step] = sorted(ec.read_eval_metrics(self.eval_dir))
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_no_throttle_keeps_the_last_step_from_its_evaluation_before_the_save(
+    make: Any, train_input: Any, eval_input: Any, stops: bool
+) -> None:
+    estimator = make()
+    listener = RecordedAtSaves(estimator.eval_dir())
+    train_spec = ec.TrainSpec(
+        train_input, max_steps=100 if stops else 24, hooks=[StopAt(24)], saving_listeners=[listener]
+    )
+    ec.train_and_evaluate(estimator, train_spec, ec.EvalSpec(eval_input, throttle_secs=600))
+    assert listener.seen == {0: [], 10: [10], 20: [10], 24: [10, 24]}

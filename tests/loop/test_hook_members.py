@@ -50,3 +50,13 @@ def test_an_attribute_named_values_is_the_users() -> None:
     hook = Keeps()
     drive([hook], steps=3)
     assert len(hook.values) == 3
+
+
+def test_a_place_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(HookError, match=r"`place` is 'last'; it must be one of 'early', 'normal', 'late'"):
+        type("Mine", (ec.Hook,), {"place": "last"})
+
+
+def test_an_object_that_lacks_a_method_is_refused() -> None:
+    with pytest.raises(HookError, match=r"it has no method `begin`\. Derive it from ec\.Hook"):
+        drive([object()], steps=1)  # type: ignore[list-item]

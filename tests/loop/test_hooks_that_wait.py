@@ -314,3 +314,40 @@ def test_points_that_wait_are_asked_for_again() -> None:
 
     drive([Every(20, 0, [])], steps=30, behind=0, look_after=look_after)
     assert len(asked) == 6  # after the steps 1 and 20, three times each
+
+
+class AsksFor(ec.Hook):
+    """Wants control at given steps, and may be called late; notes where it was called."""
+
+    def __init__(self, steps: list[int], within: int) -> None:
+        self.steps, self.within = steps, within
+        self.called: list[int] = []
+
+    def next_step(self, step: int) -> ec.Wake | None:
+        left = [wanted for wanted in self.steps if wanted > step]
+        return ec.Wake(step=left[0], within=self.within) if left else None
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        self.called.append(step)
+
+
+def test_a_hook_that_waits_may_still_ask_for_the_last_step() -> None:
+    hook = AsksFor([10, 20], within=100)
+    fake_drive([hook], steps=20, late=True)
+    assert hook.called == [10, 20]
+
+
+def test_a_hook_that_waits_may_still_ask_for_the_step_of_the_next_hook() -> None:
+    hook, other = AsksFor([5, 8], within=100), AsksFor([8], within=0)
+    fake_drive([hook, other], steps=20, late=True)
+    assert (hook.called, other.called) == ([5, 8], [8])
+
+
+@pytest.mark.parametrize("wanted", [3, 2, "4"])
+def test_a_step_that_is_none_or_is_not_later_is_refused(wanted: Any) -> None:
+    class Wrong(ec.Hook):
+        def next_step(self, step: int) -> Any:
+            return wanted if step else 3
+
+    with pytest.raises(HookError, match=r"Wrong.*: next_step\(3\) returned .*must return a later step"):
+        fake_drive([Wrong()], steps=6)

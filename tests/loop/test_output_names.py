@@ -111,9 +111,15 @@ def test_hooks_of_the_spec_may_fetch(make_estimator: Any, mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_fetch_that_no_step_gives_is_refused(make_estimator: Any, mode: str) -> None:
-    estimator = make_estimator(model()).train(full_batches, steps=1)
+    estimator, seen = make_estimator(model()).train(full_batches, steps=1), list[Any]()
+
+    class Sees(ec.Hook):
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            seen.append(step)
+
     with pytest.raises(ec.EstimatorError, match="no output 'yy'"):
-        run(estimator, mode, hooks=[Fetch("yy", [])])
+        run(estimator, mode, hooks=[Sees(), Fetch("yy", [])])
+    assert seen == [], "refused before the first step"
 
 
 def test_summaries_may_depend_on_the_shape_of_the_batch(make_estimator: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -140,3 +146,52 @@ def test_metrics_of_training_are_outputs_of_every_step(make_estimator: Any, trai
     estimator = make_estimator(log_step_count_steps=2).train(train_input, hooks=[hook], steps=4)
     assert hook.seen == [1, 2, 3, 4]
     assert all("mean_prediction" in row for row in estimator.history.train)
+
+
+class FollowsInOrder(ec.Hook):
+    """Notes the values and the steps it is called with, in their order."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.calls: list[tuple[str, int]] = []
+
+    def begin(self, run: Any) -> None:
+        run.follow(self.name)
+
+    def on_values(self, run: Any, steps: range, values: Any) -> None:
+        self.calls += [("value", step) for step, _ in zip(steps, values[self.name], strict=True)]
+
+    def next_step(self, step: int) -> int:
+        return step + 2
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        self.calls.append(("step", step))
+
+
+def test_values_up_to_a_step_come_before_the_hook_is_called_there(make_estimator: Any, train_input: Any) -> None:
+    hook = FollowsInOrder("loss")
+    make_estimator().train(train_input, hooks=[hook], steps=5)
+    values, steps = [("value", step) for step in range(1, 6)], [("step", 2), ("step", 4)]
+    assert hook.calls == [*values[:2], steps[0], *values[2:4], steps[1], values[4]]
+
+
+def test_a_gap_in_the_values_of_every_step_is_told_once_a_hook(
+    make_estimator: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Batches of four rows have no `of_full_batches`: four gaps of two hooks, two lines."""
+    caplog.set_level(logging.WARNING, "estimator_core")
+    sizes = [8, 4, 8, 4, 8, 4, 8, 4]
+    hooks = [FollowsInOrder("of_full_batches"), FollowsInOrder("of_full_batches")]
+    make_estimator(model(), save_summary_steps=None).train(
+        lambda: [({"x": np.ones((size, 3), np.float32)}, np.ones(size, np.float32)) for size in sizes], hooks=hooks
+    )
+    for hook in hooks:
+        assert [step for what, step in hook.calls if what == "value"] == [1, 3, 5, 7]
+    told = [line for line in caplog.messages if "wants values of every step" in line]
+    assert len(told) == 2
+    assert all("step 2 gives no 'of_full_batches'" in line for line in told)
+
+
+def test_a_name_to_follow_that_no_step_gives_is_refused(make_estimator: Any, train_input: Any) -> None:
+    with pytest.raises(ec.EstimatorError, match=r"hook FollowsInOrder.*no output 'los'\. Did you mean 'loss'"):
+        make_estimator().train(train_input, hooks=[FollowsInOrder("los")], steps=1)

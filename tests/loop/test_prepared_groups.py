@@ -116,3 +116,19 @@ def test_among_several_processes_an_error_comes_at_once() -> None:
     assert numbers(batches.draw(4)) == [1, 2, 3, 4]
     with pytest.raises(ValueError, match="a broken record"):
         batches.draw(4)
+
+
+def test_a_prepared_group_is_given_up_after_a_single_draw() -> None:
+    batches = batches_of(Source(20), 4)
+    batches.prepare(8)
+    assert numbers(batches.draw(2)) == [1], "four do not fit into two steps"
+    assert numbers(batches.draw(10)) == [2, 3, 4, 5]
+    assert numbers(batches.draw(10)) == [6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_an_input_that_has_ended_is_not_asked_again(k: int) -> None:
+    batches = batches_of(Source(2), k)
+    assert [numbers(batches.draw(8)) for _ in range(2)] == [[1], [2]]
+    assert [batches.draw(8) for _ in range(3)] == [None] * 3
+    batches.raise_error()  # that of the input, were it asked

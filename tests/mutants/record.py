@@ -21,6 +21,7 @@ class Mutant:
         old: a piece of it that occurs exactly once.
         new: what stands there instead.
         tests: names of tests beside the guarantee, with their case if there is one; none: all of them.
+        in_cut: False where its tests start processes, wait, or take more than a few seconds; then a cut leaves it out.
 
     Example:
         >>> Mutant(name="adds-one", guarantee="rule 1", file="a.py", old="x", new="x + 1").mutated("y = x")
@@ -33,6 +34,7 @@ class Mutant:
     old: str
     new: str
     tests: tuple[str, ...] = ()
+    in_cut: bool = True
 
     def mutated(self, source: str) -> str:
         """The source with the change.

@@ -64,7 +64,10 @@ def course(exporter, model_dir, losses, first_step=10, eval_name=None):
 
 def kept_losses(model_dir):
     state = json.loads((Path(model_dir) / "export" / "best" / "best.json").read_text())
-    return [entry["eval_result"]["loss"] for entry in state["exports"]]
+    kept = {entry["path"]: entry["eval_result"]["loss"] for entry in state["exports"]}
+    missing = [path for path in kept if not (Path(model_dir) / "export" / "best" / path).is_dir()]
+    assert not missing, f"recorded, but not there: {missing}"
+    return list(kept.values())
 
 
 def test_the_true_best_is_remembered_over_restarts(tmp_path):

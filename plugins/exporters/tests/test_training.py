@@ -1,5 +1,6 @@
 """Exporters in train_and_evaluate: however training ends, in the background, in a named evaluation."""
 
+import threading
 from pathlib import Path
 
 import jax
@@ -84,6 +85,26 @@ def test_background_exports_hold_what_was_evaluated(tmp_path):
     assert hashes["front"] == hashes["back"]
     assert len(set(hashes["back"])) == 3
     assert [Path(path).parent.name for path in exports] == ["front", "back"]
+
+
+def test_training_goes_on_while_an_export_is_written(tmp_path, monkeypatch):
+    from estimator_exporters.stablehlo import StableHLOFormat
+
+    went_on, seen, write = threading.Event(), [], StableHLOFormat.write
+
+    class GoesOn(ec.Hook):
+        def after_step(self, run, step, out):
+            if step == 3:
+                went_on.set()
+
+    def waits(self, request, directory):
+        seen.append(went_on.wait(5))
+        write(self, request, directory)
+
+    monkeypatch.setattr(StableHLOFormat, "write", waits)
+    latest = LatestExporter("latest", receiver_fn, background=True)
+    run(tmp_path, max_steps=3, hooks=[GoesOn()], exporters=[latest])
+    assert seen[0], "the export of step 2 is complete before step 3 is done"
 
 
 def test_a_background_export_that_fails_ends_in_its_error(tmp_path, monkeypatch):

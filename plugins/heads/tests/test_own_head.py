@@ -184,3 +184,11 @@ def test_multi_head_keys_select_predictions():
         head.predictions(logits, keys=["logistic"])
     with pytest.raises(ArgumentError, match="Prediction key must be in"):
         head.predictions(logits, keys=[("a", "nothing")])
+
+
+def test_losses_of_a_multi_head_are_weighted():
+    heads = [eh.RegressionHead(name="a"), eh.RegressionHead(name="b")]
+    logits = {"a": np.array([[1.0], [3.0]]), "b": np.array([[2.0], [2.0]])}
+    labels = {"a": np.zeros((2, 1)), "b": np.zeros((2, 1))}
+    assert float(eh.MultiHead(heads).loss(labels, logits)) == pytest.approx(5.0 + 4.0)
+    assert float(eh.MultiHead(heads, head_weights=[0.5, 2.0]).loss(labels, logits)) == pytest.approx(2.5 + 8.0)

@@ -134,11 +134,20 @@ MUTANTS = (
         tests=("test_what_waits_while_the_device_is_busy_runs_together",),
     ),
     Mutant(
-        name="a-failed-batch-leaves-its-callers-waiting",
+        name="a-failed-batch-answers-its-callers",
         guarantee="rule 27",
         file=_ROOM + "serving/batching.py",
         old="waiting.result.set_exception(error)",
-        new="pass",
+        new="waiting.result.set_result({})",
         tests=("test_an_error_reaches_its_callers_and_the_next_request_is_served",),
+    ),
+    Mutant(
+        name="exports-block-training",
+        guarantee="fault 19",
+        file=_ROOM + "exporters/base.py",
+        old="            if self._background:\n",
+        new="            if False:\n",
+        tests=("test_training_goes_on_while_an_export_is_written",),
+        in_cut=False,
     ),
 )

@@ -68,6 +68,7 @@ MUTANTS = (
         old="order = jnp.argsort(-scores, axis=-1, stable=True)",
         new="order = jnp.argsort(scores, axis=-1, stable=True)[..., ::-1]",
         tests=("test_top_k_with_ties_and_nan",),
+        in_cut=False,
     ),
     Mutant(
         name="a-class-out-of-range-is-the-first",
@@ -76,6 +77,7 @@ MUTANTS = (
         old="unusable = ~inside | jnp.isnan(values).any(axis=-1)",
         new="unusable = jnp.isnan(values).any(axis=-1)",
         tests=("test_class_ids_out_of_range_are_never_hidden",),
+        in_cut=False,
     ),
     Mutant(
         name="the-area-is-a-sum-of-rectangles",
@@ -84,6 +86,7 @@ MUTANTS = (
         old="(y[:-1] + y[1:]) / 2.0",
         new="y[1:]",
         tests=("test_auc_is_that_of_scores_cut_to_the_buckets",),
+        in_cut=False,
     ),
     Mutant(
         name="a-multi-head-forgets-its-weights",
@@ -91,7 +94,7 @@ MUTANTS = (
         file=_ROOM + "multi_head.py",
         old="weight * losses[name] for",
         new="losses[name] for",
-        tests=("test_random_case",),
+        tests=("test_losses_of_a_multi_head_are_weighted",),
     ),
     Mutant(
         name="regularization-is-left-out",

@@ -11,7 +11,7 @@ MUTANTS = (
         file=_ROOM + "early_stopping/criteria.py",
         old="if not math.isnan(values[step]) and (best is None",
         new="if (best is None",
-        tests=("test_best_step_is_the_earliest_of_the_best",),
+        tests=("test_nan_is_worse_than_everything",),
     ),
     Mutant(
         name="nan-cannot-be-beaten",
@@ -43,7 +43,7 @@ MUTANTS = (
         file=_ROOM + "early_stopping/criteria.py",
         old="if step - best >= self.max_steps:",
         new="if step - best > self.max_steps:",
-        tests=("test_no_improvement_is_what_its_words_say",),
+        tests=("test_equal_is_not_better",),
     ),
     Mutant(
         name="evaluations-ahead-of-the-run-count",
@@ -92,5 +92,13 @@ MUTANTS = (
         old='for row in rows if row["step"] <= run.step]',
         new="for row in rows]",
         tests=("test_resume_has_every_row_once",),
+    ),
+    Mutant(
+        name="progress-shows-no-loss",
+        guarantee="fault 17",
+        file=_ROOM + "progress/figures.py",
+        old="    if figures.loss is not None:\n",
+        new="    if False:\n",
+        tests=("test_a_plain_run_shows_progress_logs_the_loss_and_writes_summaries",),
     ),
 )
