@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from jax.tree_util import tree_flatten, tree_unflatten
 
+from estimator_core._inputs.batch import Batch
+
 #: `(state, features, labels, weights) -> (state, outputs)`
 Program = Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]]
 Stacking = Callable[[Sequence[Any]], Any]
