@@ -8,7 +8,6 @@ import functools
 import logging
 import os
 import secrets
-import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from estimator_core._loop.resuming import start_step
 from estimator_core._loop.starting import fresh_state
 from estimator_core._loop.train_call import TrainCall
 from estimator_core._loop.training import execute
+from estimator_core._model_dir import agreed_model_dir
 from estimator_core._paths import local_directory
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._step import bind_model_fn
@@ -109,7 +109,7 @@ class Estimator:
             raise ArgumentTypeError(f"config must be an instance of `RunConfig`, but provided {config!r}.")
         config = RunConfig() if config is None else config
         self._temporary = model_dir is None and config.model_dir is None
-        config = config.replace(model_dir=_agreed_model_dir(model_dir, config.model_dir))
+        config = config.replace(model_dir=agreed_model_dir(model_dir, config.model_dir))
         self._config = config
         self._params = copy.deepcopy(params)
         self._plugins = default_plugins() if plugins is None else plugins
@@ -590,19 +590,3 @@ class Estimator:
                 f"Subclasses of Estimator cannot override members of Estimator. {type(self)} does override "
                 f"{overridden}. Hooks, listeners and exporters change what happens."
             )
-
-
-def _agreed_model_dir(given: Any, configured: str | None) -> str:
-    if given is not None:
-        given = RunConfig(model_dir=given).model_dir
-        if configured is not None and configured != given:
-            raise ArgumentError(
-                "`model_dir` are set both in constructor and `RunConfig`, but with different values. In constructor: "
-                f"{given!r}, in `RunConfig`: {configured!r}."
-            )
-        return given
-    if configured is not None:
-        return configured
-    temporary = tempfile.mkdtemp(prefix="estimator-")
-    _log.warning("Using temporary folder as model directory: %s", temporary)
-    return temporary
