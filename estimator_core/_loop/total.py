@@ -76,7 +76,9 @@ class Total:
             _log.info("Evaluation [%d/%d]%s", done, steps, "" if name is None else f" ({name})")
 
 
-def prepared(run: LoopRun, calls: HookCalls, eval_steps: Callable[[frozenset[str]], EvalStep], batch: Batch) -> EvalStep:
+def prepared(
+    run: LoopRun, calls: HookCalls, eval_steps: Callable[[frozenset[str]], EvalStep], batch: Batch
+) -> EvalStep:
     """The program that gives what the hooks fetch, those of the EstimatorSpec included, which have begun.
 
     Args:
