@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from jax.tree_util import tree_flatten, tree_unflatten
 
-from estimator_core._inputs.batch import Batch
+from estimator_core._inputs import Batch
+from estimator_core._types import Mask, PyTree
 
 #: `(state, features, labels, weights) -> (state, outputs)`
 Program = Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]]
@@ -17,9 +18,9 @@ Stacking = Callable[[Sequence[Any]], Any]
 class Dispatch(NamedTuple):
     """Batches for one call: one batch as it is, or several of one shape stacked along a new leading axis."""
 
-    features: Any
-    labels: Any
-    weights: Any
+    features: PyTree
+    labels: PyTree
+    weights: Mask
     steps: int
     last: Batch
 
