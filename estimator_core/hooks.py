@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 
     from estimator_core.config import RunConfig
 
-__all__ = ["CheckpointListener", "Hook", "Run", "RunState", "SavedCheckpoint", "StepOutputs", "SummaryWriter", "Wake"]
+__all__ = [
+    "CheckpointListener",
+    "CheckpointPolicy",
+    "Hook",
+    "Run",
+    "RunState",
+    "SavedCheckpoint",
+    "StepOutputs",
+    "SummaryWriter",
+    "Wake",
+]
 
 
 class StepOutputs(Protocol):
