@@ -75,6 +75,8 @@ def _status_of(child: int, seconds: float) -> int:
     while True:
         found, status = os.waitpid(child, os.WNOHANG)
         if found:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)  # what a failing test has left running
             return os.waitstatus_to_exitcode(status)
         if time.monotonic() > deadline:
             with contextlib.suppress(ProcessLookupError):
