@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.hooks import CheckpointListener, CheckpointPolicy, Hook, Run, Wake
@@ -34,7 +34,7 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
     Source: `tf.estimator.CheckpointSaverHook`.
     """
 
-    name = "CheckpointSaverHook"
+    name: ClassVar[str | None] = "CheckpointSaverHook"
 
     def __init__(
         self,
