@@ -1,6 +1,7 @@
 """The names of `estimator_core.testing`, typed; they live in the package estimator-testing."""
 
 from estimator_testing import BackendSuite as BackendSuite
+from estimator_testing import CheckpointPolicySuite as CheckpointPolicySuite
 from estimator_testing import ExportCheckSuite as ExportCheckSuite
 from estimator_testing import ExporterSuite as ExporterSuite
 from estimator_testing import ExportFormatSuite as ExportFormatSuite

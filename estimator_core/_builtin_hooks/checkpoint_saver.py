@@ -34,7 +34,7 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
     Source: `tf.estimator.CheckpointSaverHook`.
     """
 
-    name = "CheckpointSaverHook"
+    name: ClassVar[str | None] = "CheckpointSaverHook"
 
     name: ClassVar[str | None] = None  # both contracts have it
 
