@@ -28,13 +28,13 @@ BUDGETS = {
     "_cluster": 680,
     "_export": 715,
     "_inputs": 1370,
-    "_loop": 3790,
+    "_loop": 3920,
     "_metrics": 345,
     "_model": 985,
     "_plugins": 1270,
     "_step": 1295,
     "_summaries": 230,
-    "flat": 2130,
+    "flat": 2210,
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -66,7 +66,7 @@ PAGE_STATEMENTS = 30
 #: Occurrences of `Any` a thousand code lines; the target is 50.
 ANY_DENSITY = 63.0
 #: Files of the core that the smallest training enters; the target is 130.
-ENTERED = 164
+ENTERED = 169
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 
