@@ -66,7 +66,7 @@ def build_supervised_input_receiver_fn_from_input_fn(
 
     Example:
         >>> import numpy as np
-        >>> from estimator_core._inputs import numpy_input_fn
+        >>> from estimator_core._inputs.arrays import numpy_input_fn
         >>> batches = numpy_input_fn(
         ...     {"x": np.zeros((4, 2), np.float32)}, np.zeros(4, np.int32), batch_size=2, shuffle=False
         ... )

@@ -37,7 +37,9 @@ class TotalsMetric:
         >>> import jax
         >>> import jax.numpy as jnp
         >>> from dataclasses import dataclass
-        >>> from estimator_core._metrics import TotalsMetric, total, total_value
+        >>> from estimator_core._metrics.base import TotalsMetric
+        >>> from estimator_core._metrics.totals import total
+        >>> from estimator_core._metrics.totals import total_value
         >>> @jax.tree_util.register_dataclass
         ... @dataclass(frozen=True, kw_only=True)
         ... class Count(TotalsMetric):

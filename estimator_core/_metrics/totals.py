@@ -42,7 +42,8 @@ def total(values: ArrayLike, weights: ArrayLike | None = None, axis: int | Seque
 
     Example:
         >>> import jax.numpy as jnp
-        >>> from estimator_core._metrics import total, total_value
+        >>> from estimator_core._metrics.totals import total
+        >>> from estimator_core._metrics.totals import total_value
         >>> total(jnp.array([True, False, True]))
         Array([2, 0], dtype=uint32)
         >>> float(total_value(total(jnp.array([1e8, 1.0, -1e8]), jnp.array([1.0, 0.5, 1.0]))))
@@ -74,7 +75,7 @@ def bucket_totals(buckets: ArrayLike, size: int, weights: ArrayLike | None = Non
 
     Example:
         >>> import jax.numpy as jnp
-        >>> from estimator_core._metrics import bucket_totals
+        >>> from estimator_core._metrics.totals import bucket_totals
         >>> bucket_totals(jnp.array([0, 2, 2]), 3)[0]
         Array([1, 0, 2], dtype=uint32)
     """
@@ -96,7 +97,7 @@ def merge_totals(left: Array, right: Array) -> Array:
 
     Example:
         >>> import jax.numpy as jnp
-        >>> from estimator_core._metrics import merge_totals
+        >>> from estimator_core._metrics.totals import merge_totals
         >>> merge_totals(jnp.array([2**32 - 1, 0], jnp.uint32), jnp.array([3, 1], jnp.uint32))
         Array([2, 2], dtype=uint32)
     """
@@ -113,7 +114,7 @@ def total_value(state: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:
 
     Example:
         >>> import numpy as np
-        >>> from estimator_core._metrics import total_value
+        >>> from estimator_core._metrics.totals import total_value
         >>> float(total_value(np.array([5, 1], np.uint32)))
         4294967301.0
     """

@@ -30,7 +30,7 @@ def fit_weights(weights: ArrayLike, shape: tuple[int, ...], *, metric: str) -> A
 
     Example:
         >>> import numpy as np
-        >>> from estimator_core._metrics import fit_weights
+        >>> from estimator_core._metrics.weighting import fit_weights
         >>> fit_weights(np.ones(3), (3, 2), metric="mean").shape
         (3, 1)
     """
@@ -95,7 +95,7 @@ def same_shape(labels: ArrayLike, predictions: ArrayLike, *, metric: str) -> tup
 
     Example:
         >>> import numpy as np
-        >>> from estimator_core._metrics import same_shape
+        >>> from estimator_core._metrics.weighting import same_shape
         >>> labels, predictions = same_shape(np.zeros((4, 1)), np.zeros(4), metric="accuracy")
         >>> labels.shape
         (4,)

@@ -110,7 +110,9 @@ def test_every_state_of_the_disk_during_a_save_can_be_resumed(tmp_path, snapshot
 _WRITER = """
 import sys
 import numpy as np
-from estimator_core._checkpoint import CheckpointItems, CheckpointStore, ModelDirLock, read_latest
+from estimator_core._checkpoint import CheckpointItems, CheckpointStore
+from estimator_core._checkpoint.lock import ModelDirLock
+from estimator_core._checkpoint.newest import read_latest
 
 with ModelDirLock(sys.argv[1]), CheckpointStore(sys.argv[1], keep_max=2) as store:
     found = read_latest(sys.argv[1], set_aside=True)

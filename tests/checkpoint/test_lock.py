@@ -20,7 +20,7 @@ from estimator_core.errors import ModelDirLockedError
 
 _HOLDER = """
 import sys, time
-from estimator_core._checkpoint import ModelDirLock
+from estimator_core._checkpoint.lock import ModelDirLock
 with ModelDirLock(sys.argv[1]):
     print("locked", flush=True)
     time.sleep(600)
@@ -153,7 +153,7 @@ def test_of_several_at_once_one_wins(tmp_path, stale):
 
 _FORKING = """
 import os, sys
-from estimator_core._checkpoint import ModelDirLock
+from estimator_core._checkpoint.lock import ModelDirLock
 with ModelDirLock(sys.argv[1]) as lock:
     child = os.fork()
     if child == 0:

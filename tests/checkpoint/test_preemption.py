@@ -65,7 +65,8 @@ def test_a_second_interrupt_stops_at_once(monkeypatch):
 def test_a_second_sigterm_ends_the_process():
     program = """
         import signal
-        from estimator_core._checkpoint import Preemption, preemption
+        from estimator_core._checkpoint import preemption
+        from estimator_core._checkpoint.preemption import Preemption
         preemption._SAME_SIGNAL_SECS = -1
         with Preemption():
             signal.raise_signal(signal.SIGTERM)
@@ -119,7 +120,7 @@ def test_other_threads_install_nothing_and_can_ask():
 def test_forked_workers_die_when_their_parent_says_so():
     program = """
         import os, signal
-        from estimator_core._checkpoint import Preemption
+        from estimator_core._checkpoint.preemption import Preemption
         ready, tell = os.pipe()
         with Preemption() as asked:
             child = os.fork()

@@ -253,7 +253,9 @@ def test_reading_in_other_threads_does_not_disturb_a_save(saved, small_items, as
 
 def test_a_start_without_checkpoints_imports_no_orbax(tmp_path):
     program = (
-        "import sys; from estimator_core._checkpoint import *\n"
+        "import sys; from estimator_core._checkpoint import CheckpointStore\n"
+        "from estimator_core._checkpoint.lock import ModelDirLock\n"
+        "from estimator_core._checkpoint.newest import read_latest\n"
         "with ModelDirLock(sys.argv[1]), CheckpointStore(sys.argv[1]) as store:\n"
         "    assert store.latest() is None and read_latest(sys.argv[1]) is None\n"
         "assert not {'jax', 'orbax'} & set(sys.modules)\n"

@@ -162,7 +162,8 @@ def test_a_process_that_forgets_to_close_ends_cleanly(ending, pause):
     code = f"""
         import time
         import numpy as np
-        from estimator_core._inputs import open_input, prefetch
+        from estimator_core._inputs import open_input
+        from estimator_core._inputs.prefetch import prefetch
         def endless():
             while True:
                 yield {{"x": np.zeros((2, 1), np.float32)}}

@@ -92,7 +92,7 @@ def run(settings: dict[str, Any], at_step: Any = None) -> dict[str, Any]:
         out = f"{out}.{devices_of.processes.index}"
         Path(f"{out}.json").write_text(json.dumps(result))
         np.savez(
-            f"{out}.{devices_of.processes.index}.npz",
+            f"{out}.npz",
             **{n: whole_on_host(value) for n, value in sorted(values.items())},
         )
     return result
