@@ -20,7 +20,7 @@ def merge_metrics(accumulated: Mapping[str, Metric], new: Mapping[str, Metric]) 
 
     Example:
         >>> import numpy as np
-        >>> from estimator_core._metrics import mean
+        >>> from estimator_core._metrics.mean import mean
         >>> from estimator_core._metrics.merging import merge_metrics
         >>> merged = merge_metrics({"loss": mean(np.float32(1))}, {"loss": mean(np.float32(2))})
         >>> merged["loss"].compute()
