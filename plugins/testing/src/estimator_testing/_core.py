@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from estimator_core._model.scope import Scope as Scope
     from estimator_core._model.scope import applying as applying
     from estimator_core._model.scope import declaring as declaring
+    from estimator_core._moved import MOVED as MOVED
     from estimator_core._plugins.discovery import builtin_candidate as builtin_candidate
     from estimator_core._plugins.discovery import core_version as core_version
     from estimator_core._plugins.discovery import installed_candidates as installed_candidates
@@ -38,6 +39,7 @@ _HOME = {
     "HookCalls": "_loop.hook_calls",
     "HookSchedule": "_loop.hook_schedule",
     "TimeSpent": "_loop.time_spent",
+    "MOVED": "_moved",
     "Scope": "_model.scope",
     "Trainable": "_model.adapter",
     "applying": "_model.scope",

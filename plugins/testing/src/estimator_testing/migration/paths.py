@@ -7,6 +7,7 @@ import pkgutil
 from functools import cache
 
 import estimator_core
+from estimator_testing._core import MOVED
 
 CORE = "estimator_core"
 
@@ -56,10 +57,11 @@ def public_modules() -> frozenset[str]:
 
 @cache
 def public_names(module: str) -> frozenset[str]:
-    """The names that a public module of the core gives."""
+    """The names that a public module of the core gives, those that packages bring included."""
     loaded = importlib.import_module(module)
     names = getattr(loaded, "__all__", None) or [name for name in dir(loaded) if not name.startswith("_")]
-    return frozenset(names)
+    faces = (f"{CORE}.{name}".rpartition(".") for name in MOVED)
+    return frozenset({*names, *(own for face, _, own in faces if face == module)})
 
 
 def is_core(module: str) -> bool:
