@@ -138,6 +138,13 @@ _TABLE = (
         target="a class or function whose call gives a CheckpointPolicy",
         suite="CheckpointPolicySuite",
     ),
+    Kind(
+        name="storage",
+        title="storages",
+        contract="estimator_core.storage:Storage",
+        target="a class or function whose call with a URL gives a Storage; the name is the scheme",
+        suite="StorageSuite",
+    ),
 )
 
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _TABLE})

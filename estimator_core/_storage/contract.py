@@ -1,0 +1,108 @@
+"""The contract of a storage: named objects under one root, and one conditional write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
+
+#: Bytes of an object, or a view of them.
+Data: TypeAlias = bytes | bytearray | memoryview
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One object in a list.
+
+    Args:
+        key: of the object.
+        size: in bytes.
+        modified: when it was last written, in Unix seconds by the clock of the storage.
+    """
+
+    key: str
+    size: int
+    modified: float
+
+
+@runtime_checkable
+class Storage(Protocol):
+    """Named objects under one root: a directory, or a prefix of a bucket.
+
+    Keys are relative and separated by `/`; no part is empty, `.` or `..`. One instance serves several threads. A child
+    process opens its own. `put_new` is the only call on which the safety of a run depends: there is no rename, no
+    append and no lock.
+
+    Methods raise `StorageError` and its subclasses. A storage retries what may pass (throttling, a lost connection,
+    5xx) with growing pauses, except in `put_new`.
+    """
+
+    @property
+    def url(self) -> str:
+        """The root as users write it, without credentials."""
+        ...
+
+    def put_new(self, key: str, data: bytes) -> None:
+        """Writes an object that does not exist; it is durable when the call returns.
+
+        Of several calls at once, one returns.
+
+        Raises:
+            ObjectExistsError: there is one; it stays as it is.
+            OutcomeUnknownError: the answer was lost. The caller reads the object, or calls again, to learn the outcome.
+        """
+        ...
+
+    def put(self, key: str, data: bytes) -> None:
+        """Writes or replaces an object: readers see the old bytes or the new ones."""
+        ...
+
+    def put_stream(self, key: str, chunks: Iterable[Data], *, size: int) -> None:
+        """Writes or replaces a large object, of which only a part is in memory at a time: whole, or not at all.
+
+        Args:
+            key: of the object.
+            chunks: its bytes, in order.
+            size: how many bytes there are.
+        """
+        ...
+
+    def get(self, key: str) -> bytes:
+        """The bytes of an object.
+
+        Raises:
+            ObjectMissingError: there is none.
+        """
+        ...
+
+    def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[Data]:
+        """Parts of an object, in the order asked for.
+
+        Args:
+            key: of the object.
+            ranges: (first byte, byte after the last).
+
+        Raises:
+            ObjectMissingError: there is no such object.
+            ShortReadError: it is shorter.
+        """
+        ...
+
+    def list(self, prefix: str) -> Iterator[Entry]:
+        """The objects whose key begins with `prefix` and `/`, or all for an empty prefix, sorted by key.
+
+        Every write and delete that has returned is seen.
+        """
+        ...
+
+    def now(self) -> float:
+        """The Unix time by the clock that stamps `Entry.modified`."""
+        ...
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Removes objects; one that does not exist is no error."""
+        ...
+
+    def close(self) -> None:
+        """Ends connections. A second call does nothing."""
+        ...

@@ -1,0 +1,34 @@
+"""Storages: where a model_dir lies, on this machine or in an object store."""
+
+from estimator_core._storage import (
+    Data,
+    StorageDeniedError,
+    Entry,
+    ObjectExistsError,
+    StorageFullError,
+    StorageGoneError,
+    ObjectMissingError,
+    ShortReadError,
+    Storage,
+    StorageError,
+    OutcomeUnknownError,
+)
+from estimator_core._storage.local import LocalStorage
+from estimator_core._storage.opening import is_url, open_storage
+
+__all__ = [
+    "Data",
+    "StorageDeniedError",
+    "Entry",
+    "ObjectExistsError",
+    "StorageFullError",
+    "StorageGoneError",
+    "LocalStorage",
+    "ObjectMissingError",
+    "ShortReadError",
+    "Storage",
+    "StorageError",
+    "OutcomeUnknownError",
+    "is_url",
+    "open_storage",
+]
