@@ -2,16 +2,16 @@
 
 from estimator_core._storage import (
     Data,
-    StorageDeniedError,
     Entry,
     ObjectExistsError,
-    StorageFullError,
-    StorageGoneError,
     ObjectMissingError,
+    OutcomeUnknownError,
     ShortReadError,
     Storage,
+    StorageDeniedError,
     StorageError,
-    OutcomeUnknownError,
+    StorageFullError,
+    StorageGoneError,
 )
 from estimator_core._storage.local import LocalStorage
 from estimator_core._storage.opening import is_url, open_storage

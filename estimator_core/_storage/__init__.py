@@ -1,7 +1,16 @@
 """Storage: where a model_dir lies, as named objects."""
 
 from estimator_core._storage.contract import Data, Entry, Storage
-from estimator_core._storage.errors import StorageDeniedError, ObjectExistsError, StorageFullError, StorageGoneError, ObjectMissingError, ShortReadError, StorageError, OutcomeUnknownError
+from estimator_core._storage.errors import (
+    ObjectExistsError,
+    ObjectMissingError,
+    OutcomeUnknownError,
+    ShortReadError,
+    StorageDeniedError,
+    StorageError,
+    StorageFullError,
+    StorageGoneError,
+)
 
 __all__ = [
     "Data",

@@ -10,7 +10,15 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from estimator_core._storage.contract import Data, Entry
-from estimator_core._storage.errors import StorageDeniedError, ObjectExistsError, StorageFullError, StorageGoneError, ObjectMissingError, ShortReadError, StorageError
+from estimator_core._storage.errors import (
+    ObjectExistsError,
+    ObjectMissingError,
+    ShortReadError,
+    StorageDeniedError,
+    StorageError,
+    StorageFullError,
+    StorageGoneError,
+)
 from estimator_core._storage.keys import check_key
 
 #: Beginning of the names of files under way; no key of a list begins a part with it.
