@@ -24,6 +24,7 @@ __all__ = [
     "PluginLookupError",
     "PreemptedError",
     "ProcessLostError",
+    "SupersededError",
     "VariableError",
 ]
 
@@ -86,6 +87,10 @@ class CheckpointMismatchError(CheckpointError, ValueError):
 
 class ModelDirLockedError(EstimatorError, RuntimeError):
     """Another process is training in this model_dir."""
+
+
+class SupersededError(EstimatorError, RuntimeError):
+    """Another run has become the writer of this model_dir; this one saves nothing more."""
 
 
 class ExportError(EstimatorError, RuntimeError):

@@ -1,0 +1,154 @@
+"""What can happen to a model_dir: the entries of its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
+
+
+@dataclass(frozen=True, kw_only=True)
+class Took:
+    """A run becomes the writer.
+
+    Args:
+        epoch: one more than that of the writer before.
+        writer: who it is, for people: host, process, start.
+        step: the step it goes on from; what was recorded after it no longer counts.
+        time: Unix time, for people: nothing is ordered by it.
+    """
+
+    epoch: int
+    writer: str
+    step: int
+    time: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saved:
+    """A checkpoint is complete.
+
+    Args:
+        step: of the checkpoint.
+        place: where its data lies, relative to the root; no other checkpoint ever has this place.
+        digest: of its manifest, which holds the digests of all else.
+    """
+
+    step: int
+    place: str
+    digest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluated:
+    """An evaluation has a result.
+
+    Args:
+        name: of the evaluation; "" is that without a name.
+        step: of the weights.
+        metrics: what it found, as JSON values.
+    """
+
+    name: str
+    step: int
+    metrics: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segment:
+    """An event file is complete up to a byte.
+
+    Args:
+        directory: relative to the root; "" is the root.
+        name: of the file.
+        size: how many of its bytes count.
+        step: the last step that it tells about.
+    """
+
+    directory: str
+    name: str
+    size: int
+    step: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """An export is complete.
+
+    Args:
+        place: relative to the root.
+        step: of the weights.
+        digest: of its manifest.
+    """
+
+    place: str
+    step: int
+    digest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retired:
+    """A checkpoint is no longer kept; its data goes once nobody reads it."""
+
+    place: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removed:
+    """The data of a retired checkpoint has been removed."""
+
+    place: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """The writer has ended by itself.
+
+    Args:
+        step: at the end.
+        reason: why it ended.
+        failed: whether it ended with an error.
+    """
+
+    step: int
+    reason: str
+    failed: bool
+
+
+Entry: TypeAlias = Took | Saved | Evaluated | Segment | Exported | Retired | Removed | Ended
+_KINDS: Mapping[str, type[Entry]] = {
+    kind.__name__.lower(): kind for kind in (Took, Saved, Evaluated, Segment, Exported, Retired, Removed, Ended)
+}
+_CHECKED = {"int": int, "str": str, "bool": bool, "float": (int, float), "Mapping[str, Any]": dict}
+
+
+def entry_to_json(entry: Entry) -> dict[str, Any]:
+    """The entry as JSON values.
+
+    Example:
+        >>> entry_to_json(Retired(place="checkpoints/5"))
+        {'is': 'retired', 'place': 'checkpoints/5'}
+    """
+    values = {field.name: getattr(entry, field.name) for field in fields(entry)}
+    return {"is": type(entry).__name__.lower(), **values}
+
+
+def entry_from_json(value: Any) -> Entry:
+    """The entry of JSON values.
+
+    Raises:
+        ValueError: it is not an entry of this version.
+    """
+    if not isinstance(value, dict):
+        raise ValueError("an entry is not an object")
+    values: dict[str, Any] = dict(value)  # pyright: ignore[reportUnknownArgumentType]
+    kind = _KINDS.get(str(values.pop("is", None)))
+    if kind is None:
+        raise ValueError(f"an entry of the unknown kind {value.get('is')!r}")  # pyright: ignore[reportUnknownMemberType]
+    types = {field.name: str(field.type) for field in fields(kind)}
+    if set(types) != set(values):
+        raise ValueError(f"an entry {kind.__name__} with the fields {sorted(values)}")
+    for name, type_name in types.items():
+        if not isinstance(values[name], _CHECKED[type_name]) or (type_name == "int" and values[name] is True):
+            raise ValueError(f"an entry {kind.__name__} whose {name} is {values[name]!r}")
+    return kind(**values)

@@ -1,0 +1,139 @@
+"""What a journal comes to: the one truth about a model_dir, from which every other file derives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from estimator_core._journal.entries import (
+    Ended,
+    Entry,
+    Evaluated,
+    Exported,
+    Removed,
+    Retired,
+    Saved,
+    Segment,
+    Took,
+)
+from estimator_core._journal.records import JournalError, Record
+
+
+@dataclass(kw_only=True)
+class Lineage:
+    """The sum of the records 0 to `number`.
+
+    Args:
+        identity: of the model_dir.
+        number: of the last record; -1 before the first one.
+        head: digest of the last record.
+        epoch: of the current writer; 0 before the first one.
+        starts: every run that became the writer, in order.
+        saved: complete checkpoints by step.
+        retired: places of checkpoints that are no longer kept, and whose data may still be there.
+        evaluations: results by name of the evaluation and step.
+        segments: event files in order.
+        exports: complete exports by place.
+        ended: how the current writer has ended; None while it works, and after it was cut short.
+    """
+
+    identity: str = ""
+    number: int = -1
+    head: str = ""
+    epoch: int = 0
+    starts: list[Took] = field(default_factory=list[Took])
+    saved: dict[int, Saved] = field(default_factory=dict[int, Saved])
+    retired: list[str] = field(default_factory=list[str])
+    evaluations: dict[tuple[str, int], Evaluated] = field(default_factory=dict[tuple[str, int], Evaluated])
+    segments: list[Segment] = field(default_factory=list[Segment])
+    exports: dict[str, Exported] = field(default_factory=dict[str, Exported])
+    ended: Ended | None = None
+
+    @property
+    def writer(self) -> str:
+        """Who the current writer is; "nobody" before the first one."""
+        return self.starts[-1].writer if self.starts else "nobody"
+
+    @property
+    def newest(self) -> Saved | None:
+        """The complete checkpoint of the highest step."""
+        return self.saved[max(self.saved)] if self.saved else None
+
+
+def add(lineage: Lineage, record: Record, digest: str) -> None:
+    """Adds the record after the last one.
+
+    Args:
+        lineage: changed in place.
+        record: the next one.
+        digest: of its bytes.
+
+    Raises:
+        JournalError: as `check_follows`; nothing is changed.
+    """
+    check_follows(lineage, record)
+    for entry in record.entries:
+        _note(lineage, entry)
+    lineage.number, lineage.head, lineage.epoch = lineage.number + 1, digest, record.epoch
+
+
+def check_follows(lineage: Lineage, record: Record) -> None:
+    """Refuses a record that cannot be the next one.
+
+    Raises:
+        JournalError: a record before it was removed or replaced, or two writers shared an epoch, or an observer wrote
+            what only the writer may.
+    """
+    number = lineage.number + 1
+    if record.before != lineage.head:
+        raise JournalError(f"Record {number} does not follow record {lineage.number}: one of them was replaced.")
+    takes = [entry for entry in record.entries if isinstance(entry, Took)]
+    expected = lineage.epoch + len(takes)
+    if len(takes) > 1 or record.epoch != expected or any(took.epoch != expected for took in takes):
+        raise JournalError(f"Record {number} is of epoch {record.epoch}; epoch {expected} was due.")
+    if record.observer and any(not isinstance(entry, Evaluated | Segment | Exported) for entry in record.entries):
+        raise JournalError(f"Record {number} is by {record.observer}, which is not the writer.")
+
+
+def _note(lineage: Lineage, entry: Entry) -> None:
+    match entry:
+        case Took():
+            lineage.starts.append(entry)
+            lineage.ended = None
+            _go_back(lineage, entry.step)
+        case Saved():
+            _retire(lineage, entry.step)
+            lineage.saved[entry.step] = entry
+        case Evaluated():
+            lineage.evaluations[entry.name, entry.step] = entry
+        case Segment():
+            same = [at for at, one in enumerate(lineage.segments) if _file(one) == _file(entry)]
+            lineage.segments[same[0] if same else len(lineage.segments) :] = [
+                entry,
+                *(lineage.segments[same[0] + 1 :] if same else ()),
+            ]
+        case Exported():
+            lineage.exports[entry.place] = entry
+        case Retired():
+            for step in [step for step, one in lineage.saved.items() if one.place == entry.place]:
+                _retire(lineage, step)
+        case Removed():
+            lineage.retired = [place for place in lineage.retired if place != entry.place]
+        case Ended():
+            lineage.ended = entry
+
+
+def _go_back(lineage: Lineage, step: int) -> None:
+    """What was recorded after the step at which a run goes on no longer counts."""
+    for later in [saved for saved in lineage.saved if saved > step]:
+        _retire(lineage, later)
+    lineage.evaluations = {key: one for key, one in lineage.evaluations.items() if one.step <= step}
+    lineage.segments = [one for one in lineage.segments if one.step <= step]
+
+
+def _retire(lineage: Lineage, step: int) -> None:
+    if (old := lineage.saved.pop(step, None)) is not None:
+        lineage.retired.append(old.place)
+
+
+def _file(segment: Segment) -> tuple[str, str]:
+    return segment.directory, segment.name

@@ -1,0 +1,196 @@
+"""Writes a journal: a run takes the next epoch, and every publish proves that no later one exists.
+
+The journal is the fence. Record n+1 is made by one conditional write, so of all who try, one succeeds; the others read
+whose it is. A run that another one has superseded learns it by its next publish, which is refused.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+
+from estimator_core._journal.entries import Entry, Took
+from estimator_core._journal.lineage import Lineage, check_follows
+from estimator_core._journal.reading import IDENTITY, read_lineage, refresh
+from estimator_core._journal.records import JournalError, Record, digest_of, encode, key_of
+from estimator_core._journal.snapshots import EVERY, write_snapshot
+from estimator_core._storage import (
+    ObjectExistsError,
+    ObjectMissingError,
+    OutcomeUnknownError,
+    Storage,
+    StorageError,
+    StorageGoneError,
+)
+from estimator_core.errors import SupersededError
+
+#: How often a write whose outcome is unknown is made again.
+_TRIES = 20
+
+
+class Journal:
+    """The journal of the current writer. Made by `take_over`.
+
+    Args:
+        storage: where it lies.
+        lineage: what it comes to, this writer's epoch included.
+    """
+
+    def __init__(self, storage: Storage, lineage: Lineage) -> None:
+        self._storage = storage
+        self._epoch = lineage.epoch
+        self._lock = threading.Lock()  # saves publish from a thread of their own
+        self.lineage = lineage
+
+    @property
+    def epoch(self) -> int:
+        """Of this writer."""
+        return self._epoch
+
+    def publish(self, *entries: Entry) -> int:
+        """Records what happened: all of it, or nothing.
+
+        Returns:
+            The number of the record. It is durable.
+
+        Raises:
+            SupersededError: another run has taken over; nothing is recorded. The message names it.
+            StorageGoneError: the model_dir was removed, moved or replaced; nothing is recorded.
+            JournalError: the journal was changed by hand.
+            StorageError: the storage does not answer; whether the record exists may be unknown, see `publish` again.
+        """
+        with self._lock:
+            while True:
+                self._refuse_if_superseded()
+                _require_unchanged(self._storage, self.lineage)
+                number = _append(self._storage, self.lineage, entries, epoch=self._epoch)
+                if number is not None:
+                    return number
+
+    def superseded_by(self) -> str | None:
+        """Who has taken over, as of now; None while this run is the writer."""
+        with self._lock:
+            refresh(self._storage, self.lineage)
+        return self.lineage.writer if self.lineage.epoch != self._epoch else None
+
+    def _refuse_if_superseded(self) -> None:
+        if self.lineage.epoch != self._epoch:
+            raise SupersededError(
+                f"Another run has taken over {self._storage.url}: {self.lineage.writer} (epoch {self.lineage.epoch}, "
+                f"after epoch {self._epoch} of this run). This run stops; what it has not recorded is not kept."
+            )
+
+
+def take_over(
+    storage: Storage,
+    writer: str,
+    step: Callable[[Lineage], int],
+    first: Callable[[Lineage], Sequence[Entry]] = lambda lineage: (),
+) -> Journal:
+    """Makes a run the writer of a model_dir. Of several at once, each becomes the writer after the other.
+
+    Args:
+        storage: of the model_dir.
+        writer: who it is, for people.
+        step: the step it goes on from, out of what the journal comes to; asked again if another run is faster.
+        first: what is recorded before it, for a model_dir that older releases have written.
+
+    Raises:
+        JournalError, StorageError: as `read_lineage`.
+
+    Example:
+        >>> import tempfile
+        >>> from estimator_core._journal.entries import Ended
+        >>> from estimator_core._storage.local import LocalStorage
+        >>> storage = LocalStorage(tempfile.mkdtemp())
+        >>> one = take_over(storage, "host-a, process 1", lambda lineage: 0)
+        >>> two = take_over(storage, "host-b, process 2", lambda lineage: 0)
+        >>> two.publish(Ended(step=0, reason="input", failed=False))
+        2
+        >>> one.superseded_by()
+        'host-b, process 2'
+    """
+    lineage = read_lineage(storage)
+    if not lineage.identity:
+        lineage.identity = _make_identity(storage)
+    while True:
+        refresh(storage, lineage)
+        epoch = lineage.epoch + 1
+        took = Took(epoch=epoch, writer=writer, step=step(lineage), time=time.time())
+        if _append(storage, lineage, [*first(lineage), took], epoch=epoch) is not None:
+            write_snapshot(storage, lineage)
+            return Journal(storage, lineage)
+
+
+def observe(storage: Storage, observer: str, *entries: Entry) -> int:
+    """Records what a process found that is not the writer: evaluations, event files and exports.
+
+    Args:
+        storage: of the model_dir.
+        observer: who it is, for people.
+        entries: what happened.
+
+    Returns:
+        The number of the record.
+
+    Raises:
+        JournalError, StorageError: as `Journal.publish`.
+    """
+    if not observer:
+        raise JournalError("An observer needs a name.")
+    lineage = read_lineage(storage)
+    while True:
+        number = _append(storage, lineage, entries, epoch=lineage.epoch, observer=observer)
+        if number is not None:
+            return number
+
+
+def _append(
+    storage: Storage, lineage: Lineage, entries: Sequence[Entry], *, epoch: int, observer: str = ""
+) -> int | None:
+    """Makes the next record and returns its number; None if that number belongs to somebody else, who is then known."""
+    number = lineage.number + 1
+    nonce = uuid.uuid4().hex
+    record = Record(epoch=epoch, before=lineage.head, nonce=nonce, observer=observer, entries=entries)
+    check_follows(lineage, record)  # a record that no reader accepts would end the journal
+    made = _made(storage, key_of(number), encode(record))
+    refresh(storage, lineage)  # what was written is added as every reader adds it
+    if made and lineage.number // EVERY > (number - 1) // EVERY:
+        write_snapshot(storage, lineage)
+    return number if made else None
+
+
+def _made(storage: Storage, key: str, data: bytes) -> bool:
+    """Whether the object of this key is ours, once it exists."""
+    for attempt in range(_TRIES):
+        try:
+            storage.put_new(key, data)
+        except OutcomeUnknownError:
+            time.sleep(min(0.05 * 2**attempt, 5.0))
+        except ObjectExistsError:
+            return storage.get(key) == data  # the nonce tells: an answer that was lost
+        else:
+            return True
+    raise StorageError(f"{storage.url}: after {_TRIES} attempts it is unknown whether {key} was written.")
+
+
+def _make_identity(storage: Storage) -> str:
+    identity = uuid.uuid4().hex
+    if _made(storage, IDENTITY, identity.encode()):
+        return identity
+    return storage.get(IDENTITY).decode("ascii", "replace")
+
+
+def _require_unchanged(storage: Storage, lineage: Lineage) -> None:
+    """What was recorded is still there: otherwise the directory was removed, moved, or replaced by another."""
+    key = key_of(lineage.number)
+    try:
+        identity, last = storage.get(IDENTITY), storage.get(key)
+    except ObjectMissingError:
+        raise StorageGoneError(f"{storage.url} was removed or moved while the run used it: {key} is gone.") from None
+    if identity.decode("ascii", "replace") != lineage.identity:
+        raise StorageGoneError(f"{storage.url} was replaced by another model_dir while the run used it.")
+    if digest_of(last) != lineage.head:
+        raise JournalError(f"{storage.url}: {key} is not what was written. Do not change the journal by hand.")

@@ -1,0 +1,230 @@
+"""The journal: one writer at a time, whatever happens to its records."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from estimator_core._journal import (
+    Ended,
+    Evaluated,
+    Retired,
+    Saved,
+    Segment,
+    Took,
+    observe,
+    read_lineage,
+    refresh,
+    take_over,
+)
+from estimator_core._journal.records import JournalError, key_of
+from estimator_core._journal.snapshots import EVERY
+from estimator_core._storage import ObjectExistsError, OutcomeUnknownError, StorageGoneError
+from estimator_core._storage.local import LocalStorage
+from estimator_core.errors import SupersededError
+
+
+def saved(step: int, place: str | None = None) -> Saved:
+    return Saved(step=step, place=place or f"checkpoints/{step}", digest="0" * 64)
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    return LocalStorage(tmp_path)
+
+
+def newest(lineage):
+    return max(lineage.saved, default=0)
+
+
+def test_what_is_published_is_read_again(storage):
+    journal = take_over(storage, "one", newest)
+    result = Evaluated(name="", step=5, metrics={"loss": 0.5, "names": ["a"]})
+    segment = Segment(directory="", name="events.1", size=100, step=5)
+    journal.publish(saved(5), result, segment)
+    journal.publish(Ended(step=5, reason="input", failed=False))
+    lineage = read_lineage(storage)
+    assert lineage == journal.lineage
+    assert lineage.saved == {5: saved(5)} and lineage.evaluations == {("", 5): result}
+    assert lineage.segments == [segment] and lineage.ended == Ended(step=5, reason="input", failed=False)
+
+
+def test_a_superseded_writer_records_nothing_more_and_names_its_successor(storage):
+    first = take_over(storage, "host-a, process 1", newest)
+    first.publish(saved(5))
+    second = take_over(storage, "host-b, process 2", newest)
+    for _ in range(2):
+        with pytest.raises(SupersededError, match="host-b, process 2"):
+            first.publish(saved(10))
+    second.publish(saved(10, "checkpoints/10-second"))
+    assert read_lineage(storage).saved[10].place == "checkpoints/10-second"
+    assert read_lineage(storage, whole=True).epoch == 2
+
+
+def test_going_back_drops_what_was_recorded_after_the_step(storage):
+    journal = take_over(storage, "one", newest)
+    for step in (5, 10, 15):
+        journal.publish(saved(step), Evaluated(name="", step=step, metrics={}))
+        journal.publish(Segment(directory="", name=f"events.{step}", size=1, step=step))
+    lineage = take_over(storage, "two", lambda lineage: 10).lineage
+    assert sorted(lineage.saved) == [5, 10] and lineage.retired == ["checkpoints/15"]
+    assert [step for _, step in lineage.evaluations] == [5, 10]
+    assert [one.step for one in lineage.segments] == [5, 10]
+    assert [took.step for took in lineage.starts] == [0, 10]
+
+
+def test_a_checkpoint_saved_again_retires_the_one_before(storage):
+    journal = take_over(storage, "one", newest)
+    journal.publish(saved(5, "a"))
+    journal.publish(saved(5, "b"), Retired(place="b"))
+    assert journal.lineage.saved == {} and journal.lineage.retired == ["a", "b"]
+
+
+def test_a_segment_told_again_replaces_itself_and_keeps_its_place(storage):
+    journal = take_over(storage, "one", newest)
+    for name, size in (("a", 1), ("b", 2), ("a", 3)):
+        journal.publish(Segment(directory="eval", name=name, size=size, step=1))
+    assert [(one.name, one.size) for one in journal.lineage.segments] == [("a", 3), ("b", 2)]
+
+
+def test_of_many_starts_at_once_each_has_an_epoch_of_its_own(storage):
+    journals = []
+
+    def start(index):
+        journals.append(take_over(storage, f"writer {index}", newest))
+
+    threads = [threading.Thread(target=start, args=(index,)) for index in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(journal.epoch for journal in journals) == list(range(1, 9))
+    last = read_lineage(storage, whole=True).writer
+    outcomes = []
+    for journal in journals:
+        try:
+            journal.publish(saved(1))
+            outcomes.append(journal.lineage.writer)
+        except SupersededError:
+            pass
+    assert outcomes == [last]
+
+
+def test_an_observer_records_beside_the_writer_and_supersedes_nobody(storage):
+    journal = take_over(storage, "one", newest)
+    observe(storage, "evaluator", Evaluated(name="x", step=0, metrics={"loss": 1.0}))
+    journal.publish(saved(5))
+    lineage = read_lineage(storage)
+    assert lineage.evaluations["x", 0].metrics == {"loss": 1.0} and 5 in lineage.saved
+    with pytest.raises(JournalError, match="evaluator, which is not the writer"):
+        observe(storage, "evaluator", saved(6))
+    assert journal.publish(saved(7)) == 3  # what was refused was not written
+
+
+class LosesAnswers(LocalStorage):
+    """Carries out every other conditional write without saying so."""
+
+    calls = 0
+
+    def put_new(self, key, data):
+        super().put_new(key, data)
+        self.calls += 1
+        if self.calls % 2:
+            raise OutcomeUnknownError("the answer was lost")
+
+
+def test_a_lost_answer_is_neither_a_loss_nor_a_double(tmp_path):
+    storage = LosesAnswers(tmp_path)
+    journal = take_over(storage, "one", newest)
+    for step in range(1, 6):
+        journal.publish(saved(step))
+    lineage = read_lineage(storage, whole=True)
+    assert lineage.number == 5 and sorted(lineage.saved) == [1, 2, 3, 4, 5]
+
+
+def test_a_snapshot_and_the_records_come_to_the_same(storage):
+    journal = take_over(storage, "one", newest)
+    for step in range(1, EVERY + 10):
+        journal.publish(saved(step), Evaluated(name="", step=step, metrics={"loss": float("inf")}))
+        if step > 3:
+            journal.publish(Retired(place=f"checkpoints/{step - 3}"))
+    assert len(list(storage.list("snapshots"))) > 1
+    assert read_lineage(storage) == read_lineage(storage, whole=True) == journal.lineage
+
+
+def test_a_damaged_snapshot_is_passed_over(storage, tmp_path):
+    journal = take_over(storage, "one", newest)
+    for step in range(1, EVERY + 2):
+        journal.publish(saved(step))
+    last = sorted((tmp_path / "snapshots").iterdir())[-1]
+    last.write_bytes(last.read_bytes()[:-70] + b"x" * 70)
+    assert read_lineage(storage) == journal.lineage
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-3], lambda data: data.replace(b'"step":5', b'"step":6')])
+def test_a_damaged_record_is_refused(storage, tmp_path, damage):
+    journal = take_over(storage, "one", newest)
+    number = journal.publish(saved(5))
+    path = tmp_path / key_of(number)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(JournalError, match="journal/0000000001 is torn or damaged"):
+        read_lineage(storage)
+    with pytest.raises(JournalError, match="is not what was written"):
+        journal.publish(saved(6))
+
+
+def test_a_removed_model_dir_stops_the_run_and_is_not_made_again(storage, tmp_path):
+    journal = take_over(storage, "one", newest)
+    elsewhere = tmp_path.with_name(tmp_path.name + "-moved")
+    tmp_path.rename(elsewhere)
+    with pytest.raises(StorageGoneError):
+        journal.publish(saved(5))
+    assert not tmp_path.exists()
+    tmp_path.mkdir()
+    with pytest.raises(StorageGoneError, match="was removed or moved"):
+        journal.publish(saved(5))
+    take_over(LocalStorage(tmp_path), "another", newest)
+    with pytest.raises(StorageGoneError, match="replaced by another"):
+        journal.publish(saved(5))
+    assert read_lineage(LocalStorage(elsewhere)).saved == {}
+
+
+def test_a_journal_without_its_identity_is_refused(storage, tmp_path):
+    take_over(storage, "one", newest)
+    (tmp_path / "identity").unlink()
+    with pytest.raises(JournalError, match="a journal and no identity"):
+        take_over(storage, "two", newest)
+
+
+def test_a_journal_of_a_newer_format_is_refused_with_its_number(storage, tmp_path, monkeypatch):
+    monkeypatch.setattr("estimator_core._journal.records.FORMAT", 2)
+    take_over(storage, "one", newest)
+    monkeypatch.setattr("estimator_core._journal.records.FORMAT", 1)
+    storage.delete(["snapshots/0000000000"])
+    with pytest.raises(JournalError, match="has format 2; this release reads format 1"):
+        read_lineage(storage)
+
+
+def test_a_record_put_in_the_middle_breaks_the_chain(storage, tmp_path):
+    journal = take_over(storage, "one", newest)
+    journal.publish(saved(5))
+    journal.publish(saved(6))
+    (tmp_path / key_of(1)).write_bytes((tmp_path / key_of(2)).read_bytes())
+    with pytest.raises(JournalError, match="does not follow"):
+        read_lineage(storage, whole=True)
+
+
+def test_a_second_conditional_write_is_refused_and_changes_nothing(storage):
+    storage.put_new("a/b", b"first")
+    with pytest.raises(ObjectExistsError):
+        storage.put_new("a/b", b"second")
+    assert storage.get("a/b") == b"first"
+
+
+def test_refresh_counts_what_is_new(storage):
+    journal = take_over(storage, "one", newest)
+    lineage = read_lineage(storage)
+    journal.publish(saved(5))
+    journal.publish(saved(6))
+    assert refresh(storage, lineage) == 2 and refresh(storage, lineage) == 0
+    assert [type(one) for one in lineage.starts] == [Took]
