@@ -45,8 +45,10 @@ def test_what_is_published_is_read_again(storage):
     journal.publish(Ended(step=5, reason="input", failed=False))
     lineage = read_lineage(storage)
     assert lineage == journal.lineage
-    assert lineage.saved == {5: saved(5)} and lineage.evaluations == {("", 5): result}
-    assert lineage.segments == [segment] and lineage.ended == Ended(step=5, reason="input", failed=False)
+    assert lineage.saved == {5: saved(5)}
+    assert lineage.evaluations == {("", 5): result}
+    assert lineage.segments == [segment]
+    assert lineage.ended == Ended(step=5, reason="input", failed=False)
 
 
 def test_a_superseded_writer_records_nothing_more_and_names_its_successor(storage):
@@ -67,7 +69,8 @@ def test_going_back_drops_what_was_recorded_after_the_step(storage):
         journal.publish(saved(step), Evaluated(name="", step=step, metrics={}))
         journal.publish(Segment(directory="", name=f"events.{step}", size=1, step=step))
     lineage = take_over(storage, "two", lambda lineage: 10).lineage
-    assert sorted(lineage.saved) == [5, 10] and lineage.retired == ["checkpoints/15"]
+    assert sorted(lineage.saved) == [5, 10]
+    assert lineage.retired == ["checkpoints/15"]
     assert [step for _, step in lineage.evaluations] == [5, 10]
     assert [one.step for one in lineage.segments] == [5, 10]
     assert [took.step for took in lineage.starts] == [0, 10]
@@ -77,7 +80,8 @@ def test_a_checkpoint_saved_again_retires_the_one_before(storage):
     journal = take_over(storage, "one", newest)
     journal.publish(saved(5, "a"))
     journal.publish(saved(5, "b"), Retired(place="b"))
-    assert journal.lineage.saved == {} and journal.lineage.retired == ["a", "b"]
+    assert journal.lineage.saved == {}
+    assert journal.lineage.retired == ["a", "b"]
 
 
 def test_a_segment_told_again_replaces_itself_and_keeps_its_place(storage):
@@ -115,7 +119,8 @@ def test_an_observer_records_beside_the_writer_and_supersedes_nobody(storage):
     observe(storage, "evaluator", Evaluated(name="x", step=0, metrics={"loss": 1.0}))
     journal.publish(saved(5))
     lineage = read_lineage(storage)
-    assert lineage.evaluations["x", 0].metrics == {"loss": 1.0} and 5 in lineage.saved
+    assert lineage.evaluations["x", 0].metrics == {"loss": 1.0}
+    assert 5 in lineage.saved
     with pytest.raises(JournalError, match="evaluator, which is not the writer"):
         observe(storage, "evaluator", saved(6))
     assert journal.publish(saved(7)) == 3  # what was refused was not written
@@ -139,7 +144,8 @@ def test_a_lost_answer_is_neither_a_loss_nor_a_double(tmp_path):
     for step in range(1, 6):
         journal.publish(saved(step))
     lineage = read_lineage(storage, whole=True)
-    assert lineage.number == 5 and sorted(lineage.saved) == [1, 2, 3, 4, 5]
+    assert lineage.number == 5
+    assert sorted(lineage.saved) == [1, 2, 3, 4, 5]
 
 
 def test_a_snapshot_and_the_records_come_to_the_same(storage):
@@ -226,5 +232,6 @@ def test_refresh_counts_what_is_new(storage):
     lineage = read_lineage(storage)
     journal.publish(saved(5))
     journal.publish(saved(6))
-    assert refresh(storage, lineage) == 2 and refresh(storage, lineage) == 0
+    assert refresh(storage, lineage) == 2
+    assert refresh(storage, lineage) == 0
     assert [type(one) for one in lineage.starts] == [Took]
