@@ -29,7 +29,7 @@ from estimator_core._loop.starting import fresh_state
 from estimator_core._loop.train_call import TrainCall
 from estimator_core._loop.training import execute
 from estimator_core._model_dir import agreed_model_dir
-from estimator_core._paths import local_directory
+from estimator_core._paths import expanded
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._step import bind_model_fn
 from estimator_core.config import RunConfig
@@ -370,7 +370,7 @@ class Estimator:
             programs=self._programs,
             live=self._state,
             states=self._states,
-            export_dir_base=local_directory("export_dir_base", os.fspath(base)),
+            export_dir_base=expanded(os.fspath(base)),
             receivers=receivers,
             assets_extra=assets_extra,
             checkpoint_path=checkpoint_path,

@@ -1,5 +1,6 @@
 """Storages: where a model_dir lies, on this machine or in an object store."""
 
+from estimator_core._paths import is_url
 from estimator_core._storage import (
     Data,
     Entry,
@@ -14,7 +15,7 @@ from estimator_core._storage import (
     StorageGoneError,
 )
 from estimator_core._storage.local import LocalStorage
-from estimator_core._storage.opening import is_url, open_storage
+from estimator_core._storage.opening import open_storage
 
 __all__ = [
     "Data",

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
+from estimator_core._paths import scheme_of
 from estimator_core._plugins import Plugins
 from estimator_core._storage.contract import Storage
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import ArgumentError, PluginLookupError
 
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 #: Schemes that a package of the house serves.
 _HOUSE = ("s3", "gs", "az", "abfs", "abfss")
-
-
-def is_url(location: str) -> bool:
-    """Whether a location is a URL and not a path.
-
-    Example:
-        >>> is_url("s3://bucket/run"), is_url("runs/one")
-        (True, False)
-    """
-    return _URL.match(location) is not None
 
 
 def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = None) -> Storage:
@@ -43,12 +32,11 @@ def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = Non
         []
     """
     text = os.fspath(location)
-    match = _URL.match(text)
-    if match is None or match[1] == "file":
+    scheme = scheme_of(text)
+    if scheme in ("", "file"):
         path = Path(text.removeprefix("file://")).expanduser()
         path.mkdir(parents=True, exist_ok=True)
         return LocalStorage(path)
-    scheme = match[1].lower()
     try:
         make = (plugins or Plugins()).get("storage", scheme)
     except PluginLookupError as error:
