@@ -22,7 +22,7 @@ from estimator_core._journal.entries import (
     entry_to_json,
 )
 from estimator_core._journal.lineage import Lineage
-from estimator_core._storage import ObjectExistsError, OutcomeUnknownError, Storage, StorageError
+from estimator_core._storage import Storage, StorageError
 
 FORMAT = 1
 #: A snapshot is written after so many records.
@@ -32,10 +32,10 @@ _MOST_BYTES = 64 << 20
 
 
 def write_snapshot(storage: Storage, lineage: Lineage) -> None:
-    """Keeps the sum so far; one that is there already stays."""
+    """Keeps the sum so far; one that is there already stays. Without it readers only read more records."""
     line = json.dumps(_to_json(lineage), separators=(",", ":")).encode()
     data = line + b"\n" + hashlib.sha256(line).hexdigest().encode() + b"\n"
-    with contextlib.suppress(ObjectExistsError, OutcomeUnknownError):
+    with contextlib.suppress(StorageError):  # the record before it is made: its writer must not be told otherwise
         storage.put_new(f"{_FOLDER}/{lineage.number:010d}", data)
 
 

@@ -35,12 +35,13 @@ class Journal:
 
     Args:
         storage: where it lies.
-        lineage: what it comes to, this writer's epoch included.
+        lineage: what it comes to, this writer's epoch included; and later ones, if others have taken over since.
+        epoch: of this writer.
     """
 
-    def __init__(self, storage: Storage, lineage: Lineage) -> None:
+    def __init__(self, storage: Storage, lineage: Lineage, *, epoch: int) -> None:
         self._storage = storage
-        self._epoch = lineage.epoch
+        self._epoch = epoch
         self._lock = threading.Lock()  # saves publish from a thread of their own
         self.lineage = lineage
 
@@ -121,7 +122,7 @@ def take_over(
         took = Took(epoch=epoch, writer=writer, step=step(lineage), time=time.time())
         if _append(storage, lineage, [*first(lineage), took], epoch=epoch) is not None:
             write_snapshot(storage, lineage)
-            return Journal(storage, lineage)
+            return Journal(storage, lineage, epoch=epoch)
 
 
 def observe(storage: Storage, observer: str, *entries: Entry) -> int:

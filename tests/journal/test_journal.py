@@ -84,6 +84,14 @@ def test_a_checkpoint_saved_again_retires_the_one_before(storage):
     assert journal.lineage.retired == ["a", "b"]
 
 
+def test_a_checkpoint_published_again_after_a_lost_answer_does_not_retire_itself(storage):
+    journal = take_over(storage, "one", newest)
+    journal.publish(saved(5, "a"))
+    journal.publish(saved(5, "a"))
+    assert journal.lineage.saved == {5: saved(5, "a")}
+    assert journal.lineage.retired == []
+
+
 def test_a_segment_told_again_replaces_itself_and_keeps_its_place(storage):
     journal = take_over(storage, "one", newest)
     for name, size in (("a", 1), ("b", 2), ("a", 3)):
@@ -124,6 +132,26 @@ def test_an_observer_records_beside_the_writer_and_supersedes_nobody(storage):
     with pytest.raises(JournalError, match="evaluator, which is not the writer"):
         observe(storage, "evaluator", saved(6))
     assert journal.publish(saved(7)) == 3  # what was refused was not written
+
+
+class TakenOverAtOnce(LocalStorage):
+    """Another run takes over between the first record and its writer's next look."""
+
+    others = 0
+
+    def put_new(self, key, data):
+        super().put_new(key, data)
+        if key == key_of(0) and not self.others:
+            self.others = take_over(LocalStorage(self.url), "the other", newest).epoch
+
+
+def test_a_run_that_is_superseded_while_it_takes_over_does_not_think_itself_the_other(tmp_path):
+    storage = TakenOverAtOnce(tmp_path)
+    journal = take_over(storage, "one", newest)
+    assert (journal.epoch, storage.others) == (1, 2)
+    assert journal.superseded_by() == "the other"
+    with pytest.raises(SupersededError, match="the other"):
+        journal.publish(saved(5))
 
 
 class LosesAnswers(LocalStorage):
