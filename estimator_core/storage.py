@@ -14,6 +14,7 @@ from estimator_core._storage import (
     StorageFullError,
     StorageGoneError,
 )
+from estimator_core._storage.keys import check_key, check_ranges, is_key
 from estimator_core._storage.local import LocalStorage
 from estimator_core._storage.opening import open_storage
 
@@ -30,6 +31,9 @@ __all__ = [
     "Storage",
     "StorageError",
     "OutcomeUnknownError",
+    "check_key",
+    "check_ranges",
+    "is_key",
     "is_url",
     "open_storage",
 ]

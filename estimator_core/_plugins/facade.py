@@ -121,6 +121,14 @@ class Plugins:
         """
         return self._ready()[1].find(kind, name)
 
+    def options(self, kind: str, name: str) -> Mapping[str, Any]:
+        """The values of the options of the plugin that gives a component.
+
+        Raises:
+            PluginLookupError: there is no such component, or there are several.
+        """
+        return self._ready()[2].options(self.find(kind, name).plugin)
+
     def names(self, kind: str) -> tuple[str, ...]:
         """Names `get` accepts for a kind, sorted; `distribution:name` where two plugins give one name."""
         return self._ready()[1].names(kind)

@@ -142,7 +142,7 @@ _TABLE = (
         name="storage",
         title="storages",
         contract="estimator_core.storage:Storage",
-        target="a class or function whose call with a URL gives a Storage; the name is the scheme",
+        target="a class or function whose call with a URL and `options=` gives a Storage; the name is the scheme",
         suite="StorageSuite",
     ),
 )

@@ -9,6 +9,7 @@ from typing import Any
 from estimator_core._plugins.kinds import KINDS
 from estimator_core._plugins.loader import Implementation
 from estimator_core._plugins.log import logger
+from estimator_core._plugins.records import PluginRecord
 from estimator_core._plugins.settings import PluginSettings, matches
 from estimator_core._plugins.targets import import_target
 from estimator_core.errors import PluginError
@@ -32,6 +33,10 @@ class RunLevel:
         self._implementations = implementations
         self._options = options
         self._settings = settings
+
+    def options(self, record: PluginRecord) -> Mapping[str, Any]:
+        """The values of a plugin's options."""
+        return dict(self._options[record.key])
 
     def run_hooks(self, run: Any) -> list[Any]:
         """The hooks of all plugins for one call; each plugin's list is checked before it is taken."""
@@ -70,7 +75,7 @@ class RunLevel:
     def _call(self, name: str, implementation: Implementation, arguments: Mapping[str, Any]) -> Any:
         start = time.perf_counter()
         try:
-            return implementation(**arguments, options=dict(self._options[implementation.record.key]))
+            return implementation(**arguments, options=self.options(implementation.record))
         except (Exception, SystemExit) as error:
             self._report(name, implementation, error)
             return None

@@ -30,12 +30,13 @@ class Storage(Protocol):
     """Named objects under one root: a directory, or a prefix of a bucket. What a write has written is durable when it
     returns; what a delete has removed may come back after a loss of power.
 
-    Keys are relative and separated by `/`; no part is empty, `.` or `..`. One instance serves several threads. A child
-    process opens its own. `put_new` is the only call on which the safety of a run depends: there is no rename, no
-    append and no lock.
+    Keys are relative and separated by `/` (`check_key` says what may stand in them); where `a/b` is a key, `a` is none:
+    in a directory it could not be. One instance serves several threads. A child process opens its own, a forked one
+    too. `put_new` is the only call on which the safety of a run depends: there is no rename, no append and no lock.
 
     Methods raise `StorageError` and its subclasses. A storage retries what may pass (throttling, a lost connection,
-    5xx) with growing pauses, except in `put_new`.
+    5xx) with growing pauses, except in `put_new`: a second attempt would meet the object of the first, and its refusal
+    would look like another writer's. Opening asks nothing of a server.
     """
 
     @property
@@ -46,7 +47,7 @@ class Storage(Protocol):
     def put_new(self, key: str, data: bytes) -> None:
         """Writes an object that does not exist; it is durable when the call returns.
 
-        Of several calls at once, one returns.
+        Of several calls at once, one returns. It is for small objects: stores refuse the condition on large ones.
 
         Raises:
             ObjectExistsError: there is one; it stays as it is.
@@ -63,8 +64,11 @@ class Storage(Protocol):
 
         Args:
             key: of the object.
-            chunks: its bytes, in order.
+            chunks: its bytes, in order; another thread may ask for them.
             size: how many bytes there are.
+
+        Raises:
+            StorageError: there are more or fewer bytes; what an iteration of `chunks` raises goes through as it is.
         """
         ...
 
@@ -81,7 +85,7 @@ class Storage(Protocol):
 
         Args:
             key: of the object.
-            ranges: (first byte, byte after the last).
+            ranges: (first byte, byte after the last); an empty one gives no bytes.
 
         Raises:
             ObjectMissingError: there is no such object.

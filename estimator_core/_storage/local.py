@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import uuid
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from estimator_core._storage.contract import Data, Entry
 from estimator_core._storage.errors import (
@@ -19,16 +21,20 @@ from estimator_core._storage.errors import (
     StorageFullError,
     StorageGoneError,
 )
-from estimator_core._storage.keys import check_key
+from estimator_core._storage.keys import DRAFT, check_key, check_ranges, is_key
 
-#: Beginning of the names of files under way; no key of a list begins a part with it.
-DRAFT = ".draft-"
 #: What file systems answer that have no hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+#: Opening a FIFO to read waits for a writer otherwise.
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+#: How often a directory may vanish between its making and its use: a delete elsewhere removes what became empty.
+_ATTEMPTS = 100
 
 
 class LocalStorage:
     """A directory of this machine, which must exist: it is never made, nor made again.
+
+    An object is a plain file: FIFOs, devices and whatever a link leads to below the root are none.
 
     Args:
         root: the directory.
@@ -81,27 +87,28 @@ class LocalStorage:
 
     def get(self, key: str) -> bytes:
         """The bytes of a file."""
-        with self._explained(key):
-            return self._path(key).read_bytes()
+        with self._explained(key), self._opened(key) as descriptor:
+            return self._part(descriptor, key, 0, os.fstat(descriptor).st_size)
 
     def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[Data]:
         """Parts of a file."""
-        with self._explained(key), open(self._path(key), "rb") as file:
-            return [self._part(file.fileno(), key, begin, end) for begin, end in ranges]
+        check_ranges(ranges)
+        with self._explained(key), self._opened(key) as descriptor:
+            return [self._part(descriptor, key, begin, end) for begin, end in ranges]
 
     def list(self, prefix: str) -> Iterator[Entry]:
-        """The files below a directory, sorted by key."""
+        """The plain files below a directory whose names can be keys, sorted by key."""
         self._require_root()
-        base = self._path(prefix) if prefix else self._root
         found: list[Entry] = []
-        for directory, _, names in os.walk(base):
-            for name in names:
-                path = Path(directory, name)
-                with contextlib.suppress(FileNotFoundError):  # removed since its name was read
-                    if not name.startswith(DRAFT):
-                        stat = path.stat()
-                        key = path.relative_to(self._root).as_posix()
-                        found.append(Entry(key=key, size=stat.st_size, modified=stat.st_mtime))
+        with self._explained(prefix or "the root"):
+            for directory, _, names in os.walk(self._path(prefix) if prefix else self._root, onerror=_raise):
+                for name in names:
+                    path = Path(directory, name)
+                    key = path.relative_to(self._root).as_posix()
+                    with contextlib.suppress(FileNotFoundError):  # removed since its name was read
+                        status = path.lstat()
+                        if stat.S_ISREG(status.st_mode) and is_key(key):
+                            found.append(Entry(key=key, size=status.st_size, modified=status.st_mtime))
         return iter(sorted(found, key=lambda entry: entry.key))
 
     def now(self) -> float:
@@ -119,7 +126,8 @@ class LocalStorage:
         for key in keys:
             with self._explained(key):
                 path = self._path(key)
-                path.unlink(missing_ok=True)
+                with contextlib.suppress(NotADirectoryError):  # a part of the key is a file: there is no such key
+                    path.unlink(missing_ok=True)
                 for parent in path.parents:
                     if parent == self._root or not _removed_if_empty(parent):
                         break
@@ -128,7 +136,29 @@ class LocalStorage:
         """Holds nothing open."""
 
     def _path(self, key: str) -> Path:
-        return self._root / check_key(key)
+        """The path of a key.
+
+        Raises:
+            StorageError: there is a link in the way, which may lead anywhere.
+        """
+        path = self._root / check_key(key)
+        if os.path.realpath(path) != os.path.join(os.path.realpath(self._root), *key.split("/")):
+            raise StorageError(f"{self.url}: {key} is or lies behind a link; the storage follows none below its root.")
+        return path
+
+    @contextlib.contextmanager
+    def _opened(self, key: str) -> Generator[int]:
+        """The descriptor of a plain file."""
+        descriptor = os.open(self._path(key), _READ)
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if stat.S_ISDIR(mode):
+                raise FileNotFoundError  # there are keys below it, and none of its name
+            if not stat.S_ISREG(mode):
+                raise StorageError(f"{self.url}: {key} is not a plain file. Remove it.")
+            yield descriptor
+        finally:
+            os.close(descriptor)
 
     def _require_root(self) -> None:
         if not self._root.is_dir():
@@ -147,12 +177,10 @@ class LocalStorage:
     @contextlib.contextmanager
     def _draft(self, key: str, chunks: Iterable[Data]) -> Generator[tuple[Path, Path]]:
         """A flushed file under a name of its own, and the path of the key; the draft is gone at the end."""
-        self._require_root()
         path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.parent / f"{DRAFT}{uuid.uuid4().hex}"
         try:
-            with open(draft, "xb") as file:
+            with self._created(draft) as file:
                 for chunk in chunks:
                     file.write(chunk)
                 file.flush()
@@ -160,6 +188,21 @@ class LocalStorage:
             yield draft, path
         finally:
             draft.unlink(missing_ok=True)
+
+    def _created(self, draft: Path) -> BinaryIO:
+        """A new file, in directories that are made for it below the root, and never the root itself."""
+        below_root = [parent for parent in reversed(draft.parents) if self._root in parent.parents]
+        for left in reversed(range(_ATTEMPTS)):
+            self._require_root()
+            try:
+                for parent in below_root:
+                    with contextlib.suppress(FileExistsError):
+                        parent.mkdir()
+                return open(draft, "xb")
+            except FileNotFoundError:
+                if not left:
+                    raise
+        raise AssertionError("unreachable")
 
     @contextlib.contextmanager
     def _explained(self, key: str) -> Generator[None]:
@@ -176,6 +219,12 @@ class LocalStorage:
         except OSError as error:
             kind = StorageFullError if error.errno in (errno.ENOSPC, errno.EDQUOT) else StorageError
             raise kind(f"{self.url}: {key}: {error.strerror or error}.") from error
+
+
+def _raise(error: OSError) -> None:
+    """For `os.walk`: a directory that cannot be read is not an empty one; one that is gone is."""
+    if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        raise error
 
 
 def _create(path: Path, data: bytes, key: str, url: str) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from estimator_core._paths import scheme_of
-from estimator_core._plugins import Plugins
+from estimator_core._plugins import Plugins, default_plugins
 from estimator_core._storage.contract import Storage
+from estimator_core._storage.errors import StorageError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import ArgumentError, PluginLookupError
-
-#: Schemes that a package of the house serves.
-_HOUSE = ("s3", "gs", "az", "abfs", "abfss")
 
 
 def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = None) -> Storage:
@@ -20,10 +19,12 @@ def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = Non
 
     Args:
         location: a directory, which is made where it is not there; or `scheme://…`.
-        plugins: where a component of kind `storage` named by the scheme is looked up; default: the installed ones.
+        plugins: where a component of kind `storage` named by the scheme is looked up, with `_` for `+`, `-` and `.`;
+            it is called with the URL and its plugin's options. Default: the installed ones.
 
     Raises:
-        ArgumentError: no installed package serves the scheme.
+        ArgumentError: no installed package serves the scheme; the message names the package that does, and the schemes
+            there are.
         StorageError: it cannot be opened.
 
     Example:
@@ -34,14 +35,19 @@ def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = Non
     text = os.fspath(location)
     scheme = scheme_of(text)
     if scheme in ("", "file"):
-        path = Path(text.removeprefix("file://")).expanduser()
-        path.mkdir(parents=True, exist_ok=True)
+        path = Path(text[len("file://") :] if scheme else text).expanduser()
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(f"{path} cannot be used as a directory: {error.strerror}.") from error
         return LocalStorage(path)
+    name = re.sub("[-+.]", "_", scheme)
+    found = plugins or default_plugins()
     try:
-        make = (plugins or Plugins()).get("storage", scheme)
+        make = found.get("storage", name)
     except PluginLookupError as error:
-        install = "; pip install estimator-storage" if scheme in _HOUSE else ""
+        schemes = ", ".join(f"{one}://" for one in ("file", *found.names("storage")))
         raise ArgumentError(
-            f"{text}: no installed package brings storage for {scheme}://{install}. ({error})"
+            f"no installed package brings storage for {scheme}://. There are {schemes}. {error}"
         ) from error
-    return make(text)
+    return make(text, options=found.options("storage", name))

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from estimator_testing.module_adapter_suite import ModuleAdapterSuite as ModuleAdapterSuite
     from estimator_testing.module_runner import ModuleRunner as ModuleRunner
     from estimator_testing.plugin_suite import PluginSuite as PluginSuite
+    from estimator_testing.losing_proxy import LosingProxy as LosingProxy
+    from estimator_testing.storage_suite import StorageSuite as StorageSuite
     from estimator_testing.suite import Suite as Suite
     from estimator_testing.suite import overrides as overrides
     from estimator_testing.tiny import tiny_estimator as tiny_estimator
@@ -59,6 +61,8 @@ _HOME = {
     "ModuleAdapterSuite": "module_adapter_suite",
     "ModuleRunner": "module_runner",
     "PluginSuite": "plugin_suite",
+    "LosingProxy": "losing_proxy",
+    "StorageSuite": "storage_suite",
     "Suite": "suite",
     "counting_traces": "traces",
     "drive": "hook_driver",
