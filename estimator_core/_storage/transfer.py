@@ -92,6 +92,26 @@ def download_directory(storage: Storage, prefix: str, directory: Path) -> Path:
     return directory
 
 
+def upload_file(storage: Storage, key: str, path: Path, *, size: int) -> None:
+    """Writes the first `size` bytes of a file as an object: a file that grows meanwhile does no harm."""
+    storage.put_stream(key, _first_bytes(path, size), size=size)
+
+
+def download_file(storage: Storage, entry: Entry, path: Path) -> None:
+    """Reads an object into a file, which must not exist."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "xb") as file:
+        for part in _ranges_of(storage, entry):
+            file.write(part)
+
+
+def _first_bytes(path: Path, size: int) -> Iterator[bytes]:
+    with open(path, "rb") as file:
+        while size > 0 and (part := file.read(min(size, _PART))):
+            size -= len(part)
+            yield part
+
+
 def _download(storage: Storage, entry: Entry, path: Path, progress: _Progress) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "xb") as file:
