@@ -40,18 +40,18 @@ def write_snapshot(storage: Storage, lineage: Lineage) -> None:
 
 def key_of_snapshot(lineage: Lineage) -> str:
     """Where the sum of so many records lies."""
-    return f"{_FOLDER}/{lineage.number:010d}"
+    return f"{_FOLDER}/{lineage.identity}/{lineage.number:010d}"
 
 
-def newest_snapshot(storage: Storage) -> Lineage:
+def newest_snapshot(storage: Storage, identity: str) -> Lineage:
     """The sum in the newest snapshot that is whole; without one, that of no records."""
-    for entry in reversed(list(storage.list(_FOLDER))):
+    for entry in reversed(list(storage.list(f"{_FOLDER}/{identity}"))):
         if entry.size <= _MOST_BYTES:
             with contextlib.suppress(StorageError, ValueError, KeyError, TypeError, RecursionError):
                 line, _, rest = storage.get(entry.key).partition(b"\n")
                 if rest == hashlib.sha256(line).hexdigest().encode() + b"\n":
                     return _from_json(json.loads(line))
-    return Lineage()
+    return Lineage(identity=identity)
 
 
 def _to_json(lineage: Lineage) -> dict[str, Any]:

@@ -156,7 +156,7 @@ def _append(
     nonce = uuid.uuid4().hex
     record = Record(epoch=epoch, before=lineage.head, nonce=nonce, observer=observer, entries=entries)
     check_follows(lineage, record)  # a record that no reader accepts would end the journal
-    made = _made(storage, key_of(number), encode(record))
+    made = _made(storage, key_of(lineage.identity, number), encode(record))
     refresh(storage, lineage)  # what was written is added as every reader adds it
     if made and lineage.number // EVERY > (number - 1) // EVERY:
         write_snapshot(storage, lineage)
@@ -186,12 +186,13 @@ def _make_identity(storage: Storage) -> str:
 
 def _require_unchanged(storage: Storage, lineage: Lineage) -> None:
     """What was recorded is still there: otherwise the directory was removed, moved, or replaced by another."""
-    key = key_of(lineage.number)
+    key = key_of(lineage.identity, lineage.number)
     try:
-        identity, last = storage.get(IDENTITY), storage.get(key)
+        identity = storage.get(IDENTITY).decode("ascii", "replace")
+        if identity != lineage.identity:
+            raise StorageGoneError(f"{storage.url} was replaced by another model_dir while the run used it.")
+        last = storage.get(key)
     except ObjectMissingError:
         raise StorageGoneError(f"{storage.url} was removed or moved while the run used it: {key} is gone.") from None
-    if identity.decode("ascii", "replace") != lineage.identity:
-        raise StorageGoneError(f"{storage.url} was replaced by another model_dir while the run used it.")
     if digest_of(last) != lineage.head:
         raise JournalError(f"{storage.url}: {key} is not what was written. Do not change the journal by hand.")
