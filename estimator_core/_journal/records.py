@@ -41,7 +41,7 @@ class Record:
 
 
 def key_of(identity: str, number: int) -> str:
-    """Where a record lies: below the identity, so that a run whose model_dir was replaced writes nothing into the other.
+    """Where a record lies: below the identity, so that a run whose model_dir was replaced cannot write into another.
 
     Example:
         >>> key_of("0f3a", 7)

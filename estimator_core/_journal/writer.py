@@ -158,6 +158,8 @@ def _append(
     check_follows(lineage, record)  # a record that no reader accepts would end the journal
     made = _made(storage, key_of(lineage.identity, number), encode(record))
     refresh(storage, lineage)  # what was written is added as every reader adds it
+    if lineage.number < number:
+        raise StorageGoneError(f"{storage.url} was removed or replaced while the run used it: record {number} is gone.")
     if made and lineage.number // EVERY > (number - 1) // EVERY:
         write_snapshot(storage, lineage)
     return number if made else None
