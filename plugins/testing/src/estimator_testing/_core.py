@@ -11,6 +11,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from estimator_core._journal.lineage import add as add
+    from estimator_core._journal.records import decode as decode
+    from estimator_core._journal.records import digest_of as digest_of
+    from estimator_core._journal.snapshots import key_of_snapshot as key_of_snapshot
+    from estimator_core._journal.snapshots import write_snapshot as write_snapshot
     from estimator_core._loop.agreement import NOBODY_ASKS as NOBODY_ASKS
     from estimator_core._loop.dispatch import Dispatch as Dispatch
     from estimator_core._loop.hook_calls import HookCalls as HookCalls
@@ -42,17 +47,22 @@ _HOME = {
     "MOVED": "_moved",
     "Scope": "_model.scope",
     "Trainable": "_model.adapter",
+    "add": "_journal.lineage",
     "applying": "_model.scope",
     "builtin_candidate": "_plugins.discovery",
     "core_version": "_plugins.discovery",
     "declaring": "_model.scope",
+    "decode": "_journal.records",
+    "digest_of": "_journal.records",
     "import_target": "_plugins.targets",
     "initialize": "_model.initialize",
     "installed_candidates": "_plugins.discovery",
     "is_traced": "_model.inner_trace",
+    "key_of_snapshot": "_journal.snapshots",
     "normalise": "_plugins.settings",
     "seed_words": "_model.rng",
     "step_key": "_model.rng",
+    "write_snapshot": "_journal.snapshots",
 }
 
 
