@@ -113,9 +113,7 @@ def take_over(
         >>> one.superseded_by()
         'host-b, process 2'
     """
-    lineage = read_lineage(storage)
-    if not lineage.identity:
-        lineage.identity = _make_identity(storage)
+    lineage = _begun(storage)
     while True:
         refresh(storage, lineage)
         epoch = lineage.epoch + 1
@@ -141,7 +139,7 @@ def observe(storage: Storage, observer: str, *entries: Entry) -> int:
     """
     if not observer:
         raise JournalError("An observer needs a name.")
-    lineage = read_lineage(storage)
+    lineage = _begun(storage)
     while True:
         number = _append(storage, lineage, entries, epoch=lineage.epoch, observer=observer)
         if number is not None:
@@ -179,11 +177,14 @@ def _made(storage: Storage, key: str, data: bytes) -> bool:
     raise StorageError(f"{storage.url}: after {_TRIES} attempts it is unknown whether {key} was written.")
 
 
-def _make_identity(storage: Storage) -> str:
-    identity = uuid.uuid4().hex
-    if _made(storage, IDENTITY, identity.encode()):
-        return identity
-    return storage.get(IDENTITY).decode("ascii", "replace")
+def _begun(storage: Storage) -> Lineage:
+    """What the journal comes to; where there is none, the model_dir gets its identity."""
+    lineage = read_lineage(storage)
+    if not lineage.identity:
+        identity = uuid.uuid4().hex
+        made = _made(storage, IDENTITY, identity.encode())
+        lineage.identity = identity if made else storage.get(IDENTITY).decode("ascii", "replace")
+    return lineage
 
 
 def _require_unchanged(storage: Storage, lineage: Lineage) -> None:

@@ -141,6 +141,14 @@ def test_an_observer_records_beside_the_writer_and_supersedes_nobody(storage):
     assert journal.publish(saved(7)) == 3  # what was refused was not written
 
 
+def test_an_observer_that_comes_before_any_run_spoils_nothing(storage):
+    result = Evaluated(name="x", step=0, metrics={"loss": 1.0})
+    observe(storage, "evaluator", result)
+    journal = take_over(storage, "one", newest)
+    assert journal.epoch == 1
+    assert journal.lineage.evaluations["x", 0] == result
+
+
 class TakenOverAtOnce(LocalStorage):
     """Another run takes over between the first record and its writer's next look."""
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from estimator_core._plugins.observed_import import HEAVY_PACKAGES as HEAVY_PACKAGES
     from estimator_core._plugins.settings import normalise as normalise
     from estimator_core._plugins.targets import import_target as import_target
+    from estimator_core._storage.keys import check_key as check_key
 
 _HOME = {
     "HEAVY_PACKAGES": "_plugins.observed_import",
@@ -50,6 +51,7 @@ _HOME = {
     "add": "_journal.lineage",
     "applying": "_model.scope",
     "builtin_candidate": "_plugins.discovery",
+    "check_key": "_storage.keys",
     "core_version": "_plugins.discovery",
     "declaring": "_model.scope",
     "decode": "_journal.records",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from estimator_core.storage import Data, Entry, ShortReadError, StorageError
+from estimator_testing._core import check_key
 from estimator_testing.simulation.disk import URL, Disk
 
 _Answer = TypeVar("_Answer")
@@ -81,7 +82,7 @@ class VirtualStorage:
         """Holds nothing open."""
 
     def _write(self, call: str, key: str, data: bytes) -> None:
-        self._carry(call, key, lambda stale: self._disk.write(self._who, call, key, data))
+        self._carry(call, check_key(key), lambda stale: self._disk.write(self._who, call, key, data))
 
     def _delete(self, key: str) -> None:
         self._carry("delete", key, lambda stale: self._disk.delete(self._who, key))
