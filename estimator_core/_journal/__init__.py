@@ -1,6 +1,6 @@
 """The journal of a model_dir: what happened to it, in one order, by one writer at a time."""
 
-from estimator_core._journal.collect import collect, new_place
+from estimator_core._journal.collection import collect, new_place
 from estimator_core._journal.entries import Ended, Entry, Evaluated, Exported, Removed, Retired, Saved, Segment, Took
 from estimator_core._journal.leases import LEASE_SECONDS, Lease, lease
 from estimator_core._journal.lineage import Lineage

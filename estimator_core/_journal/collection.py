@@ -11,21 +11,28 @@ from estimator_core._journal.writer import Journal
 from estimator_core._storage import Storage
 
 DATA = "data"
-_PLACE = re.compile(rf"({DATA}/e(\d+)-\d+-[0-9a-f]+)/")
+_PLACE = re.compile(rf"({DATA}/[^/]+/e(\d+)-\d+-[0-9a-f]+)/")
 
 
-def new_place(epoch: int, step: int) -> str:
-    """Where the data of a checkpoint goes: nobody else has this place, and it tells the epoch that may record it.
+def new_place(journal: Journal, step: int) -> str:
+    """Where the data of a checkpoint goes: nobody else has this place.
+
+    It tells the model_dir and the epoch that may record it: so whoever collects knows what no run can record any more,
+    and a run whose model_dir was replaced removes nothing of the other.
 
     Args:
-        epoch: of the writer.
+        journal: of the writer.
         step: of the checkpoint.
 
     Example:
-        >>> new_place(7, 20).rpartition("-")[0]
-        'data/e0000000007-0000000020'
+        >>> import tempfile
+        >>> from estimator_core.journal import new_place, take_over
+        >>> from estimator_core.storage import LocalStorage
+        >>> journal = take_over(LocalStorage(tempfile.mkdtemp()), "host-a, process 1", lambda lineage: 0)
+        >>> new_place(journal, step=20).split("/")[2][:22]
+        'e0000000001-0000000020'
     """
-    return f"{DATA}/e{epoch:010d}-{step:010d}-{uuid.uuid4().hex}"
+    return f"{DATA}/{journal.lineage.identity}/e{journal.epoch:010d}-{step:010d}-{uuid.uuid4().hex}"
 
 
 def collect(storage: Storage, journal: Journal, *, lease_seconds: float = LEASE_SECONDS) -> list[str]:
@@ -51,7 +58,7 @@ def collect(storage: Storage, journal: Journal, *, lease_seconds: float = LEASE_
         >>> from estimator_core.storage import LocalStorage
         >>> storage = LocalStorage(tempfile.mkdtemp())
         >>> journal = take_over(storage, "host-a, process 1", lambda lineage: 0)
-        >>> place = new_place(journal.epoch, step=5)
+        >>> place = new_place(journal, step=5)
         >>> storage.put(f"{place}/weights", b"...")
         >>> number = journal.publish(Saved(step=5, place=place, digest=""))
         >>> number = journal.publish(Retired(place=place))
@@ -81,7 +88,8 @@ def _leased(storage: Storage, lease_seconds: float) -> set[str]:
 
 def _remove_unrecorded(storage: Storage, journal: Journal) -> None:
     """Removes what a writer of an earlier epoch has not recorded: it cannot do so any more."""
-    found = [(entry.key, match) for entry in storage.list(DATA) if (match := _PLACE.match(entry.key))]
+    identity = journal.lineage.identity
+    found = [(entry.key, match) for entry in storage.list(f"{DATA}/{identity}") if (match := _PLACE.match(entry.key))]
     lineage = journal.lineage
     named = {saved.place for saved in lineage.saved.values()}.union(lineage.retired)
     storage.delete([key for key, match in found if int(match[2]) < journal.epoch and match[1] not in named])
