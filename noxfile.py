@@ -63,6 +63,7 @@ KINDS = [
     "initial_values",
     "export_check",
     "checkpoint_policy",
+    "storage",
 ]
 
 nox.needs_version = ">=2026.10"

@@ -27,7 +27,7 @@ from estimator_testing import storage_writers
 from estimator_testing.losing_proxy import LosingProxy
 from estimator_testing.suite import Suite
 
-THREADS, PROCESSES, KEYS = 16, 4, 2_500
+THREADS, PROCESSES = 16, 4
 ODD_NAMES = (
     "with space",
     " at the ends ",
@@ -56,6 +56,7 @@ class StorageSuite(Suite):
     Attributes:
         opens: `module:name` of what opens a location; other processes import it too.
         secrets: what no text may show: keys and passwords that the tests use.
+        many: how many objects the test of lists writes: more than two pages of a store's lists have.
 
     Example:
         >>> class TestDirectory(StorageSuite):
@@ -71,6 +72,7 @@ class StorageSuite(Suite):
 
     opens: ClassVar[str] = "estimator_core.storage:open_storage"
     secrets: ClassVar[tuple[str, ...]] = ()
+    many: ClassVar[int] = 2_500
 
     def location(self, folder: Path) -> str:
         """A path or URL under which nothing lies yet; the directory or bucket is there once it is opened."""
@@ -210,8 +212,8 @@ class StorageSuite(Suite):
                 assert whole, f"{entry.key} is torn: {len(data)} bytes"
 
     def test_lists_see_what_has_just_happened(self, storage: Storage) -> None:
-        """2,500 objects are listed at once, sorted, with sizes and times; deleted ones are not; prefixes are parts."""
-        keys = [f"{'ab'[number % 2]}/{number % 7}/{number}" for number in range(KEYS)]
+        """Many objects (2,500) are listed at once, sorted, with sizes and times; deleted ones are not."""
+        keys = [f"{'ab'[number % 2]}/{number % 7}/{number}" for number in range(self.many)]
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(lambda key: storage.put(key, key.encode()), keys))
         listed = list(storage.list(""))
@@ -242,7 +244,7 @@ class StorageSuite(Suite):
         assert list(storage.list("")) == []
 
     def test_what_is_no_key_is_refused(self, where: str, storage: Storage) -> None:
-        """`..`, absolute and other keys that not every store can have are refused; nothing is written beside the root."""
+        """`..`, absolute and other keys that not every store has are refused; nothing is written beside the root."""
         before = set(self.beside(where))
         storage.put("a/b", b"")
         calls: list[Callable[[str], object]] = [
