@@ -21,6 +21,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Generator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,12 +73,17 @@ def running(
 
 @contextlib.contextmanager
 def s3_server(folder: Path) -> Generator[tuple[str, int]]:
-    """moto's."""
+    """moto's, made to write one object after the other."""
     pytest.importorskip("moto", reason="S3 is tested with moto: pip install 'moto[server]'")
     port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    command = [sys.executable, str(Path(__file__).with_name("moto_in_order.py")), str(port)]
     with running(command, port, folder) as address:
         yield address
+
+
+def s3_client() -> Any:
+    """boto3's, for what lies in a bucket behind the back of a storage."""
+    return pytest.importorskip("boto3", reason="tests look into S3 with boto3").client("s3")
 
 
 @contextlib.contextmanager

@@ -2,13 +2,13 @@
 
 import time
 
-import boto3
 import pytest
 
 from estimator_core.cli import main
 from estimator_core.storage import LocalStorage, ObjectExistsError, StorageDeniedError
 from estimator_storage import examine
-from plugins.storage.tests.deaf_server import deaf_server
+from plugins.storage.tests import emulators
+from plugins.storage.tests.man_in_the_middle import man_in_the_middle
 
 
 class Forgets(LocalStorage):
@@ -116,11 +116,12 @@ def test_the_command_says_that_a_directory_is_safe(tmp_path, capsys):
 
 
 def test_the_command_finds_a_server_that_ignores_conditions(s3, capsys, monkeypatch):
-    boto3.client("s3").create_bucket(Bucket="deaf-bucket")
+    emulators.s3_client().create_bucket(Bucket="deaf-bucket")
     assert main(["storage", "doctor", "s3://deaf-bucket/run", "--megabytes", "1"]) == 0
     assert "Runs are safe here" in capsys.readouterr().out
-    with deaf_server(s3) as url:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+    with man_in_the_middle(s3) as middle:
+        middle.is_deaf = True
+        monkeypatch.setenv("AWS_ENDPOINT_URL", middle.url)
         assert main(["storage", "doctor", "s3://deaf-bucket/run"]) == 1
     out = capsys.readouterr().out
     assert "FAULT  conditional writes: a second conditional write of a key is accepted" in out

@@ -1,6 +1,5 @@
 """S3 keeps the contract of storages: obstore against moto."""
 
-import boto3
 import pytest
 
 from estimator_storage import open_s3
@@ -15,15 +14,15 @@ class TestS3(StoreSuite):
     @pytest.fixture(autouse=True)
     def _server(self, s3):
         self.address = s3
-        self.client = boto3.client("s3")
+        self.client = emulators.s3_client()
 
     def make_bucket(self, name):
         self.client.create_bucket(Bucket=name)
 
     def remove_bucket(self, name):
-        bucket = boto3.resource("s3").Bucket(name)
-        bucket.objects.all().delete()
-        bucket.delete()
+        for listed in self.client.list_objects_v2(Bucket=name).get("Contents", []):
+            self.client.delete_object(Bucket=name, Key=listed["Key"])
+        self.client.delete_bucket(Bucket=name)
 
     def open_through(self, location, address):
         return open_s3(location, options={"s3_endpoint": f"http://{address}"})

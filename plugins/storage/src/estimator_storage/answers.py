@@ -98,9 +98,9 @@ def refusal(place: str, doing: str, permission: str, answer: Answer) -> StorageE
 
 def refusal_of_new(place: str, permission: str, answer: Answer) -> StorageError:
     """The error for an answer to the one attempt to create an object."""
-    if answer.status in (409, 412):
+    if answer.status in (409, 412) and answer.code not in CONFLICTS:
         return ObjectExistsError(f"{place} exists already.")
-    if answer.is_sure:
+    if answer.is_sure and answer.code not in CONFLICTS:
         return refusal(place, "written", permission, answer)
     return OutcomeUnknownError(
         f"{place}: whether it was written is not known ({answer.describe()}). Read it, or write it again."

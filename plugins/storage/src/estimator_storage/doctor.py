@@ -91,7 +91,8 @@ def measure(storage: Storage, size: int) -> str:
         _clean(storage, place)
     return (
         f"a conditional write takes {1e3 * statistics.median(seconds):.0f} ms (median of {_TIMED}); "
-        f"{size / 1e6:.0f} MB are written with {size / 1e6 / written:.0f} MB/s and read with {size / 1e6 / read:.0f} MB/s"
+        f"{size / 1e6:.0f} MB are written with {size / 1e6 / written:.0f} MB/s "
+        f"and read with {size / 1e6 / read:.0f} MB/s"
     )
 
 

@@ -206,7 +206,7 @@ class GcsStorage:
             return
         if answer.status == 404 and not answer.code and doing == "read":
             self._require_bucket()  # refused where it is the bucket that is not there
-        raise refusal(place, doing, permission, answer)
+        raise refusal(place, doing, permission, answer) from None
 
 
 class _Reader(io.RawIOBase):

@@ -102,7 +102,7 @@ class ObstoreStorage:
             except (BaseError, OSError) as error:
                 answer = _answer(error)
             if answer.code not in CONFLICTS or pause is None:
-                raise refusal_of_new(place, self._permissions.write, answer)
+                raise refusal_of_new(place, self._permissions.write, answer) from None
             time.sleep(pause)
 
     def put(self, key: str, data: bytes) -> None:
@@ -203,7 +203,7 @@ class ObstoreStorage:
             answer = _answer(error)
         else:
             return
-        raise refusal(place, doing, permission, answer)
+        raise refusal(place, doing, permission, answer) from None
 
 
 def _answer(error: Exception) -> Answer:
