@@ -1,4 +1,4 @@
-"""What else can lie in a directory: FIFOs, links, foreign names, a root that goes away, directories that come and go."""
+"""What a directory can hold or suffer: FIFOs, links, foreign names, a root that goes, directories that come and go."""
 
 import os
 import shutil

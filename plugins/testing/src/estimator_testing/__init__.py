@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from estimator_testing.host_transform_suite import HostTransformSuite as HostTransformSuite
     from estimator_testing.initial_values_suite import InitialValuesSuite as InitialValuesSuite
     from estimator_testing.input_suite import InputSuite as InputSuite
+    from estimator_testing.losing_proxy import LosingProxy as LosingProxy
     from estimator_testing.model_suite import ModelSuite as ModelSuite
     from estimator_testing.module_adapter_suite import ModuleAdapterSuite as ModuleAdapterSuite
     from estimator_testing.module_runner import ModuleRunner as ModuleRunner
     from estimator_testing.plugin_suite import PluginSuite as PluginSuite
-    from estimator_testing.losing_proxy import LosingProxy as LosingProxy
     from estimator_testing.storage_suite import StorageSuite as StorageSuite
     from estimator_testing.suite import Suite as Suite
     from estimator_testing.suite import overrides as overrides

@@ -27,7 +27,7 @@ from estimator_testing import storage_writers
 from estimator_testing.losing_proxy import LosingProxy
 from estimator_testing.suite import Suite
 
-THREADS, PROCESSES, KEYS = 16, 4, 2_500
+THREADS, PROCESSES = 16, 4
 ODD_NAMES = (
     "with space",
     " at the ends ",
@@ -56,6 +56,7 @@ class StorageSuite(Suite):
     Attributes:
         opens: `module:name` of what opens a location; other processes import it too.
         secrets: what no text may show: keys and passwords that the tests use.
+        many: how many objects the test of lists writes: more than two pages of a store's lists have.
 
     Example:
         >>> class TestDirectory(StorageSuite):
@@ -71,6 +72,7 @@ class StorageSuite(Suite):
 
     opens: ClassVar[str] = "estimator_core.storage:open_storage"
     secrets: ClassVar[tuple[str, ...]] = ()
+    many: ClassVar[int] = 2_500
 
     def location(self, folder: Path) -> str:
         """A path or URL under which nothing lies yet; the directory or bucket is there once it is opened."""
@@ -128,7 +130,7 @@ class StorageSuite(Suite):
                 storage.get(absent)
 
     def test_put_new_keeps_what_is_there(self, storage: Storage) -> None:
-        """The second put_new of a key is refused, whoever wrote the first, and the bytes stay; after a delete it works."""
+        """A second put_new of a key is refused, whoever wrote the first, and the bytes stay; a delete frees the key."""
         storage.put_new("one", b"first")
         storage.put("two", b"first")
         for key in ("one", "two"):
@@ -143,9 +145,8 @@ class StorageSuite(Suite):
     def test_one_of_16_threads_wins(self, storage: Storage) -> None:
         """Of 16 put_new at once one returns, and its bytes are the object's."""
         with ThreadPoolExecutor(THREADS) as pool:
-            for number in range(8):
-                key = f"race/{number}"
-                won = list(pool.map(lambda writer: _wins(storage, key, b"%d" % writer), range(THREADS)))
+            for key in (f"race/{number}" for number in range(8)):
+                won = list(pool.map(_wins, [storage] * THREADS, [key] * THREADS, range(THREADS)))
                 assert won.count(True) == 1, f"{won.count(True)} of {THREADS} put_new of {key} returned"
                 assert bytes(storage.get(key)) == b"%d" % won.index(True)
 
@@ -211,8 +212,8 @@ class StorageSuite(Suite):
                 assert whole, f"{entry.key} is torn: {len(data)} bytes"
 
     def test_lists_see_what_has_just_happened(self, storage: Storage) -> None:
-        """2,500 objects are listed at once, sorted, with sizes and times; deleted ones are not; prefixes are parts."""
-        keys = [f"{'ab'[number % 2]}/{number % 7}/{number}" for number in range(KEYS)]
+        """Many objects (2,500) are listed at once, sorted, with sizes and times; deleted ones are not."""
+        keys = [f"{'ab'[number % 2]}/{number % 7}/{number}" for number in range(self.many)]
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(lambda key: storage.put(key, key.encode()), keys))
         listed = list(storage.list(""))
@@ -243,7 +244,7 @@ class StorageSuite(Suite):
         assert list(storage.list("")) == []
 
     def test_what_is_no_key_is_refused(self, where: str, storage: Storage) -> None:
-        """`..`, absolute and other keys that not every storage has are refused by every call; nothing lies beside the root."""
+        """`..`, absolute and other keys that not every store has are refused; nothing is written beside the root."""
         before = set(self.beside(where))
         storage.put("a/b", b"")
         calls: list[Callable[[str], object]] = [
@@ -302,7 +303,7 @@ class StorageSuite(Suite):
 
     @pytest.mark.parametrize("size", [10, STREAM])
     def test_a_stream_that_fails_changes_nothing(self, storage: Storage, size: int) -> None:
-        """Too few bytes, too many, or an error of who gives them: the object there stays, and the error comes through."""
+        """Too few bytes, too many, or an error of who gives them: the object stays, and the error comes through."""
         storage.put("stream", b"before")
         for given in (size - 1, size + 1):
             with pytest.raises(StorageError, match=str(size)):
@@ -371,12 +372,13 @@ class StorageSuite(Suite):
         with caplog.at_level(logging.DEBUG):
             storage = storage_writers.opened(self.opens, where)
             storage.put_new("a", b"")
-            texts = [repr(storage), str(storage), storage.url]
-            self.remove_root(where)
-            for call in (lambda: storage.get("a"), lambda: storage.put_new("a", b""), lambda: storage.put("b", b"")):
-                with pytest.raises(StorageError) as caught:
-                    call()
-                texts += list(_said(caught.value))
+        texts = [repr(storage), str(storage), storage.url]
+        self.remove_root(where)
+        for call in (lambda: storage.get("a"), lambda: storage.put_new("a", b""), lambda: storage.put("b", b"")):
+            with caplog.at_level(logging.DEBUG), pytest.raises(StorageError) as caught:
+                call()
+            texts += list(_said(caught.value))
+        storage.close()
         for secret in self.secrets:
             shown = [text for text in (*texts, caplog.text) if secret in text]
             assert not shown, f"a secret is shown in {shown[0][:200]!r}"
@@ -411,9 +413,9 @@ class _OfTheCallerError(Exception):
     """What the caller's own iterator raises."""
 
 
-def _wins(storage: Storage, key: str, data: bytes) -> bool:
+def _wins(storage: Storage, key: str, writer: int) -> bool:
     try:
-        storage.put_new(key, data)
+        storage.put_new(key, b"%d" % writer)
     except ObjectExistsError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""Processes that write to a storage, for `StorageSuite`: `python -m estimator_testing.storage_writers OPENS URL WHAT`."""
+"""Processes that write to a storage, for `StorageSuite`: `python -m` this module, with OPENS, URL and WHAT."""
 
 from __future__ import annotations
 

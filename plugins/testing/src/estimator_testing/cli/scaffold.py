@@ -31,6 +31,7 @@ _EXAMPLES: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "adapter": ("Adapter", "Dense layers of a library of one class.", ()),
     "checkpoint_policy": ("Policy", "Saves ever more rarely.", ()),
     "export_check": ("Check", "Allows for a difference of its own.", ()),
+    "storage": ("Storage", "Objects in a file of SQLite.", ()),
 }
 
 _FILES: dict[str, str] = {
@@ -124,6 +125,7 @@ def _values(name: str, kind: str) -> dict[str, str]:
         "distribution": name,
         "kind": kind,
         "package": package,
+        "scheme": name,
         "summary": summary,
         "target": f"{package}_{ending}" if ending.islower() else f"{words}{ending}",
         "test_requirement": f"estimator-testing{core}",

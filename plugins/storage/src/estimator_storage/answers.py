@@ -1,0 +1,107 @@
+"""What a store answered, and which of the core's errors that is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from estimator_core.storage import (
+    ObjectExistsError,
+    ObjectMissingError,
+    OutcomeUnknownError,
+    ShortReadError,
+    StorageDeniedError,
+    StorageError,
+    StorageFullError,
+    StorageGoneError,
+)
+
+_GONE = {"NoSuchBucket", "ContainerNotFound", "ContainerBeingDeleted", "FilesystemNotFound"}
+_FULL = {"QuotaExceeded", "XMinioStorageFull", "InsufficientStorage", "StorageQuotaExceeded"}
+_ELSEWHERE = {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
+_NOT_ACCEPTED = {
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "ExpiredToken",
+    "InvalidToken",
+    "AuthenticationFailed",
+    "NoAuthenticationInformation",
+}
+#: The store is sure that it did not carry the request out: another one was at work on the same key.
+CONFLICTS = {"ConditionalRequestConflict", "OperationAborted"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What is known of an answer that was no success.
+
+    Args:
+        status: of HTTP; 0 where no answer came.
+        code: the store's word for it; may be empty.
+        text: what the store said, in one line without secrets.
+    """
+
+    status: int
+    code: str
+    text: str
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the request was certainly not carried out: it was refused, and not lost, throttled or failed."""
+        return 400 <= self.status < 500 and self.status not in (408, 429)
+
+    def describe(self) -> str:
+        """For messages: `403 AccessDenied: Access Denied`."""
+        number = str(self.status) if self.status else ""
+        return ": ".join(part for part in (f"{number} {self.code}".strip(), self.text) if part)
+
+
+def one_line(text: str) -> str:
+    r"""The first line of a text, without the queries of URLs (they hold signatures) and user names in them.
+
+    Example:
+        >>> one_line("GET https://me:pw@host/a?sig=abc failed\nDebug: ...")
+        'GET https://host/a failed'
+    """
+    first = text.strip().partition("\n")[0]
+    return re.sub(r"(?<=://)[^/@\s]*@", "", re.sub(r"(?<=\S)\?[^\s)'\"]*", "", first))[:300]
+
+
+def refusal(place: str, doing: str, permission: str, answer: Answer) -> StorageError:
+    """The error for an answer.
+
+    Args:
+        place: URL and key.
+        doing: what was asked for, such as `read`.
+        permission: what the credentials need for it.
+        answer: what came back.
+    """
+    said = answer.describe()
+    if answer.code in _GONE or (answer.status == 404 and doing in ("written", "listed")):
+        return StorageGoneError(f"{place}: the bucket or container is not there ({said}). It is not made.")
+    if answer.code in _FULL or answer.status == 507:
+        return StorageFullError(f"{place}: there is no room left ({said}).")
+    if answer.code in _ELSEWHERE or answer.status == 301:
+        return StorageError(f"{place}: the bucket lies in another region ({said}). Set AWS_REGION to it.")
+    if answer.status == 404:
+        return ObjectMissingError(f"{place}: there is no such object.")
+    if answer.status == 416:
+        return ShortReadError(f"{place} ends before the bytes that were asked for.")
+    if answer.code in _NOT_ACCEPTED or answer.status == 401:
+        return StorageDeniedError(f"{place}: the store does not accept the credentials ({said}).")
+    if answer.status == 403:
+        return StorageDeniedError(f"{place} may not be {doing} ({said}). The credentials need {permission}.")
+    if not answer.status:
+        return StorageError(f"{place} could not be {doing}: no answer came, however often it was tried ({said}).")
+    return StorageError(f"{place} could not be {doing}: the store answered {said}.")
+
+
+def refusal_of_new(place: str, permission: str, answer: Answer) -> StorageError:
+    """The error for an answer to the one attempt to create an object."""
+    if answer.status in (409, 412) and answer.code not in CONFLICTS:
+        return ObjectExistsError(f"{place} exists already.")
+    if answer.is_sure and answer.code not in CONFLICTS:
+        return refusal(place, "written", permission, answer)
+    return OutcomeUnknownError(
+        f"{place}: whether it was written is not known ({answer.describe()}). Read it, or write it again."
+    )

@@ -1,0 +1,62 @@
+"""URLs of object stores: scheme, bucket and prefix, and nothing secret."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from estimator_core.errors import ArgumentError
+from estimator_core.storage import check_key
+
+#: A bucket's names have 1,024 bytes; a key has 900, and one is the `/` between.
+_LONGEST_PREFIX = 123
+
+
+@dataclass(frozen=True, kw_only=True)
+class Location:
+    """A place in an object store.
+
+    Args:
+        url: as users write it, without a `/` at the end.
+        bucket: the bucket or container.
+        prefix: of the names of all objects there; empty for the whole bucket.
+        account: of Azure, where the URL names it.
+    """
+
+    url: str
+    bucket: str
+    prefix: str
+    account: str = ""
+
+
+def parse(url: str) -> Location:
+    """The parts of a URL.
+
+    Args:
+        url: `scheme://bucket/prefix`; for Azure also `abfss://container@account.dfs.core.windows.net/prefix`.
+
+    Raises:
+        ArgumentError: it has no bucket, a prefix that cannot be one, or something in it that looks like credentials,
+            which the message does not repeat.
+
+    Example:
+        >>> parse("s3://models/digits/run-1/").prefix
+        'digits/run-1'
+    """
+    scheme, _, rest = url.partition("://")
+    bucket, _, prefix = rest.partition("/")
+    form = f"{scheme}://bucket/prefix"
+    if any(sign in url for sign in "?#"):
+        raise ArgumentError(f"a URL {form} has no '?' or '#'. Keys and tokens are set in the environment, not here.")
+    container, at, host = bucket.partition("@")
+    account, dot, domain = host.partition(".")
+    if at and not (scheme.lower().startswith("abfs") and dot and domain.startswith(("dfs.", "blob."))):
+        raise ArgumentError(f"a URL {form} has no '@'. User names and keys are set in the environment, not here.")
+    if not container or ":" in bucket:
+        raise ArgumentError(f"a URL of this store is {form}; the bucket of this one is {container!r}.")
+    prefix = prefix.rstrip("/")
+    if prefix:
+        check_key(prefix)
+    if len(prefix.encode()) > _LONGEST_PREFIX:
+        raise ArgumentError(f"the prefix of {form} has {len(prefix.encode())} bytes; {_LONGEST_PREFIX} is the most.")
+    clean = f"{scheme.lower()}://{bucket}" + (f"/{prefix}" if prefix else "")
+    return Location(url=clean, bucket=container, prefix=prefix, account=account)

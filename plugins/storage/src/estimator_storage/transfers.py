@@ -1,0 +1,154 @@
+"""Large transfers: parts, progress, and what is logged of them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from estimator_core.storage import Data, ShortReadError, StorageError
+
+logger = logging.getLogger("estimator_storage")
+
+#: How many bytes go in one request, where the store allows a choice.
+PART = 8 << 20
+#: Requests of one transfer at a time.
+AT_ONCE = 8
+#: Ranges that are not further apart are read by one request: so many bytes come faster than another answer.
+NEAR = 256 << 10
+#: Seconds between two lines about a transfer.
+EVERY = 10.0
+
+
+class Progress:
+    """Counts the bytes of a transfer and logs how far it is, every ten seconds. Several threads may add.
+
+    Args:
+        what: of messages: what is transferred, and which way.
+        size: how many bytes there are.
+        clock: in seconds.
+
+    Example:
+        >>> Progress("a sent", 10).add(5)
+    """
+
+    def __init__(self, what: str, size: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._what, self._size, self._clock = what, size, clock
+        self._lock = threading.Lock()
+        self._done = 0
+        self._start = self._said = clock()
+
+    def add(self, count: int) -> None:
+        """So many bytes more are through."""
+        with self._lock:
+            self._done += count
+            now = self._clock()
+            if now - self._said >= EVERY:
+                self._said = now
+                rate = self._done / (now - self._start)
+                logger.info(
+                    "%s: %.0f of %.0f MB, %.1f MB/s", self._what, self._done / 1e6, self._size / 1e6, rate / 1e6
+                )
+
+
+class Outgoing:
+    """The bytes of a stream on their way out: counted, in pieces of bounded size.
+
+    A client library may replace what the caller's iterator raises by an error of its own; `error` keeps it.
+
+    Args:
+        chunks: the caller's.
+        size: how many bytes there must be.
+        place: of messages.
+
+    Attributes:
+        error: what ended the stream early, or None.
+    """
+
+    def __init__(self, chunks: Iterable[Data], size: int, place: str) -> None:
+        self._chunks, self._size, self._place = chunks, size, place
+        self.error: BaseException | None = None
+
+    def __iter__(self) -> Iterator[memoryview]:
+        try:
+            yield from self._pieces()
+        except Exception as error:
+            self.error = error
+            raise
+
+    def _pieces(self) -> Iterator[memoryview]:
+        progress, sent = Progress(f"{self._place} sent", self._size), 0
+        for chunk in self._chunks:
+            view = memoryview(chunk).cast("B")
+            sent += len(view)
+            if sent > self._size:
+                raise self._wrong(f"{sent} or more")
+            for at in range(0, len(view), PART):
+                yield view[at : at + PART]
+                progress.add(len(view[at : at + PART]))
+        if sent < self._size:
+            raise self._wrong(str(sent))
+
+    def _wrong(self, given: str) -> StorageError:
+        return StorageError(f"{self._place} should have {self._size} bytes; {given} were handed over.")
+
+
+def spans_of(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """What to ask for so as to have all ranges: those that lie near each other together, empty ones left out.
+
+    Example:
+        >>> spans_of([(5, 9), (0, 3), (7, 7), (1 << 30, (1 << 30) + 1)])
+        [(0, 9), (1073741824, 1073741825)]
+    """
+    spans: list[tuple[int, int]] = []
+    for begin, end in sorted(one for one in ranges if one[0] < one[1]):
+        if spans and begin - spans[-1][1] <= NEAR:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((begin, end))
+    return spans
+
+
+def read_ranges(place: str, ranges: Sequence[tuple[int, int]], fetch: Callable[[int, int], Data]) -> list[Data]:
+    """Ranges of an object, of which at least one is not empty, several requests at a time.
+
+    Args:
+        place: URL and key, for messages.
+        ranges: (first byte, byte after the last).
+        fetch: one request for the bytes from the first to before the second.
+
+    Raises:
+        ShortReadError: the object ends before.
+    """
+    spans = spans_of(ranges)
+    found = [memoryview(bytearray(end - begin)) for begin, end in spans]
+    progress = Progress(f"{place} received", sum(map(len, found)))
+
+    def fill(piece: tuple[int, int, int]) -> None:
+        number, begin, end = piece
+        data = memoryview(fetch(begin, end))
+        if len(data) != end - begin:
+            raise ShortReadError(f"{place} ends before byte {end}.")
+        at = begin - spans[number][0]
+        found[number][at : at + len(data)] = data
+        progress.add(len(data))
+
+    pieces = [
+        (number, at, min(at + PART, end)) for number, (begin, end) in enumerate(spans) for at in range(begin, end, PART)
+    ]
+    if len(pieces) == 1:
+        fill(pieces[0])
+    else:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(fill, pieces))
+    return [_cut(spans, found, begin, end) for begin, end in ranges]
+
+
+def _cut(spans: Sequence[tuple[int, int]], found: Sequence[memoryview], begin: int, end: int) -> Data:
+    if begin == end:
+        return b""
+    number = bisect_right(spans, begin, key=lambda span: span[0]) - 1
+    return found[number][begin - spans[number][0] : end - spans[number][0]]

@@ -1,0 +1,138 @@
+"""What a store answers, as errors of the core: which one, what it says, and how often it was asked."""
+
+import pytest
+
+from estimator_core.storage import (
+    ObjectExistsError,
+    ObjectMissingError,
+    OutcomeUnknownError,
+    StorageDeniedError,
+    StorageError,
+    StorageFullError,
+    StorageGoneError,
+)
+from estimator_storage import open_s3
+from plugins.storage.tests import emulators
+from plugins.storage.tests.man_in_the_middle import man_in_the_middle
+
+BUCKET = "answers"
+SLOW = (503, "SlowDown", "Please reduce your request rate.")
+
+
+@pytest.fixture
+def middle(s3):
+    emulators.s3_client().create_bucket(Bucket=BUCKET)
+    with man_in_the_middle(s3) as middle:
+        yield middle
+
+
+@pytest.fixture
+def storage(middle, tmp_path):
+    storage = open_s3(f"s3://{BUCKET}/{tmp_path.name}", options={"s3_endpoint": middle.url})
+    storage.put("there", b"12345")
+    middle.seen.clear()
+    return storage
+
+
+CALLS = {
+    "put": lambda storage: storage.put("new", b"x"),
+    "put_stream": lambda storage: storage.put_stream("new", [bytes(9 << 20)], size=9 << 20),
+    "get": lambda storage: storage.get("there"),
+    "get_ranges": lambda storage: storage.get_ranges("there", [(1, 3)]),
+    "list": lambda storage: list(storage.list("")),
+    "delete": lambda storage: storage.delete(["there"]),
+    "now": lambda storage: storage.now(),
+}
+
+
+@pytest.mark.parametrize("answer", [SLOW, (500, "InternalError", ""), (429, "TooManyRequests", "")], ids=str)
+@pytest.mark.parametrize("call", CALLS)
+def test_throttling_and_faults_of_the_server_are_waited_out(storage, middle, call, answer):
+    middle.script += [answer, answer]
+    CALLS[call](storage)
+    assert middle.script == []
+    assert len(middle.seen) >= 3
+    assert middle.seen[0] == middle.seen[1] == middle.seen[2]
+
+
+@pytest.mark.parametrize("answer", [SLOW, (500, "InternalError", ""), (429, "TooManyRequests", "")], ids=str)
+def test_a_conditional_write_is_tried_once(storage, middle, answer):
+    middle.script += [answer]
+    with pytest.raises(OutcomeUnknownError, match=rf"whether it was written is not known \({answer[0]} {answer[1]}"):
+        storage.put_new("new", b"x")
+    assert len(middle.seen) == 1
+    storage.put_new("new", b"x")
+
+
+def test_a_conflict_with_another_writer_is_asked_again(storage, middle):
+    """S3 says 409 while another conditional write of the key is at work: nothing is decided yet."""
+    conflict = (
+        409,
+        "ConditionalRequestConflict",
+        "The conditional request cannot succeed due to a conflicting operation",
+    )
+    middle.script += [conflict] * 2
+    storage.put_new("new", b"x")
+    assert len(middle.seen) == 3
+    middle.script += [conflict, None]
+    with pytest.raises(ObjectExistsError):
+        storage.put_new("new", b"y")
+    middle.script += [conflict] * 7
+    with pytest.raises(OutcomeUnknownError):
+        storage.put_new("newer", b"y")
+
+
+DENIED = "User: arn:aws:iam::1:user/u is not authorized to perform: s3:PutObject because no policy allows it"
+
+
+@pytest.mark.parametrize(
+    ("call", "answer", "error", "text"),
+    [
+        ("put_new", (403, "AccessDenied", DENIED), StorageDeniedError, "may not be written .* authorized"),
+        ("put", (403, "AccessDenied", ""), StorageDeniedError, "The credentials need s3:PutObject"),
+        ("put_stream", (403, "AccessDenied", ""), StorageDeniedError, "The credentials need s3:PutObject"),
+        ("get", (403, "AccessDenied", ""), StorageDeniedError, "may not be read .* need s3:GetObject .* s3:ListBucket"),
+        ("get_ranges", (403, "AccessDenied", ""), StorageDeniedError, "need s3:GetObject"),
+        ("list", (403, "AccessDenied", ""), StorageDeniedError, "may not be listed .* need s3:ListBucket"),
+        ("delete", (403, "AccessDenied", ""), StorageDeniedError, "may not be deleted .* need s3:DeleteObject"),
+        ("put", (403, "InvalidAccessKeyId", ""), StorageDeniedError, "does not accept the credentials"),
+        ("put_new", (400, "ExpiredToken", ""), StorageDeniedError, "does not accept the credentials"),
+        ("put_new", (404, "NoSuchBucket", ""), StorageGoneError, "the bucket or container is not there"),
+        ("get", (404, "NoSuchKey", ""), ObjectMissingError, "there: there is no such object"),
+        ("put", (507, "InsufficientStorage", ""), StorageFullError, "no room left"),
+        ("put_new", (403, "QuotaExceeded", ""), StorageFullError, "no room left"),
+        ("get", (400, "AuthorizationHeaderMalformed", "not 'eu'"), StorageError, "another region .*AWS_REGION"),
+        ("get", (400, "InvalidRequest", "Odd."), StorageError, "the store answered 400 InvalidRequest: Odd"),
+    ],
+)  # fmt: skip
+def test_a_refusal_says_what_is_missing(storage, middle, call, answer, error, text):
+    calls = {**CALLS, "put_new": lambda storage: storage.put_new("new", b"x")}
+    middle.script += [answer] * 9  # 507 is asked again, as any fault of a server
+    with pytest.raises(error, match=text) as caught:
+        calls[call](storage)
+    assert type(caught.value) is error
+    assert storage.url in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__, "what obstore raised holds addresses, and would be printed"
+
+
+def test_a_server_that_is_not_there_is_no_outcome(storage, middle, monkeypatch):
+    from estimator_storage import over_obstore
+
+    monkeypatch.setattr(over_obstore, "RETRIES", over_obstore.ONCE)
+    nobody = open_s3(f"s3://{BUCKET}/run", options={"s3_endpoint": "http://127.0.0.1:9"})
+    with pytest.raises(OutcomeUnknownError):
+        nobody.put_new("new", b"x")
+    with pytest.raises(StorageError, match="no answer came"):
+        nobody.get("new")
+
+
+def test_the_callers_own_error_is_not_taken_for_the_stores(storage):
+    def chunks():
+        yield bytes(9 << 20)
+        raise FileNotFoundError("the caller's file")
+
+    with pytest.raises(FileNotFoundError, match="the caller's file"):
+        storage.put_stream("new", chunks(), size=20 << 20)
+    uploads = emulators.s3_client().list_multipart_uploads(Bucket=BUCKET)
+    assert uploads.get("Uploads", []) == []
