@@ -19,9 +19,8 @@ from estimator_core._step import TrainState
 
 def on_device(placement: Placement, value: Any, spec: VariableSpec) -> jax.Array:
     """A copy of a host array on the devices."""
-    return put_all(placement, {spec.name: value}, placement.variables({spec.name: spec}), {spec.name: spec.dtype})[
-        spec.name
-    ]
+    where = placement.variables({spec.name: spec})
+    return put_all(placement, {spec.name: value}, where, {spec.name: spec.dtype})[spec.name]
 
 
 def put_all(
@@ -40,14 +39,12 @@ def put_all(
     if stored:
         from estimator_core._packs.place import place
 
-        found.update(place(stored, shardings, dtypes))
-    for name, value in values.items():
-        if name in stored:
-            continue
+        found = place(stored, shardings, dtypes)
+    for name in values.keys() - stored:
         if shardings is None:
-            found[name] = jnp.array(value, dtype=dtypes[name], copy=True)
+            found[name] = jnp.array(values[name], dtype=dtypes[name], copy=True)
         else:
-            found[name] = placement.put(np.asarray(value, dtypes[name]), shardings[name])
+            found[name] = placement.put(np.asarray(values[name], dtypes[name]), shardings[name])
     return {name: found[name] for name in values}
 
 

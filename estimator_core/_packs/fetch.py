@@ -16,15 +16,18 @@ from estimator_core._packs.boxes import CHUNK_BYTES, Box, common, shape_of, slic
 from estimator_core._packs.dtypes import dtype_named
 from estimator_core._packs.index import Piece
 from estimator_core._packs.packs import Packs
+from estimator_core._storage.memory import block
 from estimator_core.errors import CheckpointCorruptError
 
 #: Reads at once; each holds about one chunk.
-_THREADS = 8
+_THREADS = 4
 #: Bytes between two chunks that are read along rather than asked for apart.
 _GAP = 64 << 10
 
 USE_ANOTHER = "Use an older checkpoint; delete this one or restore it from a copy."
 
+#: How far into a block of memory an array begins.
+_OFF = 16
 #: Takes the elements of a chunk.
 _Taker = Callable[[np.ndarray], None]
 
@@ -65,13 +68,13 @@ class _Chunk:
 def read_boxes(wanted: Sequence[tuple[InPacks, Box]]) -> list[np.ndarray]:
     """Reads a part of each array.
 
-    Host memory: what is returned, and about a chunk for each of eight threads.
+    Host memory: what is returned, and about a chunk for each of four threads.
 
     Raises:
         CheckpointCorruptError: a chunk is not what was saved; names item, path and place.
         StorageError: it cannot be read.
     """
-    found = [np.empty(shape_of(box), array.dtype) for array, box in wanted]
+    found = [_empty(shape_of(box), array.dtype) for array, box in wanted]
     needed: dict[tuple[int, str, int], _Chunk] = {}
     for (array, box), out in zip(wanted, found, strict=True):
         for chunk in _chunks(array):
@@ -97,6 +100,12 @@ def verify(arrays: Iterable[InPacks], *, part: int = 0, parts: int = 1) -> None:
     """
     everything = itertools.chain.from_iterable(map(_chunks, arrays))
     _read(_by_place(everything)[part::parts])
+
+
+def _empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Memory that begins where no device of the CPU takes it for its own: it could not donate that."""
+    count = math.prod(shape)
+    return np.frombuffer(block(count * dtype.itemsize + _OFF), dtype, count, _OFF).reshape(shape)
 
 
 def _chunks(array: InPacks) -> Iterator[_Chunk]:

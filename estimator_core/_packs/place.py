@@ -17,7 +17,7 @@ from estimator_core._packs.fetch import read_boxes
 from estimator_core._packs.stored import StoredArray
 
 #: Bytes in host memory for arrays read together; a larger array is read alone.
-_TOGETHER = 64 << 20
+_TOGETHER = 32 << 20
 
 
 def place(

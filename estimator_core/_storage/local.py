@@ -20,6 +20,7 @@ from estimator_core._storage.errors import (
     StorageGoneError,
 )
 from estimator_core._storage.keys import check_key
+from estimator_core._storage.memory import block
 
 #: Beginning of the names of files under way; no key of a list begins a part with it.
 DRAFT = ".draft-"
@@ -134,15 +135,18 @@ class LocalStorage:
         if not self._root.is_dir():
             raise StorageGoneError(f"{self.url} is not there: the directory was removed, renamed or unmounted.")
 
-    def _part(self, descriptor: int, key: str, begin: int, end: int) -> bytes:
-        parts: list[bytes] = []
-        while begin < end:
-            part = os.pread(descriptor, end - begin, begin)
-            if not part:
+    def _part(self, descriptor: int, key: str, begin: int, end: int) -> Data:
+        size = end - begin
+        if begin < end and os.fstat(descriptor).st_size < end:
+            raise ShortReadError(f"{self.url}: {key} ends before byte {end}.")
+        part = block(max(size, 0))
+        read = 0
+        while read < size:
+            count = os.preadv(descriptor, [part[read:]], begin + read)
+            if not count:
                 raise ShortReadError(f"{self.url}: {key} ends before byte {end}.")
-            parts.append(part)
-            begin += len(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+            read += count
+        return part
 
     @contextlib.contextmanager
     def _draft(self, key: str, chunks: Iterable[Data]) -> Generator[tuple[Path, Path]]:
