@@ -26,12 +26,13 @@ from estimator_core._journal import (
     Retired,
     Saved,
     Segment,
+    collect,
+    lease,
+    new_place,
     observe,
     read_lineage,
     take_over,
 )
-from estimator_core._journal.collect import collect, new_place
-from estimator_core._journal.leases import lease
 from estimator_core._model_dir.side_files import (
     RESERVED,
     belongs_to_export,
@@ -127,7 +128,7 @@ class RemoteModelDir:
     def _publish(self, journal: Journal, config: RunConfig, checkpoint: Path) -> None:
         """Uploads a checkpoint under a name of its own, and records it with all that stands beside it: at once."""
         step = int(checkpoint.name)
-        place = new_place(journal.epoch, step)
+        place = new_place(journal, step)
         upload_directory(self._storage, place, checkpoint)
         with self._lock:
             beside = self._send_side_files(step)

@@ -55,7 +55,7 @@ def test_only_kept_checkpoints_stay_in_the_store_those_of_earlier_processes_incl
     storage = Shelf(url)
     lineage = read_lineage(storage)
     assert sorted(lineage.saved) == [35, 40]
-    places = {"/".join(entry.key.split("/")[:2]) for entry in storage.list("data")}
+    places = {"/".join(entry.key.split("/")[:3]) for entry in storage.list("data")}
     assert places == {one.place for one in lineage.saved.values()}
 
 
