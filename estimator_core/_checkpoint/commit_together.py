@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,26 +10,33 @@ from typing import Any
 
 from estimator_core._checkpoint import layout, orbax_io
 from estimator_core._checkpoint.checks import check_finite, describe
-from estimator_core._checkpoint.commit import Draft, publish, remove_tree, seal
+from estimator_core._checkpoint.commit import Draft, seal
 from estimator_core._checkpoint.files import sync_directory
 from estimator_core._checkpoint.manifest import FORMAT, WHOLE_ARRAYS_FORMAT, ArrayEntry
 from estimator_core._checkpoint.pieces import Pieces, merge_entries
+from estimator_core._checkpoint.shelf import Shelf
 from estimator_core._checkpoint.tensorstore_io import write_pieces
 from estimator_core._checkpoint.write_errors import explained
 from estimator_core._cluster.together import chief_says, gather
 from estimator_core.coordinator import Coordinator
-from estimator_core.errors import CheckpointError, NanLossDuringTrainingError, ProcessLostError
+from estimator_core.errors import (
+    CheckpointError,
+    EstimatorError,
+    NanLossDuringTrainingError,
+    ProcessLostError,
+    SupersededError,
+)
 
 _Outcome = dict[str, Any]
 
 
 def commit_together(
-    root: Path, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]], processes: Coordinator
+    shelf: Shelf, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]], processes: Coordinator
 ) -> Path:
     """Every process writes what it holds; the chief seals and renames. Called by all, for the same step.
 
     Args:
-        root: the checkpoints directory, which all processes see.
+        shelf: of the checkpoints directory, which all processes see; the chief's publishes.
         draft: of this process: whole arrays in the chief's, pieces under their names in all.
         pieces: what this process holds pieces of, by item and path.
         processes: those that save together.
@@ -40,31 +46,31 @@ def commit_together(
         CheckpointError: a process could not write; says which, and why. No other checkpoint is touched.
         ProcessLostError: a process is gone; the checkpoint is not there.
     """
-    step = draft.manifest.step
-    begun = chief_says(processes, "save-begin", _begin(root, step) if processes.index == 0 else None)
+    step, root = draft.manifest.step, shelf.root
+    begun = chief_says(processes, "save-begin", _begin(shelf, step) if processes.index == 0 else None)
     _raise_failures([begun], step)
     work = root / begun["name"]
     try:
         shapes = {item: {path: [p.shape, str(p.dtype)] for path, p in named.items()} for item, named in pieces.items()}
         told = gather(processes, "save-written", {**_write_own(work, draft, processes.index), "shapes": shapes})
         _raise_failures(told, step)
-        sealed = chief_says(processes, "save-sealed", _seal(root, work, draft, told) if processes.index == 0 else None)
+        sealed = chief_says(processes, "save-sealed", _seal(shelf, work, draft, told) if processes.index == 0 else None)
         _raise_failures([sealed], step)
     except BaseException as error:
         # With a process gone, the next run removes what is left: another one may be writing still.
         if processes.index == 0 and not isinstance(error, ProcessLostError):
             with contextlib.suppress(OSError):
-                remove_tree(work)
+                shelf.discard(work)
         raise
     return root / str(step)
 
 
-def _begin(root: Path, step: int) -> _Outcome:
-    work = root / f"{layout.WRITING}{step}-{uuid.uuid4().hex[:8]}"
+def _begin(shelf: Shelf, step: int) -> _Outcome:
     try:
-        with explained(root, 0):
-            work.mkdir(parents=True)
-    except CheckpointError as error:
+        with explained(shelf.root, 0):
+            work = shelf.begin(step)
+            work.mkdir()
+    except EstimatorError as error:
         return _failure(error)
     return {"name": work.name}
 
@@ -89,7 +95,7 @@ def _write_own(work: Path, draft: Draft, process: int) -> _Outcome:
     return {"arrays": entries}
 
 
-def _seal(root: Path, work: Path, draft: Draft, told: list[_Outcome]) -> _Outcome:
+def _seal(shelf: Shelf, work: Path, draft: Draft, told: list[_Outcome]) -> _Outcome:
     shapes: dict[str, dict[str, Any]] = {}
     for one in told:
         for item, named in one["shapes"].items():
@@ -105,16 +111,20 @@ def _seal(root: Path, work: Path, draft: Draft, told: list[_Outcome]) -> _Outcom
     in_pieces = any(entry.pieces for named in arrays.values() for entry in named.values())
     manifest = replace(draft.manifest, arrays=arrays, format=FORMAT if in_pieces else WHOLE_ARRAYS_FORMAT)
     try:
-        with explained(root, draft.bytes):
+        with explained(shelf.root, draft.bytes):
             seal(work, manifest, draft.files)
-            publish(root, work, manifest.step)
+            shelf.publish(work, manifest.step, draft.entries, draft.superfluous)
     except Exception as error:
         return _failure(error)
     return {}
 
 
 def _failure(error: Exception) -> _Outcome:
-    return {"error": str(error), "not_finite": isinstance(error, NanLossDuringTrainingError)}
+    return {
+        "error": str(error),
+        "not_finite": isinstance(error, NanLossDuringTrainingError),
+        "superseded": isinstance(error, SupersededError),
+    }
 
 
 def _raise_failures(outcomes: list[_Outcome], step: int) -> None:
@@ -124,4 +134,6 @@ def _raise_failures(outcomes: list[_Outcome], step: int) -> None:
     process, first = failed[0]
     if first["not_finite"]:
         raise NanLossDuringTrainingError(first["error"], step)
+    if first["superseded"]:
+        raise SupersededError(first["error"])
     raise CheckpointError(f"Process {process}: {first['error']}")

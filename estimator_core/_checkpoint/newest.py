@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from estimator_core._checkpoint import layout
+from estimator_core._checkpoint import catalog, layout
 from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems
 from estimator_core.errors import CheckpointCorruptError, CheckpointNotFoundError
 
@@ -47,12 +47,15 @@ def read_latest(
     """
     items = tuple(items)
     damaged: list[Path] = []
-    root = layout.checkpoints_dir(model_dir)
-    for step in reversed(layout.named_steps(root)):
+    for listed in reversed(catalog.listed(model_dir)):
         from estimator_core._checkpoint.read import read_checkpoint
 
-        path = root / str(step)
+        path = listed.path
+        if listed.missing:
+            _log.error("MISSING CHECKPOINT: the journal names %s, which is not there.", path)
+            continue
         try:
+            catalog.check_named(path)
             found = read_checkpoint(path, items)
         except (CheckpointCorruptError, CheckpointNotFoundError) as error:
             if path.exists():  # else deleted by the run that owns the directory, after it was listed

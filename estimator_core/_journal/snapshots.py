@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from dataclasses import asdict
 from typing import Any
 
 from estimator_core._journal.entries import (
@@ -25,8 +24,8 @@ from estimator_core._journal.lineage import Lineage
 from estimator_core._storage import ObjectExistsError, OutcomeUnknownError, Storage, StorageError
 
 FORMAT = 1
-#: A snapshot is written after so many records.
-EVERY = 64
+#: A snapshot is written after so many records, and by a run that takes over after so many.
+EVERY, EVERY_START = 64, 16
 _FOLDER = "snapshots"
 _MOST_BYTES = 64 << 20
 
@@ -55,11 +54,11 @@ def _to_json(lineage: Lineage) -> dict[str, Any]:
         *lineage.starts,
         *lineage.saved.values(),
         *lineage.evaluations.values(),
-        *lineage.segments,
+        *(mark for told in lineage.marks.values() for mark in told),
         *lineage.exports.values(),
         *([lineage.ended] if lineage.ended else []),
     ]
-    plain = {name: asdict(lineage)[name] for name in ("identity", "number", "head", "epoch", "retired")}
+    plain = {name: getattr(lineage, name) for name in ("identity", "number", "head", "epoch", "retired")}
     return {"format": FORMAT, **plain, "entries": [entry_to_json(entry) for entry in entries]}
 
 
@@ -72,7 +71,7 @@ def _from_json(value: Any) -> Lineage:
         number=int(value["number"]),
         head=str(value["head"]),
         epoch=int(value["epoch"]),
-        retired=[str(place) for place in value["retired"]],
+        retired={str(place): str(digest) for place, digest in value["retired"].items()},
     )
     for entry in map(entry_from_json, value["entries"]):
         match entry:
@@ -83,7 +82,7 @@ def _from_json(value: Any) -> Lineage:
             case Evaluated():
                 lineage.evaluations[entry.name, entry.step] = entry
             case Segment():
-                lineage.segments.append(entry)
+                lineage.marks.setdefault((entry.directory, entry.name), []).append(entry)
             case Exported():
                 lineage.exports[entry.place] = entry
             case Ended():

@@ -15,7 +15,7 @@ from estimator_core._journal.entries import Entry, Took
 from estimator_core._journal.lineage import Lineage, check_follows
 from estimator_core._journal.reading import IDENTITY, read_lineage, refresh
 from estimator_core._journal.records import JournalError, Record, digest_of, encode, key_of
-from estimator_core._journal.snapshots import EVERY, write_snapshot
+from estimator_core._journal.snapshots import EVERY, EVERY_START, write_snapshot
 from estimator_core._storage import (
     ObjectExistsError,
     ObjectMissingError,
@@ -35,12 +35,13 @@ class Journal:
 
     Args:
         storage: where it lies.
-        lineage: what it comes to, this writer's epoch included.
+        lineage: what it comes to, this writer's epoch included; and later ones, if others have taken over since.
+        epoch: of this writer.
     """
 
-    def __init__(self, storage: Storage, lineage: Lineage) -> None:
+    def __init__(self, storage: Storage, lineage: Lineage, *, epoch: int) -> None:
         self._storage = storage
-        self._epoch = lineage.epoch
+        self._epoch = epoch
         self._lock = threading.Lock()  # saves publish from a thread of their own
         self.lineage = lineage
 
@@ -68,6 +69,17 @@ class Journal:
                 number = _append(self._storage, self.lineage, entries, epoch=self._epoch)
                 if number is not None:
                     return number
+
+    def check(self) -> None:
+        """Makes sure that this run is the writer, as of now.
+
+        Raises:
+            SupersededError, StorageGoneError, JournalError: as `publish`.
+        """
+        with self._lock:
+            _require_unchanged(self._storage, self.lineage)
+            refresh(self._storage, self.lineage)
+            self._refuse_if_superseded()
 
     def superseded_by(self) -> str | None:
         """Who has taken over, as of now; None while this run is the writer."""
@@ -113,6 +125,7 @@ def take_over(
         'host-b, process 2'
     """
     lineage = read_lineage(storage)
+    number = lineage.number
     if not lineage.identity:
         lineage.identity = _make_identity(storage)
     while True:
@@ -120,8 +133,9 @@ def take_over(
         epoch = lineage.epoch + 1
         took = Took(epoch=epoch, writer=writer, step=step(lineage), time=time.time())
         if _append(storage, lineage, [*first(lineage), took], epoch=epoch) is not None:
-            write_snapshot(storage, lineage)
-            return Journal(storage, lineage)
+            if lineage.number // EVERY_START > max(number, 0) // EVERY_START:
+                write_snapshot(storage, lineage)
+            return Journal(storage, lineage, epoch=epoch)
 
 
 def observe(storage: Storage, observer: str, *entries: Entry) -> int:
@@ -157,7 +171,7 @@ def _append(
     check_follows(lineage, record)  # a record that no reader accepts would end the journal
     made = _made(storage, key_of(number), encode(record))
     refresh(storage, lineage)  # what was written is added as every reader adds it
-    if made and lineage.number // EVERY > (number - 1) // EVERY:
+    if made and lineage.number // EVERY > max(number - 1, 0) // EVERY:
         write_snapshot(storage, lineage)
     return number if made else None
 

@@ -70,7 +70,7 @@ def test_going_back_drops_what_was_recorded_after_the_step(storage):
         journal.publish(Segment(directory="", name=f"events.{step}", size=1, step=step))
     lineage = take_over(storage, "two", lambda lineage: 10).lineage
     assert sorted(lineage.saved) == [5, 10]
-    assert lineage.retired == ["checkpoints/15"]
+    assert list(lineage.retired) == ["checkpoints/15"]
     assert [step for _, step in lineage.evaluations] == [5, 10]
     assert [one.step for one in lineage.segments] == [5, 10]
     assert [took.step for took in lineage.starts] == [0, 10]
@@ -81,7 +81,7 @@ def test_a_checkpoint_saved_again_retires_the_one_before(storage):
     journal.publish(saved(5, "a"))
     journal.publish(saved(5, "b"), Retired(place="b"))
     assert journal.lineage.saved == {}
-    assert journal.lineage.retired == ["a", "b"]
+    assert list(journal.lineage.retired) == ["a", "b"]
 
 
 def test_a_segment_told_again_replaces_itself_and_keeps_its_place(storage):
@@ -206,7 +206,6 @@ def test_a_journal_of_a_newer_format_is_refused_with_its_number(storage, tmp_pat
     monkeypatch.setattr("estimator_core._journal.records.FORMAT", 2)
     take_over(storage, "one", newest)
     monkeypatch.setattr("estimator_core._journal.records.FORMAT", 1)
-    storage.delete(["snapshots/0000000000"])
     with pytest.raises(JournalError, match="has format 2; this release reads format 1"):
         read_lineage(storage)
 
