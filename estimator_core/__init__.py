@@ -31,7 +31,7 @@ _HOME = {
     "_model.access": ("get_variable", "next_rng_key", "set_variable", "trainable_variables", "variable_scope"),
     "_model.module": ("module",),
     "_model.tensors": ("tensor",),
-    "_checkpoint.layout": ("latest_checkpoint",),
+    "_checkpoint.catalog": ("latest_checkpoint",),
     "_checkpoint.read": ("load_variables",),
     "_summaries.eval_metrics": ("read_eval_metrics",),
     "_plugins": ("Plugins",),

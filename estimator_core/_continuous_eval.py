@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from estimator_core._checkpoint.layout import all_checkpoints, checkpoint_step
+from estimator_core._checkpoint.catalog import all_checkpoints
+from estimator_core._checkpoint.layout import checkpoint_step
 from estimator_core._checkpoint.lock import LOCK_FILE
 from estimator_core._evaluations import Evaluations
 from estimator_core._loop.run_record import FILE, ended_step
@@ -42,7 +43,7 @@ def new_checkpoints(
             newest = next((path for path in all_checkpoints(estimator.model_dir) if _is_newer(path, seen)), newest)
         if newest is not None and newest != seen:
             seen = newest
-            step = int(newest.rpartition("/")[2])
+            step = checkpoint_step(newest)
             yield newest, step
             if stop(step):
                 return

@@ -9,14 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from estimator_core._checkpoint.layout import checkpoint_path
+from estimator_core._checkpoint.layout import checkpoint_path, checkpoint_step
 from estimator_core._cluster.together import chief_says
 from estimator_core._door import entered, evaluate_within, outermost
 from estimator_core._export import ExportsInBackground, KnowsEvaluation
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.run import LoopRun
-from estimator_core._summaries import forget_later_eval_metrics, read_eval_metrics
 from estimator_core.errors import PreemptedError
 from estimator_core.estimator import Estimator
 from estimator_core.hooks import Run, SavedCheckpoint
@@ -55,13 +54,7 @@ class Evaluations:
                     exporter.used_in(spec.name)
 
     def begin(self, run: Run) -> None:
-        """Forgets what a killed run has recorded behind the step from which this one goes on."""
-        context = _context(run)
-        for spec in self._specs if context.devices.processes.index == 0 else ():
-            directory = Path(self._estimator.eval_dir(spec.name))
-            if any(step > run.step for step in read_eval_metrics(directory)):
-                forget_later_eval_metrics(directory, run.step)
-                context.results.event_file(directory, resume_step=run.step)
+        """Nothing is to be done: what a killed run recorded after the step from which this one goes on is gone."""
 
     def evaluate(self, run: Run) -> None:
         """Evaluates the live state, unless the last evaluation at a checkpoint is younger than `throttle_secs` and the
@@ -149,7 +142,7 @@ class Evaluations:
         """After training, however it ended: the last step is evaluated, and exported as the final one."""
         path = self._estimator.latest_checkpoint()
         assert path is not None, "training ended with a checkpoint"
-        step = int(Path(path).name)
+        step = checkpoint_step(path)
         for spec in self._specs:
             with outermost(self._estimator) as context:
                 if self.metrics.get(spec.name, {}).get("global_step") != step:

@@ -34,7 +34,8 @@ class HookWriter:
         elif self._output_dir is None:
             self._writer = run.summaries
         else:
-            self._writer = self._own = open_summary_writer(self._output_dir, resume_step=run.step)
+            epoch = getattr(run.summaries, "epoch", None)
+            self._writer = self._own = open_summary_writer(self._output_dir, resume_step=run.step, epoch=epoch)
 
     def scalar(self, tag: str, value: float, step: int) -> None:
         """Writes one number."""

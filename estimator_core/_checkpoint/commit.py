@@ -8,8 +8,7 @@ import logging
 import os
 import shutil
 import time
-import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,9 @@ from estimator_core._checkpoint.file_checks import describe_files
 from estimator_core._checkpoint.files import sync_directory, write_durably
 from estimator_core._checkpoint.host_copy import HostArray
 from estimator_core._checkpoint.manifest import Manifest, dump_json, write_manifest
-from estimator_core._checkpoint.pins import rename_when_unread
+from estimator_core._checkpoint.shelf import Shelf
 from estimator_core._checkpoint.write_errors import brief, errno_of, explained
+from estimator_core._journal import Entry
 from estimator_core.errors import EstimatorError
 
 _log = logging.getLogger("estimator_core.checkpoint")
@@ -37,11 +37,15 @@ class Draft:
         manifest: complete but for arrays and files.
         arrays: item -> path -> host array.
         files: name -> JSON value.
+        entries: what is recorded with it, where there is a journal.
+        superfluous: steps that no rule keeps once this one is there.
     """
 
     manifest: Manifest
     arrays: Mapping[str, Mapping[str, HostArray]]
     files: Mapping[str, Any]
+    entries: Sequence[Entry] = ()
+    superfluous: Sequence[int] = ()
 
     @property
     def bytes(self) -> int:
@@ -53,16 +57,17 @@ class Draft:
         return replace(self, manifest=replace(self.manifest, run_created=created, packages=packages))
 
 
-def commit_or_explain(root: Path, draft: Draft) -> Path:
+def commit_or_explain(shelf: Shelf, draft: Draft) -> Path:
     """`commit`, tried once more after a failure that may pass.
 
     Raises:
         NanLossDuringTrainingError: the state is not finite; nothing is written.
         CheckpointError: names the place, the need and what to do; nothing was written and no other checkpoint touched.
     """
+    root = shelf.root
     with explained(root, draft.bytes):
         try:
-            return commit(root, draft)
+            return commit(shelf, draft)
         except EstimatorError:
             raise
         except Exception as error:
@@ -70,11 +75,11 @@ def commit_or_explain(root: Path, draft: Draft) -> Path:
                 raise
             _log.warning("Writing a checkpoint to %s failed (%s); it is tried once more.", root, brief(error))
             time.sleep(_PAUSE_SECS)
-            return commit(root, draft)
+            return commit(shelf, draft)
 
 
-def commit(root: Path, draft: Draft) -> Path:
-    """Writes `<root>/<step>`: first under another name, then, with its manifest sealed, by renaming.
+def commit(shelf: Shelf, draft: Draft) -> Path:
+    """Writes a checkpoint under a name of its own and, with its manifest sealed, publishes it.
 
     Raises:
         NanLossDuringTrainingError: the state is not finite; nothing is written.
@@ -84,44 +89,17 @@ def commit(root: Path, draft: Draft) -> Path:
     step = draft.manifest.step
     check_finite(step, draft.arrays)
     manifest = replace(draft.manifest, arrays=describe(draft.arrays))
-    root.mkdir(parents=True, exist_ok=True)
-    _require_space(root, draft.bytes)
     # A name of its own for each attempt: writes of a failed one may still be under way inside tensorstore.
-    work = root / f"{layout.WRITING}{step}-{uuid.uuid4().hex[:8]}"
+    work = shelf.begin(step)
     try:
+        _require_space(shelf.root, draft.bytes)
         work.mkdir()
         _write(work, manifest, draft)
-        return publish(root, work, step)
+        return shelf.publish(work, step, draft.entries, draft.superfluous)
     except BaseException:
         with contextlib.suppress(OSError):
-            remove_tree(work)
+            shelf.discard(work)
         raise
-
-
-def clean_up(root: Path) -> None:
-    """Removes what an interrupted process left: half-written and half-deleted checkpoints.
-
-    Only the owner of the model_dir may call it.
-    """
-    if not root.is_dir():
-        return
-    for path in sorted(root.iterdir()):
-        if path.name.startswith(layout.REPLACED):
-            original = root / path.name.removeprefix(layout.REPLACED)
-            if not original.exists():
-                path.rename(original)
-                _log.warning("Brought back checkpoint %s: its replacement was interrupted.", original)
-                continue
-        elif not path.name.startswith((layout.WRITING, layout.DELETING)):
-            continue
-        remove_tree(path)
-        _log.info("Removed %s, left by an interrupted save.", path)
-
-
-def remove_tree(path: Path) -> None:
-    """Deletes a directory if it is there."""
-    with contextlib.suppress(FileNotFoundError):
-        shutil.rmtree(path)
 
 
 def _require_space(root: Path, need: int) -> None:
@@ -145,16 +123,3 @@ def seal(work: Path, manifest: Manifest, files: Mapping[str, Any]) -> None:
         write_durably(work / name, dump_json(value))
     write_manifest(work, replace(manifest, files=describe_files(work)))
     sync_directory(work)
-
-
-def publish(root: Path, work: Path, step: int) -> Path:
-    """Gives a sealed directory the name of a checkpoint."""
-    target = root / str(step)
-    aside = root / f"{layout.REPLACED}{step}"
-    if target.exists():  # a resumed run saves the step it starts from again
-        remove_tree(aside)
-        rename_when_unread(target, aside)
-    work.rename(target)
-    sync_directory(root)
-    remove_tree(aside)
-    return target

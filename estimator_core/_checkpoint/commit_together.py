@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from estimator_core._checkpoint import layout
 from estimator_core._checkpoint.checks import check_finite
-from estimator_core._checkpoint.commit import Draft, publish, remove_tree, seal
+from estimator_core._checkpoint.commit import Draft, seal
 from estimator_core._checkpoint.manifest import FORMAT, ArrayEntry
 from estimator_core._checkpoint.pieces import Pieces, checksums, entries_of, host_pieces, merge_entries
+from estimator_core._checkpoint.shelf import Shelf
 from estimator_core._checkpoint.write_errors import explained
 from estimator_core._cluster.together import chief_says, gather
 from estimator_core._packs.entry import PackEntry, pack_name
@@ -21,17 +20,23 @@ from estimator_core._packs.index import Piece
 from estimator_core._packs.write import write_pack
 from estimator_core._storage.local import LocalStorage
 from estimator_core.coordinator import Coordinator
-from estimator_core.errors import CheckpointError, NanLossDuringTrainingError, ProcessLostError
+from estimator_core.errors import (
+    CheckpointError,
+    EstimatorError,
+    NanLossDuringTrainingError,
+    ProcessLostError,
+    SupersededError,
+)
 
 _Outcome = dict[str, Any]
 _Pieces = Mapping[str, Mapping[str, Pieces]]
 
 
-def commit_together(root: Path, draft: Draft, pieces: _Pieces, processes: Coordinator) -> Path:
+def commit_together(shelf: Shelf, draft: Draft, pieces: _Pieces, processes: Coordinator) -> Path:
     """Every process writes what it holds; the chief seals and renames. Called by all, for the same step.
 
     Args:
-        root: the checkpoints directory, which all processes see.
+        shelf: of the checkpoints directory, which all processes see; the chief's publishes.
         draft: of this process: whole arrays in the chief's, pieces under their names in all.
         pieces: what this process holds pieces of, by item and path.
         processes: those that save together.
@@ -41,30 +46,30 @@ def commit_together(root: Path, draft: Draft, pieces: _Pieces, processes: Coordi
         CheckpointError: a process could not write; says which, and why. No other checkpoint is touched.
         ProcessLostError: a process is gone; the checkpoint is not there.
     """
-    step = draft.manifest.step
-    begun = chief_says(processes, "save-begin", _begin(root, step) if processes.index == 0 else None)
+    step, root = draft.manifest.step, shelf.root
+    begun = chief_says(processes, "save-begin", _begin(shelf, step) if processes.index == 0 else None)
     _raise_failures([begun], step)
     work = root / begun["name"]
     try:
         told = gather(processes, "save-written", _write_own(work, draft, pieces, processes.index))
         _raise_failures(told, step)
-        sealed = chief_says(processes, "save-sealed", _seal(root, work, draft, told) if processes.index == 0 else None)
+        sealed = chief_says(processes, "save-sealed", _seal(shelf, work, draft, told) if processes.index == 0 else None)
         _raise_failures([sealed], step)
     except BaseException as error:
         # With a process gone, the next run removes what is left: another one may be writing still.
         if processes.index == 0 and not isinstance(error, ProcessLostError):
             with contextlib.suppress(OSError):
-                remove_tree(work)
+                shelf.discard(work)
         raise
     return root / str(step)
 
 
-def _begin(root: Path, step: int) -> _Outcome:
-    work = root / f"{layout.WRITING}{step}-{uuid.uuid4().hex[:8]}"
+def _begin(shelf: Shelf, step: int) -> _Outcome:
     try:
-        with explained(root, 0):
-            work.mkdir(parents=True)
-    except CheckpointError as error:
+        with explained(shelf.root, 0):
+            work = shelf.begin(step)
+            work.mkdir()
+    except EstimatorError as error:
         return _failure(error)
     return {"name": work.name}
 
@@ -88,7 +93,7 @@ def _write_own(work: Path, draft: Draft, pieces: _Pieces, process: int) -> _Outc
     return {"packs": [pack.to_json() for pack in packs], "arrays": entries, "checksums": checksums(index)}
 
 
-def _seal(root: Path, work: Path, draft: Draft, told: list[_Outcome]) -> _Outcome:
+def _seal(shelf: Shelf, work: Path, draft: Draft, told: list[_Outcome]) -> _Outcome:
     entries = [
         {
             item: {path: ArrayEntry.from_json(entry) for path, entry in named.items()}
@@ -103,16 +108,20 @@ def _seal(root: Path, work: Path, draft: Draft, told: list[_Outcome]) -> _Outcom
         format=FORMAT,
     )
     try:
-        with explained(root, draft.bytes):
+        with explained(shelf.root, draft.bytes):
             seal(work, manifest, draft.files)
-            publish(root, work, manifest.step)
+            shelf.publish(work, manifest.step, draft.entries, draft.superfluous)
     except Exception as error:
         return _failure(error)
     return {}
 
 
 def _failure(error: Exception) -> _Outcome:
-    return {"error": str(error), "not_finite": isinstance(error, NanLossDuringTrainingError)}
+    return {
+        "error": str(error),
+        "not_finite": isinstance(error, NanLossDuringTrainingError),
+        "superseded": isinstance(error, SupersededError),
+    }
 
 
 def _raise_failures(outcomes: list[_Outcome], step: int) -> None:
@@ -122,4 +131,6 @@ def _raise_failures(outcomes: list[_Outcome], step: int) -> None:
     process, first = failed[0]
     if first["not_finite"]:
         raise NanLossDuringTrainingError(first["error"], step)
+    if first["superseded"]:
+        raise SupersededError(first["error"])
     raise CheckpointError(f"Process {process}: {first['error']}")

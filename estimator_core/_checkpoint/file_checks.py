@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 from estimator_core._checkpoint.layout import ARRAYS_DIR
@@ -34,11 +36,18 @@ def check_files(directory: Path, manifest: Manifest) -> None:
         CheckpointCorruptError: names the first file that is lost, torn or altered.
         CheckpointNotFoundError: the checkpoint was deleted meanwhile.
     """
+    try:
+        _refuse_special_files(directory)
+    except OSError as error:
+        raise reading_failed(directory, error) from error
     for name, expected in manifest.files.items():
         path = directory / name
         try:
-            intact = path.stat().st_size == expected.bytes and (
-                expected.crc32 is None or checksum(path.read_bytes()) == expected.crc32
+            found = path.lstat()
+            intact = (
+                stat.S_ISREG(found.st_mode)
+                and found.st_size == expected.bytes
+                and (expected.crc32 is None or checksum(path.read_bytes()) == expected.crc32)
             )
         except OSError as error:
             raise reading_failed(directory, error) from error
@@ -46,6 +55,18 @@ def check_files(directory: Path, manifest: Manifest) -> None:
             raise CheckpointCorruptError(
                 f"The checkpoint {directory} is damaged: {name} is not what was saved. {USE_ANOTHER}"
             )
+
+
+def _refuse_special_files(directory: Path) -> None:
+    """Links lead out of a checkpoint, and FIFOs and devices keep readers waiting: none belongs there."""
+    for folder, folders, files in os.walk(directory):
+        for name in (*folders, *files):
+            mode = os.lstat(os.path.join(folder, name)).st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                raise CheckpointCorruptError(
+                    f"The checkpoint {directory} is refused: {os.path.join(folder, name)} is a link or no regular "
+                    f"file. {USE_ANOTHER}"
+                )
 
 
 def _describe(path: Path, *, holds_arrays: bool) -> FileEntry:

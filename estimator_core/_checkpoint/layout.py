@@ -1,16 +1,17 @@
-"""Where checkpoints lie in a model_dir, and which directories count as one.
+"""Where checkpoints lie in a model_dir, and how their directories are named.
 
-`<model_dir>/checkpoints/<step>` is a checkpoint once it has that name and a sealed manifest. Names that start with a
-dot are work under way or its remains.
+Names that start with a dot are work under way or its remains. Which directories count, `catalog` says.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import uuid
 from pathlib import Path
 
-from estimator_core._checkpoint.manifest import MANIFEST_FILE, read_manifest
-from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
+from estimator_core._checkpoint.manifest import MANIFEST_FILE
+from estimator_core.errors import CheckpointNotFoundError
 
 CHECKPOINTS_DIR = "checkpoints"
 ARRAYS_DIR = "arrays"
@@ -22,6 +23,9 @@ HOOKS_FILE = "hooks.json"
 WRITING, DELETING, REPLACED = ".writing-", ".deleting-", ".replaced-"
 #: Prefix of a checkpoint that was found damaged and is kept for a look at it.
 DAMAGED = "damaged-"
+#: Prefix of a directory that stood in the place of a checkpoint and that nobody had saved there.
+UNNAMED = "unnamed-"
+_WORK = re.compile(r"\.(writing|deleting|replaced)-(?P<step>\d+)-e(?P<epoch>\d{6})-[0-9a-f]{8}")
 
 
 def checkpoints_dir(model_dir: str | os.PathLike[str]) -> Path:
@@ -37,12 +41,6 @@ def arrays_dir(checkpoint: Path, process: int) -> Path:
 def checkpoint_path(model_dir: str | os.PathLike[str], step: int) -> str:
     """Where the checkpoint of a step lies, or will lie once it is saved."""
     return str(checkpoints_dir(model_dir) / str(step))
-
-
-def all_checkpoints(model_dir: str | os.PathLike[str]) -> list[str]:
-    """Paths of the committed checkpoints, oldest step first: those with a manifest; its contents are not looked at."""
-    root = checkpoints_dir(model_dir)
-    return [str(root / str(step)) for step in committed_steps(root)]
 
 
 def being_written(model_dir: str | os.PathLike[str], step: int) -> bool:
@@ -64,19 +62,9 @@ def named_steps(root: Path) -> list[int]:
     """Steps that have a directory, ascending: committed checkpoints, and those that have lost their manifest since."""
     try:
         with os.scandir(root) as entries:
-            return sorted(int(entry.name) for entry in entries if _is_step(entry.name))
+            return sorted(int(entry.name) for entry in entries if is_step(entry.name))
     except (FileNotFoundError, NotADirectoryError):
         return []
-
-
-def latest_checkpoint(model_dir: str | os.PathLike[str]) -> str | None:
-    """The path of the newest checkpoint whose manifest is whole; None where there is none.
-
-    Example:
-        >>> latest_checkpoint("a/directory/that/does/not/exist") is None
-        True
-    """
-    return next((path for path in reversed(all_checkpoints(model_dir)) if not _is_damaged(Path(path))), None)
 
 
 def checkpoint_step(path: str | os.PathLike[str]) -> int:
@@ -86,41 +74,39 @@ def checkpoint_step(path: str | os.PathLike[str]) -> int:
         CheckpointNotFoundError: the name is not that of a checkpoint.
     """
     name = Path(path).name
-    if not _is_step(name):
+    if match := _WORK.fullmatch(name):
+        return int(match["step"])
+    if not is_step(name):
         raise CheckpointNotFoundError(
             f"{path} is no checkpoint: its name must be a step, such as <model_dir>/checkpoints/100."
         )
     return int(name)
 
 
-def resolve_checkpoint(path: str | os.PathLike[str]) -> Path:
-    """The checkpoint a user means: itself, or the newest one of a model_dir or of its `checkpoints` directory.
+def work_name(kind: str, step: int, epoch: int) -> str:
+    """A name of its own for a directory on its way to be a checkpoint, or away from it.
 
-    Raises:
-        CheckpointNotFoundError: there is none.
+    Args:
+        kind: `WRITING`, `DELETING` or `REPLACED`.
+        step: of the checkpoint.
+        epoch: of the run that names it.
     """
-    path = Path(path)
-    if (path / MANIFEST_FILE).exists():
-        return path
-    newest = latest_checkpoint(path.parent if path.name == CHECKPOINTS_DIR else path)
-    if newest is not None:
-        return Path(newest)
-    raise CheckpointNotFoundError(
-        f"There is no checkpoint in {path}. Name a checkpoint (<model_dir>/checkpoints/100) or a model_dir "
-        "that a training run has saved to."
-    )
+    return f"{kind}{step}-e{epoch:06d}-{uuid.uuid4().hex[:8]}"
 
 
-def _is_step(name: str) -> bool:
+def work_epoch(name: str) -> int | None:
+    """The epoch in the name of work under way: 0 if a release without epochs named it, None if this is no such name.
+
+    Example:
+        >>> work_epoch(".writing-5-e000003-0123abcd"), work_epoch(".deleting-5"), work_epoch("5")
+        (3, 0, None)
+    """
+    if not name.startswith((WRITING, DELETING, REPLACED)):
+        return None
+    match = _WORK.fullmatch(name)
+    return int(match["epoch"]) if match else 0
+
+
+def is_step(name: str) -> bool:
+    """Whether a name is that of a checkpoint."""
     return name.isascii() and name.isdigit() and str(int(name)) == name
-
-
-def _is_damaged(path: Path) -> bool:
-    """Whether the manifest is no use; one of a newer format, or one that may not be read, is: reading it says so."""
-    try:
-        read_manifest(path)
-    except (CheckpointCorruptError, CheckpointNotFoundError):
-        return True
-    except (CheckpointError, OSError):
-        return False
-    return False

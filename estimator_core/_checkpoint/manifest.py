@@ -6,14 +6,15 @@ itself with a checksum.
 
 from __future__ import annotations
 
+import errno
 import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from estimator_core._checkpoint.files import write_durably
+from estimator_core._checkpoint.files import read_regular, write_durably
 from estimator_core._packs.entry import PackEntry
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 
@@ -164,11 +165,22 @@ def read_manifest(directory: Path) -> Manifest:
         CheckpointError: a newer version of this package wrote it.
     """
     try:
-        data = (directory / MANIFEST_FILE).read_bytes()
+        if directory.is_symlink():
+            raise OSError(errno.ELOOP, "a link in the place of a checkpoint")
+        data = read_regular(directory / MANIFEST_FILE)
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointNotFoundError(
             f"{directory} is no checkpoint: it has no {MANIFEST_FILE}. Name a directory such as "
             "<model_dir>/checkpoints/100; `estimator checkpoints <model_dir>` lists those there are."
+        ) from None
+    except PermissionError:
+        raise
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.EINVAL, errno.EISDIR, errno.ENXIO):
+            raise
+        raise CheckpointCorruptError(
+            f"The checkpoint {directory} is refused: it or its {MANIFEST_FILE} is a link or no regular file. "
+            f"{USE_ANOTHER}"
         ) from None
     return _parse(directory, data)
 
@@ -204,13 +216,13 @@ def _parse(directory: Path, data: bytes) -> Manifest:
                 item: {path: ArrayEntry.from_json(entry) for path, entry in named.items()}
                 for item, named in body["arrays"].items()
             },
-            files={name: FileEntry(**entry) for name, entry in body["files"].items()},
+            files={_inside(name): FileEntry(**entry) for name, entry in body["files"].items()},
             timers=body["timers"],
             extras=body["extras"],
             format=version,
             packs=tuple(PackEntry.from_json(pack) for pack in body.get("packs", ())),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointCorruptError(
             f"The checkpoint {directory} is damaged: its manifest cannot be trusted ({error}). {USE_ANOTHER}"
         ) from error
@@ -218,3 +230,11 @@ def _parse(directory: Path, data: bytes) -> Manifest:
 
 def _seal(body: Mapping[str, Any]) -> str:
     return checksum(json.dumps(body, sort_keys=True, separators=(",", ":")).encode())
+
+
+def _inside(name: str) -> str:
+    """The path of a file of a checkpoint, which must not lead out of it."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or not path.parts or ".." in path.parts:
+        raise ValueError(f"the file {name!r} lies outside")
+    return name

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from estimator_core._checkpoint import layout
+from estimator_core._checkpoint import catalog, layout
 from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems
 from estimator_core._cluster.together import chief_says, gather
 from estimator_core.coordinator import ALONE, Coordinator
@@ -55,9 +55,12 @@ def read_latest(
     """
     items = tuple(items)
     damaged: list[Path] = []
-    root = layout.checkpoints_dir(model_dir)
-    for step in chief_says(processes, "restore-steps", layout.named_steps(root)[::-1]):
-        path = root / str(step)
+    told = [(one.path.name, one.missing) for one in reversed(catalog.listed(model_dir))]
+    for name, missing in chief_says(processes, "restore-steps", told):
+        path = layout.checkpoints_dir(model_dir) / name
+        if missing:
+            _log.error("MISSING CHECKPOINT: the journal names %s, which is not there.", path)
+            continue
         found, problem = _tried(path, items, processes)
         if found is None:
             if path.exists():  # else deleted by the run that owns the directory, after it was listed
@@ -81,6 +84,7 @@ def _tried(path: Path, items: Iterable[str], processes: Coordinator) -> tuple[Ch
     from estimator_core._checkpoint.read import open_checkpoint
 
     try:
+        catalog.check_named(path)
         found, problem = open_checkpoint(path, items, part=processes.index, parts=processes.count), None
     except (CheckpointCorruptError, CheckpointNotFoundError) as error:
         found, problem = None, str(error)

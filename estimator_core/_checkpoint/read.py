@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core._checkpoint import layout, orbax_io
+from estimator_core._checkpoint.catalog import resolve_checkpoint
 from estimator_core._checkpoint.checks import array_checksum
 from estimator_core._checkpoint.file_checks import check_files, reading_failed
 from estimator_core._checkpoint.hook_state import join_hook_states
@@ -76,7 +77,7 @@ def _read(
     unknown = sorted(set(items) - set(ITEM_NAMES))
     if unknown:
         raise ArgumentError(f"A checkpoint has no items {unknown}; choose from {list(ITEM_NAMES)}.")
-    directory = layout.resolve_checkpoint(path)
+    directory = resolve_checkpoint(path)
     with reading(directory):
         manifest = read_manifest(directory)
         check_files(directory, manifest)
@@ -113,7 +114,7 @@ def load_variables(path: str | os.PathLike[str], names: Iterable[str] | None = N
         ...
         estimator_core.errors.CheckpointNotFoundError: There is no checkpoint in no/such/model_dir. ...
     """
-    directory = layout.resolve_checkpoint(path)
+    directory = resolve_checkpoint(path)
     with reading(directory):
         manifest = read_manifest(directory)
         check_files(directory, manifest)
@@ -134,7 +135,7 @@ def load_variables(path: str | os.PathLike[str], names: Iterable[str] | None = N
 
 def list_variables(path: str | os.PathLike[str]) -> dict[str, ArrayEntry]:
     """Shape, dtype and checksum of each variable of a checkpoint, trainable or not, without reading an array."""
-    return read_manifest(layout.resolve_checkpoint(path)).entries("variables", "model_state")
+    return read_manifest(resolve_checkpoint(path)).entries("variables", "model_state")
 
 
 def read_entries(directory: Path, manifest: Manifest, wanted: Entries) -> dict[str, dict[str, Any]]:

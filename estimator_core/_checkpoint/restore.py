@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._checkpoint import layout
+from estimator_core._checkpoint.catalog import resolve_checkpoint
 from estimator_core._checkpoint.diff import Shaped, VariableDiff, compare
 from estimator_core._checkpoint.items import CheckpointItems
 from estimator_core._checkpoint.manifest import Manifest, read_manifest
@@ -50,7 +50,7 @@ def restore(
         CheckpointMismatchError: carries the difference, by item and path; nothing was read.
         CheckpointNotFoundError, CheckpointCorruptError: as `read_checkpoint`.
     """
-    directory = layout.resolve_checkpoint(path)
+    directory = resolve_checkpoint(path)
     with reading(directory):
         manifest = read_manifest(directory)
         check_fits(

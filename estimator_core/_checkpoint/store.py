@@ -9,7 +9,8 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
@@ -19,18 +20,21 @@ import numpy as np
 
 from estimator_core import __version__
 from estimator_core._checkpoint import layout
-from estimator_core._checkpoint.commit import Draft, clean_up, commit_or_explain, remove_tree
+from estimator_core._checkpoint.catalog import all_checkpoints, latest_checkpoint
+from estimator_core._checkpoint.commit import Draft, commit_or_explain
 from estimator_core._checkpoint.hook_state import split_hook_states
 from estimator_core._checkpoint.host_copy import HostBuffers
 from estimator_core._checkpoint.items import CheckpointItems
 from estimator_core._checkpoint.manifest import Manifest, read_manifest
-from estimator_core._checkpoint.pins import rename_unless_read
 from estimator_core._checkpoint.retention import EvalResults, Retention, no_results
 from estimator_core._checkpoint.saved import PendingCheckpoint
+from estimator_core._checkpoint.shelf import PlainShelf, Shelf
 from estimator_core._checkpoint.write_errors import explained
+from estimator_core._journal import Entry
+from estimator_core._storage import StorageGoneError
 from estimator_core.config import KeepBest
 from estimator_core.coordinator import ALONE, Coordinator
-from estimator_core.errors import CheckpointError
+from estimator_core.errors import CheckpointError, SupersededError
 
 if TYPE_CHECKING:
     from estimator_core._checkpoint.pieces import Pieces
@@ -49,6 +53,7 @@ class CheckpointStore:
         keep_max, keep_every_n_hours, keep_best, results: see `Retention`.
         processes: those that save together: each calls `save` at the same steps, and the chief commits.
         published: called with each checkpoint that is complete, by the thread that wrote it.
+        shelf: how checkpoints come to count; None: by their names, as in a directory without a journal.
 
     Example:
         >>> import tempfile
@@ -69,9 +74,11 @@ class CheckpointStore:
         results: Callable[[], EvalResults] = no_results,
         processes: Coordinator = ALONE,
         published: Callable[[Path], None] = lambda checkpoint: None,
+        shelf: Shelf | None = None,
     ) -> None:
         self._model_dir = Path(model_dir).absolute()  # commits in the background go on wherever the program changes to
         self._root = layout.checkpoints_dir(self._model_dir)
+        self._shelf = PlainShelf(self._root) if shelf is None else shelf
         self._retention = Retention(
             keep_max=keep_max, keep_every_n_hours=keep_every_n_hours, keep_best=keep_best, results=results
         )
@@ -83,9 +90,9 @@ class CheckpointStore:
         self._published = published
         if processes.index == 0:
             with explained(self._root, 0):
-                clean_up(self._root)
+                self._shelf.clean_up()
 
-    def save(self, step: int, items: CheckpointItems) -> PendingCheckpoint:
+    def save(self, step: int, items: CheckpointItems, entries: Sequence[Entry] = ()) -> PendingCheckpoint:
         """Copies the state to the host and commits it in the background.
 
         Returns when the copy is taken: the arrays may then be donated or changed. Waits first for the commit before, if
@@ -94,6 +101,7 @@ class CheckpointStore:
         Args:
             step: the global step; must be the first word of the clock.
             items: what to save; JSON and hook states are copied too.
+            entries: what is recorded with it, where there is a journal.
 
         Raises:
             CheckpointError: the commit before failed, or an array cannot be saved.
@@ -102,16 +110,27 @@ class CheckpointStore:
         if self._pending is not None:
             self._pending.settle()
         draft, pieces = self._draft(step, items)
+        draft = replace(draft, entries=entries)
         self._pending = PendingCheckpoint(step, lambda: self._commit(draft, pieces))
         return self._pending
 
     def latest(self) -> str | None:
         """The newest committed checkpoint."""
-        return layout.latest_checkpoint(self._model_dir)
+        return latest_checkpoint(self._model_dir)
 
     def all(self) -> list[str]:
         """All committed checkpoints, oldest step first."""
-        return layout.all_checkpoints(self._model_dir)
+        return all_checkpoints(self._model_dir)
+
+    def refuse_if_lost(self) -> None:
+        """Raises at once what a commit has found that no other one can mend.
+
+        Raises:
+            SupersededError: another run has taken over.
+            StorageGoneError: the model_dir is gone.
+        """
+        if self._pending is not None and isinstance(self._pending.error, (SupersededError, StorageGoneError)):
+            self._pending.wait()
 
     def wait(self) -> None:
         """Waits for the commit under way; raises its error unless somebody has been given it."""
@@ -174,24 +193,29 @@ class CheckpointStore:
         self._read_history()
         if self._run_created is None:
             self._run_created = draft.manifest.created
-        draft = draft.of_run(self._run_created, _package_versions())
+        step = draft.manifest.step
+        self._created[step] = draft.manifest.created
+        draft = replace(
+            draft.of_run(self._run_created, _package_versions()), superfluous=self._superfluous(just_written=step)
+        )
         if self._processes.count > 1:
             path = self._commit_together(draft, pieces)
         else:
-            path = commit_or_explain(self._root, draft)
-        self._created[draft.manifest.step] = draft.manifest.created
-        self._prune(just_written=draft.manifest.step)
+            path = commit_or_explain(self._shelf, draft)
+        for gone in self._shelf.remove(draft.superfluous):
+            if gone != step:
+                self._created.pop(gone, None)
         self._published(path)
         return str(path)
 
     def _commit_together(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]]) -> Path:
         from estimator_core._checkpoint.commit_together import commit_together
 
-        return commit_together(self._root, draft, pieces, self._processes)
+        return commit_together(self._shelf, draft, pieces, self._processes)
 
     def _read_history(self) -> None:
         """Learns when the checkpoints already there were saved: once from each manifest."""
-        for step in layout.committed_steps(self._root):
+        for step in self._shelf.steps():
             if step in self._created:
                 continue
             try:
@@ -202,26 +226,12 @@ class CheckpointStore:
             self._created[step] = manifest.created
             self._run_created = min(manifest.run_created, self._run_created or manifest.run_created)
 
-    def _prune(self, *, just_written: int) -> None:
+    def _superfluous(self, *, just_written: int) -> list[int]:
+        """Steps that no rule keeps, once this one is written."""
         origin = self._run_created or 0.0
-        steps = layout.committed_steps(self._root)
+        steps = {*self._shelf.steps(), just_written}
         hours = {step: max(0.0, self._created.get(step, origin) - origin) / 3600 for step in steps}
-        for step in self._retention.superfluous(hours):
-            if step != just_written:
-                self._delete(step)
-
-    def _delete(self, step: int) -> None:
-        path, doomed = self._root / str(step), self._root / f"{layout.DELETING}{step}"
-        try:
-            if not rename_unless_read(path, doomed):
-                _log.info("Checkpoint %s is being read; it is deleted after a later save.", path)
-                return
-            remove_tree(doomed)
-        except OSError as error:
-            _log.warning("Checkpoint %s could not be deleted (%s); it is tried again after the next save.", path, error)
-            return
-        self._created.pop(step, None)
-        _log.info("Deleted checkpoint %s: no retention rule keeps it.", path)
+        return [step for step in self._retention.superfluous(hours) if step != just_written]
 
 
 def _check_clock(step: int, clock: np.ndarray) -> None:

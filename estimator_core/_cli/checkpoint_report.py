@@ -11,7 +11,11 @@ from typing import Any
 
 from estimator_core._checkpoint.diff import compare, type_text
 from estimator_core._checkpoint.manifest import MANIFEST_FILE, ArrayEntry, Manifest
-from estimator_core.errors import CheckpointError
+from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
+
+
+class UnnamedCheckpointError(CheckpointError):
+    """A directory has the name of a checkpoint, and no run has saved it there."""
 
 
 def listing(checkpoints: Iterable[tuple[Path, Manifest | CheckpointError]]) -> tuple[Any, str]:
@@ -19,7 +23,7 @@ def listing(checkpoints: Iterable[tuple[Path, Manifest | CheckpointError]]) -> t
     rows: list[dict[str, Any]] = []
     for path, found in checkpoints:
         if isinstance(found, CheckpointError):
-            rows.append({"path": str(path), "error": str(found)})
+            rows.append({"path": str(path), "state": _state(found), "error": str(found)})
             continue
         trainable = found.entries("variables")
         rows.append(
@@ -34,12 +38,19 @@ def listing(checkpoints: Iterable[tuple[Path, Manifest | CheckpointError]]) -> t
         )
     head = ("step", "saved", "MB", "variables", "parameters", "path")
     cells = [
-        ("-", "DAMAGED", "-", "-", "-", row["path"])
+        ("-", row["state"], "-", "-", "-", row["path"])
         if "error" in row
         else (row["step"], row["saved"], row["megabytes"], row["variables"], f"{row['parameters']:,}", row["path"])
         for row in rows
     ]
     return rows, "\n".join([_table(head, cells), *(row["error"] for row in rows if "error" in row)])
+
+
+def _state(error: CheckpointError) -> str:
+    """Why a checkpoint cannot be shown, in one word or two."""
+    if isinstance(error, UnnamedCheckpointError):
+        return "NOT USED"
+    return "DAMAGED" if isinstance(error, (CheckpointCorruptError, CheckpointNotFoundError)) else "NEWER FORMAT"
 
 
 def variables(manifest: Manifest) -> tuple[Any, str]:

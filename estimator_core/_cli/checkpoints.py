@@ -7,10 +7,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from estimator_core._checkpoint.layout import all_checkpoints, resolve_checkpoint
+from estimator_core._checkpoint.catalog import all_checkpoints, listed, resolve_checkpoint, unnamed
+from estimator_core._checkpoint.layout import CHECKPOINTS_DIR
 from estimator_core._checkpoint.manifest import Manifest, read_manifest
 from estimator_core._cli import checkpoint_report as report
-from estimator_core.errors import CheckpointError, CheckpointNotFoundError
+from estimator_core._cli.checkpoint_report import UnnamedCheckpointError
+from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,8 +46,19 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _listed(directory: Path) -> Sequence[tuple[Path, Manifest | CheckpointError]]:
-    paths = all_checkpoints(directory) or [str(resolve_checkpoint(directory))]
-    return [(Path(path), _manifest_or_error(Path(path))) for path in paths]
+    """Those that should be there, then those that are there and do not count."""
+    model_dir = directory.parent if directory.name == CHECKPOINTS_DIR else directory
+    found: list[tuple[Path, Manifest | CheckpointError]] = []
+    for one in listed(model_dir):
+        if one.problem:
+            found.append((one.path, CheckpointCorruptError(f"{one.path}: {one.problem}")))
+        else:
+            found.append((one.path, _manifest_or_error(one.path)))
+    for path in unnamed(model_dir):
+        found.append(
+            (path, UnnamedCheckpointError(f"{path} is not used: no run of this model_dir has saved it there."))
+        )
+    return found or [(path := resolve_checkpoint(directory), _manifest_or_error(path))]
 
 
 def _manifest_or_error(path: Path) -> Manifest | CheckpointError:

@@ -4,7 +4,7 @@ from estimator_core._journal.collection import collect, new_place
 from estimator_core._journal.entries import Ended, Entry, Evaluated, Exported, Removed, Retired, Saved, Segment, Took
 from estimator_core._journal.leases import LEASE_SECONDS, Lease, lease
 from estimator_core._journal.lineage import Lineage
-from estimator_core._journal.reading import read_lineage, refresh
+from estimator_core._journal.reading import lineage_of, read_lineage, refresh
 from estimator_core._journal.writer import Journal, observe, take_over
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Took",
     "collect",
     "lease",
+    "lineage_of",
     "new_place",
     "observe",
     "read_lineage",

@@ -47,22 +47,28 @@ class Evaluated:
         name: of the evaluation; "" is that without a name.
         step: of the weights.
         metrics: what it found, as JSON values.
+        checkpoint: what was evaluated: relative to the root, or elsewhere; "" for variables in memory.
+        between: whether no checkpoint will ever hold what was evaluated.
+        time: Unix time, for people.
     """
 
     name: str
     step: int
     metrics: Mapping[str, Any]
+    checkpoint: str = ""
+    between: bool = False
+    time: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """An event file is complete up to a byte.
+    """An event file is complete up to a byte. It may be told of again, of a later step and with more bytes.
 
     Args:
         directory: relative to the root; "" is the root.
         name: of the file.
         size: how many of its bytes count.
-        step: the last step that it tells about.
+        step: the last step that these bytes tell about.
     """
 
     directory: str

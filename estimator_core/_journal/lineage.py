@@ -29,9 +29,9 @@ class Lineage:
         epoch: of the current writer; 0 before the first one.
         starts: every run that became the writer, in order.
         saved: complete checkpoints by step.
-        retired: places of checkpoints that are no longer kept, and whose data may still be there.
+        retired: digest of each checkpoint that is no longer kept and whose data may still be there, by place.
         evaluations: results by name of the evaluation and step.
-        segments: event files in order.
+        marks: what was told of each event file, in order; the last one counts. The others are there to go back to.
         exports: complete exports by place.
         ended: how the current writer has ended; None while it works, and after it was cut short.
     """
@@ -42,9 +42,9 @@ class Lineage:
     epoch: int = 0
     starts: list[Took] = field(default_factory=list[Took])
     saved: dict[int, Saved] = field(default_factory=dict[int, Saved])
-    retired: list[str] = field(default_factory=list[str])
+    retired: dict[str, str] = field(default_factory=dict[str, str])
     evaluations: dict[tuple[str, int], Evaluated] = field(default_factory=dict[tuple[str, int], Evaluated])
-    segments: list[Segment] = field(default_factory=list[Segment])
+    marks: dict[tuple[str, str], list[Segment]] = field(default_factory=dict[tuple[str, str], list[Segment]])
     exports: dict[str, Exported] = field(default_factory=dict[str, Exported])
     ended: Ended | None = None
 
@@ -57,6 +57,11 @@ class Lineage:
     def newest(self) -> Saved | None:
         """The complete checkpoint of the highest step."""
         return self.saved[max(self.saved)] if self.saved else None
+
+    @property
+    def segments(self) -> list[Segment]:
+        """Event files in order, each up to the byte that counts."""
+        return [told[-1] for told in self.marks.values()]
 
 
 def add(lineage: Lineage, record: Record, digest: str) -> None:
@@ -108,18 +113,18 @@ def _note(lineage: Lineage, entry: Entry) -> None:
         case Evaluated():
             lineage.evaluations[entry.name, entry.step] = entry
         case Segment():
-            same = [at for at, one in enumerate(lineage.segments) if _file(one) == _file(entry)]
-            lineage.segments[same[0] if same else len(lineage.segments) :] = [
-                entry,
-                *(lineage.segments[same[0] + 1 :] if same else ()),
-            ]
+            told = lineage.marks.setdefault((entry.directory, entry.name), [])
+            told.append(entry)
+            oldest = min(lineage.saved, default=entry.step)  # nobody goes back further than to a checkpoint
+            while len(told) > 1 and told[1].step <= oldest:
+                told.pop(0)
         case Exported():
             lineage.exports[entry.place] = entry
         case Retired():
             for step in [step for step, one in lineage.saved.items() if one.place == entry.place]:
                 _retire(lineage, step)
         case Removed():
-            lineage.retired = [place for place in lineage.retired if place != entry.place]
+            lineage.retired.pop(entry.place, None)
         case Ended():
             lineage.ended = entry
 
@@ -129,13 +134,10 @@ def _go_back(lineage: Lineage, step: int) -> None:
     for later in [saved for saved in lineage.saved if saved > step]:
         _retire(lineage, later)
     lineage.evaluations = {key: one for key, one in lineage.evaluations.items() if one.step <= step}
-    lineage.segments = [one for one in lineage.segments if one.step <= step]
+    kept = {file: [one for one in told if one.step <= step] for file, told in lineage.marks.items()}
+    lineage.marks = {file: told for file, told in kept.items() if told}
 
 
 def _retire(lineage: Lineage, step: int) -> None:
     if (old := lineage.saved.pop(step, None)) is not None:
-        lineage.retired.append(old.place)
-
-
-def _file(segment: Segment) -> tuple[str, str]:
-    return segment.directory, segment.name
+        lineage.retired[old.place] = old.digest

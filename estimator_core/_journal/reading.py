@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import threading
+from dataclasses import replace
+
 from estimator_core._journal.lineage import Lineage, add
 from estimator_core._journal.records import JournalError, decode, digest_of, key_of
 from estimator_core._journal.snapshots import newest_snapshot
 from estimator_core._storage import ObjectMissingError, Storage
+from estimator_core._storage.local import LocalStorage
 
 IDENTITY = "identity"
+#: What journals of this machine came to when they were read last, by directory.
+_read: dict[str, Lineage] = {}
+_reading = threading.Lock()
+_MOST_READ = 16
 
 
 def read_lineage(storage: Storage, *, whole: bool = False) -> Lineage:
@@ -50,6 +59,45 @@ def _identity(storage: Storage) -> str:
         f"{storage.url} has a journal and no {IDENTITY}: a removal was interrupted, or a copy is not complete. "
         "Remove the rest, or use another model_dir."
     )
+
+
+def lineage_of(model_dir: str | os.PathLike[str]) -> Lineage | None:
+    """What the journal of a directory of this machine comes to now; None where nobody has begun one.
+
+    Only what is new since the last call in this process is read.
+
+    Raises:
+        JournalError, StorageError: as `read_lineage`.
+
+    Example:
+        >>> lineage_of("a/directory/that/does/not/exist") is None
+        True
+    """
+    root = os.path.abspath(model_dir)
+    if not (os.path.isfile(os.path.join(root, IDENTITY)) or os.path.isdir(os.path.join(root, "journal"))):
+        return None
+    storage = LocalStorage(root)
+    with _reading:
+        lineage = _read.pop(root, None)
+        if lineage is None or not _still_there(storage, lineage):
+            lineage = read_lineage(storage)
+        else:
+            refresh(storage, lineage)
+        if lineage.number < 0:
+            return None
+        while len(_read) >= _MOST_READ:
+            del _read[next(iter(_read))]
+        _read[root] = lineage
+        return replace(lineage, saved=dict(lineage.saved), retired=dict(lineage.retired))
+
+
+def _still_there(storage: Storage, lineage: Lineage) -> bool:
+    """Whether a journal holds what was read of it."""
+    try:
+        identity, last = storage.get(IDENTITY), storage.get(key_of(lineage.identity, lineage.number))
+    except ObjectMissingError:
+        return False
+    return identity.decode("ascii", "replace") == lineage.identity and digest_of(last) == lineage.head
 
 
 def refresh(storage: Storage, lineage: Lineage) -> int:

@@ -24,8 +24,8 @@ from estimator_core._journal.lineage import Lineage
 from estimator_core._storage import Storage, StorageError
 
 FORMAT = 1
-#: A snapshot is written after so many records.
-EVERY = 64
+#: A snapshot is written after so many records, and by a run that takes over after so many.
+EVERY, EVERY_START = 64, 16
 _FOLDER = "snapshots"
 _MOST_BYTES = 64 << 20
 
@@ -59,7 +59,7 @@ def _to_json(lineage: Lineage) -> dict[str, Any]:
         *lineage.starts,
         *lineage.saved.values(),
         *lineage.evaluations.values(),
-        *lineage.segments,
+        *(mark for told in lineage.marks.values() for mark in told),
         *lineage.exports.values(),
         *([lineage.ended] if lineage.ended else []),
     ]
@@ -76,7 +76,7 @@ def _from_json(value: Any) -> Lineage:
         number=int(value["number"]),
         head=str(value["head"]),
         epoch=int(value["epoch"]),
-        retired=[str(place) for place in value["retired"]],
+        retired={str(place): str(digest) for place, digest in value["retired"].items()},
     )
     for entry in map(entry_from_json, value["entries"]):
         match entry:
@@ -87,7 +87,7 @@ def _from_json(value: Any) -> Lineage:
             case Evaluated():
                 lineage.evaluations[entry.name, entry.step] = entry
             case Segment():
-                lineage.segments.append(entry)
+                lineage.marks.setdefault((entry.directory, entry.name), []).append(entry)
             case Exported():
                 lineage.exports[entry.place] = entry
             case Ended():

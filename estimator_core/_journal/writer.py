@@ -15,7 +15,7 @@ from estimator_core._journal.entries import Entry, Took
 from estimator_core._journal.lineage import Lineage, check_follows
 from estimator_core._journal.reading import IDENTITY, read_lineage, refresh
 from estimator_core._journal.records import JournalError, Record, digest_of, encode, key_of
-from estimator_core._journal.snapshots import EVERY, write_snapshot
+from estimator_core._journal.snapshots import EVERY, EVERY_START, write_snapshot
 from estimator_core._storage import (
     ObjectExistsError,
     ObjectMissingError,
@@ -70,6 +70,17 @@ class Journal:
                 if number is not None:
                     return number
 
+    def check(self) -> None:
+        """Makes sure that this run is the writer, as of now.
+
+        Raises:
+            SupersededError, StorageGoneError, JournalError: as `publish`.
+        """
+        with self._lock:
+            _require_unchanged(self._storage, self.lineage)
+            refresh(self._storage, self.lineage)
+            self._refuse_if_superseded()
+
     def superseded_by(self) -> str | None:
         """Who has taken over, as of now; None while this run is the writer."""
         with self._lock:
@@ -114,12 +125,14 @@ def take_over(
         'host-b, process 2'
     """
     lineage = _begun(storage)
+    number = lineage.number
     while True:
         refresh(storage, lineage)
         epoch = lineage.epoch + 1
         took = Took(epoch=epoch, writer=writer, step=step(lineage), time=time.time())
         if _append(storage, lineage, [*first(lineage), took], epoch=epoch) is not None:
-            write_snapshot(storage, lineage)
+            if lineage.number // EVERY_START > max(number, 0) // EVERY_START:
+                write_snapshot(storage, lineage)
             return Journal(storage, lineage, epoch=epoch)
 
 
@@ -158,7 +171,7 @@ def _append(
     refresh(storage, lineage)  # what was written is added as every reader adds it
     if lineage.number < number:
         raise StorageGoneError(f"{storage.url} was removed or replaced while the run used it: record {number} is gone.")
-    if made and lineage.number // EVERY > (number - 1) // EVERY:
+    if made and lineage.number // EVERY > max(number - 1, 0) // EVERY:
         write_snapshot(storage, lineage)
     return number if made else None
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from estimator_core._backends import Devices
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.context import RunContext
+from estimator_core._loop.ledgers import ObserverLedger
 from estimator_core._loop.result_log import ResultLog
 from estimator_core._loop.time_spent import TimeSpent
 from estimator_core._plugins import Plugins
@@ -63,6 +64,6 @@ def outermost_context(call: CallOf, estimator: Owner, devices: Devices, params: 
         summaries=NO_SUMMARIES,
         account=TimeSpent(),
         decisions=NOBODY_ASKS,
-        results=ResultLog(),
+        results=ResultLog(ObserverLedger(Path(estimator.model_dir))),
         checkpoint=call.checkpoint,
     )

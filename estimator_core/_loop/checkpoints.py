@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from estimator_core._checkpoint import CheckpointItems, CheckpointStore
 from estimator_core._checkpoint.saved import PendingCheckpoint
 from estimator_core._inputs import InputPosition
+from estimator_core._journal import Entry
 from estimator_core._loop.commit_events import CommitEvents
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
@@ -28,6 +29,7 @@ class Checkpoints:
         store: writes.
         position: of the input, where the call starts.
         timers: gives what a resumed call needs to keep its rhythm.
+        recorded: gives what is recorded with the checkpoint of a step.
     """
 
     def __init__(
@@ -40,10 +42,11 @@ class Checkpoints:
         *,
         position: InputPosition | None,
         timers: Callable[[], Mapping[str, Any]],
+        recorded: Callable[[int], Sequence[Entry]],
     ) -> None:
         self._context, self._run, self._state, self._store = context, run, state, store
         self._hook_states = hook_states
-        self._position, self._timers = position, timers
+        self._position, self._timers, self._recorded = position, timers, recorded
         self._commits = CommitEvents(self._tell)
 
     def save(self, step: int) -> PendingCheckpoint:
@@ -62,14 +65,19 @@ class Checkpoints:
             manifest={"plugins": context.plugins.versions(), "components": context.plugins.used()},
         )
         with context.account.on(CHECKPOINT):
-            saved = self._store.save(step, items)  # waits for the commit before
+            saved = self._store.save(step, items, self._recorded(step))  # waits for the commit before
         live.checkpoint_step = step
         self._commits.look()
         self._commits.add(saved)
         return saved
 
     def tell_commits(self) -> bool:
-        """Tells plugins of what is committed by now; returns whether no commit is under way any more."""
+        """Tells plugins of what is committed by now; returns whether no commit is under way any more.
+
+        Raises:
+            SupersededError, StorageGoneError: the run may not go on.
+        """
+        self._store.refuse_if_lost()
         return self._commits.look()
 
     def finish(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from estimator_core._checkpoint import latest_checkpoint
-from estimator_core._checkpoint.layout import checkpoint_step, checkpoints_dir, committed_steps
+from estimator_core._checkpoint.layout import checkpoint_step
+from estimator_core._journal import Evaluated
+from estimator_core._journal.views import results_line
 from estimator_core._loop.context import RunContext
-from estimator_core._summaries import open_summary_writer
-from estimator_core._summaries.eval_metrics import append_eval_metrics
+from estimator_core._loop.ledgers import relative_to
+from estimator_core._summaries import append_line, open_summary_writer, plain_metrics
 
 _log = logging.getLogger("estimator_core")
 
@@ -33,7 +36,7 @@ def write_results(context: RunContext, metrics: Mapping[str, Any]) -> None:
     step, directory = metrics["global_step"], context.directory
     values = {name: value for name, value in metrics.items() if name != "global_step"}
     if (context.training or context.replaces) and context.results.newest(directory) >= step:
-        # A killed run had got further than the checkpoint this one goes on from.
+        # This one takes the place of one that is recorded already.
         open_summary_writer(directory, resume_step=step - 1)
     for name, value in values.items():
         if np.ndim(value) == 0:
@@ -45,18 +48,24 @@ def write_results(context: RunContext, metrics: Mapping[str, Any]) -> None:
                 np.shape(value),
                 directory / "metrics.jsonl",
             )
-    path = context.checkpoint or _checkpoint_of(step, Path(context.estimator.model_dir))
+    model_dir = Path(context.estimator.model_dir)
+    path = context.checkpoint or _checkpoint_of(step, model_dir)
     if path is not None:
         context.summaries.text("checkpoint_path", path, step)
     context.summaries.flush()
-    append_eval_metrics(directory, step, values, path, between_checkpoints=context.training and path is None)
-    if context.training:
-        context.results.note(directory, step)
+    result = Evaluated(
+        name=context.name or "",
+        step=step,
+        metrics=plain_metrics(values),
+        checkpoint=relative_to(model_dir, path),
+        between=context.training and path is None,
+        time=time.time(),
+    )
+    context.results.record(directory, result)
+    append_line(directory, results_line(model_dir, result))
 
 
 def _checkpoint_of(step: int, model_dir: Path) -> str | None:
     """The newest checkpoint, if it holds the state that was evaluated."""
-    if step not in committed_steps(checkpoints_dir(model_dir)):
-        return None
     newest = latest_checkpoint(model_dir)
     return newest if newest is not None and checkpoint_step(newest) == step else None

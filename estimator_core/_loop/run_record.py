@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core._checkpoint.files import replace_text
+from estimator_core._journal import lineage_of
 from estimator_core._loop.secrets import MASK, is_secret, without_secrets, without_user_info
 
 FILE = "run.json"
@@ -25,10 +26,10 @@ _PACKAGES = ("estimator-core", "jax", "jaxlib", "numpy", "optax", "orbax-checkpo
 def write_run_record(
     model_dir: Path, *, config: Any, params: Any, call: Mapping[str, Any], plugins: list[dict[str, str]]
 ) -> None:
-    """Writes (atomically) the newest start's record; earlier starts stay listed under "starts"."""
+    """Writes (atomically) the newest start's record; all starts are listed under "starts", as the journal has them."""
     path = model_dir / FILE
-    starts = _read(path).get("starts")
-    earlier: list[Any] = starts if isinstance(starts, list) else []
+    lineage = lineage_of(model_dir)
+    starts = [] if lineage is None else lineage.starts[-100:]
     record = {
         "versions": versions(),
         "arguments": without_secrets(sys.argv),
@@ -36,9 +37,13 @@ def write_run_record(
         "hparams": plain(params),
         "call": plain(call),
         "plugins": plugins,
-        "starts": [*earlier[-99:], {"time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "step": call.get("first_step")}],
+        "starts": [{"time": _local_time(took.time), "step": took.step} for took in starts],
     }
     _write(path, record)
+
+
+def _local_time(seconds: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(seconds))
 
 
 def _write(path: Path, record: Mapping[str, Any]) -> None:
@@ -65,6 +70,10 @@ def ended_step(model_dir: Path, *, well: bool = False) -> int | None:
         model_dir: of the run.
         well: only an end without an error counts.
     """
+    lineage = lineage_of(model_dir)
+    if lineage is not None:
+        end = lineage.ended
+        return None if end is None or (well and end.failed) else end.step
     try:
         ended = _read(model_dir / FILE)["ended"]
         return None if well and ended["failed"] else int(ended["step"])

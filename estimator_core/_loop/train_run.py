@@ -26,6 +26,7 @@ from estimator_core._loop.hook_order import hook_order
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.in_flight import InFlightLimiter
 from estimator_core._loop.input_part import input_context
+from estimator_core._loop.ledgers import ObserverLedger, WriterLedger
 from estimator_core._loop.outputs import check_fetches
 from estimator_core._loop.result_log import ResultLog
 from estimator_core._loop.resuming import Start, restored_state
@@ -37,8 +38,9 @@ from estimator_core._loop.train import train_loop
 from estimator_core._loop.tuning import TrainWays, steps_per_dispatch
 from estimator_core._step import Discovery, TrainStep
 from estimator_core._step.train_step import GRADIENT_NORM
+from estimator_core._storage import StorageError
 from estimator_core._summaries import NO_SUMMARIES, open_summary_writer
-from estimator_core.errors import PreemptedError, ProcessLostError
+from estimator_core.errors import EstimatorError, PreemptedError, ProcessLostError, SupersededError
 from estimator_core.hooks import Hook
 from estimator_core.modes import ModeKeys
 
@@ -55,6 +57,7 @@ class TrainRun:
         call: its arguments.
         start: where it starts.
         store: writes its checkpoints.
+        ledger: records what happens.
         preemption: notices that the platform wants a stop.
         cleanup: closes what the call opens.
     """
@@ -64,12 +67,16 @@ class TrainRun:
         call: TrainCall,
         start: Start,
         store: CheckpointStore,
+        ledger: WriterLedger | ObserverLedger,
         preemption: Preemption,
         cleanup: contextlib.ExitStack,
     ) -> None:
         self._call, self._start, self._preemption, self._cleanup = call, start, preemption, cleanup
         config, state = call.devices.config, call.state
-        summaries = open_summary_writer(call.model_dir, resume_step=start.step) if config.is_chief else NO_SUMMARIES
+        self._ledger = ledger
+        summaries = NO_SUMMARIES
+        if config.is_chief:
+            summaries = open_summary_writer(call.model_dir, resume_step=start.step, epoch=ledger.epoch)
         cleanup.callback(summaries.close)
         asked = None if call.steps is None else start.step + call.steps
         self._run = run = LoopRun(
@@ -100,7 +107,7 @@ class TrainRun:
             summaries=summaries,
             account=run.time_spent,
             decisions=self._decisions,
-            results=ResultLog(),
+            results=ResultLog(ledger),
         )
         self._k: int | None = None
         self._checkpoints = Checkpoints(
@@ -111,6 +118,7 @@ class TrainRun:
             store,
             position=start.position,
             timers=lambda: {"steps_per_dispatch": self._k},
+            recorded=ledger.for_save,
         )
         self._checkpointer = checkpointer = self._made_checkpointer()
         self._order = hook_order(
@@ -155,6 +163,7 @@ class TrainRun:
         call.history.stop_reason = reason
         self._raise_if_interrupted()
         if self._recorded:
+            self._ledger.end(run.step, reason, failed=False)
             note_end(call.model_dir, run.step, reason)
         return reason
 
@@ -319,9 +328,11 @@ class TrainRun:
         """Writes into the record what ended the run, and drops the state."""
         if error is None:
             return
-        if self._recorded and not isinstance(error, ProcessLostError):
-            with contextlib.suppress(OSError):  # what it would say is raised anyway
-                note_end(self._call.model_dir, self._run.step, f"{type(error).__name__}: {error}", failed=True)
+        if self._recorded and not isinstance(error, (ProcessLostError, SupersededError, StorageError)):
+            reason = f"{type(error).__name__}: {error}"
+            with contextlib.suppress(OSError, EstimatorError):  # what it would say is raised anyway
+                self._ledger.end(self._run.step, reason, failed=True)
+                note_end(self._call.model_dir, self._run.step, reason, failed=True)
         self._call.state.forget()
 
     def _raise_if_interrupted(self) -> None:

@@ -9,8 +9,10 @@ from estimator_core._checkpoint import CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._checkpoint.write_errors import placed
 from estimator_core._cluster.together import ending_together
+from estimator_core._loop.ledgers import ObserverLedger, WriterLedger
 from estimator_core._loop.owning import own_together
 from estimator_core._loop.resuming import find_start
+from estimator_core._loop.taking_over import shelf_of, take_model_dir
 from estimator_core._loop.train_call import TrainCall
 from estimator_core._loop.train_run import TrainRun
 from estimator_core._summaries import read_eval_metrics
@@ -33,8 +35,14 @@ def execute(call: TrainCall) -> str:
         Preemption(grace_secs=config.grace_secs) as preemption,
         contextlib.ExitStack() as cleanup,
     ):
-        best = config.keep_checkpoint_best
         published = cleanup.enter_context(call.place.training(config, processes.count))
+        _log.info("%s", call.plugins.opening_line())
+        # The first process to ask for devices waits until all do; below one of them may have to wait for another.
+        _ = devices.placement
+        start, journal = take_model_dir(
+            call.model_dir, processes, lambda: find_start(devices, call.state, str(call.model_dir))
+        )
+        best = config.keep_checkpoint_best
         store = cleanup.enter_context(
             CheckpointStore(
                 call.model_dir,
@@ -44,15 +52,15 @@ def execute(call: TrainCall) -> str:
                 results=lambda: read_eval_metrics(call.estimator.eval_dir(best and best.evaluation)),
                 processes=processes,
                 published=published,
+                shelf=shelf_of(call.model_dir, journal),
             )
         )
-        _log.info("%s", call.plugins.opening_line())
-        # The first process to ask for devices waits until all do; below one of them may have to wait for another.
-        _ = devices.placement
-        start = find_start(devices, call.state, str(call.model_dir))
         if start.items is not None:
             from estimator_core._plugins.manifest import compare_versions
 
             for line in compare_versions(start.items.manifest.get("plugins", ()), call.plugins.versions()):
                 _log.warning("%s", line)
-        return TrainRun(call, start, store, preemption, cleanup).to_end()
+        ledger = (
+            ObserverLedger(call.model_dir) if journal is None else WriterLedger(journal, call.model_dir, start.step)
+        )
+        return TrainRun(call, start, store, ledger, preemption, cleanup).to_end()

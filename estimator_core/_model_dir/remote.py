@@ -199,6 +199,7 @@ class RemoteModelDir:
             held = lease(self._storage, lineage, newest.place, _writer())  # brings the lineage up to date
             if held is None:
                 continue
+            self._forget_own_journal()
             with held:
                 download_directory(self._storage, newest.place, target)
             self._here.add(newest.step)
@@ -209,6 +210,12 @@ class RemoteModelDir:
                     "recorded."
                 )
             return
+
+    def _forget_own_journal(self) -> None:
+        """The journal of the copy does not know what others have saved; without one, manifests are believed."""
+        for name in ("identity", "journal", "snapshots"):
+            path = self._path / name
+            path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
 
     def _drop_others(self, lineage: Lineage) -> None:
         """Checkpoints that the journal no longer says, or says otherwise, leave the copy."""

@@ -24,8 +24,7 @@ logger = logging.getLogger(__name__)
 def read_eval_metrics(eval_dir: str | os.PathLike[str], *, with_checkpoint: bool = False) -> dict[int, dict[str, Any]]:
     """Returns the recorded evaluations of a directory, by global step, in the order of the steps.
 
-    The newest of several evaluations of one step wins. What a killed run recorded behind the step from which the run
-    went on does not count. A torn line is skipped with a warning.
+    The newest of several evaluations of one step wins. A torn line is skipped with a warning.
 
     Args:
         eval_dir: what `Estimator.eval_dir(name)` returns.
@@ -38,6 +37,12 @@ def read_eval_metrics(eval_dir: str | os.PathLike[str], *, with_checkpoint: bool
         >>> read_eval_metrics("no/such/directory")
         {}
     """
+    records = read_eval_records(eval_dir, with_checkpoint=with_checkpoint)
+    return {step: dict(record["metrics"]) for step, record in records.items()}
+
+
+def read_eval_records(eval_dir: str | os.PathLike[str], *, with_checkpoint: bool = False) -> dict[int, dict[str, Any]]:
+    """As `read_eval_metrics`, each with all that was recorded of it."""
     path = Path(eval_dir) / FILE_NAME
     try:
         lines = path.read_bytes().split(b"\n")
@@ -49,11 +54,11 @@ def read_eval_metrics(eval_dir: str | os.PathLike[str], *, with_checkpoint: bool
             continue
         try:
             record = json.loads(line)
-            if "resumed_from" in record:
-                results = {step: metrics for step, metrics in results.items() if step <= record["resumed_from"]}
+            if "resumed_from" in record:  # releases without a journal wrote it
+                results = {step: kept for step, kept in results.items() if step <= record["resumed_from"]}
             elif not (with_checkpoint and record.get("between_checkpoints")):
-                results[int(record["global_step"])] = dict(record["metrics"])
-        except (ValueError, KeyError, TypeError):
+                results[int(record["global_step"])] = {**record, "metrics": dict(record["metrics"])}
+        except (ValueError, KeyError, TypeError, RecursionError):
             logger.warning("%s, line %d is torn or no evaluation record; it is skipped.", path, number)
     return dict(sorted(results.items()))
 
@@ -84,39 +89,28 @@ def append_eval_metrics(
     """
     record = {
         "global_step": int(step),
-        "metrics": {name: _plain(value) for name, value in metrics.items()},
+        "metrics": plain_metrics(metrics),
         "checkpoint_path": None if checkpoint_path is None else os.fspath(checkpoint_path),
         "wall_time": time.time(),
         **({"between_checkpoints": True} if between_checkpoints else {}),
     }
-    _append(eval_dir, record)
+    append_line(eval_dir, json.dumps(record) + "\n")
 
 
-def forget_later_eval_metrics(eval_dir: str | os.PathLike[str], step: int) -> None:
-    """Notes that the run goes on from a step: what is recorded of later steps does not count any more.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as directory:
-        ...     for step in (10, 20):
-        ...         append_eval_metrics(directory, step, {"loss": 0.5}, None)
-        ...     forget_later_eval_metrics(directory, 15)
-        ...     read_eval_metrics(directory)
-        {10: {'loss': 0.5}}
-    """
-    _append(eval_dir, {"resumed_from": int(step), "wall_time": time.time()})
+def plain_metrics(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of an evaluation as JSON can hold them."""
+    return {name: _plain(value) for name, value in metrics.items()}
 
 
-def _append(eval_dir: str | os.PathLike[str], record: Mapping[str, Any]) -> None:
+def append_line(eval_dir: str | os.PathLike[str], text: str) -> None:
+    """Adds a line to the results of a directory, by one call, in a line of its own whatever the last one lacks."""
     path = Path(eval_dir) / FILE_NAME
     path.parent.mkdir(parents=True, exist_ok=True)
-    line = json.dumps(record).encode() + b"\n"
+    line = text.encode()
     with path.open("ab+") as file:
         if _ends_torn(file):
             line = b"\n" + line
         file.write(line)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _ends_torn(file: BinaryIO) -> bool:

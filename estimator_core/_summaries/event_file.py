@@ -10,15 +10,21 @@ events of step 101: TensorBoard's Python readers drop what earlier files of the 
 fast data server (Rust) does not look at these events; it drops a tag's later points when an earlier step of that tag
 comes again, which gives the same picture for every tag the resumed run writes again. Points up to step 100 are
 complete, because summaries are flushed before a checkpoint is committed.
+
+**Names.** Readers take the files of a directory in the order of their names. A name holds a number, one more than those
+that are there, and the epoch of the run (`estimator_core._journal`): no clock orders them.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -32,14 +38,32 @@ from estimator_core.errors import ArgumentError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-_FILE_PREFIX: Final = "events.out.tfevents."
+_NUMBERED: Final = re.compile(r"events\.out\.tfevents\.(\d{10})")
 #: Numbers that a training collects before it encodes them, unless the first one has waited so long.
 _MOST_WAITING, _MOST_WAITING_SECS = 32, 0.5
 _open_files: WeakValueDictionary[Path, EventFile] = WeakValueDictionary()
 _open_files_lock = threading.Lock()
+_log = logging.getLogger("estimator_core")
 
 
-def open_summary_writer(directory: str | os.PathLike[str], *, resume_step: int | None = None) -> EventFile:
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """An event file, up to the byte that was flushed last."""
+
+    path: Path
+    size: int
+
+
+def event_files_below(root: Path) -> list[EventFile]:
+    """The writers of this process whose directory is `root` or below it."""
+    root = root.resolve()
+    with _open_files_lock:
+        return [file for path, file in _open_files.items() if path == root or root in path.parents]
+
+
+def open_summary_writer(
+    directory: str | os.PathLike[str], *, resume_step: int | None = None, epoch: int | None = None
+) -> EventFile:
     """Returns the summary writer of a directory: the same object for every caller in this process.
 
     Nothing is created before the first point is written.
@@ -48,6 +72,7 @@ def open_summary_writer(directory: str | os.PathLike[str], *, resume_step: int |
         directory: where the event file goes; created when needed.
         resume_step: the global step a run starts from. Points of later steps, left by a run that was killed, disappear
             from TensorBoard. None (the default) leaves everything that is there.
+        epoch: of the run that writes; None: that of the last one that said it.
 
     Raises:
         ArgumentError: the directory's path is taken by a file.
@@ -68,6 +93,8 @@ def open_summary_writer(directory: str | os.PathLike[str], *, resume_step: int |
         event_file = _open_files.get(path)
         if event_file is None:
             event_file = _open_files[path] = EventFile(path)
+    if epoch is not None:
+        event_file.epoch = epoch
     if resume_step is not None:
         event_file.resume(resume_step)
     return event_file
@@ -82,11 +109,16 @@ class EventFile:
 
     def __init__(self, directory: Path) -> None:
         self.directory: Final = directory
+        self.epoch = 0
+        self._existed = directory.is_dir()
         self._lock = threading.RLock()
         self._writer: Any = None
+        self._path = directory
+        self._inode = 0
+        self._written: dict[Path, int] = {}
         self._resume_step: int | None = None
         self._waiting: list[tuple[str, float, int, float]] = []
-        self._collecting = False
+        self._collecting = self._dirty = False
 
     def scalar(self, tag: str, value: float, step: int) -> None:
         """Writes one number (anything `float()` takes)."""
@@ -170,19 +202,46 @@ class EventFile:
             self._resume_step = step
 
     def flush(self) -> None:
-        """Hands everything written so far to the operating system: it survives the end of this process."""
+        """Writes everything so far to the disk."""
         with self._lock:
             self.encode()
-            if self._writer is not None:
+            if self._writer is not None and self._dirty:
                 self._writer.flush()
+                self._dirty = False
+                self._note()
 
     def close(self) -> None:
         """Closes the file. A later point opens a new one."""
         with self._lock:
-            self.encode()
+            self.flush()
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None
+
+    def take_written(self) -> list[Written]:
+        """Flushes, and tells what was written since this was asked last."""
+        with self._lock:
+            self.flush()
+            written, self._written = self._written, {}
+            return [Written(path=path, size=size) for path, size in written.items()]
+
+    def _note(self) -> None:
+        try:
+            stat = self._path.stat()
+            removed = stat.st_ino != self._inode
+        except OSError:
+            stat, removed = None, True
+        if stat is None or removed:
+            _log.error(
+                "The event file %s was removed or replaced while the run wrote it: what it held is lost for "
+                "TensorBoard. The run goes on with a new file; leave model_dir alone while a run writes to it.",
+                self._path,
+            )
+            self._writer.close()
+            self._writer = None
+            self._written.pop(self._path, None)
+        else:
+            self._written[self._path] = stat.st_size
 
     def _write(self, summary: Any, step: int) -> None:
         with self._lock:
@@ -195,19 +254,45 @@ class EventFile:
             start = events.SessionLog(status=events.SessionLog.START)
             # TensorBoard's web server takes the first START it meets for the beginning of the run: two of them.
             for _ in range(2):
-                writer.write_event(events.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start))
+                self._record(writer, events.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start))
             self._resume_step = None
-        writer.write_event(events.Event(wall_time=wall_time, step=int(step), summary=summary))
+        self._record(writer, events.Event(wall_time=wall_time, step=int(step), summary=summary))
+
+    def _record(self, writer: Any, event: Any) -> None:
+        writer.write(event.SerializeToString())
+        self._dirty = writer is self._writer
 
     def _opened(self) -> Any:
         if self._writer is None:
+            if self._existed and not self.directory.is_dir():
+                return _NOWHERE  # removed while the run used it: nobody makes it again
             self.directory.mkdir(parents=True, exist_ok=True)
-            # Readers take the files of a directory in the order of their names, which begin with the time in seconds:
-            # the suffix keeps two files of one second apart and in order.
-            earlier = sum(name.startswith(_FILE_PREFIX) for name in os.listdir(self.directory))
-            event_file_writer = import_module("tensorboardX.event_file_writer")
-            self._writer = event_file_writer.EventsWriter(str(self.directory / "events"), f".{earlier:06d}")
+            self._existed = True
+            self._path = _new_file(self.directory, self.epoch)
+            self._inode = self._path.stat().st_ino
+            self._writer = import_module("tensorboardX.record_writer").RecordWriter(str(self._path))
+            self._record(self._writer, _events().Event(wall_time=time.time(), file_version="brain.Event:2"))
         return self._writer
+
+
+class _Nowhere:
+    def write(self, data: bytes) -> None:
+        """Keeps nothing."""
+
+
+_NOWHERE: Final = _Nowhere()
+
+
+def _new_file(directory: Path, epoch: int) -> Path:
+    """Makes the file that readers take last."""
+    found = (_NUMBERED.match(name) for name in os.listdir(directory))
+    number = max((int(match[1]) for match in found if match), default=0)
+    while True:
+        number += 1
+        path = directory / f"events.out.tfevents.{number:010d}.e{epoch:06d}"
+        with suppress(FileExistsError):  # another process was faster
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+            return path
 
 
 def _summaries() -> Any:

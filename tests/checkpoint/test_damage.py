@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from estimator_core._checkpoint import CheckpointItems, CheckpointStore, latest_checkpoint
-from estimator_core._checkpoint.layout import all_checkpoints
+from estimator_core._checkpoint.catalog import all_checkpoints
 from estimator_core._checkpoint.newest import read_latest
 from estimator_core._checkpoint.read import read_checkpoint
 from estimator_core.errors import CheckpointCorruptError, CheckpointNotFoundError

@@ -11,7 +11,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import estimator_core as ec
-from estimator_core._checkpoint.layout import all_checkpoints
+from estimator_core._checkpoint.catalog import all_checkpoints
 from estimator_core.errors import ArgumentError, PreemptedError
 
 

@@ -17,7 +17,7 @@ import optax
 import pytest
 
 import estimator_core as ec
-from estimator_core._checkpoint.layout import all_checkpoints
+from estimator_core._checkpoint.catalog import all_checkpoints
 from estimator_core.testing import run_with_devices
 
 #: Fields whose effect has tests of its own.

@@ -1,0 +1,125 @@
+"""How a sealed directory becomes a checkpoint, and how a checkpoint goes: in a directory without a journal."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from estimator_core._checkpoint import layout
+from estimator_core._checkpoint.files import sync_directory
+from estimator_core._checkpoint.pins import rename_unless_read, rename_when_unread
+from estimator_core._checkpoint.trees import remove_tree
+from estimator_core._journal import Entry
+
+_log = logging.getLogger("estimator_core.checkpoint")
+
+
+class Shelf(Protocol):
+    """The checkpoints directory of a writer.
+
+    Attributes:
+        root: the directory.
+    """
+
+    root: Path
+
+    def steps(self) -> list[int]:
+        """Steps of the checkpoints that count, ascending."""
+        ...
+
+    def clean_up(self) -> None:
+        """Brings the directory into order, after whatever has interrupted the writer before."""
+        ...
+
+    def begin(self, step: int) -> Path:
+        """A path of its own for a checkpoint that is to be written; its parent is there."""
+        ...
+
+    def publish(self, work: Path, step: int, entries: Sequence[Entry], superfluous: Sequence[int]) -> Path:
+        """Makes a sealed directory the checkpoint of a step; returns where it lies now.
+
+        Args:
+            work: the directory.
+            step: of the checkpoint.
+            entries: what is recorded with it, where there is a journal.
+            superfluous: steps that no rule keeps from now on.
+        """
+        ...
+
+    def discard(self, work: Path) -> None:
+        """Removes what was written, unless it counts already."""
+        ...
+
+    def remove(self, superfluous: Sequence[int]) -> list[int]:
+        """Deletes what no rule keeps, and returns the steps of what is gone; what is being read stays until later."""
+        ...
+
+
+class PlainShelf:
+    """A directory without a journal: what has the name of a step and a manifest counts.
+
+    Args:
+        root: the directory.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def steps(self) -> list[int]:
+        """Those with a manifest."""
+        return layout.committed_steps(self.root)
+
+    def clean_up(self) -> None:
+        """Removes half-written and half-deleted checkpoints, and brings back one whose replacement was interrupted."""
+        if not self.root.is_dir():
+            return
+        for path in sorted(self.root.iterdir()):
+            if layout.work_epoch(path.name) is None:
+                continue
+            if path.name.startswith(layout.REPLACED):
+                original = self.root / path.name.removeprefix(layout.REPLACED).partition("-")[0]
+                if not original.exists():
+                    path.rename(original)
+                    _log.warning("Brought back checkpoint %s: its replacement was interrupted.", original)
+                    continue
+            remove_tree(path)
+            _log.info("Removed %s, left by an interrupted save.", path)
+
+    def begin(self, step: int) -> Path:
+        """Makes the directory around it."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        return self.root / layout.work_name(layout.WRITING, step, 0)
+
+    def publish(self, work: Path, step: int, entries: Sequence[Entry], superfluous: Sequence[int]) -> Path:
+        """Renames it; one of the same step is put aside first."""
+        target = self.root / str(step)
+        aside = self.root / layout.work_name(layout.REPLACED, step, 0)
+        if target.exists():  # a resumed run saves the step it starts from again
+            rename_when_unread(target, aside)
+        work.rename(target)
+        sync_directory(self.root)
+        remove_tree(aside)
+        return target
+
+    def discard(self, work: Path) -> None:
+        """Removes it: a published one has another name."""
+        remove_tree(work)
+
+    def remove(self, superfluous: Sequence[int]) -> list[int]:
+        """Renames and deletes."""
+        return [step for step in superfluous if self._removed(step)]
+
+    def _removed(self, step: int) -> bool:
+        path, doomed = self.root / str(step), self.root / layout.work_name(layout.DELETING, step, 0)
+        try:
+            if not rename_unless_read(path, doomed):
+                _log.info("Checkpoint %s is being read; it is deleted after a later save.", path)
+                return False
+            remove_tree(doomed)
+        except OSError as error:
+            _log.warning("Checkpoint %s could not be deleted (%s); it is tried again after the next save.", path, error)
+            return False
+        _log.info("Deleted checkpoint %s: no retention rule keeps it.", path)
+        return True

@@ -1,0 +1,146 @@
+"""What derives from a journal: event files without the bytes that do not count, and the results of evaluations."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from estimator_core._journal.entries import Evaluated, Segment
+from estimator_core._journal.lineage import Lineage
+from estimator_core._summaries import read_eval_records
+
+METRICS_FILE = "metrics.jsonl"
+#: Directories of a model_dir that hold no event files of a run.
+_NOT_OURS = ("checkpoints", "export", "journal", "snapshots")
+_EVENT_FILE = re.compile(r"events\.out\.tfevents\.\d{10}\.e(\d{6})")
+_log = logging.getLogger("estimator_core")
+
+
+def event_files(root: Path) -> Iterator[tuple[Path, int]]:
+    """The event files that runs with a journal wrote below a model_dir, each with the epoch in its name."""
+    for directory, names, files in os.walk(root):
+        names[:] = sorted(name for name in names if not (Path(directory) == root and name in _NOT_OURS))
+        for name in sorted(files):
+            if match := _EVENT_FILE.fullmatch(name):
+                yield Path(directory, name), int(match[1])
+
+
+def trim_event_files(root: Path, lineage: Lineage, *, before: int) -> None:
+    """Removes what event files hold that the journal does not count, so that readers see each point once.
+
+    A file is cut by putting a copy of its beginning in its place: what a frozen process writes to it later is nowhere.
+
+    Args:
+        root: the model_dir.
+        lineage: what the journal comes to.
+        before: only files of earlier epochs are touched.
+    """
+    counted = {root / told.directory / told.name: told.size for told in lineage.segments}
+    for path, epoch in event_files(root):
+        if epoch < before:
+            size = counted.get(path, 0)
+            with contextlib.suppress(FileNotFoundError):
+                if not size:
+                    path.unlink()
+                elif path.stat().st_size > size:
+                    _cut(path, size)
+    for path, size in counted.items():
+        found = path.stat().st_size if path.is_file() else 0
+        if found < size:
+            _log.error("%s has %d bytes; the journal counts %d: points of it are lost.", path, found, size)
+
+
+def results_line(root: Path, result: Evaluated) -> str:
+    """The line of `metrics.jsonl` for an evaluation."""
+    where = os.path.join(root, result.checkpoint) if result.checkpoint else None
+    record = {
+        "global_step": result.step,
+        "metrics": result.metrics,
+        "checkpoint_path": where,
+        "wall_time": result.time,
+        **({"between_checkpoints": True} if result.between else {}),
+    }
+    return json.dumps(record) + "\n"
+
+
+def results_dir(root: Path, name: str) -> Path:
+    """The directory of an evaluation's results."""
+    return root / (f"eval_{name}" if name else "eval")
+
+
+def results_file(root: Path, lineage: Lineage, name: str) -> str:
+    """All of `metrics.jsonl` for an evaluation."""
+    of_name = [result for (one, _), result in lineage.evaluations.items() if one == name]
+    return "".join(results_line(root, result) for result in sorted(of_name, key=lambda result: result.step))
+
+
+def names_of_evaluations(root: Path, lineage: Lineage) -> list[str]:
+    """Of those recorded, and of those that have left results."""
+    found = (path.parent.name for path in root.glob(f"eval*/{METRICS_FILE}"))
+    left = {"" if name == "eval" else name.removeprefix("eval_") for name in found if re.match(r"eval(_|$)", name)}
+    return sorted(left | {name for name, _ in lineage.evaluations})
+
+
+def write_results_files(root: Path, lineage: Lineage) -> None:
+    """Rewrites each `metrics.jsonl` that is not what the journal says."""
+    for name in names_of_evaluations(root, lineage):
+        path, text = results_dir(root, name) / METRICS_FILE, results_file(root, lineage, name)
+        if _same_results(path, text):
+            continue
+        if not text:
+            path.unlink(missing_ok=True)
+            continue
+        path.parent.mkdir(exist_ok=True)
+        draft = path.with_name(f".draft-{uuid.uuid4().hex}")
+        draft.write_text(text)
+        draft.replace(path)
+
+
+def _same_results(path: Path, text: str) -> bool:
+    """The order of the lines says nothing."""
+    try:
+        return sorted(path.read_text().splitlines()) == sorted(text.splitlines())
+    except (OSError, ValueError):
+        return False
+
+
+def imported(root: Path) -> Iterable[Evaluated | Segment]:
+    """Evaluations and event files of a model_dir that a release without a journal wrote."""
+    for name in names_of_evaluations(root, Lineage()):
+        for step, record in read_eval_records(results_dir(root, name)).items():
+            where = record.get("checkpoint_path") or ""
+            with contextlib.suppress(ValueError):
+                where = Path(where).relative_to(root).as_posix() if where else ""
+            yield Evaluated(
+                name=name,
+                step=step,
+                metrics=record["metrics"],
+                checkpoint=where,
+                between=bool(record.get("between_checkpoints")),
+                time=float(record.get("wall_time") or 0.0),
+            )
+    for directory in (root, *sorted(path for path in root.glob("eval*") if path.is_dir())):
+        for path in sorted(directory.glob("events.out.tfevents.*")):
+            # What they hold of later steps, the marks at the beginning of the files after them hide.
+            where = "" if directory == root else directory.name
+            yield Segment(directory=where, name=path.name, size=path.stat().st_size, step=0)
+
+
+def _cut(path: Path, size: int) -> None:
+    draft = path.with_name(f".draft-{uuid.uuid4().hex}")
+    try:
+        shutil.copyfile(path, draft)
+        with open(draft, "r+b") as file:
+            file.truncate(size)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

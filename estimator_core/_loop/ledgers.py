@@ -1,0 +1,143 @@
+"""Where the results of evaluations and the event files of a call are recorded: with the next checkpoint, or at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from estimator_core._checkpoint.lock_holder import Holder
+from estimator_core._journal import Ended, Entry, Evaluated, Journal, Segment, lineage_of, observe
+from estimator_core._journal.views import results_dir
+from estimator_core._storage.local import LocalStorage
+from estimator_core._summaries import event_files_below
+
+
+class Ledger(Protocol):
+    """Takes results of evaluations.
+
+    Attributes:
+        epoch: of the run, for the names of its event files.
+    """
+
+    @property
+    def epoch(self) -> int: ...
+
+    def check(self) -> None:
+        """Raises where the call may not go on: another run has taken over, or the model_dir is gone."""
+        ...
+
+    def record(self, result: Evaluated) -> None:
+        """Records a result, now or with what it belongs to."""
+        ...
+
+
+class WriterLedger:
+    """Of a training call. What a checkpoint holds is recorded with it; what is said of a saved step, at once.
+
+    Args:
+        journal: of the run.
+        model_dir: its directory.
+        step: at which the call starts.
+    """
+
+    def __init__(self, journal: Journal, model_dir: Path, step: int) -> None:
+        self._journal, self._model_dir, self._saved = journal, model_dir, step
+        self._waiting: list[Evaluated] = []
+
+    @property
+    def epoch(self) -> int:
+        """Of the run."""
+        return self._journal.epoch
+
+    def check(self) -> None:
+        """Raises SupersededError or StorageGoneError."""
+        self._journal.check()
+
+    def record(self, result: Evaluated) -> None:
+        """Records a result of a step that is saved; keeps the others until theirs is."""
+        if result.step <= self._saved:
+            below = results_dir(self._model_dir, result.name)
+            self._journal.publish(result, *segments(self._model_dir, below, result.step))
+        else:
+            self._waiting.append(result)
+
+    def for_save(self, step: int) -> Sequence[Entry]:
+        """What is to be recorded with the checkpoint of a step: results, and event files up to here."""
+        waiting, self._waiting, self._saved = self._waiting, [], step
+        return [*waiting, *segments(self._model_dir, self._model_dir, step)]
+
+    def end(self, step: int, reason: str, *, failed: bool) -> None:
+        """Records that the call has ended by itself, and what has waited until now."""
+        ended = Ended(step=step, reason=reason, failed=failed)
+        self._journal.publish(*self._waiting, *segments(self._model_dir, self._model_dir, step), ended)
+
+
+class ObserverLedger:
+    """Of a call that does not train: what it finds is recorded beside the writer, where there is a journal.
+
+    Args:
+        model_dir: of the run that is observed.
+    """
+
+    def __init__(self, model_dir: Path) -> None:
+        self._model_dir = model_dir
+
+    @property
+    def epoch(self) -> int:
+        """Of the newest run."""
+        lineage = lineage_of(self._model_dir)
+        return 0 if lineage is None else lineage.epoch
+
+    def check(self) -> None:
+        """An observer may always go on."""
+
+    def for_save(self, step: int) -> Sequence[Entry]:
+        """The first process records."""
+        return ()
+
+    def end(self, step: int, reason: str, *, failed: bool) -> None:
+        """The first process records."""
+
+    def record(self, result: Evaluated) -> None:
+        """Records a result."""
+        if lineage_of(self._model_dir) is not None:
+            below = results_dir(self._model_dir, result.name)
+            told = segments(self._model_dir, below, result.step)
+            observe(LocalStorage(self._model_dir), this_process(), result, *told)
+
+
+def segments(model_dir: Path, below: Path, step: int) -> list[Segment]:
+    """What this process has written to event files since it was asked last.
+
+    Args:
+        model_dir: the root.
+        below: only the files of this directory and those in it.
+        step: the last one they tell about.
+    """
+    root = model_dir.resolve()
+    return [
+        Segment(
+            directory="" if written.path.parent == root else written.path.parent.relative_to(root).as_posix(),
+            name=written.path.name,
+            size=written.size,
+            step=step,
+        )
+        for file in event_files_below(below)
+        for written in file.take_written()
+    ]
+
+
+def this_process() -> str:
+    """Who writes or observes, for people."""
+    return str(Holder.this_process(datetime.now(UTC)))
+
+
+def relative_to(model_dir: str | os.PathLike[str], path: str | None) -> str:
+    """A path as the journal keeps it: relative to the model_dir, if it lies there."""
+    if path is None:
+        return ""
+    inside = os.path.relpath(path, model_dir)
+    return path if inside.startswith("..") else Path(inside).as_posix()

@@ -1,0 +1,86 @@
+"""A training call becomes the writer of its model_dir."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from estimator_core._checkpoint import catalog, layout
+from estimator_core._checkpoint.journaled import JournalShelf
+from estimator_core._checkpoint.shelf import PlainShelf
+from estimator_core._cluster.together import chief_says
+from estimator_core._journal import Entry, Journal, Lineage, Saved, lineage_of, take_over
+from estimator_core._journal.views import imported, trim_event_files, write_results_files
+from estimator_core._loop.ledgers import this_process
+from estimator_core._loop.resuming import Start
+from estimator_core._storage.local import LocalStorage
+from estimator_core.coordinator import Coordinator
+
+
+class _Changed(Exception):
+    """Something was recorded since the start was chosen."""
+
+
+def take_model_dir(model_dir: Path, processes: Coordinator, find: Callable[[], Start]) -> tuple[Start, Journal | None]:
+    """Chooses where to start and takes the next epoch, as one step: what is recorded in between is not overlooked.
+
+    What was recorded after the start counts no more: event files and results of evaluations are brought in line.
+
+    Args:
+        model_dir: of the run; it is there.
+        processes: the first one of them takes over.
+        find: chooses the start; called in all processes, again if the journal has changed meanwhile.
+
+    Returns:
+        The start, and the journal in the first process.
+    """
+    while True:
+        seen = _number(model_dir) if processes.index == 0 else -1
+        start = find()
+        journal = _taken(model_dir, seen, start.step) if processes.index == 0 else None
+        if chief_says(processes, "taken", journal is not None):
+            break
+    if journal is not None:
+        trim_event_files(model_dir, journal.lineage, before=journal.epoch)
+        write_results_files(model_dir, journal.lineage)
+    return start, journal
+
+
+def shelf_of(model_dir: Path, journal: Journal | None) -> JournalShelf | PlainShelf:
+    """Where the checkpoints of a run go; processes but the first one, which have no journal, only write there."""
+    root = layout.checkpoints_dir(model_dir.absolute())
+    return PlainShelf(root) if journal is None else JournalShelf(root, journal)
+
+
+def _number(model_dir: Path) -> int:
+    """Of the last record, -1 without one; a directory of an older release is brought into order first."""
+    lineage = lineage_of(model_dir)
+    if lineage is None:
+        PlainShelf(layout.checkpoints_dir(model_dir)).clean_up()
+        return -1
+    return lineage.number
+
+
+def _taken(model_dir: Path, seen: int, step: int) -> Journal | None:
+    def unchanged(lineage: Lineage) -> int:
+        if lineage.number != seen:
+            raise _Changed
+        return step
+
+    try:
+        return take_over(LocalStorage(model_dir), this_process(), unchanged, lambda lineage: _first(model_dir, lineage))
+    except _Changed:
+        return None
+
+
+def _first(model_dir: Path, lineage: Lineage) -> Sequence[Entry]:
+    """What a release without a journal left, as the beginning of the journal."""
+    if lineage.number >= 0:
+        return ()
+    found = ((one, catalog.manifest_digest(one.path)) for one in catalog.listed(model_dir) if not one.problem)
+    saved = [
+        Saved(step=one.step, place=f"{layout.CHECKPOINTS_DIR}/{one.step}", digest=digest)
+        for one, digest in found
+        if digest is not None
+    ]
+    return [*saved, *imported(model_dir)]
