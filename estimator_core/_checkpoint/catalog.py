@@ -91,10 +91,15 @@ def check_named(path: Path) -> None:
 def resolve_checkpoint(path: str | os.PathLike[str]) -> Path:
     """The checkpoint a user means: itself, or the newest one of a model_dir or of its `checkpoints` directory.
 
+    Args:
+        path: of either, or a URL: what it names is brought to this machine.
+
     Raises:
         CheckpointNotFoundError: there is none.
     """
-    path = Path(path)
+    from estimator_core._checkpoint.fetched import fetched  # which needs the digests of this file
+
+    path = fetched(path)
     if (path / MANIFEST_FILE).exists():
         return path
     newest = latest_checkpoint(path.parent if path.name == layout.CHECKPOINTS_DIR else path)

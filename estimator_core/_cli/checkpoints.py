@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from estimator_core._checkpoint.catalog import all_checkpoints, listed, resolve_checkpoint, unnamed
+from estimator_core._checkpoint.fetched import fetched
 from estimator_core._checkpoint.layout import CHECKPOINTS_DIR
 from estimator_core._checkpoint.manifest import Manifest, read_manifest
 from estimator_core._cli import checkpoint_report as report
@@ -17,7 +18,9 @@ from estimator_core.errors import CheckpointCorruptError, CheckpointError, Check
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator checkpoints`."""
-    parser.add_argument("directory", metavar="DIR", help="a model_dir, or one checkpoint (<model_dir>/checkpoints/100)")
+    parser.add_argument(
+        "directory", metavar="DIR", help="a model_dir, or one checkpoint (MODEL_DIR/checkpoints/100); a URL too"
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--variables", action="store_true", help="names, shapes and dtypes in DIR (the newest checkpoint)"
@@ -31,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints what was asked for."""
-    directory = Path(args.directory)
+    directory = fetched(args.directory, every=True)
     if args.diff:
         a, b = (_one_of(directory, name) for name in args.diff)
         rows, text = report.difference(a, b)

@@ -15,8 +15,9 @@ import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 
+from estimator_core._checkpoint.catalog import manifest_digest
+from estimator_core._checkpoint.fetched import bring
 from estimator_core._checkpoint.layout import checkpoints_dir, committed_steps
-from estimator_core._checkpoint.manifest import MANIFEST_FILE
 from estimator_core._journal import (
     Ended,
     Entry,
@@ -27,7 +28,6 @@ from estimator_core._journal import (
     Saved,
     Segment,
     collect,
-    lease,
     new_place,
     observe,
     read_lineage,
@@ -41,9 +41,9 @@ from estimator_core._model_dir.side_files import (
     side_files,
 )
 from estimator_core._storage import Storage
-from estimator_core._storage.transfer import download_directory, download_file, upload_directory, upload_file
+from estimator_core._storage.transfer import download_file, upload_directory, upload_file
 from estimator_core.config import RunConfig
-from estimator_core.errors import ArgumentError, CheckpointCorruptError, EstimatorError, SupersededError
+from estimator_core.errors import ArgumentError, EstimatorError, SupersededError
 
 _log = logging.getLogger("estimator_core.storage")
 _EXPORT_MANIFEST = "manifest.json"
@@ -132,7 +132,7 @@ class RemoteModelDir:
         upload_directory(self._storage, place, checkpoint)
         with self._lock:
             beside = self._send_side_files(step)
-            saved = Saved(step=step, place=place, digest=_digest(checkpoint))
+            saved = Saved(step=step, place=place, digest=str(manifest_digest(checkpoint)))
             self._here.add(step)
             journal.publish(saved, *beside)
             retired = self._no_longer_kept(journal.lineage, config)
@@ -196,20 +196,10 @@ class RemoteModelDir:
             target = checkpoints_dir(self._path) / str(newest.step)
             if target.exists():
                 return
-            held = lease(self._storage, lineage, newest.place, _writer())  # brings the lineage up to date
-            if held is None:
-                continue
             self._forget_own_journal()
-            with held:
-                download_directory(self._storage, newest.place, target)
-            self._here.add(newest.step)
-            if _digest(target) != newest.digest:
-                shutil.rmtree(target)
-                raise CheckpointCorruptError(
-                    f"{self._storage.url}: the checkpoint of step {newest.step} ({newest.place}) is not what was "
-                    "recorded."
-                )
-            return
+            if bring(self._storage, lineage, newest, target, _writer()):
+                self._here.add(newest.step)
+                return
 
     def _forget_own_journal(self) -> None:
         """The journal of the copy does not know what others have saved; without one, manifests are believed."""
@@ -222,7 +212,7 @@ class RemoteModelDir:
         root = checkpoints_dir(self._path)
         for step in committed_steps(root):
             saved = lineage.saved.get(step)
-            if saved is None or _digest(root / str(step)) != saved.digest:
+            if saved is None or manifest_digest(root / str(step)) != saved.digest:
                 shutil.rmtree(root / str(step))
 
     def _bring_side_files(self) -> None:
@@ -248,10 +238,6 @@ class RemoteModelDir:
             elif size < entry.size:
                 (kept,) = self._storage.get_ranges(entry.key, [(0, size)])
                 self._storage.put(entry.key, bytes(kept))
-
-
-def _digest(checkpoint: Path) -> str:
-    return hashlib.sha256((checkpoint / MANIFEST_FILE).read_bytes()).hexdigest()
 
 
 def _writer() -> str:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from estimator_core._paths import scheme_of
-from estimator_core._plugins import Plugins, default_plugins
+from estimator_core._plugins import Plugins, plugins_in_use
 from estimator_core._storage.contract import Storage
 from estimator_core._storage.errors import StorageError
 from estimator_core._storage.local import LocalStorage
@@ -42,7 +42,7 @@ def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = Non
             raise StorageError(f"{path} cannot be used as a directory: {error.strerror}.") from error
         return LocalStorage(path)
     name = re.sub("[-+.]", "_", scheme)
-    found = plugins or default_plugins()
+    found = plugins or plugins_in_use()
     try:
         make = found.get("storage", name)
     except PluginLookupError as error:

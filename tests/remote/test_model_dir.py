@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import estimator_core as ec
-from estimator_core.errors import ArgumentError, SupersededError
+from estimator_core.errors import ArgumentError, CheckpointCorruptError, CheckpointNotFoundError, SupersededError
 from estimator_core.journal import read_lineage, take_over
+from estimator_core.plugins import using_plugins
 from estimator_core.storage import StorageGoneError
 from tests.remote.linear import batches, held_out, model_fn
 from tests.remote.shelves import Shelf
@@ -136,3 +137,37 @@ def test_an_export_goes_to_a_url_and_is_read_from_it(url, plugins, forget):
     x = np.ones((2, 3), np.float32)
     (found,) = ec.export.load(paths[1], plugins=plugins).signatures["serving_default"](x=x).values()
     np.testing.assert_allclose(found, x @ weights(run), rtol=1e-6)
+
+
+def test_checkpoints_at_a_url_are_read_by_url(url, plugins, forget):
+    run = estimator(url, plugins)
+    run.train(batches, max_steps=20)
+    with using_plugins(plugins):
+        newest = ec.load_variables(url)
+        tenth = ec.load_variables(f"{url}/checkpoints/10")
+        with pytest.raises(CheckpointNotFoundError, match="names the steps 0, 5, 10, 15, 20"):
+            ec.load_variables(f"{url}/checkpoints/11")
+    np.testing.assert_array_equal(newest["weights"], weights(run))
+    assert not np.array_equal(tenth["weights"], newest["weights"])
+    at_ten = run.evaluate(held_out, checkpoint_path=run.model_dir + "/checkpoints/10")
+    assert at_ten["global_step"] == 10
+
+
+def test_a_checkpoint_that_was_changed_in_the_store_is_refused(url, plugins, forget):
+    estimator(url, plugins).train(batches, max_steps=5)
+    storage = Shelf(url)
+    place = read_lineage(storage).newest.place
+    storage.put(f"{place}/manifest.json", storage.get(f"{place}/manifest.json") + b" ")
+    forget()
+    with pytest.raises(CheckpointCorruptError, match="is not what was recorded"):
+        estimator(url, plugins).evaluate(held_out)
+
+
+def test_the_copy_follows_what_another_process_trains(url, plugins, forget):
+    first = estimator(url, plugins)
+    first.train(batches, max_steps=10)
+    forget()
+    estimator(url, plugins).train(batches, max_steps=20)
+    assert first.evaluate(held_out)["global_step"] == 20
+    first.train(batches, max_steps=30)
+    assert sorted(read_lineage(Shelf(url), whole=True).saved)[-1] == 30

@@ -1,0 +1,88 @@
+"""Checkpoints of a model_dir in an object store, brought to this machine."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+from estimator_core._checkpoint.catalog import manifest_digest
+from estimator_core._checkpoint.layout import CHECKPOINTS_DIR
+from estimator_core._journal import Lineage, Saved, lease, read_lineage
+from estimator_core._paths import is_url
+from estimator_core._plugins import Plugins
+from estimator_core._storage import Storage
+from estimator_core._storage.opening import open_storage
+from estimator_core._storage.transfer import download_directory
+from estimator_core.errors import CheckpointCorruptError, CheckpointNotFoundError
+
+_ONE = re.compile(rf"(.+)/{CHECKPOINTS_DIR}/(\d+)")
+
+
+def fetched(location: str | os.PathLike[str], *, every: bool = False, plugins: Plugins | None = None) -> Path:
+    """A path as it is; of a URL, a copy of what it names, which goes when the process ends.
+
+    Args:
+        location: a path; or the URL of a model_dir, or `<model_dir>/checkpoints/<step>`.
+        every: brings all checkpoints of a model_dir, and not only the newest.
+        plugins: where the storage of a URL is looked up; default: the installed ones.
+
+    Returns:
+        A checkpoint, or a directory with a directory `checkpoints`, whichever the URL names.
+
+    Raises:
+        ArgumentError: no installed package serves the scheme.
+        CheckpointNotFoundError: no run has recorded such a checkpoint.
+        CheckpointCorruptError: it is not what was recorded.
+        StorageError, JournalError: it cannot be read.
+
+    Example:
+        >>> fetched("runs/one").as_posix()
+        'runs/one'
+    """
+    text = os.fspath(location)
+    if not is_url(text):
+        return Path(location)
+    one = _ONE.fullmatch(text.rstrip("/"))
+    url = one[1] if one else text.rstrip("/").removesuffix(f"/{CHECKPOINTS_DIR}")
+    storage = open_storage(url, plugins)
+    lineage = read_lineage(storage)
+    steps = [int(one[2])] if one else sorted(lineage.saved)[0 if every else -1 :]
+    if not steps or not lineage.saved.keys() >= set(steps):
+        kept = ", ".join(map(str, sorted(lineage.saved))) or "none"
+        raise CheckpointNotFoundError(f"There is no checkpoint at {text}. The journal of {url} names the steps {kept}.")
+    holder = Path(tempfile.mkdtemp(prefix="estimator-checkpoints-"))
+    atexit.register(shutil.rmtree, holder, ignore_errors=True)
+    for step in steps:
+        bring(storage, lineage, lineage.saved[step], holder / CHECKPOINTS_DIR / str(step), "reader")
+    return holder / CHECKPOINTS_DIR / str(steps[0]) if one else holder
+
+
+def bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader: str) -> bool:
+    """Copies a checkpoint to this machine; False if it has been retired meanwhile.
+
+    Args:
+        storage: of the model_dir.
+        lineage: what its journal came to; brought up to date.
+        saved: the checkpoint.
+        target: must not exist.
+        reader: who reads, for people who look at the leases.
+
+    Raises:
+        CheckpointCorruptError: it is not what was recorded.
+        StorageError: it cannot be read.
+    """
+    held = lease(storage, lineage, saved.place, reader)
+    if held is None:
+        return False
+    with held:
+        download_directory(storage, saved.place, target)
+    if manifest_digest(target) != saved.digest:
+        shutil.rmtree(target)
+        raise CheckpointCorruptError(
+            f"{storage.url}: the checkpoint of step {saved.step} ({saved.place}) is not what was recorded."
+        )
+    return True
