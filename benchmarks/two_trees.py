@@ -31,7 +31,8 @@ def start(python: str, folder: Path, workload: str) -> subprocess.Popen[str]:
 
 def seconds_of(process: subprocess.Popen[str]) -> float:
     """One round."""
-    assert process.stdin is not None and process.stdout is not None
+    assert process.stdin is not None
+    assert process.stdout is not None
     process.stdin.write("\n")
     process.stdin.flush()
     return float(process.stdout.readline())

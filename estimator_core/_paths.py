@@ -10,6 +10,37 @@ from estimator_core.errors import ArgumentError
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
+def scheme_of(location: str) -> str:
+    """The scheme of a URL, in lower case; "" for a path.
+
+    Example:
+        >>> scheme_of("S3://bucket/run"), scheme_of("runs/one")
+        ('s3', '')
+    """
+    match = _URL.match(location)
+    return match[1].lower() if match else ""
+
+
+def is_url(location: str) -> bool:
+    """Whether a location is a URL and not a path.
+
+    Example:
+        >>> is_url("s3://bucket/run"), is_url("runs/one")
+        (True, False)
+    """
+    return scheme_of(location) != ""
+
+
+def expanded(location: str) -> str:
+    """A path with `~` expanded; a URL as it is.
+
+    Example:
+        >>> expanded("s3://bucket/~name")
+        's3://bucket/~name'
+    """
+    return location if is_url(location) else os.path.expanduser(location)
+
+
 def local_directory(argument: str, path: str) -> str:
     """The path of a directory, with `~` expanded.
 
@@ -24,9 +55,9 @@ def local_directory(argument: str, path: str) -> str:
         >>> local_directory("model_dir", "runs/one")
         'runs/one'
     """
-    if match := _URL.match(path):
+    if scheme := scheme_of(path):
         raise ArgumentError(
-            f"{argument} is {path!r}, but {match[1]}:// is not supported: a directory of this machine is needed. Mount "
+            f"{argument} is {path!r}, but {scheme}:// is not supported: a directory of this machine is needed. Mount "
             "the bucket, or train into a local directory and copy it."
         )
     return os.path.expanduser(path)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal
 
 from estimator_core._cluster import ClusterInfo, Processes, detect_processes
-from estimator_core._paths import local_directory
+from estimator_core._paths import expanded, local_directory
 from estimator_core._roles import checked_choices
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
@@ -250,14 +250,14 @@ class RunConfig:
 
 def _model_dir(given: Any, from_cluster: str | None) -> str | None:
     if given is None:
-        return None if from_cluster is None else local_directory("model_dir", from_cluster)
+        return None if from_cluster is None else expanded(from_cluster)
     if not isinstance(given, str) and not hasattr(given, "__fspath__"):
         raise ArgumentTypeError(f"model_dir must be a path, given: {given!r}.")
     path = str(given)
     if not path:
         raise ArgumentError("model_dir should be non-empty. Leave it out for a temporary directory.")
-    path = local_directory("model_dir", path)
-    if from_cluster is not None and local_directory("model_dir", from_cluster) != path:
+    path = expanded(path)
+    if from_cluster is not None and expanded(from_cluster) != path:
         raise ArgumentError(
             "`model_dir` provided in RunConfig construct, if set, must have the same value as the model_dir in "
             f"TF_CONFIG. RunConfig: {path!r}, TF_CONFIG: {from_cluster!r}."

@@ -28,8 +28,8 @@ from estimator_core._loop.resuming import start_step
 from estimator_core._loop.starting import fresh_state
 from estimator_core._loop.train_call import TrainCall
 from estimator_core._loop.training import execute
-from estimator_core._model_dir import agreed_model_dir
-from estimator_core._paths import local_directory
+from estimator_core._model_dir import agreed_model_dir, model_dir_at
+from estimator_core._paths import expanded
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._step import bind_model_fn
 from estimator_core.config import RunConfig
@@ -113,6 +113,7 @@ class Estimator:
         self._config = config
         self._params = copy.deepcopy(params)
         self._plugins = default_plugins() if plugins is None else plugins
+        self._place = model_dir_at(str(config.model_dir), self._plugins)
         self._bound = bind_model_fn(model_fn, self._params, config, self._plugins)
         self._warm_start = warm_start_source(warm_start_from, self._plugins)
         self._feature_transforms = (*getattr(model_fn, "host_transforms", ()), *host_transforms)
@@ -125,9 +126,8 @@ class Estimator:
 
     @property
     def model_dir(self) -> str:
-        """Directory of checkpoints, events, evaluations and exports."""
-        assert self._config.model_dir is not None
-        return self._config.model_dir
+        """Directory of checkpoints, events, evaluations and exports; of a URL, the copy that the run works in."""
+        return str(self._place.path)
 
     @property
     def config(self) -> RunConfig:
@@ -223,7 +223,9 @@ class Estimator:
         checked = check_hooks(hooks, "hooks")
         self._check_name(name)
         context = self._context(ModeKeys.EVAL, name, checkpoint_path)
-        return self._evaluate(context, input_fn, steps, checked, checkpoint_path)
+        metrics = self._evaluate(context, input_fn, steps, checked, checkpoint_path)
+        self._place.written()
+        return metrics
 
     def predict(
         self,
@@ -370,7 +372,7 @@ class Estimator:
             programs=self._programs,
             live=self._state,
             states=self._states,
-            export_dir_base=local_directory("export_dir_base", os.fspath(base)),
+            export_dir_base=expanded(os.fspath(base)),
             receivers=receivers,
             assets_extra=assets_extra,
             checkpoint_path=checkpoint_path,
@@ -384,6 +386,7 @@ class Estimator:
 
     def latest_checkpoint(self) -> str | None:
         """The newest checkpoint of model_dir."""
+        self._place.refresh()
         return latest_checkpoint(self.model_dir)
 
     def latest_export(self, name: str | None = None) -> str | None:
@@ -450,6 +453,7 @@ class Estimator:
                 "There should be a CheckpointSaverHook to use saving_listeners. Please set one of the "
                 "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs, or give one in hooks."
             )
+        self._place.refresh()
         if max_steps is not None and start_step(self._state, self.model_dir) >= max_steps:
             _log.info("Skipping training since max_steps has already saved.")
             self._history.stop_reason = f"max_steps ({max_steps}) was reached before"
@@ -464,6 +468,7 @@ class Estimator:
             fresh=self._fresh,
             entered=self._entered,
             model_dir=model_dir,
+            place=self._place,
             params=self._params,
             input_fn=self._transformed(input_fn),
             hooks=checked_hooks,
@@ -490,6 +495,7 @@ class Estimator:
         call = CallOf(mode=mode, name=name, directory=directory, checkpoint=checkpoint)
         if self._open is not None:
             return inner_context(self._open, call)
+        self._place.refresh()
         return outermost_context(call, self, self._devices, self._params, self._plugins)
 
     @contextlib.contextmanager

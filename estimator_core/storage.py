@@ -1,5 +1,6 @@
 """Storages: where a model_dir lies, on this machine or in an object store."""
 
+from estimator_core._paths import is_url
 from estimator_core._storage import (
     Data,
     Entry,
@@ -15,7 +16,7 @@ from estimator_core._storage import (
 )
 from estimator_core._storage.keys import check_key, check_ranges, is_key
 from estimator_core._storage.local import LocalStorage
-from estimator_core._storage.opening import is_url, open_storage
+from estimator_core._storage.opening import open_storage
 
 __all__ = [
     "Data",

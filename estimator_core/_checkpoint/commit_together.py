@@ -9,24 +9,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from estimator_core._checkpoint import layout, orbax_io
-from estimator_core._checkpoint.checks import check_finite, describe
+from estimator_core._checkpoint import layout
+from estimator_core._checkpoint.checks import check_finite
 from estimator_core._checkpoint.commit import Draft, publish, remove_tree, seal
-from estimator_core._checkpoint.files import sync_directory
-from estimator_core._checkpoint.manifest import FORMAT, WHOLE_ARRAYS_FORMAT, ArrayEntry
-from estimator_core._checkpoint.pieces import Pieces, merge_entries
-from estimator_core._checkpoint.tensorstore_io import write_pieces
+from estimator_core._checkpoint.manifest import FORMAT, ArrayEntry
+from estimator_core._checkpoint.pieces import Pieces, checksums, entries_of, host_pieces, merge_entries
 from estimator_core._checkpoint.write_errors import explained
 from estimator_core._cluster.together import chief_says, gather
+from estimator_core._packs.entry import PackEntry, pack_name
+from estimator_core._packs.index import Piece
+from estimator_core._packs.write import write_pack
+from estimator_core._storage.local import LocalStorage
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import CheckpointError, NanLossDuringTrainingError, ProcessLostError
 
 _Outcome = dict[str, Any]
+_Pieces = Mapping[str, Mapping[str, Pieces]]
 
 
-def commit_together(
-    root: Path, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]], processes: Coordinator
-) -> Path:
+def commit_together(root: Path, draft: Draft, pieces: _Pieces, processes: Coordinator) -> Path:
     """Every process writes what it holds; the chief seals and renames. Called by all, for the same step.
 
     Args:
@@ -45,8 +46,7 @@ def commit_together(
     _raise_failures([begun], step)
     work = root / begun["name"]
     try:
-        shapes = {item: {path: [p.shape, str(p.dtype)] for path, p in named.items()} for item, named in pieces.items()}
-        told = gather(processes, "save-written", {**_write_own(work, draft, processes.index), "shapes": shapes})
+        told = gather(processes, "save-written", _write_own(work, draft, pieces, processes.index))
         _raise_failures(told, step)
         sealed = chief_says(processes, "save-sealed", _seal(root, work, draft, told) if processes.index == 0 else None)
         _raise_failures([sealed], step)
@@ -69,41 +69,39 @@ def _begin(root: Path, step: int) -> _Outcome:
     return {"name": work.name}
 
 
-def _write_own(work: Path, draft: Draft, process: int) -> _Outcome:
+def _write_own(work: Path, draft: Draft, pieces: _Pieces, process: int) -> _Outcome:
     try:
         check_finite(draft.manifest.step, draft.arrays)
-        stored = {
-            item: {n: h.stored for n, h in named.items() if h.stored.size} for item, named in draft.arrays.items()
-        }
-        if any(stored.values()):
+        own = host_pieces(draft.arrays, pieces)
+        packs: list[PackEntry] = []
+        index: list[Piece] = []
+        if any(piece.array.size for piece in own):
             with explained(work.parent, draft.bytes):
-                write = orbax_io.write_arrays if process == 0 else write_pieces
-                write(layout.arrays_dir(work, process), stored)
-                sync_directory(work)
+                pack, index = write_pack(LocalStorage(work), pack_name(process), own)
+            packs.append(pack)
         entries = {
-            item: {name: entry.to_json() for name, entry in named.items()}
-            for item, named in describe(draft.arrays).items()
+            item: {path: entry.to_json() for path, entry in named.items()}
+            for item, named in entries_of(draft.arrays, pieces).items()
         }
     except Exception as error:
         return _failure(error)
-    return {"arrays": entries}
+    return {"packs": [pack.to_json() for pack in packs], "arrays": entries, "checksums": checksums(index)}
 
 
 def _seal(root: Path, work: Path, draft: Draft, told: list[_Outcome]) -> _Outcome:
-    shapes: dict[str, dict[str, Any]] = {}
-    for one in told:
-        for item, named in one["shapes"].items():
-            shapes.setdefault(item, {}).update(named)
-    parts = [
+    entries = [
         {
-            item: {name: ArrayEntry.from_json(entry) for name, entry in named.items()}
+            item: {path: ArrayEntry.from_json(entry) for path, entry in named.items()}
             for item, named in one["arrays"].items()
         }
         for one in told
     ]
-    arrays = merge_entries(parts, shapes)
-    in_pieces = any(entry.pieces for named in arrays.values() for entry in named.values())
-    manifest = replace(draft.manifest, arrays=arrays, format=FORMAT if in_pieces else WHOLE_ARRAYS_FORMAT)
+    manifest = replace(
+        draft.manifest,
+        arrays=merge_entries(entries, [one["checksums"] for one in told]),
+        packs=tuple(PackEntry.from_json(pack) for one in told for pack in one["packs"]),
+        format=FORMAT,
+    )
     try:
         with explained(root, draft.bytes):
             seal(work, manifest, draft.files)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from estimator_core._checkpoint.layout import ARRAYS_DIR
 from estimator_core._checkpoint.manifest import MANIFEST_FILE, USE_ANOTHER, FileEntry, Manifest, checksum
+from estimator_core._packs.entry import PACK_SUFFIX
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 
 #: Bytes up to which a file of arrays is checked as a whole; above it only its size is, and each array when it is read.
@@ -13,8 +14,12 @@ _WHOLE = 1 << 20
 
 
 def describe_files(directory: Path) -> dict[str, FileEntry]:
-    """Size and checksum of every file below a directory, by relative path."""
-    paths = sorted(path for path in directory.rglob("*") if path.is_file() and path.name != MANIFEST_FILE)
+    """Size and checksum of every file below a directory but the packs, which have their own, by relative path."""
+    paths = sorted(
+        path
+        for path in directory.rglob("*")
+        if path.is_file() and path.name != MANIFEST_FILE and path.suffix != PACK_SUFFIX
+    )
     names = [path.relative_to(directory) for path in paths]
     return {
         name.as_posix(): _describe(path, holds_arrays=name.parts[0].startswith(ARRAYS_DIR))

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core._checkpoint.files import write_durably
+from estimator_core._packs.entry import PackEntry
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 
-#: Versions of the layout: 2 holds arrays in pieces, which several processes wrote; 1 all others. Both are read.
-FORMAT, WHOLE_ARRAYS_FORMAT = 2, 1
+#: Versions of the layout: 1 is written by orbax; 2 held arrays in pieces that several processes wrote with tensorstore,
+#: and is read only; 3 holds them in packs.
+FORMAT, WHOLE_ARRAYS_FORMAT = 3, 1
 MANIFEST_FILE = "manifest.json"
 #: What to do about a damaged checkpoint.
 USE_ANOTHER = "Use an older checkpoint; delete this one or restore it from a copy."
@@ -47,9 +49,9 @@ class ArrayEntry:
         shape: of the variable (a typed random key of shape () is stored as words, yet has shape () here).
         dtype: numpy's name, or jax's for typed random keys ("key<fry>").
         bytes: size of the stored array.
-        crc32: of the stored array's bytes in C order.
+        crc32: of the stored array's bytes in C order; in packs, of the checksums of its pieces.
         key_impl: random number generator of a typed key, else None.
-        pieces: where the array is, if several processes wrote it; `crc32` is empty then.
+        pieces: where the array is in format 2; `crc32` is empty then.
     """
 
     shape: tuple[int, ...]
@@ -116,6 +118,7 @@ class Manifest:
         timers: bases of the cadences, JSON.
         extras: `CheckpointItems.manifest`.
         format: version of the layout.
+        packs: what holds the arrays in format 3.
     """
 
     step: int
@@ -127,6 +130,7 @@ class Manifest:
     timers: Mapping[str, Any]
     extras: Mapping[str, Any]
     format: int = WHOLE_ARRAYS_FORMAT
+    packs: tuple[PackEntry, ...] = ()
 
     def entries(self, *items: str) -> dict[str, ArrayEntry]:
         """The arrays of the items, in one dictionary by path."""
@@ -135,7 +139,7 @@ class Manifest:
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
     """Writes the manifest, sealed and flushed to the disk."""
-    body = {
+    body: dict[str, Any] = {
         "format": manifest.format,
         "step": manifest.step,
         "created": manifest.created,
@@ -146,6 +150,8 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
         "files": {name: {"bytes": f.bytes, "crc32": f.crc32} for name, f in manifest.files.items()},
         "arrays": {item: {p: e.to_json() for p, e in sorted(named.items())} for item, named in manifest.arrays.items()},
     }
+    if manifest.packs:
+        body["packs"] = [pack.to_json() for pack in manifest.packs]
     write_durably(directory / MANIFEST_FILE, dump_json({**body, "seal": _seal(body)}))
 
 
@@ -202,6 +208,7 @@ def _parse(directory: Path, data: bytes) -> Manifest:
             timers=body["timers"],
             extras=body["extras"],
             format=version,
+            packs=tuple(PackEntry.from_json(pack) for pack in body.get("packs", ())),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointCorruptError(

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from estimator_core._checkpoint import layout
 from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems
+from estimator_core._cluster.together import chief_says, gather
+from estimator_core.coordinator import ALONE, Coordinator
 from estimator_core.errors import CheckpointCorruptError, CheckpointNotFoundError
 
 _log = logging.getLogger("estimator_core.checkpoint")
@@ -26,17 +28,23 @@ class Restored:
 
 
 def read_latest(
-    model_dir: str | os.PathLike[str], items: Iterable[str] = ITEM_NAMES, *, set_aside: bool = False
+    model_dir: str | os.PathLike[str],
+    items: Iterable[str] = ITEM_NAMES,
+    *,
+    set_aside: bool = False,
+    processes: Coordinator = ALONE,
 ) -> Restored | None:
     """Reads the newest checkpoint of a model_dir that is intact; None where there is no checkpoint at all.
 
-    A damaged checkpoint is reported loudly and the one before it is used.
+    A damaged checkpoint is reported loudly and the one before it is used. Arrays in packs stay there, each byte
+    verified: by one of several processes.
 
     Args:
         model_dir: the directory of the run.
         items: as in `read_checkpoint`.
         set_aside: damaged checkpoints newer than the one read are renamed to `damaged-<step>`, so that nobody takes
             them for the newest; only for the run that owns the model_dir.
+        processes: those that read together; all of them use the same checkpoint.
 
     Raises:
         CheckpointCorruptError: every checkpoint is damaged; starting from scratch instead would lose the run.
@@ -48,19 +56,16 @@ def read_latest(
     items = tuple(items)
     damaged: list[Path] = []
     root = layout.checkpoints_dir(model_dir)
-    for step in reversed(layout.named_steps(root)):
-        from estimator_core._checkpoint.read import read_checkpoint
-
+    for step in chief_says(processes, "restore-steps", layout.named_steps(root)[::-1]):
         path = root / str(step)
-        try:
-            found = read_checkpoint(path, items)
-        except (CheckpointCorruptError, CheckpointNotFoundError) as error:
+        found, problem = _tried(path, items, processes)
+        if found is None:
             if path.exists():  # else deleted by the run that owns the directory, after it was listed
                 damaged.append(path)
-                _log.error("DAMAGED CHECKPOINT: %s The checkpoint before it is tried.", error)
+                _log.error("DAMAGED CHECKPOINT: %s The checkpoint before it is tried.", problem)
             continue
         if damaged:
-            newer = [set_aside_damaged(one) for one in damaged] if set_aside else damaged
+            newer = [set_aside_damaged(one) for one in damaged] if set_aside and processes.index == 0 else damaged
             _log.error("Going on from %s, because newer checkpoints are damaged: %s.", path, ", ".join(map(str, newer)))
         return Restored(path=str(path), step=int(found.clock[0]), items=found)
     if damaged:
@@ -69,6 +74,18 @@ def read_latest(
             "or delete them to start from scratch."
         )
     return None
+
+
+def _tried(path: Path, items: Iterable[str], processes: Coordinator) -> tuple[CheckpointItems | None, str | None]:
+    """The contents of a checkpoint, or what is wrong with it: in all processes alike."""
+    from estimator_core._checkpoint.read import open_checkpoint
+
+    try:
+        found, problem = open_checkpoint(path, items, part=processes.index, parts=processes.count), None
+    except (CheckpointCorruptError, CheckpointNotFoundError) as error:
+        found, problem = None, str(error)
+    problems = [one for one in gather(processes, "restore-verified", problem) if one is not None]
+    return (None, problems[0]) if problems else (found, None)
 
 
 def set_aside_damaged(path: Path) -> Path:

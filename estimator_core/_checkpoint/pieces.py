@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
+from estimator_core._checkpoint.host_copy import HostArray
+from estimator_core._checkpoint.manifest import ArrayEntry, checksum
+from estimator_core._packs.boxes import Box, whole
+from estimator_core._packs.index import Piece
+from estimator_core._packs.write import HostPiece
 
-from estimator_core._checkpoint.manifest import ArrayEntry, PieceEntry
-
-#: Between a path and the place of a piece, in the names of stored arrays; paths of variables cannot contain it.
+#: Between a path and the place of a piece, in the names of its host copy.
 _MARK = "@"
 
 
@@ -19,18 +21,17 @@ class Pieces:
     """The parts of one array that a process is to save: it holds the first copy of each.
 
     Attributes:
-        shape, dtype: of the whole array.
+        shape: of the whole array.
         parts: `(place, array on one device)`; a place is `(start, stop)` along each axis.
     """
 
     shape: tuple[int, ...]
-    dtype: Any
-    parts: tuple[tuple[tuple[tuple[int, int], ...], Any], ...]
+    parts: tuple[tuple[Box, Any], ...]
 
 
 def split_off(
     items: Mapping[str, Mapping[str, Any]], *, chief: bool
-) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Pieces]]]:
     """What this process has to save: whole arrays (the chief alone), and its pieces of those that are spread.
 
     Returns:
@@ -45,7 +46,7 @@ def split_off(
                 if chief:
                     arrays[item][path] = value
                 continue
-            own = Pieces(tuple(value.shape), value.dtype, tuple(_own_parts(value)))
+            own = Pieces(tuple(value.shape), tuple(_own_parts(value)))
             pieces[item][path] = own
             arrays[item].update({piece_name(path, place): part for place, part in own.parts})
     return arrays, pieces
@@ -56,7 +57,7 @@ def is_spread(value: Any) -> bool:
     return not getattr(value, "is_fully_addressable", True) and not value.is_fully_replicated
 
 
-def piece_name(path: str, place: tuple[tuple[int, int], ...]) -> str:
+def piece_name(path: str, place: Box) -> str:
     """The name a piece is stored under.
 
     Example:
@@ -66,52 +67,87 @@ def piece_name(path: str, place: tuple[tuple[int, int], ...]) -> str:
     return f"{path}{_MARK}{','.join(f'{start}-{stop}' for start, stop in place)}"
 
 
-def merge_entries(
-    parts: Sequence[Mapping[str, Mapping[str, ArrayEntry]]], shapes: Mapping[str, Mapping[str, tuple[list[int], str]]]
+def entries_of(
+    arrays: Mapping[str, Mapping[str, HostArray]], pieces: Mapping[str, Mapping[str, Pieces]]
 ) -> dict[str, dict[str, ArrayEntry]]:
-    """One manifest out of what each process has written.
+    """What the manifest is to say of the arrays that this process holds or has a piece of; `bytes` are its own."""
+    found: dict[str, dict[str, ArrayEntry]] = {}
+    for item, named in arrays.items():
+        spread = pieces.get(item, {})
+        parts = {piece_name(path, place) for path, own in spread.items() for place, _ in own.parts}
+        found[item] = {path: _entry(host, host.shape) for path, host in named.items() if path not in parts}
+        for path, own in spread.items():
+            hosts = [named[piece_name(path, place)] for place, _ in own.parts]
+            if hosts:
+                size = sum(host.stored.nbytes for host in hosts)
+                found[item][path] = replace(_entry(hosts[0], own.shape), bytes=size)
+    return found
+
+
+def host_pieces(
+    arrays: Mapping[str, Mapping[str, HostArray]], pieces: Mapping[str, Mapping[str, Pieces]]
+) -> list[HostPiece]:
+    """What this process writes into its pack: whole arrays, and pieces of those that are spread."""
+    found: list[HostPiece] = []
+    for item, named in arrays.items():
+        left = dict(named)
+        for path, own in pieces.get(item, {}).items():
+            for place, _ in own.parts:
+                host = left.pop(piece_name(path, place)).stored
+                words = host.shape[len(own.shape) :]  # of typed random keys
+                stored = (*own.shape, *words)
+                found.append(HostPiece(item=item, path=path, shape=stored, place=(*place, *whole(words)), array=host))
+        found += [
+            HostPiece(item=item, path=path, shape=host.stored.shape, place=whole(host.stored.shape), array=host.stored)
+            for path, host in left.items()
+        ]
+    return found
+
+
+def checksums(index: Sequence[Piece]) -> dict[str, dict[str, dict[str, str]]]:
+    """Item -> path -> place -> one checksum over those of a piece."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for piece in index:
+        places = found.setdefault(piece.item, {}).setdefault(piece.path, {})
+        places[piece_name("", piece.place)] = checksum("".join(piece.crc32).encode())
+    return found
+
+
+def merge_entries(
+    entries: Sequence[Mapping[str, Mapping[str, ArrayEntry]]],
+    sums: Sequence[Mapping[str, Mapping[str, Mapping[str, str]]]],
+) -> dict[str, dict[str, ArrayEntry]]:
+    """One list of arrays out of what each process has written.
 
     Args:
-        parts: process by process, item -> name -> entry.
-        shapes: item -> path -> shape and dtype of arrays saved in pieces.
+        entries: process by process, `entries_of`.
+        sums: process by process, `checksums`.
     """
     merged: dict[str, dict[str, ArrayEntry]] = {}
-    for process, written in enumerate(parts):
-        for item, named in written.items():
-            entries = merged.setdefault(item, {})
-            for name, entry in named.items():
-                path, mark, place = name.rpartition(_MARK)
-                if not mark:
-                    entries[name] = entry
-                    continue
-                shape, dtype = shapes[item][path]
-                piece = PieceEntry(process=process, place=_place_of(place), bytes=entry.bytes, crc32=entry.crc32)
-                whole = entries.get(path) or ArrayEntry(shape=tuple(shape), dtype=dtype, bytes=0, crc32="")
-                entries[path] = replace(whole, bytes=whole.bytes + entry.bytes, pieces=(*whole.pieces, piece))
+    places: dict[tuple[str, str], dict[str, str]] = {}
+    for own, own_sums in zip(entries, sums, strict=True):
+        for item, named in own.items():
+            known = merged.setdefault(item, {})
+            for path, entry in named.items():
+                before = known[path].bytes if path in known else 0
+                known[path] = replace(entry, bytes=before + entry.bytes)
+        for item, named in own_sums.items():
+            for path, of_pieces in named.items():
+                places.setdefault((item, path), {}).update(of_pieces)
+    for (item, path), of_pieces in places.items():
+        text = "".join(f"{place}{crc}" for place, crc in sorted(of_pieces.items()))
+        merged[item][path] = replace(merged[item][path], crc32=checksum(text.encode()))
     return merged
 
 
-def assembled(entry: ArrayEntry, dtype: np.dtype, read: Mapping[str, np.ndarray], path: str) -> np.ndarray:
-    """A whole array, from its pieces."""
-    whole = np.empty(entry.shape, dtype)
-    for piece in entry.pieces:
-        whole[tuple(slice(start, stop) for start, stop in piece.place)] = read[piece_name(path, piece.place)]
-    return whole
+def _entry(host: HostArray, shape: tuple[int, ...]) -> ArrayEntry:
+    return ArrayEntry(
+        shape=tuple(shape), dtype=host.dtype, bytes=host.stored.nbytes, crc32=checksum(b""), key_impl=host.key_impl
+    )
 
 
-def covered(entry: ArrayEntry) -> bool:
-    """Whether the pieces are as many elements as the array."""
-    sizes = (int(np.prod([stop - start for start, stop in piece.place], dtype=np.int64)) for piece in entry.pieces)
-    return sum(sizes) == int(np.prod(entry.shape, dtype=np.int64))
-
-
-def _own_parts(value: Any) -> Iterator[tuple[tuple[tuple[int, int], ...], Any]]:
+def _own_parts(value: Any) -> Iterator[tuple[Box, Any]]:
     for shard in value.addressable_shards:
         if shard.replica_id == 0:
             bounds = zip(shard.index, value.shape, strict=True)
             yield tuple(part.indices(size)[:2] for part, size in bounds), shard.data
-
-
-def _place_of(text: str) -> tuple[tuple[int, int], ...]:
-    bounds = (axis.partition("-") for axis in text.split(",")) if text else ()
-    return tuple((int(start), int(stop)) for start, _, stop in bounds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,14 @@ from estimator_core._checkpoint.checks import array_checksum
 from estimator_core._checkpoint.file_checks import check_files, reading_failed
 from estimator_core._checkpoint.hook_state import join_hook_states
 from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems
-from estimator_core._checkpoint.manifest import USE_ANOTHER, ArrayEntry, read_manifest
-from estimator_core._checkpoint.pieces import assembled, covered, piece_name
+from estimator_core._checkpoint.manifest import USE_ANOTHER, ArrayEntry, Manifest, read_manifest
+from estimator_core._checkpoint.pieces import piece_name
 from estimator_core._checkpoint.pins import reading
-from estimator_core._checkpoint.tensorstore_io import read_pieces
+from estimator_core._checkpoint.tensorstore_io import assembled, covered, read_pieces
 from estimator_core.errors import ArgumentError, CheckpointCorruptError
+
+#: item -> path -> entry.
+Entries = Mapping[str, Mapping[str, ArrayEntry]]
 
 
 def read_checkpoint(path: str | os.PathLike[str], items: Iterable[str] = ITEM_NAMES) -> CheckpointItems:
@@ -36,6 +39,39 @@ def read_checkpoint(path: str | os.PathLike[str], items: Iterable[str] = ITEM_NA
         CheckpointNotFoundError: there is no checkpoint.
         CheckpointCorruptError: it is damaged.
     """
+    return _read(path, items, read_entries)
+
+
+def open_checkpoint(
+    path: str | os.PathLike[str], items: Iterable[str] = ITEM_NAMES, *, part: int = 0, parts: int = 1
+) -> CheckpointItems:
+    """As `read_checkpoint`, but variables and optimizer state that lie in packs stay there, as `StoredArray`s.
+
+    Args:
+        path: as there.
+        items: as there.
+        part: which share of the packs is verified now; what is read later is verified then again.
+        parts: of how many shares.
+
+    Raises:
+        CheckpointNotFoundError, CheckpointCorruptError: as there.
+    """
+
+    def entries(directory: Path, manifest: Manifest, wanted: Entries) -> dict[str, dict[str, Any]]:
+        if not manifest.packs:
+            return read_entries(directory, manifest, wanted)
+        from estimator_core._checkpoint.in_packs import open_entries
+
+        return open_entries(directory, manifest, wanted, part=part, parts=parts)
+
+    return _read(path, items, entries)
+
+
+def _read(
+    path: str | os.PathLike[str],
+    items: Iterable[str],
+    entries: Callable[[Path, Manifest, Entries], dict[str, dict[str, Any]]],
+) -> CheckpointItems:
     items = tuple(items)
     unknown = sorted(set(items) - set(ITEM_NAMES))
     if unknown:
@@ -45,7 +81,7 @@ def read_checkpoint(path: str | os.PathLike[str], items: Iterable[str] = ITEM_NA
         manifest = read_manifest(directory)
         check_files(directory, manifest)
         wanted = {item: manifest.arrays.get(item, {}) for item in ("clock", *items) if item != "input"}
-        arrays = read_entries(directory, wanted)
+        arrays = entries(directory, manifest, wanted)
         hook_tree = _read_file(directory, layout.HOOKS_FILE) if "hooks" in items else {}
         return CheckpointItems(
             clock=arrays["clock"]["clock"],
@@ -92,7 +128,7 @@ def load_variables(path: str | os.PathLike[str], names: Iterable[str] | None = N
                     f"The checkpoint {directory} has no variables {absent}; it has {sorted(manifest.entries(*wanted))}."
                 )
             wanted = {item: {p: e for p, e in named.items() if p in chosen} for item, named in wanted.items()}
-        arrays = read_entries(directory, wanted)
+        arrays = read_entries(directory, manifest, wanted)
     return {name: array for named in arrays.values() for name, array in named.items()}
 
 
@@ -101,12 +137,16 @@ def list_variables(path: str | os.PathLike[str]) -> dict[str, ArrayEntry]:
     return read_manifest(layout.resolve_checkpoint(path)).entries("variables", "model_state")
 
 
-def read_entries(directory: Path, wanted: Mapping[str, Mapping[str, ArrayEntry]]) -> dict[str, dict[str, Any]]:
+def read_entries(directory: Path, manifest: Manifest, wanted: Entries) -> dict[str, dict[str, Any]]:
     """Reads and verifies arrays by item and path.
 
     Raises:
         CheckpointCorruptError: an array is absent, torn or altered.
     """
+    if manifest.packs:
+        from estimator_core._checkpoint.in_packs import read_packed
+
+        return read_packed(directory, manifest, wanted)
     stored: dict[int, dict[str, dict[str, np.dtype]]] = {}
     for item, named in wanted.items():
         for path, entry in named.items():
@@ -131,14 +171,9 @@ def read_entries(directory: Path, wanted: Mapping[str, Mapping[str, ArrayEntry]]
 
 def stored_dtype(entry: ArrayEntry) -> np.dtype:
     """The numpy dtype an array is stored with."""
-    if entry.key_impl is not None:
-        return np.dtype(np.uint32)
-    try:
-        return np.dtype(entry.dtype)
-    except TypeError:
-        import ml_dtypes  # knows bfloat16 and the 8-bit floats
+    from estimator_core._packs.dtypes import dtype_named
 
-        return np.dtype(getattr(ml_dtypes, entry.dtype))
+    return np.dtype(np.uint32) if entry.key_impl is not None else dtype_named(entry.dtype)
 
 
 def _verified(directory: Path, item: str, path: str, entry: ArrayEntry, found: Mapping[str, np.ndarray]) -> Any:

@@ -48,6 +48,7 @@ class CheckpointStore:
         model_dir: checkpoints go to `<model_dir>/checkpoints/<step>`; created with the first save.
         keep_max, keep_every_n_hours, keep_best, results: see `Retention`.
         processes: those that save together: each calls `save` at the same steps, and the chief commits.
+        published: called with each checkpoint that is complete, by the thread that wrote it.
 
     Example:
         >>> import tempfile
@@ -67,6 +68,7 @@ class CheckpointStore:
         keep_best: KeepBest | None = None,
         results: Callable[[], EvalResults] = no_results,
         processes: Coordinator = ALONE,
+        published: Callable[[Path], None] = lambda checkpoint: None,
     ) -> None:
         self._model_dir = Path(model_dir).absolute()  # commits in the background go on wherever the program changes to
         self._root = layout.checkpoints_dir(self._model_dir)
@@ -78,6 +80,7 @@ class CheckpointStore:
         self._created: dict[int, float] = {}
         self._run_created: float | None = None
         self._processes = processes
+        self._published = published
         if processes.index == 0:
             with explained(self._root, 0):
                 clean_up(self._root)
@@ -178,6 +181,7 @@ class CheckpointStore:
             path = commit_or_explain(self._root, draft)
         self._created[draft.manifest.step] = draft.manifest.created
         self._prune(just_written=draft.manifest.step)
+        self._published(path)
         return str(path)
 
     def _commit_together(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]]) -> Path:

@@ -1,8 +1,4 @@
-"""Pieces of arrays, to and from a directory that one of several processes writes by itself.
-
-Orbax refuses arrays that belong to one process of several, and compares paths with the other processes on their
-devices; what it writes with, tensorstore, does neither.
-"""
+"""Arrays in pieces as format 2 has them, written by several processes with tensorstore: read, and no longer written."""
 
 from __future__ import annotations
 
@@ -12,25 +8,8 @@ from typing import Any
 
 import numpy as np
 
-
-def write_pieces(directory: Path, items: Mapping[str, Mapping[str, np.ndarray]]) -> None:
-    """Writes arrays into a new directory; returns when they are on the disk."""
-    import tensorstore as ts
-
-    directory.mkdir()
-    transaction = ts.Transaction()
-    context = ts.Context()  # shared: stores that open the database apart race for its manifest, file after file
-    writes: list[Any] = []
-    for item, named in items.items():
-        for name, array in named.items():
-            spec = {**_spec(directory, item, name), "metadata": {"shape": list(array.shape)}}
-            store = ts.open(
-                spec, create=True, dtype=ts.dtype(array.dtype), transaction=transaction, context=context
-            ).result()
-            writes.append(store.write(array))
-    transaction.commit_async().result()
-    for write in writes:
-        write.result()
+from estimator_core._checkpoint.manifest import ArrayEntry
+from estimator_core._checkpoint.pieces import piece_name
 
 
 def read_pieces(directory: Path, wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, np.ndarray]]:
@@ -44,6 +23,20 @@ def read_pieces(directory: Path, wanted: Mapping[str, Mapping[str, Any]]) -> dic
     }
     reads = {item: {name: store.result().read() for name, store in named.items()} for item, named in opened.items()}
     return {item: {name: np.asarray(read.result()) for name, read in named.items()} for item, named in reads.items()}
+
+
+def assembled(entry: ArrayEntry, dtype: np.dtype, read: Mapping[str, np.ndarray], path: str) -> np.ndarray:
+    """A whole array, from its pieces."""
+    whole = np.empty(entry.shape, dtype)
+    for piece in entry.pieces:
+        whole[tuple(slice(start, stop) for start, stop in piece.place)] = read[piece_name(path, piece.place)]
+    return whole
+
+
+def covered(entry: ArrayEntry) -> bool:
+    """Whether the pieces are as many elements as the array."""
+    sizes = (int(np.prod([stop - start for start, stop in piece.place], dtype=np.int64)) for piece in entry.pieces)
+    return sum(sizes) == int(np.prod(entry.shape, dtype=np.int64))
 
 
 def _spec(directory: Path, item: str, name: str) -> dict[str, Any]:

@@ -44,15 +44,14 @@ def explained(root: Path, need: int) -> Generator[None]:
     """
     try:
         yield
-    except EstimatorError:
-        raise
+    except EstimatorError as raised:
+        from estimator_core._storage import StorageError
+
+        if not isinstance(raised, StorageError) or not isinstance(raised.__cause__, OSError):
+            raise
+        raise _failed(root, need, raised.__cause__) from raised
     except Exception as error:
-        code = errno_of(error)
-        cure = _CURES.get(code, "See the cause above.")
-        raise CheckpointError(
-            f"A checkpoint could not be written to {root} ({brief(error)}). "
-            f"It needs {need / 1e6:,.1f} MB{_free(root)}. Checkpoints already there are untouched. {cure}"
-        ) from error
+        raise _failed(root, need, error) from error
 
 
 @contextmanager
@@ -98,3 +97,12 @@ def _free(root: Path) -> str:
         return f", {shutil.disk_usage(place).free / 1e6:,.1f} MB are free"
     except OSError:
         return ""
+
+
+def _failed(root: Path, need: int, error: Exception) -> CheckpointError:
+    code = errno_of(error)
+    cure = _CURES.get(code, "See the cause above.")
+    return CheckpointError(
+        f"A checkpoint could not be written to {root} ({brief(error)}). "
+        f"It needs {need / 1e6:,.1f} MB{_free(root)}. Checkpoints already there are untouched. {cure}"
+    )

@@ -10,6 +10,7 @@ from typing import Any
 from estimator_core._export.contract import LoadedExport
 from estimator_core._export.directories import latest_export
 from estimator_core._plugins import Plugins, default_plugins
+from estimator_core._storage.copies import local_copy
 from estimator_core.errors import ExportError, PluginError
 
 _log = logging.getLogger("estimator_core")
@@ -19,7 +20,8 @@ def load(path: str | os.PathLike[str], *, plugins: Plugins | None = None) -> Loa
     """Reads an export.
 
     Args:
-        path: an export directory, or one that holds exports (the newest is taken).
+        path: an export directory, or one that holds exports (the newest is taken); or the URL of an export, which is
+            copied to this machine until the process ends.
         plugins: the plugin registry; default: the installed plugins.
 
     Returns:
@@ -29,8 +31,9 @@ def load(path: str | os.PathLike[str], *, plugins: Plugins | None = None) -> Loa
         ExportError: there is no export, it is damaged, or no installed format knows it.
     """
     registry = default_plugins() if plugins is None else plugins
-    candidates = [Path(path)]
-    newest = latest_export(path)
+    here = local_copy(path, registry)
+    candidates = [here]
+    newest = latest_export(here)
     if newest is not None:
         candidates.append(Path(newest))
     formats, broken = _formats(registry)

@@ -119,6 +119,7 @@ Entry: TypeAlias = Took | Saved | Evaluated | Segment | Exported | Retired | Rem
 _KINDS: Mapping[str, type[Entry]] = {
     kind.__name__.lower(): kind for kind in (Took, Saved, Evaluated, Segment, Exported, Retired, Removed, Ended)
 }
+_TYPES = {kind: {field.name: str(field.type) for field in fields(kind)} for kind in _KINDS.values()}
 _CHECKED = {"int": int, "str": str, "bool": bool, "float": (int, float), "Mapping[str, Any]": dict}
 
 
@@ -129,7 +130,7 @@ def entry_to_json(entry: Entry) -> dict[str, Any]:
         >>> entry_to_json(Retired(place="checkpoints/5"))
         {'is': 'retired', 'place': 'checkpoints/5'}
     """
-    values = {field.name: getattr(entry, field.name) for field in fields(entry)}
+    values = {name: getattr(entry, name) for name in _TYPES[type(entry)]}
     return {"is": type(entry).__name__.lower(), **values}
 
 
@@ -145,8 +146,8 @@ def entry_from_json(value: Any) -> Entry:
     kind = _KINDS.get(str(values.pop("is", None)))
     if kind is None:
         raise ValueError(f"an entry of the unknown kind {value.get('is')!r}")  # pyright: ignore[reportUnknownMemberType]
-    types = {field.name: str(field.type) for field in fields(kind)}
-    if set(types) != set(values):
+    types = _TYPES[kind]
+    if types.keys() != values.keys():
         raise ValueError(f"an entry {kind.__name__} with the fields {sorted(values)}")
     for name, type_name in types.items():
         if not isinstance(values[name], _CHECKED[type_name]) or (type_name == "int" and values[name] is True):

@@ -101,7 +101,9 @@ def _note(lineage: Lineage, entry: Entry) -> None:
             lineage.ended = None
             _go_back(lineage, entry.step)
         case Saved():
-            _retire(lineage, entry.step)
+            before = lineage.saved.get(entry.step)
+            if before is None or before.place != entry.place:  # else told again, after an answer that was lost
+                _retire(lineage, entry.step)
             lineage.saved[entry.step] = entry
         case Evaluated():
             lineage.evaluations[entry.name, entry.step] = entry

@@ -27,21 +27,29 @@ def read_lineage(storage: Storage, *, whole: bool = False) -> Lineage:
         >>> read_lineage(LocalStorage(tempfile.mkdtemp())).writer
         'nobody'
     """
-    lineage = Lineage() if whole else newest_snapshot(storage)
-    known = lineage.identity
-    try:
-        lineage.identity = storage.get(IDENTITY).decode("ascii", "replace")
-    except ObjectMissingError:
-        if lineage.number >= 0 or next(storage.list("journal"), None) is not None:
-            raise JournalError(
-                f"{storage.url} has a journal and no {IDENTITY}: a removal was interrupted, or a copy is not complete. "
-                "Remove the rest, or use another model_dir."
-            ) from None
-        return lineage
-    if known not in ("", lineage.identity):
+    identity = _identity(storage)
+    if not identity:
+        return Lineage()
+    lineage = Lineage(identity=identity) if whole else newest_snapshot(storage, identity)
+    if lineage.identity != identity:
         raise JournalError(f"{storage.url} holds parts of two model_dirs: its {IDENTITY} is not that of its journal.")
     refresh(storage, lineage)
     return lineage
+
+
+def _identity(storage: Storage) -> str:
+    """Of the model_dir; "" where no run has begun one."""
+    for has_journal in (False, True):
+        try:
+            return storage.get(IDENTITY).decode("ascii", "replace")
+        except ObjectMissingError:
+            if not has_journal and next(storage.list("journal"), None) is None:
+                return ""
+    # It is made before the journal, and it was looked for once more after the journal was seen.
+    raise JournalError(
+        f"{storage.url} has a journal and no {IDENTITY}: a removal was interrupted, or a copy is not complete. "
+        "Remove the rest, or use another model_dir."
+    )
 
 
 def refresh(storage: Storage, lineage: Lineage) -> int:
@@ -59,7 +67,7 @@ def refresh(storage: Storage, lineage: Lineage) -> int:
     """
     count = 0
     while True:
-        key = key_of(lineage.number + 1)
+        key = key_of(lineage.identity, lineage.number + 1)
         try:
             data = storage.get(key)
         except ObjectMissingError:

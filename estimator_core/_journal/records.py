@@ -40,14 +40,14 @@ class Record:
     entries: Sequence[Entry]
 
 
-def key_of(number: int) -> str:
-    """Where record `number` lies.
+def key_of(identity: str, number: int) -> str:
+    """Where a record lies: below the identity, so that a run whose model_dir was replaced cannot write into another.
 
     Example:
-        >>> key_of(7)
-        'journal/0000000007'
+        >>> key_of("0f3a", 7)
+        'journal/0f3a/0000000007'
     """
-    return f"journal/{number:010d}"
+    return f"journal/{identity}/{number:010d}"
 
 
 def digest_of(data: bytes) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from dataclasses import asdict
 from typing import Any
 
 from estimator_core._journal.entries import (
@@ -22,7 +21,7 @@ from estimator_core._journal.entries import (
     entry_to_json,
 )
 from estimator_core._journal.lineage import Lineage
-from estimator_core._storage import ObjectExistsError, OutcomeUnknownError, Storage, StorageError
+from estimator_core._storage import Storage, StorageError
 
 FORMAT = 1
 #: A snapshot is written after so many records.
@@ -32,22 +31,27 @@ _MOST_BYTES = 64 << 20
 
 
 def write_snapshot(storage: Storage, lineage: Lineage) -> None:
-    """Keeps the sum so far; one that is there already stays."""
+    """Keeps the sum so far; one that is there already stays. Without it readers only read more records."""
     line = json.dumps(_to_json(lineage), separators=(",", ":")).encode()
     data = line + b"\n" + hashlib.sha256(line).hexdigest().encode() + b"\n"
-    with contextlib.suppress(ObjectExistsError, OutcomeUnknownError):
-        storage.put_new(f"{_FOLDER}/{lineage.number:010d}", data)
+    with contextlib.suppress(StorageError):  # the record before it is made: its writer must not be told otherwise
+        storage.put_new(key_of_snapshot(lineage), data)
 
 
-def newest_snapshot(storage: Storage) -> Lineage:
+def key_of_snapshot(lineage: Lineage) -> str:
+    """Where the sum of so many records lies."""
+    return f"{_FOLDER}/{lineage.identity}/{lineage.number:010d}"
+
+
+def newest_snapshot(storage: Storage, identity: str) -> Lineage:
     """The sum in the newest snapshot that is whole; without one, that of no records."""
-    for entry in reversed(list(storage.list(_FOLDER))):
+    for entry in reversed(list(storage.list(f"{_FOLDER}/{identity}"))):
         if entry.size <= _MOST_BYTES:
             with contextlib.suppress(StorageError, ValueError, KeyError, TypeError, RecursionError):
                 line, _, rest = storage.get(entry.key).partition(b"\n")
                 if rest == hashlib.sha256(line).hexdigest().encode() + b"\n":
                     return _from_json(json.loads(line))
-    return Lineage()
+    return Lineage(identity=identity)
 
 
 def _to_json(lineage: Lineage) -> dict[str, Any]:
@@ -59,7 +63,7 @@ def _to_json(lineage: Lineage) -> dict[str, Any]:
         *lineage.exports.values(),
         *([lineage.ended] if lineage.ended else []),
     ]
-    plain = {name: asdict(lineage)[name] for name in ("identity", "number", "head", "epoch", "retired")}
+    plain = {name: getattr(lineage, name) for name in ("identity", "number", "head", "epoch", "retired")}
     return {"format": FORMAT, **plain, "entries": [entry_to_json(entry) for entry in entries]}
 
 

@@ -35,12 +35,13 @@ class Journal:
 
     Args:
         storage: where it lies.
-        lineage: what it comes to, this writer's epoch included.
+        lineage: what it comes to, this writer's epoch included; and later ones, if others have taken over since.
+        epoch: of this writer.
     """
 
-    def __init__(self, storage: Storage, lineage: Lineage) -> None:
+    def __init__(self, storage: Storage, lineage: Lineage, *, epoch: int) -> None:
         self._storage = storage
-        self._epoch = lineage.epoch
+        self._epoch = epoch
         self._lock = threading.Lock()  # saves publish from a thread of their own
         self.lineage = lineage
 
@@ -112,16 +113,14 @@ def take_over(
         >>> one.superseded_by()
         'host-b, process 2'
     """
-    lineage = read_lineage(storage)
-    if not lineage.identity:
-        lineage.identity = _make_identity(storage)
+    lineage = _begun(storage)
     while True:
         refresh(storage, lineage)
         epoch = lineage.epoch + 1
         took = Took(epoch=epoch, writer=writer, step=step(lineage), time=time.time())
         if _append(storage, lineage, [*first(lineage), took], epoch=epoch) is not None:
             write_snapshot(storage, lineage)
-            return Journal(storage, lineage)
+            return Journal(storage, lineage, epoch=epoch)
 
 
 def observe(storage: Storage, observer: str, *entries: Entry) -> int:
@@ -140,7 +139,7 @@ def observe(storage: Storage, observer: str, *entries: Entry) -> int:
     """
     if not observer:
         raise JournalError("An observer needs a name.")
-    lineage = read_lineage(storage)
+    lineage = _begun(storage)
     while True:
         number = _append(storage, lineage, entries, epoch=lineage.epoch, observer=observer)
         if number is not None:
@@ -155,8 +154,10 @@ def _append(
     nonce = uuid.uuid4().hex
     record = Record(epoch=epoch, before=lineage.head, nonce=nonce, observer=observer, entries=entries)
     check_follows(lineage, record)  # a record that no reader accepts would end the journal
-    made = _made(storage, key_of(number), encode(record))
+    made = _made(storage, key_of(lineage.identity, number), encode(record))
     refresh(storage, lineage)  # what was written is added as every reader adds it
+    if lineage.number < number:
+        raise StorageGoneError(f"{storage.url} was removed or replaced while the run used it: record {number} is gone.")
     if made and lineage.number // EVERY > (number - 1) // EVERY:
         write_snapshot(storage, lineage)
     return number if made else None
@@ -176,21 +177,25 @@ def _made(storage: Storage, key: str, data: bytes) -> bool:
     raise StorageError(f"{storage.url}: after {_TRIES} attempts it is unknown whether {key} was written.")
 
 
-def _make_identity(storage: Storage) -> str:
-    identity = uuid.uuid4().hex
-    if _made(storage, IDENTITY, identity.encode()):
-        return identity
-    return storage.get(IDENTITY).decode("ascii", "replace")
+def _begun(storage: Storage) -> Lineage:
+    """What the journal comes to; where there is none, the model_dir gets its identity."""
+    lineage = read_lineage(storage)
+    if not lineage.identity:
+        identity = uuid.uuid4().hex
+        made = _made(storage, IDENTITY, identity.encode())
+        lineage.identity = identity if made else storage.get(IDENTITY).decode("ascii", "replace")
+    return lineage
 
 
 def _require_unchanged(storage: Storage, lineage: Lineage) -> None:
     """What was recorded is still there: otherwise the directory was removed, moved, or replaced by another."""
-    key = key_of(lineage.number)
+    key = key_of(lineage.identity, lineage.number)
     try:
-        identity, last = storage.get(IDENTITY), storage.get(key)
+        identity = storage.get(IDENTITY).decode("ascii", "replace")
+        if identity != lineage.identity:
+            raise StorageGoneError(f"{storage.url} was replaced by another model_dir while the run used it.")
+        last = storage.get(key)
     except ObjectMissingError:
         raise StorageGoneError(f"{storage.url} was removed or moved while the run used it: {key} is gone.") from None
-    if identity.decode("ascii", "replace") != lineage.identity:
-        raise StorageGoneError(f"{storage.url} was replaced by another model_dir while the run used it.")
     if digest_of(last) != lineage.head:
         raise JournalError(f"{storage.url}: {key} is not what was written. Do not change the journal by hand.")

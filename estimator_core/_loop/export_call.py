@@ -11,6 +11,7 @@ import numpy as np
 
 from estimator_core._checkpoint.layout import checkpoint_step
 from estimator_core._export import ExportCheck, ExportFormat, ExportRequest, ServingInputReceiver
+from estimator_core._export.destination import destination
 from estimator_core._export.pending import PendingExport
 from estimator_core._export.raw import features_after, renaming
 from estimator_core._export.request import write_export
@@ -52,6 +53,7 @@ def start_export(
     if not received or len(received) != len(receivers):
         raise ArgumentError(f"experimental_mode must be one of ModeKeys, given: {sorted(receivers)}.")
     assets = _assets(assets_extra)
+    place = destination(export_dir_base, context.plugins)
     chosen: ExportFormat = context.plugins.get("format", format_name)()
     check: ExportCheck = component_of("export_check", context.config.components, context.plugins)
     source = checkpoint_path or context.estimator.latest_checkpoint()
@@ -77,7 +79,7 @@ def start_export(
 
     def write() -> str:
         with context.devices.placement.context():
-            path = str(write_export(request, chosen, export_dir_base, check))
+            path = place(lambda base: write_export(request, chosen, base, check))
         _log.info("Exported step %d as %s to %s", request.global_step, format_name, path)
         context.plugins.export_written(context.estimator, path, format_name)
         return path

@@ -11,7 +11,8 @@ from estimator_core._checkpoint import CheckpointItems, latest_checkpoint
 from estimator_core._checkpoint.layout import checkpoint_step, resolve_checkpoint
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.newest import read_latest
-from estimator_core._checkpoint.read import read_checkpoint
+from estimator_core._checkpoint.pins import reading
+from estimator_core._checkpoint.read import open_checkpoint
 from estimator_core._checkpoint.restore import check_fits
 from estimator_core._inputs import Batch
 from estimator_core._loop.context import RunContext
@@ -99,15 +100,17 @@ class InferenceStates:
     def _of_checkpoint(self, path: str, context: RunContext, read: Callable[[], CheckpointItems]) -> TrainState:
         placement = context.devices.placement
         if self._kept is None or self._kept[:2] != (path, placement):
-            self._kept = path, placement, placed(placement, self._programs, read())
+            with reading(Path(path)):
+                self._kept = path, placement, placed(placement, self._programs, read())
         return self._kept[2]
 
     def _read(self, path: str, context: RunContext) -> CheckpointItems:
         self._check(path, context)
-        return read_checkpoint(path, _ITEMS)
+        processes = context.devices.processes
+        return open_checkpoint(path, _ITEMS, part=processes.index, parts=processes.count)
 
     def _read_newest(self, context: RunContext) -> CheckpointItems:
-        found = read_latest(self._model_dir, _ITEMS)
+        found = read_latest(self._model_dir, _ITEMS, processes=context.devices.processes)
         if found is None:
             raise CheckpointNotFoundError(
                 f"The checkpoint in {self._model_dir} was deleted while it was being read. Try again."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,10 +19,33 @@ from estimator_core._step import TrainState
 
 def on_device(placement: Placement, value: Any, spec: VariableSpec) -> jax.Array:
     """A copy of a host array on the devices."""
-    shardings = placement.variables({spec.name: spec})
-    if shardings is None:
-        return jnp.array(value, dtype=spec.dtype, copy=True)
-    return placement.put(np.asarray(value, spec.dtype), shardings[spec.name])
+    where = placement.variables({spec.name: spec})
+    return put_all(placement, {spec.name: value}, where, {spec.name: spec.dtype})[spec.name]
+
+
+def put_all(
+    placement: Placement, values: Mapping[str, Any], shardings: Mapping[str, Any] | None, dtypes: Mapping[str, Any]
+) -> dict[str, jax.Array]:
+    """Copies on the devices of host arrays, or of arrays that lie in packs: of these each process reads its part alone.
+
+    Args:
+        placement: where to.
+        values: by name.
+        shardings: by name; None with one device.
+        dtypes: by name; what has another one is converted.
+    """
+    stored = {name: value for name, value in values.items() if _lies_in_packs(value)}
+    found: dict[str, jax.Array] = {}
+    if stored:
+        from estimator_core._packs.place import place
+
+        found = place(stored, shardings, dtypes)
+    for name in values.keys() - stored:
+        if shardings is None:
+            found[name] = jnp.array(values[name], dtype=dtypes[name], copy=True)
+        else:
+            found[name] = placement.put(np.asarray(values[name], dtypes[name]), shardings[name])
+    return {name: found[name] for name in values}
 
 
 def clock_on_device(placement: Placement, clock: Any) -> jax.Array:
@@ -42,7 +66,14 @@ def placed(placement: Placement, programs: Programs, items: CheckpointItems, opt
     programs.adopt(items.model_state, trainable=False)
 
     def place_all(values: Mapping[str, Any]) -> dict[str, jax.Array]:
-        return {name: on_device(placement, value, programs.specs[name]) for name, value in values.items()}
+        specs = {name: programs.specs[name] for name in values}
+        dtypes = {name: spec.dtype for name, spec in specs.items()}
+        return put_all(placement, values, placement.variables(specs), dtypes)
 
     clock = clock_on_device(placement, items.clock)
     return TrainState(clock, place_all(items.variables), place_all(items.model_state), opt_state)
+
+
+def _lies_in_packs(value: Any) -> bool:
+    packs = sys.modules.get("estimator_core._packs.stored")  # nothing lies in packs before some have been opened
+    return packs is not None and isinstance(value, packs.StoredArray)

@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jax.numpy as jnp
-import numpy as np
-
 from estimator_core._backends import Devices, Placement
 from estimator_core._checkpoint import CheckpointItems, latest_checkpoint
 from estimator_core._checkpoint.layout import checkpoint_step, checkpoints_dir
@@ -19,7 +16,7 @@ from estimator_core._cluster.together import chief_says
 from estimator_core._inputs import InputPosition
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.input_part import input_context
-from estimator_core._loop.placing import placed
+from estimator_core._loop.placing import placed, put_all
 from estimator_core._loop.positions import position_of
 from estimator_core._loop.programs import Programs, state_shardings
 from estimator_core._loop.run_record import ended_step
@@ -64,13 +61,10 @@ def find_start(devices: Devices, state: DeviceState, model_dir: str) -> Start:
     newest = newest if processes.count == 1 else _in(model_dir, told)
     if state.state is not None and (newest is None or checkpoint_step(newest) == state.checkpoint_step):
         return Start(step=state.step, checkpoint=newest, position=state.position)
-    found = read_latest(model_dir, set_aside=True) if processes.index == 0 else None
-    path = None if found is None else found.path
-    if processes.count > 1:
-        path = _in(model_dir, chief_says(processes, "start", None if found is None else found.step))
-    if path is None:
+    found = read_latest(model_dir, set_aside=True, processes=processes)
+    if found is None:
         return Start()
-    items = _read(path) if found is None else found.items
+    path, items = found.path, found.items
     saver: Mapping[str, Any] = items.hooks.get("CheckpointSaverHook", {})
     # A call that ends by itself just where a checkpoint was due does not save that step again to say so.
     ended = saver.get("finished", False) or ended_step(Path(model_dir), well=True) == int(items.clock[0])
@@ -114,20 +108,13 @@ def restored_state(
 def _slots(placement: Placement, leaves: Mapping[str, Any], discovery: Discovery) -> Any:
     expected = flatten_opt_state(discovery.opt_state)
     shardings = state_shardings(placement, discovery)
-    if shardings is None:
-        slots = {name: jnp.array(leaves[name], dtype=leaf.dtype, copy=True) for name, leaf in expected.items()}
-    else:
-        where = flatten_opt_state(shardings.opt_state)
-        slots = {
-            name: placement.put(np.asarray(leaves[name], leaf.dtype), where[name]) for name, leaf in expected.items()
-        }
+    slots = put_all(
+        placement,
+        {name: leaves[name] for name in expected},
+        None if shardings is None else flatten_opt_state(shardings.opt_state),
+        {name: leaf.dtype for name, leaf in expected.items()},
+    )
     return unflatten_opt_state(discovery.opt_state, slots)
-
-
-def _read(path: str) -> CheckpointItems:
-    from estimator_core._checkpoint.read import read_checkpoint
-
-    return read_checkpoint(path)
 
 
 def _in(model_dir: str, step: int | None) -> str | None:

@@ -16,6 +16,7 @@ from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.history import History
 from estimator_core._loop.programs import Programs
+from estimator_core._model_dir import ModelDir
 from estimator_core._plugins import Plugins
 from estimator_core._step import Discovery, TrainState
 from estimator_core.hooks import CheckpointListener, Hook
@@ -36,6 +37,7 @@ class TrainCall:
         fresh: makes a state of initial values.
         entered: within, calls of the Estimator belong to the call of a context.
         model_dir: exists when `execute` is called.
+        place: what the model_dir stands for.
         params: of the Estimator.
         evaluations: of train_and_evaluate.
         history: written to.
@@ -49,6 +51,7 @@ class TrainCall:
     fresh: Callable[[Devices, Discovery], TrainState]
     entered: Callable[[RunContext], contextlib.AbstractContextManager[None]]
     model_dir: Path
+    place: ModelDir
     params: Any
     input_fn: InputFn
     hooks: Sequence[Hook]

@@ -34,6 +34,7 @@ def execute(call: TrainCall) -> str:
         contextlib.ExitStack() as cleanup,
     ):
         best = config.keep_checkpoint_best
+        published = cleanup.enter_context(call.place.training(config, processes.count))
         store = cleanup.enter_context(
             CheckpointStore(
                 call.model_dir,
@@ -42,6 +43,7 @@ def execute(call: TrainCall) -> str:
                 keep_best=best,
                 results=lambda: read_eval_metrics(call.estimator.eval_dir(best and best.evaluation)),
                 processes=processes,
+                published=published,
             )
         )
         _log.info("%s", call.plugins.opening_line())

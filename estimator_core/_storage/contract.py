@@ -27,7 +27,8 @@ class Entry:
 
 @runtime_checkable
 class Storage(Protocol):
-    """Named objects under one root: a directory, or a prefix of a bucket.
+    """Named objects under one root: a directory, or a prefix of a bucket. What a write has written is durable when it
+    returns; what a delete has removed may come back after a loss of power.
 
     Keys are relative and separated by `/` (`check_key` says what may stand in them); where `a/b` is a key, `a` is none:
     in a directory it could not be. One instance serves several threads. A child process opens its own, a forked one

@@ -22,6 +22,7 @@ from estimator_core._storage.errors import (
     StorageGoneError,
 )
 from estimator_core._storage.keys import DRAFT, check_key, check_ranges, is_key
+from estimator_core._storage.memory import block
 
 #: What file systems answer that have no hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
@@ -88,7 +89,7 @@ class LocalStorage:
     def get(self, key: str) -> bytes:
         """The bytes of a file."""
         with self._explained(key), self._opened(key) as descriptor:
-            return self._part(descriptor, key, 0, os.fstat(descriptor).st_size)
+            return bytes(self._part(descriptor, key, 0, os.fstat(descriptor).st_size))
 
     def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[Data]:
         """Parts of a file."""
@@ -164,15 +165,18 @@ class LocalStorage:
         if not self._root.is_dir():
             raise StorageGoneError(f"{self.url} is not there: the directory was removed, renamed or unmounted.")
 
-    def _part(self, descriptor: int, key: str, begin: int, end: int) -> bytes:
-        parts: list[bytes] = []
-        while begin < end:
-            part = os.pread(descriptor, end - begin, begin)
-            if not part:
+    def _part(self, descriptor: int, key: str, begin: int, end: int) -> Data:
+        size = end - begin
+        if begin < end and os.fstat(descriptor).st_size < end:
+            raise ShortReadError(f"{self.url}: {key} ends before byte {end}.")
+        part = block(max(size, 0))
+        read = 0
+        while read < size:
+            count = os.preadv(descriptor, [part[read:]], begin + read)
+            if not count:
                 raise ShortReadError(f"{self.url}: {key} ends before byte {end}.")
-            parts.append(part)
-            begin += len(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+            read += count
+        return part
 
     @contextlib.contextmanager
     def _draft(self, key: str, chunks: Iterable[Data]) -> Generator[tuple[Path, Path]]:

@@ -6,23 +6,12 @@ import os
 import re
 from pathlib import Path
 
+from estimator_core._paths import scheme_of
 from estimator_core._plugins import Plugins, default_plugins
 from estimator_core._storage.contract import Storage
 from estimator_core._storage.errors import StorageError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import ArgumentError, PluginLookupError
-
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-
-
-def is_url(location: str) -> bool:
-    """Whether a location is a URL and not a path.
-
-    Example:
-        >>> is_url("s3://bucket/run"), is_url("runs/one")
-        (True, False)
-    """
-    return _URL.match(location) is not None
 
 
 def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = None) -> Storage:
@@ -44,21 +33,21 @@ def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = Non
         []
     """
     text = os.fspath(location)
-    match = _URL.match(text)
-    if match is None or match[1].lower() == "file":
-        path = Path(text[match.end() :] if match else text).expanduser()
+    scheme = scheme_of(text)
+    if scheme in ("", "file"):
+        path = Path(text[len("file://") :] if scheme else text).expanduser()
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StorageError(f"{path} cannot be used as a directory: {error.strerror}.") from error
         return LocalStorage(path)
-    name = re.sub("[-+.]", "_", match[1].lower())
+    name = re.sub("[-+.]", "_", scheme)
     found = plugins or default_plugins()
     try:
         make = found.get("storage", name)
     except PluginLookupError as error:
         schemes = ", ".join(f"{one}://" for one in ("file", *found.names("storage")))
         raise ArgumentError(
-            f"no installed package brings storage for {match[1]}://. There are {schemes}. {error}"
+            f"no installed package brings storage for {scheme}://. There are {schemes}. {error}"
         ) from error
     return make(text, options=found.options("storage", name))

@@ -125,6 +125,6 @@ def test_a_newer_format_is_refused_by_name(model_dir):
     path = model_dir / "checkpoints" / "7" / "manifest.json"
     body = json.loads(path.read_text())
     path.write_text(json.dumps({**body, "format": FORMAT + 1, "packages": {"estimator-core": "9.0"}}))
-    with pytest.raises(CheckpointError, match=r"has format 3; .* up to 2.*'9\.0'.*Install the newer") as caught:
+    with pytest.raises(CheckpointError, match=r"has format 4; .* up to 3.*'9\.0'.*Install the newer") as caught:
         restore(model_dir / "checkpoints" / "7", {})
     assert not isinstance(caught.value, CheckpointCorruptError)  # so that no older one is taken in its place

@@ -1,5 +1,6 @@
 """The journal: one writer at a time, whatever happens to its records."""
 
+import shutil
 import threading
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from estimator_core._journal import (
     refresh,
     take_over,
 )
-from estimator_core._journal.records import JournalError, key_of
+from estimator_core._journal.records import JournalError
 from estimator_core._journal.snapshots import EVERY
 from estimator_core._storage import ObjectExistsError, OutcomeUnknownError, StorageGoneError
 from estimator_core._storage.local import LocalStorage
@@ -26,6 +27,12 @@ from estimator_core.errors import SupersededError
 
 def saved(step: int, place: str | None = None) -> Saved:
     return Saved(step=step, place=place or f"checkpoints/{step}", digest="0" * 64)
+
+
+def record(root: Path, number: int) -> Path:
+    """Where a record of the only journal lies."""
+    (path,) = root.glob(f"journal/*/{number:010d}")
+    return path
 
 
 @pytest.fixture
@@ -84,6 +91,14 @@ def test_a_checkpoint_saved_again_retires_the_one_before(storage):
     assert journal.lineage.retired == ["a", "b"]
 
 
+def test_a_checkpoint_published_again_after_a_lost_answer_does_not_retire_itself(storage):
+    journal = take_over(storage, "one", newest)
+    journal.publish(saved(5, "a"))
+    journal.publish(saved(5, "a"))
+    assert journal.lineage.saved == {5: saved(5, "a")}
+    assert journal.lineage.retired == []
+
+
 def test_a_segment_told_again_replaces_itself_and_keeps_its_place(storage):
     journal = take_over(storage, "one", newest)
     for name, size in (("a", 1), ("b", 2), ("a", 3)):
@@ -126,6 +141,34 @@ def test_an_observer_records_beside_the_writer_and_supersedes_nobody(storage):
     assert journal.publish(saved(7)) == 3  # what was refused was not written
 
 
+def test_an_observer_that_comes_before_any_run_spoils_nothing(storage):
+    result = Evaluated(name="x", step=0, metrics={"loss": 1.0})
+    observe(storage, "evaluator", result)
+    journal = take_over(storage, "one", newest)
+    assert journal.epoch == 1
+    assert journal.lineage.evaluations["x", 0] == result
+
+
+class TakenOverAtOnce(LocalStorage):
+    """Another run takes over between the first record and its writer's next look."""
+
+    others = 0
+
+    def put_new(self, key, data):
+        super().put_new(key, data)
+        if key.startswith("journal/") and not self.others:
+            self.others = take_over(LocalStorage(self.url), "the other", newest).epoch
+
+
+def test_a_run_that_is_superseded_while_it_takes_over_does_not_think_itself_the_other(tmp_path):
+    storage = TakenOverAtOnce(tmp_path)
+    journal = take_over(storage, "one", newest)
+    assert (journal.epoch, storage.others) == (1, 2)
+    assert journal.superseded_by() == "the other"
+    with pytest.raises(SupersededError, match="the other"):
+        journal.publish(saved(5))
+
+
 class LosesAnswers(LocalStorage):
     """Carries out every other conditional write without saying so."""
 
@@ -162,7 +205,7 @@ def test_a_damaged_snapshot_is_passed_over(storage, tmp_path):
     journal = take_over(storage, "one", newest)
     for step in range(1, EVERY + 2):
         journal.publish(saved(step))
-    last = sorted((tmp_path / "snapshots").iterdir())[-1]
+    last = sorted((tmp_path / "snapshots").glob("*/*"))[-1]
     last.write_bytes(last.read_bytes()[:-70] + b"x" * 70)
     assert read_lineage(storage) == journal.lineage
 
@@ -171,9 +214,9 @@ def test_a_damaged_snapshot_is_passed_over(storage, tmp_path):
 def test_a_damaged_record_is_refused(storage, tmp_path, damage):
     journal = take_over(storage, "one", newest)
     number = journal.publish(saved(5))
-    path = tmp_path / key_of(number)
+    path = record(tmp_path, number)
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(JournalError, match="journal/0000000001 is torn or damaged"):
+    with pytest.raises(JournalError, match="0000000001 is torn or damaged"):
         read_lineage(storage)
     with pytest.raises(JournalError, match="is not what was written"):
         journal.publish(saved(6))
@@ -195,6 +238,41 @@ def test_a_removed_model_dir_stops_the_run_and_is_not_made_again(storage, tmp_pa
     assert read_lineage(LocalStorage(elsewhere)).saved == {}
 
 
+def test_a_run_that_stood_still_while_its_model_dir_was_replaced_leaves_the_other_alone(tmp_path):
+    class Replaced(LocalStorage):
+        """Its model_dir is replaced between the check of a publish and its record."""
+
+        def put_new(self, key, data):
+            if "0000000001" in key:
+                (tmp_path / "identity").unlink()
+                shutil.rmtree(tmp_path / "journal")
+                take_over(LocalStorage(tmp_path), "another", newest)
+            super().put_new(key, data)
+
+    journal = take_over(Replaced(tmp_path), "one", newest)
+    journal.publish(saved(5))
+    with pytest.raises(StorageGoneError, match="replaced by another"):
+        journal.publish(saved(10))
+    other = take_over(LocalStorage(tmp_path), "the next one", newest)
+    assert [took.writer for took in other.lineage.starts] == ["another", "the next one"]
+    assert other.publish(saved(1)) == 2
+
+
+def test_an_identity_that_appears_while_one_reads_is_no_fault(tmp_path):
+    class Begun(LocalStorage):
+        """Another run begins the model_dir between two looks."""
+
+        begun = False
+
+        def list(self, prefix):
+            if not self.begun:
+                self.begun = True
+                take_over(LocalStorage(tmp_path), "another", newest)
+            return super().list(prefix)
+
+    assert read_lineage(Begun(tmp_path)).writer == "another"
+
+
 def test_a_journal_without_its_identity_is_refused(storage, tmp_path):
     take_over(storage, "one", newest)
     (tmp_path / "identity").unlink()
@@ -206,7 +284,7 @@ def test_a_journal_of_a_newer_format_is_refused_with_its_number(storage, tmp_pat
     monkeypatch.setattr("estimator_core._journal.records.FORMAT", 2)
     take_over(storage, "one", newest)
     monkeypatch.setattr("estimator_core._journal.records.FORMAT", 1)
-    storage.delete(["snapshots/0000000000"])
+    storage.delete([entry.key for entry in storage.list("snapshots")])
     with pytest.raises(JournalError, match="has format 2; this release reads format 1"):
         read_lineage(storage)
 
@@ -215,7 +293,7 @@ def test_a_record_put_in_the_middle_breaks_the_chain(storage, tmp_path):
     journal = take_over(storage, "one", newest)
     journal.publish(saved(5))
     journal.publish(saved(6))
-    (tmp_path / key_of(1)).write_bytes((tmp_path / key_of(2)).read_bytes())
+    record(tmp_path, 1).write_bytes(record(tmp_path, 2).read_bytes())
     with pytest.raises(JournalError, match="does not follow"):
         read_lineage(storage, whole=True)
 

@@ -23,7 +23,7 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 440,
     "_builtin_hooks": 650,
-    "_checkpoint": 1770,
+    "_checkpoint": 1880,
     "_cli": 500,
     "_cluster": 680,
     "_export": 715,
@@ -31,6 +31,7 @@ BUDGETS = {
     "_loop": 3920,
     "_metrics": 345,
     "_model": 985,
+    "_packs": 520,
     "_plugins": 1270,
     "_step": 1295,
     "_summaries": 230,
@@ -66,7 +67,7 @@ PAGE_STATEMENTS = 30
 #: Occurrences of `Any` a thousand code lines; the target is 50.
 ANY_DENSITY = 63.0
 #: Files of the core that the smallest training enters; the target is 130.
-ENTERED = 169
+ENTERED = 171
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 

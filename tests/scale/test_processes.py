@@ -10,6 +10,8 @@ from scale_runs import TOLERANCE, assert_same, launch, run_worker, seen
 
 import estimator_core as ec
 from estimator_core._checkpoint.manifest import read_manifest
+from estimator_core._packs.packs import Packs
+from estimator_core._storage.local import LocalStorage
 
 
 @pytest.fixture(scope="module")
@@ -59,16 +61,20 @@ def test_the_same_as_one_process(tmp_path: Path, one: Path, count: int, rules: s
 
 
 def written_once(model_dir: Path, count: int, *, in_pieces: bool) -> None:
-    """One event file of the evaluation, and every element of every array in one piece."""
+    """One event file of the evaluation, and every element of every array in one piece of one pack."""
     assert len(list(model_dir.glob("eval/events.*"))) == 1
-    manifest = read_manifest(model_dir / "checkpoints" / "12")
-    assert manifest.format == (2 if in_pieces else 1)
-    for entry in manifest.entries("variables", "opt_state").values():
-        places = [piece.place for piece in entry.pieces]
-        assert len(set(places)) == len(places)
-        sizes = [np.prod([stop - start for start, stop in place], dtype=int) for place in places]
-        assert not places or sum(sizes) == np.prod(entry.shape, dtype=int)
-        assert {piece.process for piece in entry.pieces} <= set(range(count))
+    directory = model_dir / "checkpoints" / "12"
+    manifest = read_manifest(directory)
+    assert manifest.format == 3
+    packs = Packs(storage=LocalStorage(directory), prefix="", where="", entries=manifest.packs)
+    assert len(packs.entries) == (count if in_pieces else 1)
+    pieces = [piece for _, piece in packs.pieces()]
+    for item in ("variables", "opt_state"):
+        for path, entry in manifest.arrays[item].items():
+            places = [piece.place for piece in pieces if (piece.item, piece.path) == (item, path)]
+            assert len(set(places)) == len(places) >= 1
+            sizes = [np.prod([stop - start for start, stop in place], dtype=int) for place in places]
+            assert sum(sizes) == np.prod(entry.shape, dtype=int)
 
 
 def back_and_forth(tmp_path: Path, values: dict[str, np.ndarray], count: int, numbers: tuple[int, ...]) -> None:

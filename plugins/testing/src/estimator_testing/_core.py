@@ -11,6 +11,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from estimator_core._journal.lineage import add as add
+    from estimator_core._journal.records import decode as decode
+    from estimator_core._journal.records import digest_of as digest_of
+    from estimator_core._journal.snapshots import key_of_snapshot as key_of_snapshot
+    from estimator_core._journal.snapshots import write_snapshot as write_snapshot
     from estimator_core._loop.agreement import NOBODY_ASKS as NOBODY_ASKS
     from estimator_core._loop.dispatch import Dispatch as Dispatch
     from estimator_core._loop.hook_calls import HookCalls as HookCalls
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
     from estimator_core._plugins.observed_import import HEAVY_PACKAGES as HEAVY_PACKAGES
     from estimator_core._plugins.settings import normalise as normalise
     from estimator_core._plugins.targets import import_target as import_target
+    from estimator_core._storage.keys import check_key as check_key
 
 _HOME = {
     "HEAVY_PACKAGES": "_plugins.observed_import",
@@ -42,17 +48,23 @@ _HOME = {
     "MOVED": "_moved",
     "Scope": "_model.scope",
     "Trainable": "_model.adapter",
+    "add": "_journal.lineage",
     "applying": "_model.scope",
     "builtin_candidate": "_plugins.discovery",
+    "check_key": "_storage.keys",
     "core_version": "_plugins.discovery",
     "declaring": "_model.scope",
+    "decode": "_journal.records",
+    "digest_of": "_journal.records",
     "import_target": "_plugins.targets",
     "initialize": "_model.initialize",
     "installed_candidates": "_plugins.discovery",
     "is_traced": "_model.inner_trace",
+    "key_of_snapshot": "_journal.snapshots",
     "normalise": "_plugins.settings",
     "seed_words": "_model.rng",
     "step_key": "_model.rng",
+    "write_snapshot": "_journal.snapshots",
 }
 
 

@@ -1,0 +1,251 @@
+"""A model_dir in an object store: the run works in a copy, and publishes each checkpoint through the journal."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import logging
+import os
+import shutil
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+from estimator_core._checkpoint.layout import checkpoints_dir, committed_steps
+from estimator_core._checkpoint.manifest import MANIFEST_FILE
+from estimator_core._journal import (
+    Ended,
+    Entry,
+    Exported,
+    Journal,
+    Lineage,
+    Retired,
+    Saved,
+    Segment,
+    collect,
+    lease,
+    new_place,
+    observe,
+    read_lineage,
+    take_over,
+)
+from estimator_core._model_dir.side_files import (
+    RESERVED,
+    belongs_to_export,
+    complete_exports,
+    is_event_file,
+    side_files,
+)
+from estimator_core._storage import Storage
+from estimator_core._storage.transfer import download_directory, download_file, upload_directory, upload_file
+from estimator_core.config import RunConfig
+from estimator_core.errors import ArgumentError, CheckpointCorruptError, EstimatorError, SupersededError
+
+_log = logging.getLogger("estimator_core.storage")
+_EXPORT_MANIFEST = "manifest.json"
+#: From so many on, `keep_checkpoint_every_n_hours` keeps nothing; it is the default.
+_NEVER_HOURS = 10_000
+
+
+class RemoteModelDir:
+    """A working copy of a model_dir in an object store; it goes when the process ends.
+
+    Args:
+        storage: of the model_dir.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        holder = tempfile.mkdtemp(prefix="estimator-run-")
+        atexit.register(shutil.rmtree, holder, ignore_errors=True)
+        self._path = Path(holder, storage.url.rpartition("/")[2] or "run")
+        self._path.mkdir()
+        self._lock = threading.RLock()
+        self._journal: Journal | None = None
+        self._sent: dict[str, tuple[int, int]] = {}
+        self._exports: set[str] = set()
+        self._brought = False
+        self._here: set[int] = set()  # steps of checkpoints that were in the copy at some time
+        _log.info("%s: the run works in the copy %s.", storage.url, self._path)
+
+    @property
+    def path(self) -> Path:
+        """Where the run works."""
+        return self._path
+
+    def refresh(self) -> None:
+        """Brings the newest checkpoint, and the first time all that stands beside; a run that trains has them."""
+        with self._lock:
+            if self._journal is not None:
+                return
+            lineage = read_lineage(self._storage)
+            if not self._brought:
+                self._bring_side_files()
+                self._brought = True
+            self._bring_newest(lineage)
+
+    @contextlib.contextmanager
+    def training(self, config: RunConfig, processes: int) -> Generator[Callable[[Path], None]]:
+        """Takes the next epoch; publishes what is left at the end, unless another run has taken over.
+
+        Raises:
+            ArgumentError: there are several processes.
+        """
+        if processes > 1:
+            raise ArgumentError(
+                f"{self._storage.url}: {processes} processes cannot train into a URL together. Give them a directory "
+                "that they share."
+            )
+        with self._lock:
+            self.refresh()
+            step = max(committed_steps(checkpoints_dir(self._path)), default=0)
+            journal = take_over(self._storage, _writer(), lambda lineage: step)
+            self._journal = journal
+        try:
+            self._repair_event_files(journal.lineage)
+            try:
+                yield lambda checkpoint: self._publish(journal, config, checkpoint)
+            except BaseException as error:
+                if not isinstance(error, SupersededError):
+                    self._end_after_error(journal, error)
+                raise
+            self._end(journal, "the call is over", failed=False)
+        finally:
+            self._journal = None
+
+    def written(self) -> None:
+        """Publishes results, event files and exports; within training the next checkpoint does so."""
+        with self._lock:
+            if self._journal is None and (entries := self._send_side_files(self._newest_step())):
+                observe(self._storage, _writer(), *entries)
+
+    # Publishing
+
+    def _publish(self, journal: Journal, config: RunConfig, checkpoint: Path) -> None:
+        """Uploads a checkpoint under a name of its own, and records it with all that stands beside it: at once."""
+        step = int(checkpoint.name)
+        place = new_place(journal, step)
+        upload_directory(self._storage, place, checkpoint)
+        with self._lock:
+            beside = self._send_side_files(step)
+            saved = Saved(step=step, place=place, digest=_digest(checkpoint))
+            self._here.add(step)
+            journal.publish(saved, *beside)
+            retired = self._no_longer_kept(journal.lineage, config)
+            if retired:
+                journal.publish(*retired)
+            collect(self._storage, journal)
+
+    def _no_longer_kept(self, lineage: Lineage, config: RunConfig) -> list[Retired]:
+        """What the rules of the run have removed from the copy; of older runs' checkpoints, which the copy never had,
+        those beyond the number to keep, where that is the only rule.
+        """
+        steps = set(committed_steps(checkpoints_dir(self._path)))
+        gone = {step for step in lineage.saved if step in self._here and step not in steps}
+        older = sorted(step for step in lineage.saved if step not in self._here)
+        most = config.keep_checkpoint_max
+        if most and config.keep_checkpoint_best is None and config.keep_checkpoint_every_n_hours >= _NEVER_HOURS:
+            gone.update(older[: max(0, len(lineage.saved) - len(gone) - most)])
+        return [Retired(place=lineage.saved[step].place) for step in sorted(gone)]
+
+    def _send_side_files(self, step: int) -> list[Entry]:
+        """Writes files that have changed, and exports that are new; what the journal should say of them."""
+        entries: list[Entry] = []
+        for key in sorted(side_files(self._path)):
+            stat = (self._path / key).stat()
+            if self._sent.get(key) != (stat.st_size, stat.st_mtime_ns):
+                upload_file(self._storage, key, self._path / key, size=stat.st_size)
+                self._sent[key] = (stat.st_size, stat.st_mtime_ns)
+                if is_event_file(key):
+                    folder, _, name = key.rpartition("/")
+                    entries.append(Segment(directory=folder, name=name, size=stat.st_size, step=step))
+        exports = set(complete_exports(self._path))
+        for key in sorted(exports - self._exports):
+            upload_directory(self._storage, key, self._path / key, last=_EXPORT_MANIFEST)
+            manifest = self._path / key / _EXPORT_MANIFEST
+            digest = hashlib.sha256(manifest.read_bytes()).hexdigest() if manifest.is_file() else ""
+            entries.append(Exported(place=key, step=step, digest=digest))
+        for key in sorted(self._exports - exports):
+            self._storage.delete([entry.key for entry in self._storage.list(key)])
+        self._exports = exports
+        return entries
+
+    def _end(self, journal: Journal, reason: str, *, failed: bool) -> None:
+        with self._lock:
+            step = self._newest_step()
+            journal.publish(*self._send_side_files(step), Ended(step=step, reason=reason, failed=failed))
+
+    def _end_after_error(self, journal: Journal, error: BaseException) -> None:
+        try:
+            self._end(journal, f"{type(error).__name__}: {error}", failed=True)
+        except (EstimatorError, OSError) as failed:
+            _log.error("%s: what the run wrote last is not published: %s", self._storage.url, failed)
+
+    # Bringing
+
+    def _newest_step(self) -> int:
+        return max(committed_steps(checkpoints_dir(self._path)), default=0)
+
+    def _bring_newest(self, lineage: Lineage) -> None:
+        while (newest := lineage.newest) is not None:
+            self._drop_others(lineage)
+            target = checkpoints_dir(self._path) / str(newest.step)
+            if target.exists():
+                return
+            held = lease(self._storage, lineage, newest.place, _writer())  # brings the lineage up to date
+            if held is None:
+                continue
+            with held:
+                download_directory(self._storage, newest.place, target)
+            self._here.add(newest.step)
+            if _digest(target) != newest.digest:
+                shutil.rmtree(target)
+                raise CheckpointCorruptError(
+                    f"{self._storage.url}: the checkpoint of step {newest.step} ({newest.place}) is not what was "
+                    "recorded."
+                )
+            return
+
+    def _drop_others(self, lineage: Lineage) -> None:
+        """Checkpoints that the journal no longer says, or says otherwise, leave the copy."""
+        root = checkpoints_dir(self._path)
+        for step in committed_steps(root):
+            saved = lineage.saved.get(step)
+            if saved is None or _digest(root / str(step)) != saved.digest:
+                shutil.rmtree(root / str(step))
+
+    def _bring_side_files(self) -> None:
+        for entry in self._storage.list(""):
+            key = entry.key
+            if key.split("/")[0] in RESERVED or is_event_file(key) or belongs_to_export(key):
+                continue
+            path = self._path / key
+            if not path.exists():
+                download_file(self._storage, entry, path)
+                stat = path.stat()
+                self._sent[key] = (stat.st_size, stat.st_mtime_ns)
+
+    def _repair_event_files(self, lineage: Lineage) -> None:
+        """Cuts event files to what was recorded: a run that was killed may have written points beyond it."""
+        counted = {f"{one.directory}/{one.name}".lstrip("/"): one.size for one in lineage.segments}
+        for entry in self._storage.list(""):
+            if not is_event_file(entry.key) or entry.key.split("/")[0] in RESERVED or belongs_to_export(entry.key):
+                continue
+            size = counted.get(entry.key, 0)
+            if size == 0:
+                self._storage.delete([entry.key])
+            elif size < entry.size:
+                (kept,) = self._storage.get_ranges(entry.key, [(0, size)])
+                self._storage.put(entry.key, bytes(kept))
+
+
+def _digest(checkpoint: Path) -> str:
+    return hashlib.sha256((checkpoint / MANIFEST_FILE).read_bytes()).hexdigest()
+
+
+def _writer() -> str:
+    return f"{socket.gethostname()}, process {os.getpid()}, {time.strftime('%Y-%m-%dT%H:%M:%S%z')}"

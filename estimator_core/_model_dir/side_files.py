@@ -1,0 +1,62 @@
+"""What stands beside the checkpoints of a model_dir: event files, results, records and exports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+#: Of the storage itself, or published by a way of their own.
+RESERVED = frozenset({"checkpoints", "data", "identity", "journal", "leases", "snapshots"})
+#: What belongs to one process of one machine.
+_OWN = (".lock", ".tmp")
+
+
+def side_files(root: Path) -> Iterator[str]:
+    """The files of a working copy that are published as they are, relative to it.
+
+    Exports are not among them: they are published whole.
+    """
+    for found, folders, names in os.walk(root):
+        at = Path(found).relative_to(root)
+        folders[:] = [name for name in folders if _counts(at, name) and not _is_export(at / name)]
+        for name in names:
+            if _counts(at, name) and not name.endswith(_OWN) and (Path(found) / name).is_file():
+                yield (at / name).as_posix()
+
+
+def complete_exports(root: Path) -> Iterator[str]:
+    """The exports of a working copy, relative to it."""
+    for found, folders, _ in os.walk(root / "export"):
+        at = Path(found).relative_to(root)
+        exports = [name for name in folders if _is_export(at / name)]
+        yield from ((at / name).as_posix() for name in exports)
+        folders[:] = [name for name in folders if name not in exports and _counts(at, name)]
+
+
+def is_event_file(key: str) -> bool:
+    """Whether TensorBoard reads it.
+
+    Example:
+        >>> is_event_file("eval/events.out.tfevents.0000000001")
+        True
+    """
+    return "tfevents" in key.rpartition("/")[2]
+
+
+def belongs_to_export(key: str) -> bool:
+    """Whether it is a file of an export.
+
+    Example:
+        >>> belongs_to_export("export/best/1700000000/manifest.json")
+        True
+    """
+    return any(_is_export(parent) for parent in Path(key).parents)
+
+
+def _is_export(path: Path) -> bool:
+    return path.parts[:1] == ("export",) and path.name.isascii() and path.name.isdigit() and len(path.name) == 10
+
+
+def _counts(at: Path, name: str) -> bool:
+    return not name.startswith((".", "temp-")) and (at != Path() or name not in RESERVED)

@@ -1,0 +1,61 @@
+"""A pack as a manifest names it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+PACK_SUFFIX = ".pack"
+#: Bytes at the end of a pack that tell where its index is.
+FOOTER_BYTES = 32
+#: Largest index that is read, footer included.
+MAX_INDEX_BYTES = 64 << 20
+_NAME = re.compile(r"arrays-(0|[1-9][0-9]{0,8})\.pack")
+_MAX_SIZE = 1 << 62
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackEntry:
+    """A pack as the manifest names it.
+
+    Args:
+        name: of the object, beside the manifest.
+        bytes: its size.
+        index: how many of these, at the end, are the index and the footer.
+        sha256: of the index and the footer; their checksums cover all other bytes.
+    """
+
+    name: str
+    bytes: int
+    index: int
+    sha256: str
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON form."""
+        return {"name": self.name, "bytes": self.bytes, "index": self.index, "sha256": self.sha256}
+
+    @staticmethod
+    def from_json(entry: Mapping[str, Any]) -> PackEntry:
+        """The inverse of `to_json`.
+
+        Raises:
+            ValueError: it cannot be one.
+        """
+        found = PackEntry(**entry)
+        if not (_NAME.fullmatch(found.name) and is_size(found.bytes) and is_size(found.index)):
+            raise ValueError(f"{str(entry)[:200]} is no pack")
+        if not FOOTER_BYTES < found.index <= min(found.bytes, MAX_INDEX_BYTES) or not isinstance(found.sha256, str):
+            raise ValueError(f"{str(entry)[:200]} has an index that cannot be")
+        return found
+
+
+def pack_name(process: int) -> str:
+    """The name of the pack that a process writes."""
+    return f"arrays-{process}{PACK_SUFFIX}"
+
+
+def is_size(value: Any) -> bool:
+    """Whether something read from JSON can be a number of bytes or elements."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MAX_SIZE

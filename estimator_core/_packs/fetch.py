@@ -1,0 +1,175 @@
+"""Reading parts of arrays out of packs: only the chunks that are needed, in parallel, each one verified."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from estimator_core._packs.boxes import CHUNK_BYTES, Box, common, shape_of, slices
+from estimator_core._packs.dtypes import dtype_named
+from estimator_core._packs.index import Piece
+from estimator_core._packs.packs import Packs
+from estimator_core._storage.memory import block
+from estimator_core.errors import CheckpointCorruptError
+
+#: Reads at once; each holds about one chunk.
+_THREADS = 4
+#: Bytes between two chunks that are read along rather than asked for apart.
+_GAP = 64 << 10
+
+USE_ANOTHER = "Use an older checkpoint; delete this one or restore it from a copy."
+
+#: How far into a block of memory an array begins.
+_OFF = 16
+#: Takes the elements of a chunk.
+_Taker = Callable[[np.ndarray], None]
+
+
+class InPacks(Protocol):
+    """An array that lies in packs."""
+
+    @property
+    def packs(self) -> Packs:
+        """Where it lies."""
+        ...
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of its elements."""
+        ...
+
+    @property
+    def parts(self) -> Sequence[tuple[str, Piece]]:
+        """Names of packs, and its pieces in them."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Chunk:
+    """A chunk that is needed, and who takes it."""
+
+    packs: Packs
+    pack: str
+    piece: Piece
+    box: Box
+    begin: int
+    end: int
+    crc32: str
+    takers: list[_Taker] = field(default_factory=list[_Taker])
+
+
+def read_boxes(wanted: Sequence[tuple[InPacks, Box]]) -> list[np.ndarray]:
+    """Reads a part of each array.
+
+    Host memory: what is returned, and about a chunk for each of four threads.
+
+    Raises:
+        CheckpointCorruptError: a chunk is not what was saved; names item, path and place.
+        StorageError: it cannot be read.
+    """
+    found = [_empty(shape_of(box), array.dtype) for array, box in wanted]
+    needed: dict[tuple[int, str, int], _Chunk] = {}
+    for (array, box), out in zip(wanted, found, strict=True):
+        for chunk in _chunks(array):
+            shared = common(chunk.box, box)
+            if shared is not None:
+                known = needed.setdefault((id(array.packs), chunk.pack, chunk.begin), chunk)
+                known.takers.append(_taker(out, slices(shared, box), slices(shared, chunk.box)))
+    _read(needed.values())
+    return found
+
+
+def verify(arrays: Iterable[InPacks], *, part: int = 0, parts: int = 1) -> None:
+    """Reads and verifies every byte of the arrays, or one of several shares of about the same size.
+
+    Args:
+        arrays: what to verify.
+        part: which share.
+        parts: of how many.
+
+    Raises:
+        CheckpointCorruptError: a chunk is not what was saved; names item, path and place.
+        StorageError: it cannot be read.
+    """
+    everything = itertools.chain.from_iterable(map(_chunks, arrays))
+    _read(_by_place(everything)[part::parts])
+
+
+def _empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Memory that begins where no device of the CPU takes it for its own: it could not donate that."""
+    count = math.prod(shape)
+    return np.frombuffer(block(count * dtype.itemsize + _OFF), dtype, count, _OFF).reshape(shape)
+
+
+def _chunks(array: InPacks) -> Iterator[_Chunk]:
+    for pack, piece in array.parts:
+        for box, begin, end, crc in piece.chunks():
+            yield _Chunk(packs=array.packs, pack=pack, piece=piece, box=box, begin=begin, end=end, crc32=crc)
+
+
+def _taker(out: np.ndarray, target: tuple[slice, ...], source: tuple[slice, ...]) -> _Taker:
+    def take(chunk: np.ndarray) -> None:
+        out[target] = chunk[source]
+
+    return take
+
+
+def _by_place(chunks: Iterable[_Chunk]) -> list[_Chunk]:
+    return sorted(chunks, key=lambda chunk: (chunk.pack, chunk.begin))
+
+
+def _read(chunks: Iterable[_Chunk]) -> None:
+    runs = _runs(_by_place(chunks))
+    if len(runs) == 1:
+        _read_run(runs[0])
+    elif runs:
+        with ThreadPoolExecutor(min(_THREADS, len(runs)), thread_name_prefix="packs") as pool:
+            for _ in pool.map(_read_run, runs):
+                pass
+
+
+def _runs(chunks: Sequence[_Chunk]) -> list[list[_Chunk]]:
+    """Chunks that lie next to each other, to be read at once, up to the size of a large one."""
+    runs: list[list[_Chunk]] = []
+    for chunk in chunks:
+        if runs and _joins(runs[-1], chunk):
+            runs[-1].append(chunk)
+        else:
+            runs.append([chunk])
+    return runs
+
+
+def _joins(run: Sequence[_Chunk], chunk: _Chunk) -> bool:
+    first, last = run[0], run[-1]
+    near = chunk.packs is last.packs and chunk.pack == last.pack and chunk.begin - last.end <= _GAP
+    return near and chunk.end - first.begin <= CHUNK_BYTES
+
+
+def _read_run(run: Sequence[_Chunk]) -> None:
+    first, packs = run[0], run[0].packs
+    (data,) = packs.storage.get_ranges(packs.prefix + first.pack, [(first.begin, run[-1].end)])
+    view = memoryview(data)
+    for chunk in run:
+        part = view[chunk.begin - first.begin : chunk.end - first.begin]
+        if f"{zlib.crc32(part):08x}" != chunk.crc32:
+            raise CheckpointCorruptError(
+                f"The checkpoint {packs.where} is damaged: {chunk.piece.item} {chunk.piece.path!r} at {chunk.box} in "
+                f"{chunk.pack} is not what was saved. {USE_ANOTHER}"
+            )
+        if chunk.takers:
+            elements = _elements(part, chunk)
+            for take in chunk.takers:
+                take(elements)
+
+
+def _elements(part: memoryview, chunk: _Chunk) -> np.ndarray:
+    shape, dtype = shape_of(chunk.box), dtype_named(chunk.piece.dtype)
+    stored = dtype.newbyteorder("<") if dtype.kind in "iufc" else dtype
+    return np.frombuffer(part, stored, count=math.prod(shape)).reshape(shape)

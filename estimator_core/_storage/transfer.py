@@ -1,0 +1,179 @@
+"""Directories between this machine and a storage."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from estimator_core._storage.contract import Data, Entry, Storage
+from estimator_core._storage.errors import ObjectMissingError, ShortReadError
+from estimator_core._storage.keys import check_key
+from estimator_core.errors import ArgumentError
+
+Item = TypeVar("Item")
+_log = logging.getLogger("estimator_core.storage")
+#: Bytes of a file that are in memory at a time.
+_PART = 8 << 20
+#: Files at a time.
+_TOGETHER = 8
+_REPORT_SECS = 10.0
+
+
+def upload_directory(storage: Storage, prefix: str, directory: Path, *, last: str = "") -> list[str]:
+    """Writes the files of a directory as objects below a prefix.
+
+    Args:
+        storage: where to.
+        prefix: the key that stands for the directory.
+        directory: holds plain files and directories only.
+        last: a file that is written after all others, relative to the directory: what makes them count.
+
+    Returns:
+        The keys, sorted.
+
+    Raises:
+        ArgumentError: there is a link, a FIFO or a device.
+        StorageError: an object cannot be written; those written before stay.
+
+    Example:
+        >>> from estimator_core._storage.local import LocalStorage
+        >>> import tempfile
+        >>> here, there = Path(tempfile.mkdtemp()), LocalStorage(tempfile.mkdtemp())
+        >>> _ = (here / "a.txt").write_text("text")
+        >>> upload_directory(there, "copies/1", here)
+        ['copies/1/a.txt']
+    """
+    files = {f"{prefix}/{path.relative_to(directory).as_posix()}": path for path in _plain_files(directory)}
+    progress = _Progress(f"Writing {storage.url}/{prefix}", sum(path.stat().st_size for path in files.values()))
+
+    def upload(key: str) -> None:
+        size = files[key].stat().st_size
+        storage.put_stream(key, progress.counted(_parts_of(files[key])), size=size)
+
+    sealing = [key for key in files if key == f"{prefix}/{last}"]
+    _each(upload, sorted(files.keys() - set(sealing)))
+    _each(upload, sealing)
+    return sorted(files)
+
+
+def download_directory(storage: Storage, prefix: str, directory: Path) -> Path:
+    """Reads the objects below a prefix into a directory, which appears whole or not at all.
+
+    Args:
+        storage: where from.
+        prefix: the key that stands for the directory; "" for everything.
+        directory: must not exist.
+
+    Returns:
+        The directory.
+
+    Raises:
+        ObjectMissingError: there is nothing below the prefix.
+        StorageError: an object cannot be read.
+    """
+    entries = list(storage.list(prefix))
+    if not entries:
+        raise ObjectMissingError(f"{storage.url}: there is nothing below {prefix or 'it'}.")
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    draft = directory.with_name(f".draft-{directory.name}-{uuid.uuid4().hex[:8]}")
+    progress = _Progress(f"Reading {storage.url}/{prefix}", sum(entry.size for entry in entries))
+    try:
+        _each(lambda entry: _download(storage, entry, draft / _below(entry.key, prefix), progress), entries)
+        draft.rename(directory)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return directory
+
+
+def upload_file(storage: Storage, key: str, path: Path, *, size: int) -> None:
+    """Writes the first `size` bytes of a file as an object: a file that grows meanwhile does no harm."""
+    storage.put_stream(key, _first_bytes(path, size), size=size)
+
+
+def download_file(storage: Storage, entry: Entry, path: Path) -> None:
+    """Reads an object into a file, which must not exist."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "xb") as file:
+        for part in _ranges_of(storage, entry):
+            file.write(part)
+
+
+def _first_bytes(path: Path, size: int) -> Iterator[bytes]:
+    with open(path, "rb") as file:
+        while size > 0 and (part := file.read(min(size, _PART))):
+            size -= len(part)
+            yield part
+
+
+def _download(storage: Storage, entry: Entry, path: Path, progress: _Progress) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "xb") as file:
+        for part in progress.counted(_ranges_of(storage, entry)):
+            file.write(part)
+
+
+def _ranges_of(storage: Storage, entry: Entry) -> Iterator[Data]:
+    for begin in range(0, entry.size, _PART):
+        end = min(begin + _PART, entry.size)
+        (part,) = storage.get_ranges(entry.key, [(begin, end)])
+        if len(part) != end - begin:
+            raise ShortReadError(f"{storage.url}: {entry.key} ends before byte {end}.")
+        yield part
+
+
+def _below(key: str, prefix: str) -> str:
+    """The key relative to the prefix; a store that hands out `..` cannot make us write elsewhere."""
+    return check_key(key.removeprefix(f"{prefix}/") if prefix else key)
+
+
+def _plain_files(directory: Path) -> Iterator[Path]:
+    for found, _, names in os.walk(directory):
+        for name in names:
+            path = Path(found, name)
+            if path.is_symlink() or not path.is_file():
+                raise ArgumentError(f"{path} is not a plain file: links, FIFOs and devices are not copied.")
+            yield path
+
+
+def _parts_of(path: Path) -> Iterator[bytes]:
+    with open(path, "rb") as file:
+        while part := file.read(_PART):
+            yield part
+
+
+def _each(work: Callable[[Item], None], items: Sequence[Item]) -> None:
+    """Calls `work` for each item, several at a time; raises the first error after the calls under way have ended."""
+    with ThreadPoolExecutor(min(_TOGETHER, len(items) or 1)) as pool:
+        for done in [pool.submit(work, item) for item in items]:
+            done.result()
+
+
+class _Progress:
+    """Says every ten seconds how far a long transfer is, and how fast.
+
+    Args:
+        what: is transferred.
+        total: in bytes.
+    """
+
+    def __init__(self, what: str, total: int) -> None:
+        self._what, self._total, self._done = what, total, 0
+        self._began = self._said = time.monotonic()
+
+    def counted(self, parts: Iterator[Data]) -> Iterator[Data]:
+        """The parts, counted."""
+        for part in parts:
+            yield part
+            self._done += len(part)
+            now = time.monotonic()
+            if now - self._said > _REPORT_SECS:
+                self._said = now
+                rate = self._done / (now - self._began) / 1e6
+                _log.info("%s: %.0f of %.0f MB, %.1f MB/s", self._what, self._done / 1e6, self._total / 1e6, rate)

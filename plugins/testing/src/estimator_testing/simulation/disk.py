@@ -1,0 +1,152 @@
+"""What the processes of a simulation share: named objects, and everything that ever happened to them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+from estimator_core.storage import Entry, ObjectExistsError, ObjectMissingError, StorageGoneError
+
+URL = "virtual://model_dir"
+#: How many changes ago a stale list is of.
+_STALE = 10
+
+
+class Change(NamedTuple):
+    """Something that happened to an object.
+
+    Attributes:
+        time: by the clock of the storage.
+        process: who did it.
+        life: which life of it, from 0.
+        call: put_new, put, put_stream, delete, or removed for the whole root.
+        key: of the object.
+        data: what it holds from now on; None for one that is gone.
+    """
+
+    time: float
+    process: str
+    life: int
+    call: str
+    key: str
+    data: bytes | None
+
+
+class Note(NamedTuple):
+    """Something that a process says it has done or learnt.
+
+    Attributes:
+        time: by the clock of the storage.
+        process: who says it.
+        life: which life of it.
+        what: the name of the event.
+        about: whatever belongs to it.
+    """
+
+    time: float
+    process: str
+    life: int
+    what: str
+    about: object
+
+
+Event: TypeAlias = Change | Note
+
+
+class Disk:
+    """Objects, the clock that stamps them, and the events so far.
+
+    Args:
+        durable: the calls after which power can fail without loss.
+    """
+
+    def __init__(self, durable: frozenset[str]) -> None:
+        self.clock = 1_000_000.0
+        self.events: list[Event] = []
+        self.gone = False
+        self._durable = durable
+        self._objects: dict[str, tuple[bytes, float]] = {}
+        self._flushed: dict[str, tuple[bytes, float] | None] = {}  # of objects that differ from what power would leave
+
+    def write(self, who: tuple[str, int], call: str, key: str, data: bytes) -> None:
+        """Carries out put_new, put or put_stream."""
+        self._require_root()
+        if call == "put_new" and key in self._objects:
+            raise ObjectExistsError(f"{URL}: {key} exists already.")
+        self._change(who, call, key, data)
+
+    def delete(self, who: tuple[str, int], key: str) -> None:
+        """Removes an object."""
+        self._require_root()
+        if key in self._objects:
+            self._change(who, "delete", key, None)
+
+    def read(self, key: str) -> bytes:
+        """The bytes of an object."""
+        self._require_root()
+        if key not in self._objects:
+            raise ObjectMissingError(f"{URL}: there is no {key}.")
+        return self._objects[key][0]
+
+    def holds(self, key: str) -> bool:
+        """Whether there is an object."""
+        return key in self._objects
+
+    def list(self, prefix: str, *, stale: bool = False) -> Iterator[Entry]:
+        """The objects below a prefix; those of some changes ago, if `stale`."""
+        self._require_root()
+        begin = f"{prefix}/" if prefix else ""
+        objects = self._older() if stale else self._objects
+        found = sorted(key for key in objects if key.startswith(begin))
+        return iter([Entry(key=key, size=len(objects[key][0]), modified=objects[key][1]) for key in found])
+
+    def remove_root(self, who: tuple[str, int]) -> None:
+        """Removes everything; nothing can be done here until `make_root`."""
+        self._objects.clear()
+        self._flushed.clear()
+        self.events.append(Change(self.clock, *who, "removed", "", None))
+        self.gone = True
+
+    def make_root(self) -> None:
+        """An empty root where one was removed."""
+        self.gone = False
+
+    def lose_power(self, chance: random.Random) -> None:
+        """Of the changes that are not durable, each is lost or not, whatever their order was."""
+        for key, before in self._flushed.items():
+            if chance.random() < 0.5:
+                data = None if before is None else before[0]
+                self.events.append(Change(self.clock, "loss of power", 0, "power", key, data))
+                if before is None:
+                    self._objects.pop(key, None)
+                else:
+                    self._objects[key] = before
+        self._flushed.clear()
+
+    def _change(self, who: tuple[str, int], call: str, key: str, data: bytes | None) -> None:
+        if call in self._durable:
+            self._flushed.pop(key, None)
+        else:
+            self._flushed.setdefault(key, self._objects.get(key))
+        if data is None:
+            del self._objects[key]
+        else:
+            self._objects[key] = (data, self.clock)
+        self.events.append(Change(self.clock, *who, call, key, data))
+
+    def _older(self) -> dict[str, tuple[bytes, float]]:
+        """The objects some changes ago."""
+        objects: dict[str, tuple[bytes, float]] = {}
+        for event in [event for event in self.events if isinstance(event, Change)][:-_STALE]:
+            if event.data is not None:
+                objects[event.key] = (event.data, event.time)
+            elif event.key:
+                objects.pop(event.key, None)
+            else:
+                objects.clear()
+        return objects
+
+    def _require_root(self) -> None:
+        if self.gone:
+            raise StorageGoneError(f"{URL} is not there: the directory was removed, renamed or unmounted.")

@@ -1,0 +1,165 @@
+"""Many schedules: every fault, every pair, or as many as are asked for out of a seed; a failing one is made small."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from estimator_testing.simulation.faults import KINDS, WITHIN_CONTRACT, Fault
+from estimator_testing.simulation.simulate import Outcome, Scenario, simulate
+
+#: A schedule from a seed begins with up to so many turns that processes give away.
+_TURNS = 12
+#: With so many first faults, and each with so many second ones, before turns are drawn anew.
+_BRANCHES = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What an exploration has found.
+
+    Args:
+        schedules: how many were run with as many faults as were asked for.
+        kinds: of faults that took part.
+        seconds: that it took.
+        seed: that it was drawn from; None if it was systematic.
+        failure: the first schedule that violates something, made as small as it goes; None if there is none.
+    """
+
+    schedules: int
+    kinds: tuple[str, ...]
+    seconds: float
+    seed: int | None
+    failure: Outcome | None
+
+    def __str__(self) -> str:
+        drawn = "systematic" if self.seed is None else f"seed {self.seed}"
+        rate = self.schedules / max(self.seconds, 1e-9)
+        head = f"{self.schedules} schedules ({drawn}) in {self.seconds:.1f} s, {rate:.0f} a second"
+        return f"{head}: no violation" if self.failure is None else f"{head}: VIOLATION\n{self.failure}"
+
+
+def explore(
+    scenario: Scenario,
+    *,
+    faults: int = 2,
+    schedules: int | None = None,
+    seed: int | None = None,
+    kinds: Sequence[str] = WITHIN_CONTRACT,
+) -> Report:
+    """Runs schedules of a scenario until one violates something.
+
+    A second fault is put after the first one, in what the processes do because of it: so it meets the recovery.
+
+    Args:
+        scenario: what runs, and what must be true of it.
+        faults: how many a schedule has.
+        schedules: how many to run at most; None: all that there are (systematic), which suits small scenarios.
+        seed: draws schedules, also of the turns that processes take; None: in order, from the first.
+        kinds: of faults.
+
+    Raises:
+        ValueError: a seed without a number of schedules.
+
+    Example:
+        >>> def count(process):
+        ...     number = len(list(process.storage.list("")))
+        ...     process.storage.put(f"{number}", b"")
+        >>> def check(evidence):
+        ...     if len(list(evidence.storage.list(""))) != 2:
+        ...         yield "two processes have counted, and there are not two objects"
+        >>> report = explore(Scenario(programs={"one": count, "two": count}, check=check), faults=1)
+        >>> print(report.failure)
+        simulate(scenario, [Fault(kind='answer_lost', process='one', call=2)])
+          two processes have counted, and there are not two objects
+    """
+    if seed is not None and schedules is None:
+        raise ValueError("schedules from a seed do not end by themselves; say how many")
+    started = time.perf_counter()
+    count = 0
+    failure: Outcome | None = None
+    drawn = _systematic(scenario, faults, kinds) if seed is None else _drawn(scenario, faults, kinds, seed)
+    for outcome, whole in drawn:
+        count += whole
+        if outcome.violations:
+            failure = shrink(scenario, outcome)
+            break
+        if count == schedules:
+            break
+    seconds = time.perf_counter() - started
+    return Report(schedules=count, kinds=tuple(kinds), seconds=seconds, seed=seed, failure=failure)
+
+
+def shrink(scenario: Scenario, failure: Outcome) -> Outcome:
+    """The failing schedule without the faults that it does not need.
+
+    Args:
+        scenario: it is of.
+        failure: an outcome with violations.
+    """
+    smaller = True
+    while smaller:
+        smaller = False
+        for left_out in failure.faults:
+            fewer = tuple(fault for fault in failure.faults if fault is not left_out)
+            outcome = simulate(scenario, fewer)
+            if outcome.violations:
+                failure, smaller = outcome, True
+                break
+    return failure
+
+
+def _systematic(scenario: Scenario, faults: int, kinds: Sequence[str]) -> Iterator[tuple[Outcome, bool]]:
+    """Every schedule, and whether it has all its faults; those with fewer on the way too."""
+    yield from _deeper(scenario, simulate(scenario), kinds, depth=0, faults=faults, choose=lambda possible: possible)
+
+
+def _drawn(scenario: Scenario, faults: int, kinds: Sequence[str], seed: int) -> Iterator[tuple[Outcome, bool]]:
+    """Schedules without end."""
+    chance = random.Random(seed)
+    plain = simulate(scenario)
+
+    def some(possible: Sequence[Fault]) -> Sequence[Fault]:
+        return chance.sample(possible, k=min(_BRANCHES, len(possible)))
+
+    while True:
+        way = simulate(scenario, _turns(plain, chance))
+        yield from _deeper(scenario, way, kinds, depth=0, faults=faults, choose=some)
+
+
+def _deeper(
+    scenario: Scenario,
+    outcome: Outcome,
+    kinds: Sequence[str],
+    *,
+    depth: int,
+    faults: int,
+    choose: Callable[[Sequence[Fault]], Sequence[Fault]],
+) -> Iterator[tuple[Outcome, bool]]:
+    """A schedule, and those with one fault more after its last one."""
+    yield outcome, depth == faults
+    if depth == faults or outcome.violations:
+        return
+    for fault in choose(_possible(outcome, kinds, outcome.faults[-1] if depth else None)):
+        more = simulate(scenario, [*outcome.faults, fault])
+        yield from _deeper(scenario, more, kinds, depth=depth + 1, faults=faults, choose=choose)
+
+
+def _possible(outcome: Outcome, kinds: Sequence[str], last: Fault | None) -> list[Fault]:
+    """Every fault that can happen in a schedule after its last one."""
+    where = [(call.process, call.number) for call in outcome.calls]
+    begin = 0 if last is None else where.index((last.process, last.call)) + 1
+    return [
+        Fault(kind, call.process, call.number)
+        for call in outcome.calls[begin:]
+        for kind in kinds
+        if call.call in KINDS[kind][1]
+    ]
+
+
+def _turns(plain: Outcome, chance: random.Random) -> tuple[Fault, ...]:
+    """Points at which processes let the others go on: a way to mix their calls."""
+    points = chance.sample(plain.calls, k=min(chance.randint(0, _TURNS), len(plain.calls)))
+    return tuple(Fault("turn", point.process, point.number) for point in points)

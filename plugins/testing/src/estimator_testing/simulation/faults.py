@@ -1,0 +1,62 @@
+"""What can go wrong at a call of a storage, and at which calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+#: Calls that change something.
+CHANGES = ("put_new", "put", "put_stream", "delete")
+CALLS = (*CHANGES, "get", "get_ranges", "list", "now")
+#: A late request arrives after so many further calls of all processes.
+LATE = 4
+#: How long a process is frozen, in seconds; others do a whole run meanwhile, or outlast every lease.
+FROZEN, FROZEN_LONG = 90.0, 100_000.0
+#: How long a throttled call takes.
+THROTTLED = 120.0
+
+
+@dataclass(frozen=True, order=True)
+class Fault:
+    """One thing that goes wrong.
+
+    Args:
+        kind: one of `KINDS`.
+        process: the name of a process of the scenario.
+        call: which of its calls to a storage, from 1 and over all its lives.
+    """
+
+    kind: str
+    process: str
+    call: int
+
+
+#: What each kind does, and the calls where it makes a difference.
+KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "answer_lost": ("carried out, and the caller does not learn it", CHANGES),
+    "request_lost": ("not carried out, and the caller does not learn it", CHANGES),
+    "request_late": ("the caller does not learn it; carried out a few calls later", CHANGES),
+    "request_last": ("the caller does not learn it; carried out at the very end", CHANGES),
+    "doubled": ("carried out at once, and again a few calls later", CHANGES),
+    "doubled_last": ("carried out at once, and again at the very end", CHANGES),
+    "io_error": ("EIO: nothing is done", CALLS),
+    "full": ("ENOSPC: nothing is written", ("put_new", "put", "put_stream")),
+    "throttled": ("carried out after two minutes", CALLS),
+    "kill_before": ("the process is killed; the call does not happen", CHANGES),
+    "kill_after": ("the process is killed once the call is carried out", CHANGES),
+    "power_before": ("all processes die and what is not durable is lost; the call does not happen", CHANGES),
+    "power_after": ("all processes die and what is not durable is lost, after the call", CHANGES),
+    "freeze": ("the process stands still before the call, for as long as a run of the others", CALLS),
+    "freeze_long": ("the process stands still before the call, for longer than any lease", CALLS),
+    "turn": ("the others go on first", CALLS),
+    "clock_back": ("the clock of the process's machine is set back by an hour", ("put_new", "list")),
+    "removed": ("the root is removed before the call", CALLS),
+    "replaced": ("the root is removed before the call, and a stranger begins another model_dir there", CALLS),
+    "stale_list": ("the list is that of ten changes ago: no storage may do that", ("list",)),
+}
+#: What no storage may do.
+OUTSIDE_CONTRACT = ("stale_list",)
+#: What people do to a directory that is in use.
+BY_HAND = ("removed", "replaced")
+#: What programs can meet on any storage that keeps the contract.
+WITHIN_CONTRACT = tuple(kind for kind in KINDS if kind not in (*OUTSIDE_CONTRACT, *BY_HAND))

@@ -1,0 +1,245 @@
+"""The nine obligations of a journal, as checks of what happened to a model_dir.
+
+1. There is one record a number; they are chained, and epochs never fall.
+2. What was acknowledged is in the journal for ever.
+3. What was not acknowledged is there wholly, or not at all; and no attempt stands there twice.
+4. A writer appends nothing after the record of the next epoch.
+5. A checkpoint that a record names is whole, when the record appears and for as long as it is kept.
+6. Nothing is removed that a reader has leased.
+7. What derives from the journal equals it: each snapshot comes to what the records come to.
+8. Only what is dead is removed: retired, or never recorded and of an earlier epoch.
+9. Where the model_dir is gone or another one, a run stops within one publish and leaves nothing in the other's journal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from estimator_core.journal import Entry, JournalError, Lineage, Removed, Saved, Took, read_lineage
+from estimator_core.storage import Storage
+from estimator_testing._core import add, decode, digest_of, key_of_snapshot, write_snapshot
+from estimator_testing.simulation.disk import Change, Disk, Event, Note
+from estimator_testing.simulation.holds import Holds
+from estimator_testing.simulation.simulate import DURABLE, Evidence
+from estimator_testing.simulation.storage import VirtualStorage
+
+_PLACE = re.compile(r"data/[^/]+/e(\d+)-\d+-[0-9a-f]+")
+_NOBODY = ("", 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """What a program was told: it notes `published` with this.
+
+    Args:
+        number: of the record.
+        epoch: of the writer; None for an observer.
+        entries: of the record.
+    """
+
+    number: int
+    epoch: int | None
+    entries: tuple[Entry, ...]
+
+
+def check_model_dir(evidence: Evidence, *, lease_seconds: float) -> list[str]:
+    """A sentence for each obligation that is violated.
+
+    Programs note `wants` with a tuple of entries before they publish them, `published` with a `Published`, `leased`
+    with a place, `found nothing` and `read something else` with a place when they read under a lease, and `damaged`
+    with the message of a `JournalError`.
+
+    Args:
+        evidence: of a schedule.
+        lease_seconds: how long a lease counts.
+    """
+    audit = _Audit(lease_seconds)
+    for event in evidence.events:
+        audit.follow(event)
+    return audit.violations if evidence.removed else [*audit.violations, *audit.at_the_end()]
+
+
+class _Audit:
+    """Follows the events of a schedule in order, and keeps what the journal comes to at each moment."""
+
+    def __init__(self, lease_seconds: float) -> None:
+        self.violations: list[str] = []
+        self._lease_seconds = lease_seconds
+        self._takers: dict[tuple[str, int], int] = {}
+        self._publishing: set[tuple[str, int]] = set()
+        self._begun: set[tuple[str, int]] = set()
+        self._wanted: Counter[str] = Counter()
+        self._begin_model_dir()
+
+    def _begin_model_dir(self) -> None:
+        self._disk = Disk(DURABLE)
+        self._lineage = Lineage()
+        self._records: list[tuple[Entry, ...]] = []
+        self._strangers = {*self._takers, *self._publishing}  # at work in another model_dir: this is not theirs
+        self._older = set(self._begun)  # may have read of the other
+        self._takers = {}
+        self._there: Counter[str] = Counter()
+        self._dead: set[str] = set()
+        self._published: list[Published] = []
+        self._overtaken: list[str] = []
+        self._holds = Holds(self._lease_seconds)
+        self._stopping: Counter[tuple[str, int]] = Counter()
+
+    def follow(self, event: Event) -> None:
+        """One event."""
+        self._disk.clock = event.time
+        match event:
+            case Note():
+                self._said(event)
+            case Change(call="removed"):
+                self._begin_model_dir()
+            case Change():
+                self._changed(event)
+
+    def at_the_end(self) -> list[str]:
+        """What is wrong with what is left."""
+        return [*self._journal_faults(), *self._snapshot_faults()]
+
+    def _said(self, note: Note) -> None:
+        who = (note.process, note.life)
+        if note.what == "published":
+            self._publishing.discard(who)
+        match note.what, note.about:
+            case "begins", _:
+                self._begun.add(who)
+            case "wants", entries:
+                self._wanted[repr(entries)] += 1
+                self._publishing.add(who)
+            case "published", Published() as published if who in self._strangers:
+                self._stopping[who] += 1
+                if self._stopping[who] > 1:
+                    self._accuse(9, f"{note.process} goes on with record {published.number} in another's model_dir")
+            case "published", Published() as published:
+                self._published.append(published)
+            case "leased", place if str(place).startswith(f"data/{self._lineage.identity}/"):
+                self._holds.begin(who, str(place))
+            case "found nothing", place if self._holds.holds(who, str(place), note.time):
+                self._accuse(6, f"{note.process} has leased {place} and does not find it")
+            case "damaged", error if who not in self._older:
+                self._accuse(1, f"a journal that nobody has touched is refused: {error}")
+            case "read something else", place:
+                self._accuse(5, f"{note.process} reads other bytes in {place} than were saved")
+            case _:
+                pass
+
+    def _changed(self, change: Change) -> None:
+        folder = change.key.partition("/")[0]
+        if folder == "leases":
+            self._holds.follow(change)
+        if folder == "data" and change.data is None:
+            self._removed_data(change)
+        if folder == "journal" and self._disk.holds(change.key):
+            self._accuse(1, f"{change.process} changes {change.key}, which is there already")
+        if change.data is None:
+            self._disk.delete(_NOBODY, change.key)
+        else:
+            self._disk.write(_NOBODY, "put", change.key, change.data)
+        if change.key == "identity" and change.data is not None:
+            self._lineage.identity = change.data.decode()
+        ours = change.key.startswith(f"{folder}/{self._lineage.identity}/")  # not of one that was replaced
+        if folder == "snapshots" and ours and change.data is not None:
+            self._compare(change.key, change.data)
+        if folder == "journal" and ours and change.data is not None:
+            self._appended(change, change.data)
+
+    def _appended(self, change: Change, data: bytes) -> None:
+        lineage, who = self._lineage, (change.process, change.life)
+        try:
+            record = decode(data, change.key)
+            add(lineage, record, digest_of(data))
+        except JournalError as error:
+            self._accuse(9 if who in self._strangers else 1, f"{change.key} by {change.process}: {error}")
+            return
+        self._records.append(tuple(record.entries))
+        self._dead.update(lineage.retired)
+        if change.process != "outside" and not _is_of_the_journal(record.entries):
+            self._there[repr(record.entries)] += 1
+        if any(isinstance(entry, Took) for entry in record.entries):
+            self._takers[who] = lineage.epoch
+        elif self._takers.get(who, lineage.epoch) != lineage.epoch:
+            self._accuse(4, f"{change.process} of epoch {self._takers[who]} appends {change.key} in {lineage.epoch}")
+        for entry in record.entries:
+            if isinstance(entry, Saved) and not self._is_whole(entry):
+                self._accuse(5, f"{change.key} names {entry.place}, which is not whole")
+
+    def _removed_data(self, change: Change) -> None:
+        """Obligations 6 and 8 where an object of a checkpoint goes."""
+        place = change.key.rpartition("/")[0]
+        match = _PLACE.fullmatch(place)
+        if any(saved.place == place for saved in self._lineage.saved.values()):
+            self._accuse(8, f"{change.process} removes {change.key}, which is kept")
+        elif place not in self._dead and match is not None and int(match[1]) >= self._lineage.epoch:
+            self._accuse(8, f"{change.process} removes {change.key}, which can still be recorded")
+        if holders := self._holds.holders(place, change.time):
+            self._accuse(6, f"{change.process} removes {change.key}, which {', '.join(holders)} has leased")
+
+    def _journal_faults(self) -> list[str]:
+        found = [
+            f"2: record {one.number} was acknowledged and is not in the journal: {one.entries}"
+            for one in self._published
+            if one.number >= len(self._records) or self._records[one.number] != one.entries
+        ]
+        found += [
+            f"3: {times} records say what was wanted {self._wanted[entries]} times: {entries}"
+            for entries, times in self._there.items()
+            if times > self._wanted[entries]
+        ]
+        lie = [entry.key for entry in self._disk.list(f"journal/{self._lineage.identity}")]
+        if len(lie) != len(self._records):
+            found.append(f"1: the journal has {len(self._records)} records in a row, and there lie {lie}")
+        for saved in self._lineage.saved.values():
+            if not self._is_whole(saved):
+                found.append(f"5: {saved.place} is kept, and is not whole any more")
+        return found
+
+    def _compare(self, key: str, data: bytes) -> None:
+        """A snapshot is a function of the records before it, so it can be made again, byte for byte."""
+        same = Disk(DURABLE)
+        if key == key_of_snapshot(self._lineage):
+            write_snapshot(_plain(same), self._lineage)
+            if same.read(key) != data:
+                self._accuse(7, f"{key} is not what the records come to")
+        else:  # more records have appeared since: they are added to both
+            self._overtaken.append(key)
+
+    def _snapshot_faults(self) -> list[str]:
+        """Each snapshot that was overtaken, with the records after it, comes to what all records come to."""
+        found: list[str] = []
+        snapshots = [entry.key for entry in self._disk.list(f"snapshots/{self._lineage.identity}")]
+        storage = _plain(self._disk)
+        while self._overtaken and snapshots:
+            if snapshots[-1] in self._overtaken and not self._comes_to_the_same(storage):
+                found.append(f"7: {snapshots[-1]} and the records after it are not what all records come to")
+            storage.delete([snapshots.pop()])
+        return found
+
+    def _comes_to_the_same(self, storage: Storage) -> bool:
+        try:
+            return read_lineage(storage) == self._lineage
+        except JournalError:
+            return False
+
+    def _is_whole(self, saved: Saved) -> bool:
+        parts = [self._disk.read(entry.key) for entry in self._disk.list(saved.place)]
+        return hashlib.sha256(b"".join(parts)).hexdigest() == saved.digest
+
+    def _accuse(self, obligation: int, what: str) -> None:
+        self.violations.append(f"{obligation}: {what}")
+
+
+def _is_of_the_journal(entries: Sequence[Entry]) -> bool:
+    """Whether the journal's own code recorded this, which no program asked for in these words."""
+    return all(isinstance(entry, Took | Removed) for entry in entries)
+
+
+def _plain(disk: Disk) -> VirtualStorage:
+    return VirtualStorage(disk, _NOBODY, lambda call, key, perform: perform(False))

@@ -1,0 +1,92 @@
+"""One process of a simulation, as its program sees it."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from estimator_core.storage import StorageDeniedError
+from estimator_testing.simulation.disk import Disk, Note
+from estimator_testing.simulation.faults import Fault
+from estimator_testing.simulation.storage import VirtualStorage
+
+_Answer = TypeVar("_Answer")
+
+
+class ProcessKilledError(BaseException):
+    """The process is killed: no code of it may go on, so this is no Exception."""
+
+
+class World(Protocol):
+    """What a process needs of the simulation around it."""
+
+    disk: Disk
+
+    def call(self, process: Process, call: str, key: str, perform: Callable[[bool], _Answer]) -> _Answer:
+        """Carries out a call of the process, with the faults that are due."""
+        ...
+
+    def sleep(self, process: Process, seconds: float) -> None:
+        """Lets others go on until then."""
+        ...
+
+
+class Process:
+    """A process of a scenario.
+
+    Attributes:
+        name: as the scenario calls it.
+        life: how often it was started again, from 0.
+        chance: the only source of chance that replays.
+        storage: the virtual storage; the same objects for all processes.
+    """
+
+    def __init__(self, world: World, name: str, faults: Sequence[Fault]) -> None:
+        self.name = name
+        self.life = 0
+        self.chance = random.Random(name)
+        self.calls = 0
+        self.killed = False
+        self.ended = False
+        self.set_back = 0.0
+        self.faults: dict[int, list[Fault]] = {}
+        for fault in faults:
+            self.faults.setdefault(fault.call, []).append(fault)
+        self.baton = threading.Lock()
+        self.baton.acquire()
+        self._world = world
+        self.storage = self._opened()
+
+    def start_again(self) -> None:
+        """Begins the next life: nothing of the one before is in memory."""
+        self.life += 1
+        self.killed = False
+        self.storage = self._opened()
+
+    def note(self, what: str, about: object = None) -> None:
+        """Puts an event of the program's own into the record that `Scenario.check` reads."""
+        self._world.disk.events.append(Note(self._world.disk.clock, self.name, self.life, what, about))
+
+    def time(self) -> float:
+        """The time of its machine."""
+        return self._world.disk.clock - self.set_back
+
+    def monotonic(self) -> float:
+        """A time that is never set back."""
+        return self._world.disk.clock
+
+    def sleep(self, seconds: float) -> None:
+        """Lets others go on until then."""
+        self._world.sleep(self, seconds)
+
+    def _opened(self) -> VirtualStorage:
+        process, life = self, self.life
+
+        def carry(call: str, key: str, perform: Callable[[bool], _Answer]) -> _Answer:
+            if process.life != life:
+                raise StorageDeniedError("A storage of an earlier life of the process is used: open a new one.")
+            return self._world.call(process, call, key, perform)
+
+        return VirtualStorage(self._world.disk, (self.name, life), carry)

@@ -1,0 +1,165 @@
+"""One schedule: the processes of a scenario run together, with these faults, and what is left is judged."""
+
+from __future__ import annotations
+
+import random
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from estimator_core.errors import EstimatorError
+from estimator_core.storage import Storage
+from estimator_testing.simulation.clock import acting_as, virtual_time
+from estimator_testing.simulation.disk import Disk, Event
+from estimator_testing.simulation.faults import Fault
+from estimator_testing.simulation.process import Process
+from estimator_testing.simulation.world import Call, End, World, expected
+
+#: What the contract of a storage promises to be durable when it returns.
+DURABLE = frozenset({"put_new", "put", "put_stream"})
+
+
+class Evidence:
+    """What a schedule has left, for `Scenario.check`.
+
+    Attributes:
+        storage: as anybody sees it now; nothing goes wrong any more.
+        events: every change and every note of a process, in order.
+        ends: how each life of each process has ended.
+    """
+
+    def __init__(self, disk: Disk, storage: Storage, ends: Sequence[End]) -> None:
+        self.storage = storage
+        self.events: tuple[Event, ...] = tuple(disk.events)
+        self.ends = tuple(ends)
+        self._disk = disk
+
+    @property
+    def removed(self) -> bool:
+        """Whether the root is not there."""
+        return self._disk.gone
+
+    def pass_time(self, seconds: float) -> None:
+        """Lets the clock of the storage go on, so that leases run out."""
+        self._disk.clock += seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """Processes that use one storage, and what must be true whatever happens to them.
+
+    A program gets its `Process` and uses `process.storage` for all that shall survive it: a process that is killed is
+    started again with nothing in memory. It runs in a thread of its own, one at a time; it starts no threads.
+    `time.time`, `time.sleep` and `uuid.uuid4` are virtual there.
+
+    Args:
+        programs: by name of the process, in the order of their first turns.
+        check: a sentence for each thing that is not as it must be; asked after all have ended.
+        lives: how often a process is started at most: again after a kill, or when a storage failed it.
+        stranger: begins something else where the fault `replaced` has removed everything.
+        durable: calls of the storage after which power can fail without loss; default: what the contract promises.
+    """
+
+    programs: Mapping[str, Callable[[Process], None]]
+    check: Callable[[Evidence], Iterable[str]]
+    lives: int = 3
+    stranger: Callable[[Storage], None] = lambda storage: None
+    durable: frozenset[str] = DURABLE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of a schedule.
+
+    Args:
+        faults: that it was made of.
+        violations: what was not as it must be; none is good.
+        calls: every call of every process to its storage, in order.
+        events: what these changed, and what the processes said.
+    """
+
+    faults: tuple[Fault, ...]
+    violations: tuple[str, ...]
+    calls: tuple[Call, ...]
+    events: tuple[Event, ...]
+
+    def __str__(self) -> str:
+        lines = [f"simulate(scenario, {list(self.faults)!r})", *(f"  {one}" for one in self.violations)]
+        return "\n".join(lines if self.violations else [*lines, "  nothing is wrong"])
+
+
+def simulate(scenario: Scenario, faults: Iterable[Fault] = ()) -> Outcome:
+    """Runs a scenario once. The same faults give the same outcome, byte for byte.
+
+    Args:
+        scenario: what runs, and what must be true of it.
+        faults: what goes wrong; a fault at a call that does not take place does nothing.
+
+    Raises:
+        ValueError: a fault is of an unknown kind, or of a process that the scenario does not have.
+
+    Example:
+        >>> def count(process):
+        ...     process.storage.put("count", b"1")
+        ...     process.storage.put("count", b"2")
+        >>> def check(evidence):
+        ...     if evidence.storage.get("count") != b"2":
+        ...         yield "the count is wrong"
+        >>> scenario = Scenario(programs={"one": count}, check=check)
+        >>> simulate(scenario, [Fault("kill_before", "one", 2)]).violations  # it is started again
+        ()
+        >>> print(simulate(scenario, [Fault("request_last", "one", 1)]))
+        simulate(scenario, [Fault(kind='request_last', process='one', call=1)])
+          the count is wrong
+    """
+    chosen = tuple(faults)
+    if strange := [one for one in chosen if one.process not in scenario.programs]:
+        raise ValueError(f"{strange[0]} is of a process that is not among {', '.join(scenario.programs)}")
+    world = World(
+        scenario.programs,
+        chosen,
+        lives=scenario.lives,
+        stranger=scenario.stranger,
+        durable=scenario.durable,
+    )
+    with virtual_time():
+        world.run()
+        events = tuple(world.disk.events)
+        violations = tuple(_judged(scenario, world))
+    return Outcome(faults=chosen, violations=violations, calls=tuple(world.calls), events=events)
+
+
+def _judged(scenario: Scenario, world: World) -> list[str]:
+    found = [_told(end) for end in world.ends if not expected(end.error)]
+    evidence = Evidence(world.disk, world.outside(), world.ends)
+    with acting_as(_Outside(world.disk)):
+        try:
+            return [*found, *scenario.check(evidence)]
+        except (EstimatorError, OSError) as error:
+            return [*found, f"The check cannot read what is left: {type(error).__name__}: {error}"]
+
+
+def _told(end: End) -> str:
+    last = traceback.extract_tb(end.error.__traceback__)[-1] if end.error else None
+    where = f" ({last.filename.rpartition('/')[2]}:{last.lineno})" if last else ""
+    return f"{end.process}, life {end.life}, ended with {type(end.error).__name__}: {end.error}{where}"
+
+
+class _Outside:
+    """Whoever judges: its clock is that of the storage."""
+
+    def __init__(self, disk: Disk) -> None:
+        self.chance = random.Random("outside")
+        self._disk = disk
+
+    def time(self) -> float:
+        """The time of the storage."""
+        return self._disk.clock
+
+    def monotonic(self) -> float:
+        """The time of the storage."""
+        return self._disk.clock
+
+    def sleep(self, seconds: float) -> None:
+        """Nobody else is there to go on."""
+        self._disk.clock += seconds

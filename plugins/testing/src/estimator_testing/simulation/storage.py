@@ -1,0 +1,88 @@
+"""A storage of a simulation: every call is a point at which faults happen and other processes go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from estimator_core.storage import Data, Entry, ShortReadError, StorageError
+from estimator_testing._core import check_key
+from estimator_testing.simulation.disk import URL, Disk
+
+_Answer = TypeVar("_Answer")
+
+
+class Carry(Protocol):
+    """Carries out a call of a process, with whatever happens to it."""
+
+    def __call__(self, call: str, key: str, perform: Callable[[bool], _Answer]) -> _Answer:
+        """The answer of `perform`, which is told whether to answer from what is out of date."""
+        ...
+
+
+class VirtualStorage:
+    """A `Storage` in memory.
+
+    Args:
+        disk: what it shares with others.
+        who: process and life, for the record.
+        carry: what happens to each call.
+    """
+
+    def __init__(self, disk: Disk, who: tuple[str, int], carry: Carry) -> None:
+        self._disk = disk
+        self._who = who
+        self._carry = carry
+
+    @property
+    def url(self) -> str:
+        """The root, as errors name it."""
+        return URL
+
+    def put_new(self, key: str, data: bytes) -> None:
+        """Writes an object that does not exist."""
+        self._write("put_new", key, bytes(data))
+
+    def put(self, key: str, data: bytes) -> None:
+        """Writes or replaces an object."""
+        self._write("put", key, bytes(data))
+
+    def put_stream(self, key: str, chunks: Iterable[Data], *, size: int) -> None:
+        """Writes or replaces an object, whole or not at all."""
+        data = b"".join(chunks)
+        if len(data) != size:
+            raise StorageError(f"{URL}: {key} should have {size} bytes; {len(data)} were handed over.")
+        self._write("put_stream", key, data)
+
+    def get(self, key: str) -> bytes:
+        """The bytes of an object."""
+        return self._carry("get", key, lambda stale: self._disk.read(key))
+
+    def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[Data]:
+        """Parts of an object."""
+        data = self._carry("get_ranges", key, lambda stale: self._disk.read(key))
+        if any(end > len(data) for _, end in ranges):
+            raise ShortReadError(f"{URL}: {key} has only {len(data)} bytes.")
+        return [data[begin:end] for begin, end in ranges]
+
+    def list(self, prefix: str) -> Iterator[Entry]:
+        """The objects below a prefix."""
+        return self._carry("list", prefix, lambda stale: self._disk.list(prefix, stale=stale))
+
+    def now(self) -> float:
+        """The time of the storage."""
+        return self._carry("now", "", lambda stale: self._disk.clock)
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Removes objects, one request each."""
+        for key in keys:
+            self._delete(key)
+
+    def close(self) -> None:
+        """Holds nothing open."""
+
+    def _write(self, call: str, key: str, data: bytes) -> None:
+        self._carry(call, check_key(key), lambda stale: self._disk.write(self._who, call, key, data))
+
+    def _delete(self, key: str) -> None:
+        self._carry("delete", key, lambda stale: self._disk.delete(self._who, key))

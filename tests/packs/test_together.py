@@ -1,0 +1,122 @@
+"""Several processes decide alike which checkpoint is intact, though each looks at a share of it only."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimator_core._checkpoint.manifest import read_manifest
+from estimator_core._checkpoint.newest import Restored, read_latest
+from estimator_core._packs.packs import Packs
+from estimator_core._packs.stored import StoredArray
+from estimator_core._storage.local import LocalStorage
+from estimator_core.checkpoint import CheckpointItems, CheckpointStore, load_variables, read_checkpoint
+from estimator_core.errors import CheckpointCorruptError
+
+COUNT = 3
+
+
+class Threads:
+    """Threads in the place of processes: what they agree on goes through memory."""
+
+    def __init__(self, index: int, barrier: threading.Barrier, told: dict[int, str | None]) -> None:
+        self.index, self.count, self._barrier, self._told = index, COUNT, barrier, told
+
+    def agree(self, topic: str, value: str, timeout: float) -> list[str]:
+        self._told[self.index] = value
+        self._barrier.wait(60)
+        values = [self._told[index] for index in range(COUNT)]
+        self._barrier.wait(60)
+        return [value for value in values if value is not None]
+
+    def tell(self, topic: str, value: str | None, timeout: float) -> str:
+        return self.agree(topic, value or "null", timeout)[0]
+
+
+def in_all(do: Callable[[Any], Any]) -> list[Any]:
+    """What each of the threads returns."""
+    barrier, told = threading.Barrier(COUNT), dict.fromkeys(range(COUNT))
+    with ThreadPoolExecutor(COUNT) as pool:
+        return list(pool.map(lambda index: do(Threads(index, barrier, told)), range(COUNT)))
+
+
+def items(step: int) -> CheckpointItems:
+    return CheckpointItems(
+        clock=np.array([step, 0, 0, 0], np.uint32),
+        variables={f"v{n}": np.full((5, 4), step + n, np.float32) for n in range(6)},
+        model_state={"none": np.empty((0, 3)), "count": np.array(step)},
+        hooks={"Best": {"seen": np.arange(3)}},
+        input={"examples": step},
+    )
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    def save(processes: Any) -> None:
+        with CheckpointStore(tmp_path, processes=processes) as store:
+            for step in (1, 2):
+                store.save(step, items(step)).wait()
+
+    in_all(save)
+    return tmp_path
+
+
+def all_pieces(saved: Path) -> tuple[Path, list[Any]]:
+    directory = saved / "checkpoints" / "2"
+    packs = Packs(storage=LocalStorage(directory), prefix="", where="", entries=read_manifest(directory).packs)
+    return directory, packs.pieces()
+
+
+def test_what_is_read_together_is_what_was_saved(saved: Path) -> None:
+    for found in in_all(lambda processes: read_latest(saved, processes=processes)):
+        assert found.step == 2
+        assert isinstance(found.items.variables["v1"], StoredArray)
+        assert np.asarray(found.items.variables["v1"]).tolist() == [[3] * 4] * 5
+        assert np.asarray(found.items.model_state["none"]).shape == (0, 3)
+        assert found.items.hooks["Best"]["seen"].tolist() == [0, 1, 2]
+        assert found.items.input == {"examples": 2}
+    assert load_variables(saved)["v5"][0, 0] == 7
+    assert int(read_checkpoint(saved).model_state["count"]) == 2
+
+
+def test_damage_in_the_share_of_one_makes_all_take_the_one_before(
+    saved: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory, pieces = all_pieces(saved)
+    name, piece = next((name, piece) for name, piece in pieces if piece.path == "v3")
+    data = bytearray((directory / name).read_bytes())
+    data[piece.offset + 17] ^= 4
+    (directory / name).write_bytes(data)
+    found: list[Restored] = in_all(lambda processes: read_latest(saved, set_aside=True, processes=processes))
+    assert [one.step for one in found] == [1] * COUNT
+    assert "variables 'v3' at ((0, 5), (0, 4)) in arrays-0.pack is not what was saved" in caplog.text
+    assert sorted(path.name for path in directory.parent.iterdir()) == ["1", "damaged-2"]
+
+
+@pytest.mark.parametrize("damage", ["gone", "torn", "index"])
+def test_a_pack_that_is_not_whole_is_noticed(saved: Path, damage: str) -> None:
+    pack = saved / "checkpoints" / "2" / "arrays-0.pack"
+    data = pack.read_bytes()
+    if damage == "gone":
+        pack.unlink()
+    else:
+        pack.write_bytes(data[:-7] if damage == "torn" else data[:-40] + bytes([data[-40] ^ 1]) + data[-39:])
+    with pytest.raises(CheckpointCorruptError, match=r"checkpoints/2 .*damaged|arrays-0\.pack of the checkpoint"):
+        read_checkpoint(saved / "checkpoints" / "2")
+    assert [one.step for one in in_all(lambda processes: read_latest(saved, processes=processes))] == [1] * COUNT
+
+
+def test_a_checkpoint_that_is_altered_after_it_was_verified_is_not_used(saved: Path) -> None:
+    found = read_latest(saved)
+    assert found is not None
+    directory, pieces = all_pieces(saved)
+    for name, piece in pieces:
+        data = bytearray((directory / name).read_bytes())
+        data[piece.offset] ^= 1
+        (directory / name).write_bytes(data)
+    with pytest.raises(CheckpointCorruptError, match="'v2' at"):
+        np.asarray(found.items.variables["v2"])

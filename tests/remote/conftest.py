@@ -1,0 +1,35 @@
+"""Runs whose model_dir is a URL."""
+
+from pathlib import Path
+
+import pytest
+
+from estimator_core._model_dir import opening
+from estimator_core.plugins import Plugins
+from tests.remote import shelves
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """Of an empty model_dir."""
+    return f"{shelves.PREFIX}{tmp_path / 'shelf' / 'run'}"
+
+
+@pytest.fixture
+def plugins() -> Plugins:
+    """Brings the scheme, and an export format."""
+    from tests.export import test_loading
+
+    return Plugins(autoload=False, extra=[shelves, test_loading.array_format])
+
+
+@pytest.fixture
+def forget(monkeypatch: pytest.MonkeyPatch):
+    """Drops the working copies, as a new process has none."""
+
+    def forget() -> None:
+        opening._copies.clear()  # pyright: ignore[reportPrivateUsage]
+
+    forget()
+    yield forget
+    forget()

@@ -1,0 +1,28 @@
+"""A plugin of the tests: `shelf:///path` is a directory of this machine, reached as an object store is."""
+
+from pathlib import Path
+
+from estimator_core.plugins import Component, hookimpl
+from estimator_core.storage import LocalStorage
+
+ESTIMATOR_PLUGIN_API = (1, 1)
+PREFIX = "shelf://"
+
+
+class Shelf(LocalStorage):
+    """Objects in a directory; the URL is that of the shelf."""
+
+    def __init__(self, url: str, *, options: object = None) -> None:
+        self._shelf_url = url
+        root = Path(url.removeprefix(PREFIX))
+        root.mkdir(parents=True, exist_ok=True)
+        super().__init__(root)
+
+    @property
+    def url(self) -> str:
+        return self._shelf_url
+
+
+@hookimpl
+def estimator_components():
+    return [Component(kind="storage", name="shelf", target="tests.remote.shelves:Shelf", summary="Of the tests.")]

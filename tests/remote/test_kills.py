@@ -1,0 +1,100 @@
+"""A run whose model_dir is a URL is killed at a call of its storage, and so is its successor: nothing is lost."""
+
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from estimator_core._checkpoint.read import load_variables
+from estimator_core._storage.transfer import download_directory
+from estimator_core.journal import read_lineage
+from estimator_core.summaries import read_eval_metrics
+from tests.remote.shelves import PREFIX, Shelf
+
+STEPS = 20
+ROOT = Path(__file__).parents[2]
+
+
+def run(url, kill_at=None):
+    """One process; returns its status."""
+    arguments = [
+        sys.executable,
+        "-m",
+        "tests.remote.child",
+        url,
+        str(STEPS),
+        *([] if kill_at is None else [str(kill_at)]),
+    ]
+    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode in (0, -9), done.stderr[-3000:]
+    return done.returncode
+
+
+def outcome(url, directory):
+    """What a run has come to: weights, results, points of the event files, kept checkpoints."""
+    storage = Shelf(url)
+    lineage = read_lineage(storage, whole=True)
+    newest = lineage.newest
+    variables = load_variables(download_directory(storage, newest.place, directory / "newest"))
+    for entry in storage.list(""):
+        if "tfevents" in entry.key:
+            target = directory / "events" / entry.key
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(storage.get(entry.key))
+    return {
+        "weights": np.asarray(variables["weights"]).tolist(),
+        "kept": sorted(lineage.saved),
+        "results": results(storage, directory),
+        "train": points(directory / "events", "loss"),
+        "eval": points(directory / "events" / "eval", "loss"),
+    }
+
+
+def results(storage, directory):
+    """The results of the evaluation, as plugins read them."""
+    (directory / "eval").mkdir(exist_ok=True)
+    (directory / "eval" / "metrics.jsonl").write_bytes(storage.get("eval/metrics.jsonl"))
+    return {step: metrics["loss"] for step, metrics in read_eval_metrics(directory / "eval").items()}
+
+
+def points(directory, tag):
+    found = EventAccumulator(str(directory))
+    found.Reload()
+    return [(event.step, event.value) for event in found.Scalars(tag)] if tag in found.Tags()["scalars"] else []
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("undisturbed")
+    url = f"{PREFIX}{directory / 'store'}"
+    assert run(url) == 0
+    return outcome(url, directory)
+
+
+def killed_in_pairs(directory, seed, undisturbed):
+    """Kills at two calls drawn from the seed: the second one in the process that recovers."""
+    draw = random.Random(seed)
+    url = f"{PREFIX}{directory / 'store'}"
+    kills = [draw.randrange(60), draw.randrange(40)]
+    statuses = [run(url, at) for at in kills] + [run(url)]
+    assert statuses[-1] == 0
+    assert outcome(url, directory) == undisturbed, (seed, kills, statuses)
+    shutil.rmtree(directory)
+    return statuses.count(-9)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_two_kills_leave_what_no_kill_leaves(tmp_path, seed, undisturbed):
+    assert killed_in_pairs(tmp_path / "one", seed, undisturbed) > 0
+
+
+@pytest.mark.slow
+def test_thirty_pairs_of_kills(tmp_path, undisturbed):
+    kills = sum(killed_in_pairs(tmp_path / str(seed), 100 + seed, undisturbed) for seed in range(30))
+    print(f"{kills} kills in 30 runs")
+    assert kills >= 40

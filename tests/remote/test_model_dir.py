@@ -1,0 +1,138 @@
+"""A model_dir in an object store: trained, resumed, evaluated and served as one on disk."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import estimator_core as ec
+from estimator_core.errors import ArgumentError, SupersededError
+from estimator_core.journal import read_lineage, take_over
+from estimator_core.storage import StorageGoneError
+from tests.remote.linear import batches, held_out, model_fn
+from tests.remote.shelves import Shelf
+
+
+def estimator(location, plugins, **config):
+    config = {"tf_random_seed": 1, "save_checkpoints_steps": 5, **config}
+    return ec.Estimator(model_fn, config=ec.RunConfig(model_dir=str(location), **config), plugins=plugins)
+
+
+def weights(estimator):
+    return estimator.get_variable_value("weights")
+
+
+def wait_for_the_save_of_step_5(url):
+    """Five batches have been handed over, so the run gets there."""
+    while 5 not in read_lineage(Shelf(url)).saved:
+        time.sleep(0.01)
+
+
+def test_a_run_goes_on_where_another_process_ended_and_comes_to_the_same_as_on_disk(url, plugins, forget, tmp_path):
+    on_disk = estimator(tmp_path / "disk", plugins)
+    on_disk.train(batches, max_steps=10)
+    on_disk.train(batches, max_steps=20)
+    estimator(url, plugins).train(batches, max_steps=10)
+    forget()
+    second = estimator(url, plugins)
+    second.train(batches, max_steps=20)
+    np.testing.assert_array_equal(weights(second), weights(on_disk))
+    forget()
+    third = estimator(url, plugins)
+    np.testing.assert_array_equal(weights(third), weights(on_disk))
+    assert third.evaluate(held_out) == on_disk.evaluate(held_out)
+    np.testing.assert_array_equal(list(third.predict(held_out)), list(on_disk.predict(held_out)))
+    lineage = read_lineage(Shelf(url), whole=True)
+    assert [took.step for took in lineage.starts] == [0, 10]
+    assert sorted(lineage.saved) == [0, 5, 10, 15, 20][-5:]
+
+
+def test_only_kept_checkpoints_stay_in_the_store_those_of_earlier_processes_included(url, plugins, forget):
+    for last in (10, 20, 40):
+        estimator(url, plugins, keep_checkpoint_max=2).train(batches, max_steps=last)
+        forget()
+    storage = Shelf(url)
+    lineage = read_lineage(storage)
+    assert sorted(lineage.saved) == [35, 40]
+    places = {"/".join(entry.key.split("/")[:3]) for entry in storage.list("data")}
+    assert places == {one.place for one in lineage.saved.values()}
+
+
+def test_a_run_that_another_one_supersedes_publishes_nothing_more_and_names_it(url, plugins, forget):
+    def with_a_rival():
+        for number, batch in enumerate(batches()):
+            if number == 7:
+                wait_for_the_save_of_step_5(url)
+                take_over(Shelf(url), "host-b, process 2", lambda lineage: 5)
+            yield batch
+
+    with pytest.raises(SupersededError, match="host-b, process 2"):
+        estimator(url, plugins).train(with_a_rival, max_steps=40)
+    lineage = read_lineage(Shelf(url), whole=True)
+    assert sorted(lineage.saved) == [0, 5]
+    assert lineage.writer == "host-b, process 2"
+
+
+def test_event_files_and_results_are_in_the_store_after_each_call(url, plugins, forget):
+    run = estimator(url, plugins, save_summary_steps=5)
+    run.train(batches, max_steps=10)
+    run.evaluate(held_out, name="held_out")
+    keys = {entry.key: entry.size for entry in Shelf(url).list("")}
+    assert "run.json" in keys
+    assert any(key.startswith("events.out.tfevents") for key in keys)
+    assert any(key.startswith("eval_held_out/events.out.tfevents") for key in keys)
+    assert "eval_held_out/metrics.jsonl" in keys
+    for segment in read_lineage(Shelf(url)).segments:
+        assert keys[f"{segment.directory}/{segment.name}".lstrip("/")] == segment.size
+
+
+def test_points_that_a_killed_run_wrote_after_its_last_record_are_cut_off(url, plugins, forget):
+    estimator(url, plugins, save_summary_steps=5).train(batches, max_steps=10)
+    storage = Shelf(url)
+    (segment, *_) = read_lineage(storage).segments
+    storage.put(segment.name, storage.get(segment.name) + b"half a point")
+    storage.put("events.out.tfevents.unrecorded", b"points")
+    forget()
+    estimator(url, plugins, save_summary_steps=5).train(batches, max_steps=20)
+    assert len(storage.get(segment.name)) == segment.size
+    assert "events.out.tfevents.unrecorded" not in {entry.key for entry in storage.list("")}
+
+
+def test_a_store_that_is_emptied_under_a_run_ends_it_and_stays_empty(url, plugins, forget):
+    storage = Shelf(url)
+
+    def emptied():
+        for number, batch in enumerate(batches()):
+            if number == 7:
+                wait_for_the_save_of_step_5(url)
+                storage.delete([entry.key for entry in storage.list("")])
+            yield batch
+
+    with pytest.raises(StorageGoneError, match="was removed or moved"):
+        estimator(url, plugins).train(emptied, max_steps=40)
+    assert not any(entry.key.startswith("journal/") for entry in storage.list(""))
+
+
+def test_two_estimators_of_one_url_share_the_copy(url, plugins, forget):
+    estimator(url, plugins).train(batches, max_steps=5)
+    assert estimator(url, plugins).evaluate(held_out)["global_step"] == 5
+
+
+def test_an_unknown_scheme_is_refused_before_anything_is_written(plugins, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ArgumentError, match="no installed package brings storage for lost://"):
+        estimator("lost://bucket/run", plugins)
+    assert list(Path(tmp_path).iterdir()) == []
+
+
+def test_an_export_goes_to_a_url_and_is_read_from_it(url, plugins, forget):
+    run = estimator(url, plugins)
+    run.train(batches, max_steps=5)
+    receiver = ec.export.build_raw_serving_input_receiver_fn({"x": ec.export.Feature((None, 3), "float32")})
+    paths = [run.export_saved_model(f"{url}-exports", receiver, format="arrays") for _ in range(2)]
+    assert paths[0] != paths[1]
+    assert all(path.startswith(f"{url}-exports/") for path in paths)
+    x = np.ones((2, 3), np.float32)
+    (found,) = ec.export.load(paths[1], plugins=plugins).signatures["serving_default"](x=x).values()
+    np.testing.assert_allclose(found, x @ weights(run), rtol=1e-6)
