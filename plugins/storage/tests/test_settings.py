@@ -9,7 +9,7 @@ from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
 from estimator_core.plugins import Plugins
 from estimator_core.storage import open_storage
-from estimator_storage import open_azure, open_gcs, open_s3
+from estimator_storage import open_gcs, open_s3
 from estimator_storage.locations import parse
 from plugins.storage.tests import emulators
 
@@ -74,13 +74,6 @@ def test_gcs_says_what_to_install(monkeypatch):
         open_gcs("gs://bucket/run", options={})
 
 
-def test_an_account_is_needed_for_azure(monkeypatch):
-    for name in ("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_CONNECTION_STRING"):
-        monkeypatch.delenv(name, raising=False)
-    with pytest.raises(ArgumentError, match="AZURE_STORAGE_ACCOUNT_NAME"):
-        open_azure("az://container/run", options={})
-
-
 def test_an_option_wins_over_the_environment(s3, monkeypatch):
     emulators.s3_client().create_bucket(Bucket="by-option")
     right = "http://{}:{}".format(*s3)
@@ -136,22 +129,3 @@ def test_a_profile_without_boto3_says_what_to_install(profile, monkeypatch):
     monkeypatch.setenv("AWS_PROFILE", "acme")
     with pytest.raises(ArgumentError, match=r"pip install 'estimator-storage\[profiles\]'"):
         open_s3("s3://by-profile/run", options={})
-
-
-@pytest.mark.parametrize("how", ["connection string", "names of az"])
-def test_other_names_of_azure(azure, monkeypatch, how):
-    host, port = azure
-    emulators.azure_container(azure, "by-name", "PUT")
-    for name in ("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ENDPOINT"):
-        monkeypatch.delenv(name)
-    endpoint = f"http://{host}:{port}/{emulators.AZURITE_ACCOUNT}"
-    if how == "names of az":
-        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", emulators.AZURITE_ACCOUNT)
-        monkeypatch.setenv("AZURE_STORAGE_KEY", emulators.AZURITE_KEY)
-        monkeypatch.setenv("AZURE_ENDPOINT", endpoint)
-    else:
-        parts = f"AccountName={emulators.AZURITE_ACCOUNT};AccountKey={emulators.AZURITE_KEY};BlobEndpoint={endpoint}"
-        monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", f"DefaultEndpointsProtocol=http;{parts};")
-    storage = open_azure("az://by-name/run", options={})
-    storage.put(how, b"x")
-    assert storage.get(how) == b"x"

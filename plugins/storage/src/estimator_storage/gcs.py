@@ -8,7 +8,7 @@ import os
 import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from estimator_core.errors import ArgumentError
 from estimator_core.storage import (
@@ -23,9 +23,6 @@ from estimator_core.storage import (
 from estimator_storage.answers import Answer, one_line, refusal, refusal_of_new
 from estimator_storage.locations import parse
 from estimator_storage.transfers import AT_ONCE, PART, Outgoing, read_ranges
-
-if TYPE_CHECKING:
-    from google.cloud.storage import Blob, Bucket
 
 _PROBE = ".draft-"
 _Value = TypeVar("_Value")
@@ -44,9 +41,9 @@ def open_gcs(url: str, *, options: Mapping[str, Any]) -> GcsStorage:
         ArgumentError: google-cloud-storage is not installed, or the URL or the settings cannot be used.
     """
     try:
-        from google.auth.credentials import AnonymousCredentials
-        from google.auth.exceptions import GoogleAuthError
-        from google.cloud.storage import Client
+        from google.auth.credentials import AnonymousCredentials  # pyright: ignore[reportMissingImports]
+        from google.auth.exceptions import GoogleAuthError  # pyright: ignore[reportMissingImports]
+        from google.cloud.storage import Client  # pyright: ignore[reportMissingImports]
     except ModuleNotFoundError as error:
         raise ArgumentError(
             f"gs:// needs google-cloud-storage (there is no {error.name}): pip install 'estimator-storage[gcs]'."
@@ -70,12 +67,12 @@ class GcsStorage:
 
     Args:
         url: of the prefix.
-        bucket: of google-cloud-storage, with its client.
+        bucket: of google-cloud-storage, with its client; the package need not be installed, so its types have no name.
         prefix: of the names of all objects.
     """
 
-    def __init__(self, url: str, bucket: Bucket, prefix: str) -> None:
-        from google.cloud.storage.retry import DEFAULT_RETRY
+    def __init__(self, url: str, bucket: Any, prefix: str) -> None:
+        from google.cloud.storage.retry import DEFAULT_RETRY  # pyright: ignore[reportMissingImports]
 
         self._url, self._bucket = url, bucket
         self._prefix = f"{prefix}/" if prefix else ""
@@ -183,7 +180,7 @@ class GcsStorage:
         ):
             self._blob(key).delete(retry=self._retry)
 
-    def _blob(self, key: str) -> Blob:
+    def _blob(self, key: str) -> Any:
         return self._bucket.blob(f"{self._prefix}{check_key(key)}")
 
     def _place(self, key: str) -> str:
@@ -257,12 +254,12 @@ def _attempted(call: Callable[[], _Value]) -> tuple[_Value | None, Answer | None
         return None, answer
 
 
-def _answer(error: Exception) -> Answer | None:
+def _answer(error: Any) -> Answer | None:
     """What an error of the client tells; None: it is none of the client's."""
-    from google.api_core.exceptions import GoogleAPICallError, RetryError
-    from google.auth.exceptions import GoogleAuthError
-    from google.cloud.storage.exceptions import InvalidResponse
-    from requests import RequestException
+    from google.api_core.exceptions import GoogleAPICallError, RetryError  # pyright: ignore[reportMissingImports]
+    from google.auth.exceptions import GoogleAuthError  # pyright: ignore[reportMissingImports]
+    from google.cloud.storage.exceptions import InvalidResponse  # pyright: ignore[reportMissingImports]
+    from requests import RequestException  # pyright: ignore[reportMissingModuleSource]
 
     if isinstance(error, RetryError) and isinstance(error.cause, Exception):
         return _answer(error.cause)

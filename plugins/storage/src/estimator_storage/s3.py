@@ -74,8 +74,8 @@ def _profile() -> dict[str, Any]:
     if not named and (any(os.environ.get(one) for one in _GIVEN) or not there):
         return {}
     try:
-        import boto3
-        from botocore.exceptions import BotoCoreError
+        import boto3  # pyright: ignore[reportMissingImports]
+        from botocore.exceptions import BotoCoreError  # pyright: ignore[reportMissingImports]
         from obstore.auth.boto3 import Boto3CredentialProvider
     except ModuleNotFoundError:
         if named:
