@@ -56,7 +56,11 @@ def test_every_datatype_in_binary(server, name):
 def test_health_metadata_and_index(real):
     assert real.request("GET", "/v2/health/live")[0] == 200
     assert real.request("GET", "/v2/health/ready")[0] == 200
-    assert real.request("GET", "/v2")[2]["extensions"] == ["binary_tensor_data", "model_repository"]
+    assert real.request("GET", "/v2")[2]["extensions"] == [
+        "binary_tensor_data",
+        "model_repository",
+        "statistics",
+    ]
     status, _, model = real.request("GET", "/v2/models/small")
     assert status == 200
     assert model["inputs"] == [{"name": "x", "datatype": "FP32", "shape": [-1, 3]}]

@@ -11,7 +11,10 @@ import uvicorn
 
 from estimator_core.errors import ArgumentError
 from estimator_exporters.serving.app import Application, make_app
+from estimator_exporters.serving.budget import Budget
 from estimator_exporters.serving.connections import connections
+from estimator_exporters.serving.decoding import Decoding
+from estimator_exporters.serving.inference import Engine
 from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.metrics import Metrics
 from estimator_exporters.serving.repository import Repository, Source
@@ -43,8 +46,7 @@ def serve(
     Raises:
         ArgumentError: the address cannot be used.
     """
-    metrics = Metrics(tuple(sorted(batch_sizes)))
-    repository = Repository(sources, sorted(batch_sizes), versions, metrics.observer)
+    engine = new_engine(sources, sorted(batch_sizes), versions, limits)
     listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -53,21 +55,29 @@ def serve(
         listening.close()
         raise ArgumentError(f"Cannot listen on {host}:{port}: {error}. Choose another --port.") from error
     address = f"http://{host}:{listening.getsockname()[1]}"
-    app = make_app(repository, metrics, limits, lambda: announce(address))
-    config = configuration(app, limits, timeout_graceful_shutdown=drain_seconds)
+    app = make_app(engine, lambda: announce(address))
+    config = configuration(app, engine, timeout_graceful_shutdown=drain_seconds)
     # The thread that runs batches asks for the interpreter after each call of XLA; at the default of 5 ms it would wait
     # longer for the event loop to let go of it than a small model runs.
     sys.setswitchinterval(2e-4)
     uvicorn.Server(config).run(sockets=[listening])
 
 
-def configuration(app: Application, limits: Limits, **more: Any) -> uvicorn.Config:
+def new_engine(sources: Sequence[Source], batch_sizes: Sequence[int], versions: int, limits: Limits) -> Engine:
+    """What answers requests, with no model loaded yet."""
+    budget = Budget(limits.memory_bytes)
+    metrics = Metrics(tuple(batch_sizes), budget)
+    repository = Repository(sources, batch_sizes, versions, metrics)
+    return Engine(repository=repository, metrics=metrics, limits=limits, budget=budget, decoding=Decoding())
+
+
+def configuration(app: Application, engine: Engine, **more: Any) -> uvicorn.Config:
     """How uvicorn is to run the application; `more` of its arguments may be given."""
     return uvicorn.Config(
         app,
         log_level="warning",
         access_log=False,
-        http=connections(limits),
+        http=connections(engine.limits, engine.budget),
         ws="none",
         proxy_headers=False,
         timeout_keep_alive=30,
