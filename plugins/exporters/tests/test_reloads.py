@@ -13,7 +13,6 @@ from estimator_exporters.serving.repository import sources_of
 from estimator_exporters.serving.server import new_engine
 from plugins.exporters.tests.live_server import SIZES
 
-
 FIRST = 1_700_000_000
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from pathlib import Path
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, EstimatorError
 from estimator_core.export import exports_in
+from estimator_exporters.serving.decoding import Decoding
 from estimator_exporters.serving.metrics import Metrics
 from estimator_exporters.serving.models import ServedModel, served_models
 from estimator_exporters.serving.refusals import NotFoundError
@@ -92,6 +94,8 @@ class Repository:
     metrics: Metrics
     models: dict[str, dict[str, ServedModel]] = field(default_factory=dict[str, dict[str, ServedModel]])
     _failed: dict[Path, int] = field(default_factory=dict[Path, int])
+    # One thread: with several, each keeps memory of its own for what compiling once took.
+    _loading: Decoding = field(default_factory=lambda: Decoding(1))
 
     @property
     def ready(self) -> bool:
@@ -134,6 +138,7 @@ class Repository:
         models = [model for versions in self.models.values() for model in versions.values()]
         self.models = {}
         await asyncio.gather(*(model.close() for model in models))
+        self._loading.close()
 
     async def _refresh(self, source: Source) -> None:
         wanted = await asyncio.to_thread(source.newest, self.versions)
@@ -141,7 +146,7 @@ class Repository:
         for path in wanted:
             if path.name not in loaded and self._failed.get(path) != _stamp(path):
                 try:
-                    found = await asyncio.to_thread(self._load, source, path)
+                    found = await self._loading(functools.partial(self._load, source, path))
                 except (EstimatorError, OSError) as error:
                     self._failed[path] = _stamp(path)
                     self.metrics.loads.labels(source.name, "failed").inc()
