@@ -11,6 +11,7 @@ import uvicorn
 
 from estimator_core.export import Feature
 from estimator_exporters.bundle.loaded import Signature
+from estimator_exporters.serving.access import everybody
 from estimator_exporters.serving.app import make_app
 from estimator_exporters.serving.batching import unobserved
 from estimator_exporters.serving.limits import Limits
@@ -70,11 +71,11 @@ class Server:
 
 
 @contextlib.contextmanager
-def running(models=None, sources=(), limits=None, versions=1):
+def running(models=None, sources=(), limits=None, versions=1, access=everybody, tls=None):
     """A server of models and sources."""
-    engine = new_engine(list(sources), SIZES, versions, limits or Limits(poll_seconds=0.1))
+    engine = new_engine(list(sources), SIZES, versions, limits or Limits(poll_seconds=0.1), access)
     engine.repository.models.update(models or {})
-    config = configuration(make_app(engine), engine, host="127.0.0.1", port=0)
+    config = configuration(make_app(engine), engine, host="127.0.0.1", port=0, **(tls.arguments() if tls else {}))
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from estimator_core.export import Feature
 from estimator_exporters.serving.datatypes import datatype
+from estimator_exporters.serving.guarded import guarded
 from estimator_exporters.serving.inference import Engine, Inference, Receive, Scope, Send
 from estimator_exporters.serving.pages import answered
 from estimator_exporters.serving.tensorflow_pages import tensorflow_routes
@@ -50,7 +51,7 @@ def make_app(engine: Engine, announce: Callable[[], None] = lambda: None) -> App
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         route = inference.route(scope)
         if route is None:
-            await others(scope, receive, send)
+            await guarded(engine.access, others)(scope, receive, send)
         else:
             await inference(route, scope, receive, send)
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
+from estimator_exporters.serving.access import Access, everybody
 from estimator_exporters.serving.body import ClientGoneError, inflated, read_body
 from estimator_exporters.serving.budget import Budget, Lease
 from estimator_exporters.serving.calls import Arrays, Call, Form
@@ -26,7 +27,7 @@ Send = Callable[[Message], Awaitable[None]]
 Answer = tuple[int, Mapping[str, str], bytes]
 
 _NOBODY = 499  # the client went away before its answer
-_HEADERS = {name.encode(): name for name in ("content-length", "content-encoding", HEADER_LENGTH)}
+_HEADERS = {name.encode(): name for name in ("content-length", "content-encoding", "authorization", HEADER_LENGTH)}
 _SENT = 2**18  # bytes of an answer handed over at a time: the rest is charged until the client takes it
 _JSON_BYTES = 32  # that a number takes in an answer
 
@@ -43,6 +44,7 @@ class Engine:
         limits: what is taken.
         budget: memory of all requests.
         decoding: threads for long ones.
+        access: who may ask which model.
     """
 
     repository: Repository
@@ -50,6 +52,7 @@ class Engine:
     limits: Limits
     budget: Budget
     decoding: Decoding
+    access: Access = everybody
 
     async def run(self, version: str | None, call: Callable[[], Call], *, long: bool, lease: Lease) -> Answer:
         """Decodes a request, runs its model and encodes the answer."""
@@ -129,6 +132,7 @@ class Inference:
 
     async def _infer(self, route: Route, sent: dict[str, str], receive: Receive, lease: Lease) -> Answer:
         limits = self._limits
+        self._engine.access(sent.get("authorization"), route.name)
         if self._under_way > limits.under_way:
             raise BusyError(f"{limits.under_way} requests are under way; ask again later")
         self._repository.check(route.name, route.version)  # refused before its body is read

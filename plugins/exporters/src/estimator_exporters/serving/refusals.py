@@ -32,6 +32,19 @@ class BadRequestError(RefusedError):
     status = 400
 
 
+class UnauthorizedError(RefusedError):
+    """The client has not said who it is."""
+
+    status = 401
+    headers: Mapping[str, str] = {**_JSON, "www-authenticate": "Bearer"}
+
+
+class ForbiddenError(RefusedError):
+    """The client may not use this model."""
+
+    status = 403
+
+
 class NotFoundError(RefusedError):
     """There is no such model or version."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import uvicorn
 
 from estimator_core.errors import ArgumentError
+from estimator_exporters.serving.access import Access, everybody
 from estimator_exporters.serving.app import Application, make_app
 from estimator_exporters.serving.budget import Budget
 from estimator_exporters.serving.connections import connections
@@ -18,6 +19,7 @@ from estimator_exporters.serving.inference import Engine
 from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.metrics import Metrics
 from estimator_exporters.serving.repository import Repository, Source
+from estimator_exporters.serving.tls import Tls
 
 
 def serve(
@@ -30,6 +32,8 @@ def serve(
     limits: Limits,
     drain_seconds: int,
     announce: Callable[[str], None],
+    access: Access = everybody,
+    tls: Tls | None = None,
 ) -> None:
     """Serves until SIGTERM or SIGINT; then takes no new connections and answers what is under way.
 
@@ -42,11 +46,13 @@ def serve(
         limits: what is taken.
         drain_seconds: for what is under way at the end.
         announce: called with the address once every model is ready.
+        access: who may ask which model.
+        tls: certificates; None: no encryption.
 
     Raises:
         ArgumentError: the address cannot be used.
     """
-    engine = new_engine(sources, sorted(batch_sizes), versions, limits)
+    engine = new_engine(sources, sorted(batch_sizes), versions, limits, access)
     listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -54,21 +60,28 @@ def serve(
     except OSError as error:
         listening.close()
         raise ArgumentError(f"Cannot listen on {host}:{port}: {error}. Choose another --port.") from error
-    address = f"http://{host}:{listening.getsockname()[1]}"
+    address = f"{'https' if tls else 'http'}://{host}:{listening.getsockname()[1]}"
     app = make_app(engine, lambda: announce(address))
-    config = configuration(app, engine, timeout_graceful_shutdown=drain_seconds)
+    more = {} if tls is None else tls.arguments()
+    config = configuration(app, engine, timeout_graceful_shutdown=drain_seconds, **more)
+    config.load()  # certificates that cannot be read are told before the models are loaded
     # The thread that runs batches asks for the interpreter after each call of XLA; at the default of 5 ms it would wait
     # longer for the event loop to let go of it than a small model runs.
     sys.setswitchinterval(2e-4)
     uvicorn.Server(config).run(sockets=[listening])
 
 
-def new_engine(sources: Sequence[Source], batch_sizes: Sequence[int], versions: int, limits: Limits) -> Engine:
+def new_engine(
+    sources: Sequence[Source], batch_sizes: Sequence[int], versions: int, limits: Limits, access: Access = everybody
+) -> Engine:
     """What answers requests, with no model loaded yet."""
     budget = Budget(limits.memory_bytes)
     metrics = Metrics(tuple(batch_sizes), budget)
     repository = Repository(sources, batch_sizes, versions, metrics)
-    return Engine(repository=repository, metrics=metrics, limits=limits, budget=budget, decoding=Decoding())
+    decoding = Decoding()
+    return Engine(
+        repository=repository, metrics=metrics, limits=limits, budget=budget, decoding=decoding, access=access
+    )
 
 
 def configuration(app: Application, engine: Engine, **more: Any) -> uvicorn.Config:
