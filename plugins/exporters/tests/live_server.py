@@ -70,12 +70,18 @@ class Server:
         return status, {o["name"]: np.array(o["data"]).reshape(o["shape"]) for o in content["outputs"]}
 
 
+def nothing(engine):
+    """Serves by HTTP alone."""
+    return contextlib.nullcontext()
+
+
 @contextlib.contextmanager
-def running(models=None, sources=(), limits=None, versions=1, access=everybody, tls=None):
+def running(models=None, sources=(), limits=None, versions=1, access=everybody, tls=None, beside=nothing):
     """A server of models and sources."""
     engine = new_engine(list(sources), SIZES, versions, limits or Limits(poll_seconds=0.1), access)
     engine.repository.models.update(models or {})
-    config = configuration(make_app(engine), engine, host="127.0.0.1", port=0, **(tls.arguments() if tls else {}))
+    app = make_app(engine, beside=lambda: beside(engine))
+    config = configuration(app, engine, host="127.0.0.1", port=0, **(tls.arguments() if tls else {}))
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -21,6 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("exports", nargs="+", metavar="DIRECTORY", help="DIRECTORY or NAME=DIRECTORY")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--port", type=int, default=8080, help="port to listen on; 0: any (default: 8080)")
+    parser.add_argument("--grpc-port", type=int, help="port for gRPC; 0: any (default: no gRPC)")
     parser.add_argument("--tokens", type=Path, metavar="FILE", help="JSON list of tokens and the models they are for")
     parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate chain of the server (PEM)")
     parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key (PEM)")
@@ -42,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
     missing = [name for name in ("starlette", "uvicorn", "prometheus_client") if importlib.util.find_spec(name) is None]
     if missing:
         raise ArgumentError(f"Serving needs {', '.join(missing)}. Install it: pip install 'estimator-exporters[serve]'")
+    if args.grpc_port is not None and any(importlib.util.find_spec(name) is None for name in ("grpc", "google")):
+        raise ArgumentError("--grpc-port needs grpcio. Install it: pip install 'estimator-exporters[serve,grpc]'")
     sizes = _sizes(args.batch_sizes)
     for name in ("versions", "max_requests", "max_body_mb", "memory_mb", "max_values", "body_seconds", "poll_seconds"):
         if not getattr(args, name) > 0:
@@ -59,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     sources = sources_of(args.exports)
 
     def announce(address: str) -> None:
-        print(f"Serving {', '.join(source.name for source in sources)} at {address}/v2 (SIGTERM ends)", flush=True)
+        print(f"Serving {', '.join(source.name for source in sources)} at {address} (SIGTERM ends)", flush=True)
 
     serve(
         sources,
@@ -79,6 +82,7 @@ def run(args: argparse.Namespace) -> int:
         announce=announce,
         access=access,
         tls=tls,
+        grpc_port=args.grpc_port,
     )
     return 0
 

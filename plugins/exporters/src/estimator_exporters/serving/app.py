@@ -21,12 +21,21 @@ from estimator_exporters.serving.tensorflow_pages import tensorflow_routes
 
 _log = logging.getLogger("estimator_exporters")
 
+Beside = Callable[[], contextlib.AbstractAsyncContextManager[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-def make_app(engine: Engine, announce: Callable[[], None] = lambda: None) -> Application:
-    """The application; it loads the models, watches for new exports, and answers what is waiting at the end."""
-    server = _Server(engine, announce)
+def make_app(
+    engine: Engine, announce: Callable[[], None] = lambda: None, beside: Beside = contextlib.nullcontext
+) -> Application:
+    """The application; it loads the models, watches for new exports, and answers what is waiting at the end.
+
+    Args:
+        engine: answers.
+        announce: called once every model is ready.
+        beside: gives the context of what else serves the models: gRPC.
+    """
+    server = _Server(engine, announce, beside)
     model = "/v2/models/{model:path}"  # the name of a signature may have slashes
     version = f"{model}/versions/{{version}}"
     routes = [
@@ -59,8 +68,9 @@ def make_app(engine: Engine, announce: Callable[[], None] = lambda: None) -> App
 
 
 class _Server:
-    def __init__(self, engine: Engine, announce: Callable[[], None]) -> None:
+    def __init__(self, engine: Engine, announce: Callable[[], None], beside: Beside) -> None:
         self._announce = announce
+        self._beside = beside
         self._engine = engine
         self._repository = engine.repository
         self._metrics = engine.metrics
@@ -70,10 +80,11 @@ class _Server:
     async def life(self, app: Starlette) -> AsyncGenerator[None]:
         """Loads before the first request; drains after the last."""
         await self._repository.refresh()
-        self._announce()
         watching = asyncio.create_task(self._watch())
         try:
-            yield
+            async with self._beside():
+                self._announce()
+                yield
         finally:
             watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -124,14 +135,7 @@ class _Server:
 
         async def answer() -> Response:
             name, version = request.path_params.get("model"), request.path_params.get("version")
-            if name is not None:
-                self._repository.get(name, version)
-            found = [
-                model.statistics.json(own, known)
-                for own, versions in sorted(self._repository.models.items())
-                for known, model in sorted(versions.items())
-                if name in (None, own) and version in (None, known)
-            ]
+            found = self._repository.statistics(name, version)
             return JSONResponse({"model_stats": found})
 
         return await answered(answer())

@@ -57,7 +57,7 @@ class Engine:
     async def run(self, version: str | None, call: Callable[[], Call], *, long: bool, lease: Lease) -> Answer:
         """Decodes a request, runs its model and encodes the answer."""
         began = time.perf_counter_ns()
-        asked = await self._do(call, long)
+        asked = await self.do(call, long)
         decoded = time.perf_counter_ns()
         chosen, model = self.repository.get(asked.name, version)
         statistics = model.statistics
@@ -66,17 +66,15 @@ class Engine:
             ran = time.perf_counter_ns()
             size = _answer_bytes(outputs)
             lease.grow(size)
-            content, headers = await self._do(lambda: asked.answer(chosen, outputs), size > INLINE)
+            content, headers = await self.do(lambda: asked.answer(chosen, outputs), size > INLINE)
         except Exception:
             statistics.fail.add(time.perf_counter_ns() - began)
             raise
-        ended = time.perf_counter_ns()
-        statistics.decode.add(decoded - began)
-        statistics.encode.add(ended - ran)
-        statistics.success.add(ended - began)
+        statistics.answered(began, decoded, ran, time.perf_counter_ns())
         return 200, headers, content
 
-    async def _do(self, run: Callable[[], Any], long: bool) -> Any:
+    async def do(self, run: Callable[[], Any], long: bool) -> Any:
+        """The result of a function, which runs beside the event loop where it takes `long`."""
         return await self.decoding(run) if long else run()
 
 

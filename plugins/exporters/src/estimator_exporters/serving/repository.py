@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, EstimatorError
@@ -127,6 +128,21 @@ class Repository:
         """
         if name in self.models or not any(known.startswith(f"{name}:") for known in self.models):
             self.get(name, version)
+
+    def statistics(self, name: str | None, version: str | None) -> list[dict[str, Any]]:
+        """What versions of models have done: of all, of those of a name, or of one.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        if name is not None:
+            self.get(name, version)
+        return [
+            model.statistics.json(own, known)
+            for own, versions in sorted(self.models.items())
+            for known, model in sorted(versions.items())
+            if name in (None, own) and version in (None, known)
+        ]
 
     async def refresh(self) -> None:
         """Loads new exports, and drops versions that are gone or too old once they have answered their requests."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -11,7 +13,7 @@ import uvicorn
 
 from estimator_core.errors import ArgumentError
 from estimator_exporters.serving.access import Access, everybody
-from estimator_exporters.serving.app import Application, make_app
+from estimator_exporters.serving.app import Application, Beside, make_app
 from estimator_exporters.serving.budget import Budget
 from estimator_exporters.serving.connections import connections
 from estimator_exporters.serving.decoding import Decoding
@@ -34,6 +36,7 @@ def serve(
     announce: Callable[[str], None],
     access: Access = everybody,
     tls: Tls | None = None,
+    grpc_port: int | None = None,
 ) -> None:
     """Serves until SIGTERM or SIGINT; then takes no new connections and answers what is under way.
 
@@ -48,6 +51,7 @@ def serve(
         announce: called with the address once every model is ready.
         access: who may ask which model.
         tls: certificates; None: no encryption.
+        grpc_port: to listen on for gRPC; 0: any that is free; None: no gRPC.
 
     Raises:
         ArgumentError: the address cannot be used.
@@ -61,7 +65,21 @@ def serve(
         listening.close()
         raise ArgumentError(f"Cannot listen on {host}:{port}: {error}. Choose another --port.") from error
     address = f"{'https' if tls else 'http'}://{host}:{listening.getsockname()[1]}"
-    app = make_app(engine, lambda: announce(address))
+    addresses = [address]
+    beside: Beside = contextlib.nullcontext
+    if grpc_port is not None:
+        from estimator_exporters.serving.grpc_server import grpc_serving
+
+        beside = functools.partial(
+            grpc_serving,
+            engine,
+            host,
+            grpc_port,
+            tls,
+            drain_seconds,
+            lambda chosen: addresses.append(f"grpc://{host}:{chosen}"),
+        )
+    app = make_app(engine, lambda: announce(" and ".join(addresses)), beside)
     more = {} if tls is None else tls.arguments()
     config = configuration(app, engine, timeout_graceful_shutdown=drain_seconds, **more)
     config.load()  # certificates that cannot be read are told before the models are loaded

@@ -49,6 +49,12 @@ class Statistics:
     _runs: dict[int, Duration] = field(default_factory=dict[int, Duration])
     _last: int = 0
 
+    def answered(self, began: int, decoded: int, ran: int, ended: int) -> None:
+        """Counts a request by the clock, in nanoseconds: its decoding, the end of the run, the end of the encoding."""
+        self.decode.add(decoded - began)
+        self.encode.add(ended - ran)
+        self.success.add(ended - began)
+
     def ran(self, run: Run) -> None:
         """Counts a run."""
         self._rows += run.rows
