@@ -38,7 +38,7 @@ REPORTS = ROOT / ".nox" / "reports"
 REPORTS.mkdir(parents=True, exist_ok=True)
 PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))
 EVERYTHING = ["estimator_core", *(f"estimator_{plugin}" for plugin in PLUGINS)]
-LIGHT_EXTRAS = {"estimator_exporters": ("serve",)}
+LIGHT_EXTRAS = {"estimator_exporters": ("serve", "grpc")}
 CHECK_INSTALLED = str(ROOT / ".ci" / "check_installed.py")
 # Export formats: what writes them beside the plugin itself, and all that reads them.
 FORMATS = {
@@ -417,18 +417,19 @@ def formats(session: nox.Session, extra: str) -> None:
 
 
 @nox.session(python=OLDEST, default=False)
-def tritonclient(session: nox.Session) -> None:
-    """A client that we did not write, in an environment of its own: every datatype, in JSON and in binary."""
+@nox.parametrize("form", ["http", "grpc"])
+def tritonclient(session: nox.Session, form: str) -> None:
+    """A client that we did not write, in an environment of its own: every datatype, by HTTP and by gRPC."""
     session.install("--no-sources", wheel("estimator_core"), wheel("estimator_exporters"))
     session.install("--group", "test")
     folder = "plugins/exporters/tests/separate"
     with outside(session, "plugins/exporters/tests") as env:
         session.run(UV, "venv", "--quiet", "--python", OLDEST, "client", external=True)
-        packages = ("tritonclient[http]", "ml_dtypes")
+        packages = ("tritonclient[http,grpc]", "ml_dtypes")
         session.run(UV, "pip", "install", "--quiet", "--python", "client", *packages, external=True)
         client = str(Path("client", "bin", "python").absolute())
-        command = ("python", f"{folder}/serve_echo.py", client, f"{folder}/check_tritonclient.py")
-        session.run(*command, env=env)
+        check = "check_tritonclient.py" if form == "http" else "check_tritonclient_grpc.py"
+        session.run("python", f"{folder}/serve_echo.py", form, client, f"{folder}/{check}", env=env)
 
 
 @nox.session(python=OLDEST, default=False)

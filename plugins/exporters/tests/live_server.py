@@ -11,17 +11,17 @@ import uvicorn
 
 from estimator_core.export import Feature
 from estimator_exporters.bundle.loaded import Signature
+from estimator_exporters.serving.access import everybody
 from estimator_exporters.serving.app import make_app
+from estimator_exporters.serving.batching import unobserved
 from estimator_exporters.serving.limits import Limits
-from estimator_exporters.serving.metrics import Metrics
 from estimator_exporters.serving.models import ServedModel
-from estimator_exporters.serving.repository import Repository
-from estimator_exporters.serving.server import configuration
+from estimator_exporters.serving.server import configuration, new_engine
 
 SIZES = (1, 2, 4, 8)
 
 
-def function_model(run, inputs, outputs, observe=lambda rows, size: None):
+def function_model(run, inputs, outputs, observe=unobserved):
     """A model that is a function of arrays."""
     signature = Signature(name="serving_default", method="predict", inputs=inputs, outputs=outputs, run=run)
     return ServedModel(signature, SIZES, observe)
@@ -36,8 +36,9 @@ def echo(dtype, shape=(None, 2)):
 class Server:
     """Address and state of a running server."""
 
-    def __init__(self, port, repository, metrics):
-        self.port, self.repository, self.metrics = port, repository, metrics
+    def __init__(self, port, engine):
+        self.port, self.engine = port, engine
+        self.repository, self.metrics = engine.repository, engine.metrics
 
     def connect(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -69,21 +70,25 @@ class Server:
         return status, {o["name"]: np.array(o["data"]).reshape(o["shape"]) for o in content["outputs"]}
 
 
+def nothing(engine):
+    """Serves by HTTP alone."""
+    return contextlib.nullcontext()
+
+
 @contextlib.contextmanager
-def running(models=None, sources=(), limits=None, versions=1):
+def running(models=None, sources=(), limits=None, versions=1, access=everybody, tls=None, beside=nothing):
     """A server of models and sources."""
-    metrics = Metrics(SIZES)
-    repository = Repository(list(sources), SIZES, versions, metrics.observer)
-    repository.models.update(models or {})
-    limits = limits or Limits(poll_seconds=0.1)
-    config = configuration(make_app(repository, metrics, limits), limits, host="127.0.0.1", port=0)
+    engine = new_engine(list(sources), SIZES, versions, limits or Limits(poll_seconds=0.1), access)
+    engine.repository.models.update(models or {})
+    app = make_app(engine, beside=lambda: beside(engine))
+    config = configuration(app, engine, host="127.0.0.1", port=0, **(tls.arguments() if tls else {}))
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
         while not server.started and thread.is_alive():
             time.sleep(0.01)
-        yield Server(server.servers[0].sockets[0].getsockname()[1], repository, metrics)
+        yield Server(server.servers[0].sockets[0].getsockname()[1], engine)
     finally:
         server.should_exit = True
         thread.join()

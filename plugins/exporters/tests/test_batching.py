@@ -17,12 +17,12 @@ def double(arrays):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(1, 11), min_size=1, max_size=20))
+@given(st.lists(st.integers(1, 11) | st.integers(120, 300), min_size=1, max_size=20))
 def test_every_caller_gets_its_own_rows(sizes):
     seen = []
 
     async def main():
-        batcher = Batcher(double, (1, 4, 8), ["y"], lambda rows, size: seen.append((rows, size)))
+        batcher = Batcher(double, (1, 4, 8), ["y"], lambda run: seen.append((run.rows, run.size)))
         requests = [np.full((size, 2), number, np.float32) for number, size in enumerate(sizes)]
         results = await asyncio.gather(*(batcher({"x": x}) for x in requests))
         await batcher.close()
@@ -46,7 +46,7 @@ def test_what_waits_while_the_device_is_busy_runs_together():
         return double(arrays)
 
     async def main():
-        batcher = Batcher(slow, (1, 8), ["y"], lambda rows, size: seen.append((rows, size)))
+        batcher = Batcher(slow, (1, 8), ["y"], lambda run: seen.append((run.rows, run.size)))
         x = np.ones((1, 1), np.float32)
         first = asyncio.ensure_future(batcher({"x": x}))
         await asyncio.to_thread(first_runs.wait)

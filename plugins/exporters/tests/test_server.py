@@ -56,7 +56,11 @@ def test_every_datatype_in_binary(server, name):
 def test_health_metadata_and_index(real):
     assert real.request("GET", "/v2/health/live")[0] == 200
     assert real.request("GET", "/v2/health/ready")[0] == 200
-    assert real.request("GET", "/v2")[2]["extensions"] == ["binary_tensor_data", "model_repository"]
+    assert real.request("GET", "/v2")[2]["extensions"] == [
+        "binary_tensor_data",
+        "model_repository",
+        "statistics",
+    ]
     status, _, model = real.request("GET", "/v2/models/small")
     assert status == 200
     assert model["inputs"] == [{"name": "x", "datatype": "FP32", "shape": [-1, 3]}]
@@ -93,6 +97,8 @@ def test_concurrent_clients_get_their_own_answers_in_few_batch_sizes(real, estim
     text = real.request("GET", "/metrics")[2].decode()
     assert re.search(r'estimator_requests_total\{model="small",status="200"\} \d+', text)
     assert f'estimator_batch_size_bucket{{le="{float(SIZES[-1])}",model="small"}}' in text
+    assert 'estimator_queue_seconds_count{model="small"}' in text
+    assert 'estimator_compute_seconds_sum{model="small"}' in text
 
 
 GOOD = {"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}
@@ -112,6 +118,9 @@ GOOD = {"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}
         ("echo_FP32", {"inputs": [GOOD], "outputs": [{"name": "z"}]}, 400, "no output 'z'"),
         ("echo_FP32", b"{", 400, "is no JSON"),
         ("echo_FP32", b"x" * 10_001, 413, "takes 10000"),
+        ("echo_BYTES", {"inputs": [{**GOOD, "datatype": "BYTES", "data": ["\ud800", "a"]}]}, 400, "half a surrogate"),
+        ("echo_FP32", {"inputs": [GOOD], "id": "\ud800"}, 400, "half a surrogate"),
+        ("echo_FP32", {"inputs": [{**GOOD, "data": [1, "NaN"]}]}, 200, None),
     ],
 )
 def test_wrong_requests_are_refused_and_the_server_lives_on(server, path, body, status, message):
@@ -119,6 +128,30 @@ def test_wrong_requests_are_refused_and_the_server_lives_on(server, path, body, 
     assert found == status, content
     assert message is None or re.search(message, content["error"])
     assert server.infer("echo_FP32", x=np.ones((1, 2), np.float32))[0] == 200
+
+
+def test_statistics(server):
+    before = server.request("GET", "/v2/models/echo_INT32/versions/1/stats")[2]["model_stats"][0]
+    for count in (1, 3):
+        assert server.infer("echo_INT32", x=np.ones((count, 2), np.int32))[0] == 200
+    refused = {"inputs": [{**GOOD, "datatype": "INT32", "name": "z"}]}
+    assert server.request("POST", "/v2/models/echo_INT32/infer", refused)[0] == 400
+    (found,) = server.request("GET", "/v2/models/echo_INT32/stats")[2]["model_stats"]
+    assert (found["name"], found["version"]) == ("echo_INT32", "1")
+    assert found["inference_count"] - before["inference_count"] == 4
+    assert found["execution_count"] - before["execution_count"] == 2
+    assert abs(found["last_inference"] / 1000 - time.time()) < 60
+    for event, count in {"success": 2, "fail": 1, "queue": 2, "compute_input": 2, "compute_infer": 2}.items():
+        new, old = found["inference_stats"][event], before["inference_stats"][event]
+        assert new["count"] - old["count"] == count, event
+        assert new["ns"] > old["ns"], event
+    assert {one["batch_size"] for one in found["batch_stats"]} >= {1, 4}
+    everything = server.request("GET", "/v2/models/stats")[2]["model_stats"]
+    assert {one["name"] for one in everything} == {f"echo_{name}" for name in TYPES}
+    assert server.request("GET", "/v2/models/none/stats")[0] == 404
+    text = server.request("GET", "/metrics")[2].decode()
+    assert "estimator_memory_bytes " in text
+    assert "process_resident_memory_bytes" in text
 
 
 def test_a_giant_body_of_unknown_length_is_cut_off(server):

@@ -74,6 +74,9 @@ def main(address):
     several = [client.async_infer("echo_FP32", [input_of(row)]) for row in range(32)]
     for row, one in enumerate(several):
         assert one.get_result().as_numpy("y").tolist() == [[row, row]]
+    (statistics,) = client.get_inference_statistics("echo_FP32")["model_stats"]
+    assert statistics["inference_stats"]["success"]["count"] == len(several) + 2, statistics
+    assert len(client.get_inference_statistics()["model_stats"]) == len(TYPES)
     print(f"{checked} forms of {len(TYPES)} datatypes, {len(several)} requests at a time: all well")
 
 

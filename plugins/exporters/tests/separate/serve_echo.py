@@ -1,15 +1,26 @@
-"""Serves a model for every datatype, which gives what it takes, to a client: `python serve_echo.py CLIENT...`.
+"""Serves a model for every datatype, which gives what it takes, to a client: `python serve_echo.py FORM CLIENT...`.
 
-The client is a command that gets the address as its last argument; its exit status is ours.
+FORM is http or grpc. The client is a command that gets the address as its last argument; its exit status is ours.
 """
 
 import subprocess
 import sys
 
 from estimator_exporters.serving.datatypes import NUMPY
-from plugins.exporters.tests.live_server import echo, running
+from plugins.exporters.tests.live_server import echo, nothing, running
+
+
+def by_grpc(ports):
+    """Serves by gRPC as well; the port comes into the list."""
+    from estimator_exporters.serving.grpc_server import grpc_serving
+
+    return lambda engine: grpc_serving(engine, "127.0.0.1", 0, None, 5, ports.append)
+
 
 if __name__ == "__main__":
+    form, *client = sys.argv[1:]
     models = {f"echo_{name}": {"1": echo("string" if name == "BYTES" else str(dtype))} for name, dtype in NUMPY.items()}
-    with running(models) as server:
-        sys.exit(subprocess.run([*sys.argv[1:], f"127.0.0.1:{server.port}"], check=False).returncode)
+    ports = []
+    with running(models, beside=by_grpc(ports) if form == "grpc" else nothing) as server:
+        port = ports[0] if ports else server.port
+        sys.exit(subprocess.run([*client, f"127.0.0.1:{port}"], check=False).returncode)

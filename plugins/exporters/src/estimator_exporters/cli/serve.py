@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+from pathlib import Path
 
 from estimator_core.errors import ArgumentError
 
@@ -20,9 +21,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("exports", nargs="+", metavar="DIRECTORY", help="DIRECTORY or NAME=DIRECTORY")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--port", type=int, default=8080, help="port to listen on; 0: any (default: 8080)")
+    parser.add_argument("--grpc-port", type=int, help="port for gRPC; 0: any (default: no gRPC)")
+    parser.add_argument("--tokens", type=Path, metavar="FILE", help="JSON list of tokens and the models they are for")
+    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate chain of the server (PEM)")
+    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key (PEM)")
+    parser.add_argument("--tls-client-ca", type=Path, metavar="FILE", help="authority whose certificates clients show")
+    parser.add_argument("--allow-anyone", action="store_true", help="serve other machines without asking who they are")
     parser.add_argument("--batch-sizes", default="1,2,4,8,16,32", help="sizes compiled ahead (default: %(default)s)")
     parser.add_argument("--versions", type=int, default=1, help="newest versions of each model served (default: 1)")
     parser.add_argument("--max-body-mb", type=float, default=64, help="largest request (default: 64)")
+    parser.add_argument("--memory-mb", type=float, default=1024, help="for all requests together (default: 1024)")
+    parser.add_argument("--max-values", type=int, default=2**23, help="values in a JSON request (default: 2**23)")
     parser.add_argument("--body-seconds", type=float, default=30, help="time to send a request (default: 30)")
     parser.add_argument("--max-requests", type=int, default=256, help="requests at a time, more get 503 (default: 256)")
     parser.add_argument("--poll-seconds", type=float, default=2, help="between looks for new exports (default: 2)")
@@ -34,18 +43,26 @@ def run(args: argparse.Namespace) -> int:
     missing = [name for name in ("starlette", "uvicorn", "prometheus_client") if importlib.util.find_spec(name) is None]
     if missing:
         raise ArgumentError(f"Serving needs {', '.join(missing)}. Install it: pip install 'estimator-exporters[serve]'")
+    if args.grpc_port is not None and any(importlib.util.find_spec(name) is None for name in ("grpc", "google")):
+        raise ArgumentError("--grpc-port needs grpcio. Install it: pip install 'estimator-exporters[serve,grpc]'")
     sizes = _sizes(args.batch_sizes)
-    for name in ("versions", "max_requests", "max_body_mb", "body_seconds", "poll_seconds"):
+    for name in ("versions", "max_requests", "max_body_mb", "memory_mb", "max_values", "body_seconds", "poll_seconds"):
         if not getattr(args, name) > 0:
             raise ArgumentError(f"--{name.replace('_', '-')} must be positive, given: {getattr(args, name)}.")
+    from estimator_exporters.serving.access import access_from, check_reachable, everybody
     from estimator_exporters.serving.limits import Limits
     from estimator_exporters.serving.repository import sources_of
     from estimator_exporters.serving.server import serve
+    from estimator_exporters.serving.tls import tls_from
 
+    tls = tls_from(args.tls_cert, args.tls_key, args.tls_client_ca)
+    access = everybody if args.tokens is None else access_from(args.tokens)
+    protected = args.tokens is not None or args.tls_client_ca is not None
+    check_reachable(args.host, protected=protected, insecure=args.allow_anyone)
     sources = sources_of(args.exports)
 
     def announce(address: str) -> None:
-        print(f"Serving {', '.join(source.name for source in sources)} at {address}/v2 (SIGTERM ends)", flush=True)
+        print(f"Serving {', '.join(source.name for source in sources)} at {address} (SIGTERM ends)", flush=True)
 
     serve(
         sources,
@@ -54,13 +71,18 @@ def run(args: argparse.Namespace) -> int:
         batch_sizes=sizes,
         versions=args.versions,
         limits=Limits(
+            memory_bytes=int(args.memory_mb * 2**20),
             body_bytes=int(args.max_body_mb * 2**20),
+            values=args.max_values,
             body_seconds=args.body_seconds,
             under_way=args.max_requests,
             poll_seconds=args.poll_seconds,
         ),
         drain_seconds=args.drain_seconds,
         announce=announce,
+        access=access,
+        tls=tls,
+        grpc_port=args.grpc_port,
     )
     return 0
 

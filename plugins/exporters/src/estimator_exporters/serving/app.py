@@ -14,22 +14,28 @@ from starlette.routing import Route
 
 from estimator_core.export import Feature
 from estimator_exporters.serving.datatypes import datatype
-from estimator_exporters.serving.inference import Inference, Receive, Scope, Send
-from estimator_exporters.serving.limits import Limits
-from estimator_exporters.serving.metrics import Metrics
-from estimator_exporters.serving.refusals import RefusedError, explained
-from estimator_exporters.serving.repository import Repository
+from estimator_exporters.serving.guarded import guarded
+from estimator_exporters.serving.inference import Engine, Inference, Receive, Scope, Send
+from estimator_exporters.serving.pages import answered
+from estimator_exporters.serving.tensorflow_pages import tensorflow_routes
 
 _log = logging.getLogger("estimator_exporters")
 
+Beside = Callable[[], contextlib.AbstractAsyncContextManager[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def make_app(
-    repository: Repository, metrics: Metrics, limits: Limits, announce: Callable[[], None] = lambda: None
+    engine: Engine, announce: Callable[[], None] = lambda: None, beside: Beside = contextlib.nullcontext
 ) -> Application:
-    """The application; it loads the models, watches for new exports, and answers what is waiting at the end."""
-    server = _Server(repository, metrics, limits, announce)
+    """The application; it loads the models, watches for new exports, and answers what is waiting at the end.
+
+    Args:
+        engine: answers.
+        announce: called once every model is ready.
+        beside: gives the context of what else serves the models: gRPC.
+    """
+    server = _Server(engine, announce, beside)
     model = "/v2/models/{model:path}"  # the name of a signature may have slashes
     version = f"{model}/versions/{{version}}"
     routes = [
@@ -38,40 +44,53 @@ def make_app(
         Route("/v2/health/live", server.live),
         Route("/v2/health/ready", server.ready),
         Route("/v2/repository/index", server.index, methods=["POST"]),
+        Route("/v2/models/stats", server.statistics),
         Route("/metrics", server.prometheus),
     ]
     for base in (version, model):
-        routes += [Route(f"{base}/ready", server.model_ready), Route(f"{base}/config", server.model_config)]
+        routes += [
+            Route(f"{base}/ready", server.model_ready),
+            Route(f"{base}/config", server.model_config),
+            Route(f"{base}/stats", server.statistics),
+        ]
     routes += [Route(version, server.model), Route(model, server.model)]
-    others = Starlette(routes=routes, lifespan=server.life)
-    inference = Inference(repository, metrics, limits)
+    others = Starlette(routes=[*routes, *tensorflow_routes(engine.repository)], lifespan=server.life)
+    inference = Inference(engine)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
-        await (inference if inference.is_meant(scope) else others)(scope, receive, send)
+        route = inference.route(scope)
+        if route is None:
+            await guarded(engine.access, others)(scope, receive, send)
+        else:
+            await inference(route, scope, receive, send)
 
     return application
 
 
 class _Server:
-    def __init__(self, repository: Repository, metrics: Metrics, limits: Limits, announce: Callable[[], None]) -> None:
+    def __init__(self, engine: Engine, announce: Callable[[], None], beside: Beside) -> None:
         self._announce = announce
-        self._repository = repository
-        self._metrics = metrics
-        self._limits = limits
+        self._beside = beside
+        self._engine = engine
+        self._repository = engine.repository
+        self._metrics = engine.metrics
+        self._limits = engine.limits
 
     @contextlib.asynccontextmanager
     async def life(self, app: Starlette) -> AsyncGenerator[None]:
         """Loads before the first request; drains after the last."""
         await self._repository.refresh()
-        self._announce()
         watching = asyncio.create_task(self._watch())
         try:
-            yield
+            async with self._beside():
+                self._announce()
+                yield
         finally:
             watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
             await self._repository.close()
+            self._engine.decoding.close()
 
     async def _watch(self) -> None:
         while True:
@@ -86,7 +105,11 @@ class _Server:
         from estimator_exporters import __version__
 
         return JSONResponse(
-            {"name": "estimator", "version": __version__, "extensions": ["binary_tensor_data", "model_repository"]}
+            {
+                "name": "estimator",
+                "version": __version__,
+                "extensions": ["binary_tensor_data", "model_repository", "statistics"],
+            }
         )
 
     async def live(self, request: Request) -> Response:
@@ -107,13 +130,23 @@ class _Server:
             ]
         )
 
+    async def statistics(self, request: Request) -> Response:
+        """What models have done: all, those of a name, or one version."""
+
+        async def answer() -> Response:
+            name, version = request.path_params.get("model"), request.path_params.get("version")
+            found = self._repository.statistics(name, version)
+            return JSONResponse({"model_stats": found})
+
+        return await answered(answer())
+
     async def prometheus(self, request: Request) -> Response:
         """The metrics."""
         return Response(self._metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def model(self, request: Request) -> Response:
         """Inputs and outputs of a model."""
-        return await _answered(self._describe(request))
+        return await answered(self._describe(request))
 
     async def model_ready(self, request: Request) -> Response:
         """Whether a model can be asked."""
@@ -122,7 +155,7 @@ class _Server:
             self._repository.get(request.path_params["model"], request.path_params.get("version"))
             return Response(status_code=200)
 
-        return await _answered(answer())
+        return await answered(answer())
 
     async def model_config(self, request: Request) -> Response:
         """What Triton's clients ask for in addition."""
@@ -133,7 +166,7 @@ class _Server:
             batches = {"max_batch_size": model.max_batch} if model.batches else {"max_batch_size": 0}
             return JSONResponse({"name": name, "platform": "jax", "backend": "estimator", **batches})
 
-        return await _answered(answer())
+        return await answered(answer())
 
     async def _describe(self, request: Request) -> Response:
         name = request.path_params["model"]
@@ -148,14 +181,6 @@ class _Server:
                 "outputs": [_tensor(key, feature) for key, feature in model.outputs.items()],
             }
         )
-
-
-async def _answered(answer: Awaitable[Response]) -> Response:
-    """The answer, or what is said instead."""
-    try:
-        return await answer
-    except RefusedError as refusal:
-        return Response(explained(str(refusal)), status_code=refusal.status, headers=refusal.headers)
 
 
 def _tensor(name: str, feature: Feature) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import numpy as np
 
 Arrays = Mapping[str, np.ndarray]
 BATCH_SIZES = (1, 2, 4, 8, 16, 32)
+_AHEAD = 16  # pieces of a long request that wait at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,33 @@ class _Waiting:
     inputs: Arrays
     rows: int
     result: asyncio.Future[dict[str, np.ndarray]]
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the function, and whom it served.
+
+    Attributes:
+        rows: of the requests together.
+        size: with the padding.
+        requests: how many, or pieces of long ones.
+        queue_ns: what they waited before, all together, in nanoseconds.
+        compute_ns: the run itself, in nanoseconds.
+    """
+
+    rows: int
+    size: int
+    requests: int
+    queue_ns: int
+    compute_ns: int
+
+
+Observe = Callable[[Run], None]
+
+
+def unobserved(run: Run) -> None:
+    """Counts nothing."""
 
 
 class Batcher:
@@ -32,7 +61,7 @@ class Batcher:
         run: `arrays -> arrays`, the first axis of both the batch; called in one thread of the batcher's own.
         batch_sizes: the sizes it is run with; larger requests are cut. Each is run once by `warm_up`.
         batched: names of the outputs with a batch axis; others are the same for every caller.
-        observe: called with rows and padded size of each run.
+        observe: called after each run.
     """
 
     def __init__(
@@ -40,7 +69,7 @@ class Batcher:
         run: Callable[[Arrays], Arrays],
         batch_sizes: Sequence[int],
         batched: Sequence[str],
-        observe: Callable[[int, int], None] = lambda rows, size: None,
+        observe: Observe = unobserved,
     ) -> None:
         self._run = run
         self._sizes = sorted(batch_sizes)
@@ -62,11 +91,18 @@ class Batcher:
         rows, largest = len(next(iter(inputs.values()))), self._sizes[-1]
         if rows <= largest:
             return await self._enqueue(inputs, rows)
-        pieces = [
-            self._enqueue({name: value[start : start + largest] for name, value in inputs.items()}, min(largest, left))
-            for start, left in ((start, rows - start) for start in range(0, rows, largest))
-        ]
-        results = await asyncio.gather(*pieces)
+        groups: list[dict[str, np.ndarray]] = []
+        for start in range(0, rows, _AHEAD * largest):  # others come in between
+            pieces = [
+                self._enqueue(
+                    {name: value[at : at + largest] for name, value in inputs.items()}, min(largest, rows - at)
+                )
+                for at in range(start, min(rows, start + _AHEAD * largest), largest)
+            ]
+            groups.append(self._concatenated(await asyncio.gather(*pieces)))
+        return self._concatenated(groups)
+
+    def _concatenated(self, results: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
         return {
             name: np.concatenate([result[name] for result in results]) if name in self._batched else value
             for name, value in results[0].items()
@@ -85,7 +121,7 @@ class Batcher:
         if self._thread is None:
             self._thread = _Thread(self._together, lambda *done: loop.call_soon_threadsafe(self._finish, *done))
         result: asyncio.Future[dict[str, np.ndarray]] = loop.create_future()
-        self._waiting.append(_Waiting(inputs, rows, result))
+        self._waiting.append(_Waiting(inputs, rows, result, time.perf_counter_ns()))
         if not self._busy:
             self._busy = True
             loop.call_soon(self._start)  # after the requests that the loop has read at the same time
@@ -125,11 +161,13 @@ class Batcher:
                 waiting.result.set_exception(error)
 
     def _together(self, batch: Sequence[_Waiting]) -> list[dict[str, np.ndarray]]:
+        began = time.perf_counter_ns()
         rows = sum(waiting.rows for waiting in batch)
         size = next(size for size in self._sizes if size >= rows)
         inputs = {name: _joined([waiting.inputs[name] for waiting in batch], size) for name in batch[0].inputs}
         outputs = {name: np.asarray(value) for name, value in self._run(inputs).items()}
-        self._observe(rows, size)
+        queued = len(batch) * began - sum(waiting.since for waiting in batch)
+        self._observe(Run(rows, size, len(batch), queued, time.perf_counter_ns() - began))
         results: list[dict[str, np.ndarray]] = []
         start = 0
         for waiting in batch:

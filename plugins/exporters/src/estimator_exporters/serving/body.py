@@ -1,4 +1,4 @@
-"""The body of a request, within limits of size and time."""
+"""The body of a request, within limits of size, time and memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from estimator_exporters.serving.budget import Lease
 from estimator_exporters.serving.refusals import BadRequestError, TooLargeError, TooSlowError, UnsupportedError
+
+_STEP, _PIECE = 2**16, 2**20  # bytes read and inflated at a time
 
 
 class ClientGoneError(Exception):
@@ -15,8 +18,13 @@ class ClientGoneError(Exception):
 
 
 async def read_body(
-    receive: Callable[[], Awaitable[Mapping[str, Any]]], length: str | None, *, limit: int, seconds: float
-) -> bytes:
+    receive: Callable[[], Awaitable[Mapping[str, Any]]],
+    length: str | None,
+    *,
+    limit: int,
+    seconds: float,
+    lease: Lease,
+) -> bytes | bytearray:
     """The whole body.
 
     Args:
@@ -24,15 +32,16 @@ async def read_body(
         length: the Content-Length header.
         limit: greatest size in bytes.
         seconds: to wait for all of it.
+        lease: is charged for it as it comes, so that nobody holds memory by announcing a body.
 
     Raises:
-        TooLargeError, TooSlowError: it is past a limit.
+        TooLargeError, TooSlowError, FullError: it is past a limit.
         ClientGoneError: there is nobody to answer.
     """
     if length is not None and length.isascii() and length.isdigit() and (len(length) > 18 or int(length) > limit):
         raise TooLargeError(f"the body has {length} bytes; this server takes {limit}")
-    pieces: list[bytes] = []
-    total = 0
+    first: bytes = b""
+    body = bytearray()
     try:
         async with asyncio.timeout(seconds):
             more = True
@@ -40,34 +49,46 @@ async def read_body(
                 message = await receive()
                 if message["type"] == "http.disconnect":
                     raise ClientGoneError
-                pieces.append(message.get("body", b""))
-                total += len(pieces[-1])
-                if total > limit:
+                piece: bytes = message.get("body", b"")
+                if len(body) + len(piece) > limit:
                     raise TooLargeError(f"the body has more than {limit} bytes")
+                lease.grow(len(piece))
                 more = message.get("more_body", False)
+                if not more and not body:
+                    first = piece
+                else:
+                    body += piece
     except TimeoutError as error:
         raise TooSlowError(f"the body did not come within {seconds:g} s") from error
-    return b"".join(pieces)
+    return first or body
 
 
-def decompressed(body: bytes, encoding: str | None, *, limit: int) -> bytes:
+def inflated(body: bytes | bytearray, encoding: str | None, *, limit: int, lease: Lease) -> bytes | bytearray:
     """The body without its content encoding: gzip, deflate or none.
 
     Raises:
-        UnsupportedError, BadRequestError, TooLargeError: another encoding, damaged data, or too much of them.
+        UnsupportedError, BadRequestError: another encoding, or damaged data.
+        TooLargeError, FullError: it inflates to more than is taken; it is not held then.
     """
     name = (encoding or "identity").strip().lower()
     if name == "identity":
         return body
     if name not in ("gzip", "deflate"):
         raise UnsupportedError(f"content-encoding {name!r} is not read; send gzip, deflate or none")
+    decoder = zlib.decompressobj(zlib.MAX_WBITS | (16 if name == "gzip" else 0))
+    found, given = bytearray(), memoryview(body)
     try:
-        decoder = zlib.decompressobj(zlib.MAX_WBITS | (16 if name == "gzip" else 0))
-        found = decoder.decompress(body, limit + 1)
+        for start in range(0, len(given), _STEP):
+            rest = bytes(given[start : start + _STEP])
+            while rest and not decoder.eof:
+                piece = decoder.decompress(rest, _PIECE)  # lets other threads run meanwhile
+                rest = decoder.unconsumed_tail
+                if len(found) + len(piece) > limit:
+                    raise TooLargeError(f"the body has more than {limit} bytes once decompressed")
+                lease.grow(len(piece))
+                found += piece
     except zlib.error as error:
         raise BadRequestError(f"the body is no {name}: {error}") from error
-    if len(found) > limit:
-        raise TooLargeError(f"the body has more than {limit} bytes once decompressed")
     if not decoder.eof:
         raise BadRequestError(f"the body is no complete {name}")
     return found

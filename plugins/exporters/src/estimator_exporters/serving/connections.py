@@ -1,4 +1,4 @@
-"""Connections with limits on the heads of requests, which uvicorn leaves open; bodies are limited in `body.py`."""
+"""Connections with limits that uvicorn leaves open: heads, trailers, unread bodies and answers that nobody takes."""
 
 from __future__ import annotations
 
@@ -7,45 +7,112 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from estimator_exporters.serving.budget import Budget, Lease
 from estimator_exporters.serving.limits import Limits
-from estimator_exporters.serving.refusals import explained
+from estimator_exporters.serving.refusals import FullError, explained
+from estimator_exporters.serving.turns import TurnFlow, Turns
+
+# What an open connection holds whatever it sends: its objects, and what uvicorn reads ahead of the application.
+CONNECTION_BYTES = 64 * 2**10
+_LONG = 2**14  # bytes of a body read at once, after which others are read first
+_IDLE, _HEAD, _BODY = range(3)
 
 
-def connections(limits: Limits) -> type[HttpToolsProtocol]:
-    """The class of a server's connections: a head that is too large gets 431, one that does not come in time 408."""
+def connections(limits: Limits, budget: Budget) -> type[HttpToolsProtocol]:
+    """The class of a server's connections.
+
+    A head or trailers that are too large get 431, a request that does not come in time 408, and one whose head does
+    not fit into the budget 429; a connection on which nothing moves is closed.
+    """
+    turns = Turns()
 
     class Connection(HttpToolsProtocol):
-        """One connection; a head is open from the connection or the last request on until its empty line."""
+        """One connection; `_part` says what of a request is on its way."""
 
-        _open_bytes = 0
+        _part = _IDLE
+        _loose = 0  # bytes since the head began, or since the last byte of a body: sizes of chunks, trailers
+        _moved = False  # whether bytes of a body came with what was read last
         _timer: asyncio.TimerHandle | None = None
+        _stuck: asyncio.TimerHandle | None = None
+        _lease: Lease
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            self.flow = TurnFlow(transport, turns)
+            self._lease = budget.lease()
             self._start_timer()
+            self._charge(CONNECTION_BYTES)
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_timer()
+            self.resume_writing()
+            self._lease.shrink(0)
             super().connection_lost(exc)
 
         def on_message_begin(self) -> None:
-            self._open_bytes = 1
+            self._part, self._loose = _HEAD, 0
             super().on_message_begin()
 
+        def on_header(self, name: bytes, value: bytes) -> None:
+            if self._part == _HEAD:  # trailers are dropped: nobody reads them
+                super().on_header(name, value)
+
         def on_headers_complete(self) -> None:
-            self._open_bytes = 0
+            self._part, self._loose = _BODY, 0
             self._stop_timer()
+            if sum(len(name) + len(value) for name, value in self.headers) + len(self.url) > limits.head_bytes:
+                self._refuse_head()
+                raise ValueError("the head is too large")  # the parser stops
             super().on_headers_complete()
+
+        def on_body(self, body: bytes) -> None:
+            self._moved = True
+            super().on_body(body)
+
+        def on_message_complete(self) -> None:
+            self._part = _IDLE
+            self._stop_timer()
+            self._lease.shrink(CONNECTION_BYTES)
+            super().on_message_complete()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            if not self._open_bytes or self.transport.is_closing():
+            if self._part == _IDLE or self.transport.is_closing():
                 return
-            self._open_bytes += len(data)
-            if self._open_bytes > limits.head_bytes:
-                self._refuse(b"431 Request Header Fields Too Large", f"the head has over {limits.head_bytes} bytes")
-            elif self._timer is None:
+            if self._moved and len(data) >= _LONG:
+                self.flow.pause_reading()
+                if self.cycle.response_complete:  # nobody else asks for the rest, which is dropped
+                    self.flow.resume_reading()
+            self._loose = 0 if self._moved else self._loose + len(data)
+            self._moved = False
+            if self._loose > limits.head_bytes:
+                self._refuse_head()
+                return
+            if self._timer is None:
                 self._start_timer()
+            if self._part == _HEAD:
+                self._charge(len(data))
+
+        def send_400_response(self, msg: str) -> None:
+            if not self.transport.is_closing():  # it may be refused already
+                super().send_400_response(msg)
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            if self._stuck is None:
+                self._stuck = self.loop.call_later(limits.body_seconds, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            if self._stuck is not None:
+                self._stuck.cancel()
+                self._stuck = None
+
+        def _charge(self, count: int) -> None:
+            try:
+                self._lease.grow(count)
+            except FullError as full:
+                self._refuse(b"429 Too Many Requests\r\nretry-after: 1", str(full))
 
         def _start_timer(self) -> None:
             self._timer = self.loop.call_later(limits.body_seconds, self._too_slow)
@@ -57,13 +124,29 @@ def connections(limits: Limits) -> type[HttpToolsProtocol]:
 
         def _too_slow(self) -> None:
             self._timer = None
-            if not self.transport.is_closing():
+            if self.transport.is_closing():
+                return
+            if self._part != _BODY:
                 self._refuse(b"408 Request Timeout", f"the request did not come within {limits.body_seconds:g} s")
+            elif self.cycle.response_complete:
+                self.transport.close()  # it was answered, and its body goes on
+            # else whoever answers it reads the body, within the same time
+
+        def _refuse_head(self) -> None:
+            self._refuse(b"431 Request Header Fields Too Large", f"the head has over {limits.head_bytes} bytes")
 
         def _refuse(self, status: bytes, why: str) -> None:
-            body = explained(why)
-            head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
-            self.transport.write(head % (status, len(body)) + body)
+            """Says why and closes; an answer that has begun is not written into."""
+            cycle: Any = self.cycle  # None before the first request
+            if cycle is None or cycle.response_complete or not cycle.response_started:
+                body = explained(why)
+                head = (
+                    b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+                )
+                self.transport.write(head % (status, len(body)) + body)
+            if cycle is not None:
+                cycle.disconnected = True  # what the application still says goes nowhere
+                cycle.message_event.set()
             self.transport.close()
 
     return Connection

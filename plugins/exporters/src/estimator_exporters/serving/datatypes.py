@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
 import struct
+from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from estimator_exporters.serving.json_text import NON_FINITE
 from estimator_exporters.serving.refusals import BadRequestError
 
 NUMPY = {
@@ -72,8 +76,11 @@ def to_bytes(array: np.ndarray) -> bytes:
     return b"".join(part for item in items for part in (_LENGTH.pack(len(item)), item))
 
 
-def from_json(name: str, data: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
+def from_json(name: str, data: list[Any], shape: tuple[int, ...], what: str, *, literals: bool = False) -> np.ndarray:
     """An array from the numbers, booleans or strings of a JSON request, nested or flat.
+
+    Floats that are not finite are the strings of `NON_FINITE`, or numbers where `literals` were read. A long list is
+    emptied meanwhile, piece by piece: to free it at once would hold up other threads.
 
     Raises:
         BadRequestError: other values than the datatype has, or another number of them.
@@ -83,29 +90,86 @@ def from_json(name: str, data: Any, shape: tuple[int, ...], what: str) -> np.nda
     flat = _flat(data, what)
     if len(flat) != _count(shape):
         raise BadRequestError(f"{what}: shape {list(shape)} takes {_count(shape)} values, the request has {len(flat)}")
-    kinds = _JSON_KINDS[NUMPY[name].kind]
-    for value in flat:
-        if type(value) not in kinds:
-            raise BadRequestError(f"{what}: {str(value)[:40]!r} is no {name}")
+    if len(flat) <= _SLICE:
+        return _from_values(name, flat, what, literals).reshape(shape)
+    found = np.empty(len(flat), NUMPY[name])
+    while flat:
+        start = (len(flat) - 1) // _SLICE * _SLICE
+        piece = flat[start:]
+        del flat[start:]
+        found[start : start + len(piece)] = _from_values(name, piece, what, literals)
+    return found.reshape(shape)
+
+
+def _from_values(name: str, values: list[Any], what: str, literals: bool) -> np.ndarray:
+    dtype = NUMPY[name]
+    kinds = _JSON_KINDS[dtype.kind]
+    if not kinds.issuperset(map(type, values)):
+        for value in values:
+            if type(value) not in kinds and not (dtype.kind == "f" and type(value) is str and value in NON_FINITE):
+                raise BadRequestError(f"{what}: {str(value)[:40]!r} is no {name}")
     if name == "BYTES":
-        return np.array([value.encode() for value in flat], object).reshape(shape)
+        return objects([encoded(value) for value in values])
     try:
-        return np.array(flat, NUMPY[name]).reshape(shape)
+        with np.errstate(over="ignore"):
+            found = np.array(values, dtype)
     except (OverflowError, ValueError) as error:
         raise BadRequestError(f"{what}: a value is out of the range of {name}") from error
+    if dtype.kind == "f" and not np.isfinite(found).all():
+        named = [isinstance(value, str) or (literals and not math.isfinite(value)) for value in values]
+        if not np.array_equal(~np.isfinite(found), named):
+            raise BadRequestError(f"{what}: a value is out of the range of {name}")
+    return found
 
 
-def to_json(array: np.ndarray, what: str) -> list[Any]:
-    """The values of an array, flat.
+def json_values(array: np.ndarray, what: str) -> str:
+    """The values of an array as the elements of a flat JSON list; floats that are not finite as in `NON_FINITE`.
 
     Raises:
         BadRequestError: bfloat16, or bytes that are no text.
+
+    Example:
+        >>> json_values(np.array([1.5, np.nan]), "output 'y'")
+        '1.5,"NaN"'
     """
     name = datatype(array.dtype)
     if name == "BF16":
         raise BadRequestError(f"{what}: BF16 has no form in JSON; ask for it in binary")
-    values = array.reshape(-1).tolist()
-    if name != "BYTES":
+    flat = array.reshape(-1)
+    if len(flat) <= _SLICE:
+        return _ENCODER.encode(json_list(flat, what))[1:-1]
+    return ",".join(_ENCODER.encode(json_list(piece, what))[1:-1] for piece in _slices(flat))
+
+
+def json_nested(array: np.ndarray, what: str) -> str:
+    """An array as nested JSON lists, a single value as itself.
+
+    Raises:
+        BadRequestError: bfloat16, or bytes that are no text.
+
+    Example:
+        >>> json_nested(np.array([[1, 2], [3, 4]]), "output 'y'")
+        '[[1,2],[3,4]]'
+    """
+    if array.size > _SLICE:
+        if array.ndim == 1:
+            return f"[{json_values(array, what)}]"
+        return f"[{','.join([json_nested(row, what) for row in array])}]"
+    if datatype(array.dtype) == "BF16":
+        raise BadRequestError(f"{what}: BF16 has no form in JSON; ask for it in binary")
+    return _ENCODER.encode(objects(json_list(array.reshape(-1), what)).reshape(array.shape).tolist())
+
+
+def json_list(flat: np.ndarray, what: str) -> list[Any]:
+    """The values of an array of one axis, as the `json` module takes them.
+
+    Raises:
+        BadRequestError: bytes that are no text.
+    """
+    if flat.dtype.kind == "f" and not np.isfinite(flat).all():
+        return [value if np.isfinite(value) else _named(value) for value in flat.tolist()]
+    values = flat.tolist()
+    if datatype(flat.dtype) != "BYTES":
         return values
     try:
         return [value.decode() if isinstance(value, bytes) else str(value) for value in values]
@@ -113,18 +177,27 @@ def to_json(array: np.ndarray, what: str) -> list[Any]:
         raise BadRequestError(f"{what}: its bytes are no text; ask for it in binary") from error
 
 
+def _named(value: float) -> str:
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+def _slices(flat: np.ndarray) -> Iterator[np.ndarray]:
+    return (flat[start : start + _SLICE] for start in range(0, len(flat), _SLICE))
+
+
 def encoded(item: Any) -> bytes:
     """A string or bytes as bytes."""
     return item if isinstance(item, bytes) else str(item).encode()
 
 
-_JSON_KINDS: dict[str, tuple[type, ...]] = {
-    "b": (bool,),
-    "i": (int,),
-    "u": (int,),
-    "f": (int, float),
-    "V": (int, float),
-    "O": (str,),
+_SLICE = 2**13  # values converted in one call, during which no other thread runs
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_JSON_KINDS: dict[str, frozenset[type]] = {
+    "b": frozenset({bool}),
+    "i": frozenset({int}),
+    "u": frozenset({int}),
+    "f": frozenset({int, float}),
+    "O": frozenset({str, bytes}),  # bytes: what was base64
 }
 
 
@@ -141,8 +214,24 @@ def _flat(data: Any, what: str) -> list[Any]:
     while data and isinstance(data[0], list):
         if not all(isinstance(row, list) for row in data):
             raise BadRequestError(f"{what}: data must be nested evenly")
-        data = [value for row in data for value in row]
+        data = unnested(data)
     return data
+
+
+def unnested(rows: list[list[Any]]) -> list[Any]:
+    """The values of all rows; `rows` is emptied one by one, since to free it at once would hold up other threads."""
+    rows.reverse()
+    found: list[Any] = []
+    while rows:
+        found += rows.pop()
+    return found
+
+
+def objects(values: list[Any]) -> np.ndarray:
+    """An array of one axis with any values in it."""
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found
 
 
 def _strings(content: memoryview, count: int, what: str) -> np.ndarray:
@@ -159,6 +248,4 @@ def _strings(content: memoryview, count: int, what: str) -> np.ndarray:
         start = end + length
     if len(found) != count or start != len(content):
         raise BadRequestError(f"{what}: its {len(content)} bytes are not {count} strings with their lengths")
-    array = np.empty(count, object)
-    array[:] = found
-    return array
+    return objects(found)

@@ -1,79 +1,123 @@
-"""The end point that runs models: an ASGI application without a framework, since every request pays for that."""
+"""The end points that run models: an ASGI application without a framework, since every request pays for that."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
 from typing import Any
 
-from estimator_exporters.serving.body import ClientGoneError, decompressed, read_body
+from estimator_exporters.serving.access import Access, everybody
+from estimator_exporters.serving.body import ClientGoneError, inflated, read_body
+from estimator_exporters.serving.budget import Budget, Lease
+from estimator_exporters.serving.calls import Arrays, Call, Form
+from estimator_exporters.serving.decoding import INLINE, Decoding
 from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.metrics import Metrics
-from estimator_exporters.serving.protocol import HEADER_LENGTH, build_response, parse_request
+from estimator_exporters.serving.protocol import HEADER_LENGTH
 from estimator_exporters.serving.refusals import BusyError, RefusedError, explained
 from estimator_exporters.serving.repository import Repository
+from estimator_exporters.serving.routes import Route, route_of
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Answer = tuple[int, Mapping[str, str], bytes]
 
-_PREFIX, _SUFFIX, _VERSIONS = "/v2/models/", "/infer", "/versions/"
 _NOBODY = 499  # the client went away before its answer
-_HEADERS = {name.encode(): name for name in ("content-length", "content-encoding", HEADER_LENGTH)}
+_HEADERS = {name.encode(): name for name in ("content-length", "content-encoding", "authorization", HEADER_LENGTH)}
+_SENT = 2**18  # bytes of an answer handed over at a time: the rest is charged until the client takes it
+_JSON_BYTES = 32  # that a number takes in an answer
 
 _log = logging.getLogger("estimator_exporters")
 
 
-class Inference:
-    """Answers `POST /v2/models/NAME[/versions/VERSION]/infer`.
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """What answers requests, over HTTP and gRPC.
 
-    Args:
+    Attributes:
         repository: the models.
         metrics: counts requests.
         limits: what is taken.
+        budget: memory of all requests.
+        decoding: threads for long ones.
+        access: who may ask which model.
     """
 
-    def __init__(self, repository: Repository, metrics: Metrics, limits: Limits) -> None:
-        self._repository = repository
-        self._metrics = metrics
-        self._limits = limits
+    repository: Repository
+    metrics: Metrics
+    limits: Limits
+    budget: Budget
+    decoding: Decoding
+    access: Access = everybody
+
+    async def run(self, version: str | None, call: Callable[[], Call], *, long: bool, lease: Lease) -> Answer:
+        """Decodes a request, runs its model and encodes the answer."""
+        began = time.perf_counter_ns()
+        asked = await self.do(call, long)
+        decoded = time.perf_counter_ns()
+        chosen, model = self.repository.get(asked.name, version)
+        statistics = model.statistics
+        try:
+            outputs = await model.infer(asked.inputs)
+            ran = time.perf_counter_ns()
+            size = _answer_bytes(outputs)
+            lease.grow(size)
+            content, headers = await self.do(lambda: asked.answer(chosen, outputs), size > INLINE)
+        except Exception:
+            statistics.fail.add(time.perf_counter_ns() - began)
+            raise
+        statistics.answered(began, decoded, ran, time.perf_counter_ns())
+        return 200, headers, content
+
+    async def do(self, run: Callable[[], Any], long: bool) -> Any:
+        """The result of a function, which runs beside the event loop where it takes `long`."""
+        return await self.decoding(run) if long else run()
+
+
+class Inference:
+    """Answers `POST` of `/v2/models/NAME[/versions/VERSION]/infer` and of `/v1/models/NAME[/versions/VERSION]:predict`.
+
+    Args:
+        engine: answers.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._repository = engine.repository
+        self._metrics = engine.metrics
+        self._limits = engine.limits
         self._under_way = 0
 
     @staticmethod
-    def is_meant(scope: Scope) -> bool:
-        """Whether a request is for this end point."""
+    def route(scope: Scope) -> Route | None:
+        """The model that a request is for; None: it is not for this end point."""
         if scope["type"] != "http" or scope["method"] != "POST":
-            return False
-        path: str = scope["path"]
-        return path.endswith(_SUFFIX) and path.startswith(_PREFIX)
+            return None
+        return route_of(scope["path"])
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, route: Route, scope: Scope, receive: Receive, send: Send) -> None:
         """Runs a model on one request."""
-        path: str = scope["path"]
-        name, _, version = path[len(_PREFIX) : -len(_SUFFIX)].partition(_VERSIONS)
         started = time.perf_counter()
         self._under_way += 1
         try:
-            status, headers, content = await self._answer(name, version or None, _headers(scope), receive)
+            with self._engine.budget.lease() as lease:
+                status, headers, content = await self._answer(route, _headers(scope), receive, lease)
+                if status != _NOBODY:
+                    await _say(send, status, headers, content)
         finally:
             self._under_way -= 1
-        if status != _NOBODY:
-            head = [(key.encode(), value.encode()) for key, value in headers.items()]
-            head.append((b"content-length", str(len(content)).encode()))
-            await send({"type": "http.response.start", "status": status, "headers": head})
-            await send({"type": "http.response.body", "body": content})
-        known = name if name in self._repository.models else ""
+        known = route.name if route.name in self._repository.models else ""
         self._metrics.answered(known, status, time.perf_counter() - started)
 
-    async def _answer(
-        self, name: str, version: str | None, sent: dict[str, str], receive: Receive
-    ) -> tuple[int, Mapping[str, str], bytes]:
+    async def _answer(self, route: Route, sent: dict[str, str], receive: Receive, lease: Lease) -> Answer:
         """Status, headers and body; a fault of ours is logged and told without its details."""
         self._metrics.under_way.inc()
         try:
-            return await self._infer(name, version, sent, receive)
+            return await self._infer(route, sent, receive, lease)
         except RefusedError as refusal:
             return refusal.status, refusal.headers, explained(str(refusal))
         except ClientGoneError:
@@ -84,21 +128,49 @@ class Inference:
         finally:
             self._metrics.under_way.dec()
 
-    async def _infer(
-        self, name: str, version: str | None, sent: dict[str, str], receive: Receive
-    ) -> tuple[int, Mapping[str, str], bytes]:
+    async def _infer(self, route: Route, sent: dict[str, str], receive: Receive, lease: Lease) -> Answer:
         limits = self._limits
+        self._engine.access(sent.get("authorization"), route.name)
         if self._under_way > limits.under_way:
             raise BusyError(f"{limits.under_way} requests are under way; ask again later")
-        self._repository.get(name, version)  # refused before its body is read
-        body = await read_body(
-            receive, sent.get("content-length"), limit=limits.body_bytes, seconds=limits.body_seconds
-        )
-        body = decompressed(body, sent.get("content-encoding"), limit=limits.body_bytes)
-        request = parse_request(body, sent.get(HEADER_LENGTH))
-        chosen, model = self._repository.get(name, version)  # a newer one may have taken its place meanwhile
-        content, headers = build_response(request, name, chosen, await model.infer(request.inputs))
-        return 200, headers, content
+        self._repository.check(route.name, route.version)  # refused before its body is read
+        length, encoding = sent.get("content-length"), sent.get("content-encoding")
+        body = await read_body(receive, length, limit=limits.body_bytes, seconds=limits.body_seconds, lease=lease)
+        form: Form = route.form
+
+        def read() -> Call:
+            plain = inflated(body, encoding, limit=limits.body_bytes, lease=lease)
+            return form(
+                plain, sent.get(HEADER_LENGTH), self._newest(route.version), values=limits.values, charge=lease.grow
+            )
+
+        long = len(body) > INLINE or encoding is not None
+        return await self._engine.run(route.version, read, long=long, lease=lease)
+
+    def _newest(self, version: str | None) -> Callable[[str], Any]:
+        return lambda name: self._repository.get(name, version)[1]
+
+
+async def _say(send: Send, status: int, headers: Mapping[str, str], content: bytes) -> None:
+    head = [(key.encode(), value.encode()) for key, value in headers.items()]
+    head.append((b"content-length", str(len(content)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    if len(content) <= _SENT:
+        await send({"type": "http.response.body", "body": content})
+        return
+    view = memoryview(content)
+    for start in range(0, len(view), _SENT):
+        more = start + _SENT < len(view)
+        await send({"type": "http.response.body", "body": bytes(view[start : start + _SENT]), "more_body": more})
+
+
+def _answer_bytes(outputs: Arrays) -> int:
+    """What an answer takes, in JSON or in binary."""
+    return sum(one.size * _JSON_BYTES if one.dtype.kind != "O" else _strings(one) for one in outputs.values())
+
+
+def _strings(array: Any) -> int:
+    return sum(len(value) + _JSON_BYTES for value in array.reshape(-1).tolist())
 
 
 def _headers(scope: Scope) -> dict[str, str]:

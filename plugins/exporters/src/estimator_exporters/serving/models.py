@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,11 +12,10 @@ import numpy as np
 from estimator_core.errors import ArgumentError
 from estimator_core.export import Feature, LoadedExport, LoadedSignature, RawSignature
 from estimator_exporters.bundle.loaded import numpy_dtype
-from estimator_exporters.serving.batching import BATCH_SIZES, Batcher
+from estimator_exporters.serving.batching import BATCH_SIZES, Batcher, Observe, Run, unobserved
 from estimator_exporters.serving.datatypes import datatype, encoded
 from estimator_exporters.serving.refusals import BadRequestError
-
-Observe = Callable[[int, int], None]
+from estimator_exporters.serving.statistics import Statistics
 
 
 class ServedModel:
@@ -24,14 +24,14 @@ class ServedModel:
     Args:
         signature: what clients call.
         batch_sizes: sizes to run it with.
-        observe: called with rows and padded size of each run.
+        observe: called after each run.
     """
 
     def __init__(
         self,
         signature: LoadedSignature,
         batch_sizes: Sequence[int] = BATCH_SIZES,
-        observe: Observe = lambda rows, size: None,
+        observe: Observe = unobserved,
     ) -> None:
         self.inputs: Mapping[str, Feature] = signature.inputs
         self.outputs: Mapping[str, Feature] = signature.outputs
@@ -43,8 +43,11 @@ class ServedModel:
             feature.shape[:1] == (None,) for feature in self._array.inputs.values()
         )
         batched = [name for name, feature in self._array.outputs.items() if feature.shape[:1] == (None,)]
-        self._batcher = Batcher(lambda arrays: self._array(**arrays), batch_sizes, batched, observe)
+        self.statistics = Statistics()
+        self.method: str = self._array.method
         self.max_batch = max(batch_sizes)
+        self._observe = _both(observe, self.statistics.ran)
+        self._batcher = Batcher(lambda arrays: self._array(**arrays), batch_sizes, batched, self._observe)
 
     def warm_up(self) -> None:
         """Compiles every batch size."""
@@ -61,20 +64,26 @@ class ServedModel:
         """
         self._check(arrays)
         prepared = arrays if self._raw is None else await self._prepared(self._raw, arrays)
-        if self.batches:
-            outputs = await self._batcher(prepared)
-        else:
-            outputs = await asyncio.to_thread(lambda: self._array(**prepared))
+        outputs = await (self._batcher(prepared) if self.batches else asyncio.to_thread(self._alone, prepared))
         return outputs if self._raw is None else await asyncio.to_thread(self._raw.show, outputs)
+
+    def _alone(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        began = time.perf_counter_ns()
+        outputs = self._array(**arrays)
+        self._observe(Run(1, 1, 1, 0, time.perf_counter_ns() - began))
+        return outputs
 
     async def close(self) -> None:
         """Finishes the requests that are waiting."""
         await self._batcher.close()
 
     async def _prepared(self, raw: RawSignature, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-        text = {name: _text(array) if self.inputs[name].dtype == "string" else array for name, array in arrays.items()}
+        def prepare() -> Mapping[str, np.ndarray]:
+            text = {name: _text(one) if self.inputs[name].dtype == "string" else one for name, one in arrays.items()}
+            return self._array.checked(raw.prepare(text))
+
         try:
-            return await asyncio.to_thread(lambda: self._array.checked(raw.prepare(text)))
+            return await asyncio.to_thread(prepare)
         except ArgumentError as error:
             raise BadRequestError(str(error)) from error
 
@@ -107,6 +116,14 @@ def served_models(
         own = name if key == "serving_default" else f"{name}:{key}"
         found[own] = ServedModel(signature, batch_sizes, observe(own))
     return found
+
+
+def _both(first: Observe, second: Observe) -> Observe:
+    def observe(run: Run) -> None:
+        first(run)
+        second(run)
+
+    return observe
 
 
 def _fits(shape: Sequence[int | None], given: Sequence[int]) -> bool:

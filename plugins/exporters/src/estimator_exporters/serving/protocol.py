@@ -6,17 +6,20 @@ Source: kserve.github.io, "Open Inference Protocol"; the extension as in Triton'
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from estimator_exporters.serving.datatypes import NUMPY, datatype, from_bytes, from_json, to_bytes, to_json
-from estimator_exporters.serving.refusals import BadRequestError
+from estimator_exporters.serving.datatypes import NUMPY, datatype, from_bytes, from_json, json_values, to_bytes
+from estimator_exporters.serving.json_text import read_json
+from estimator_exporters.serving.refusals import BadRequestError, TooLargeError
 
 HEADER_LENGTH = "inference-header-content-length"
 _MAX_RANK = 32
+_STRING = 64  # bytes that Python takes for a string of bytes and its place in an array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,22 +39,33 @@ class InferRequest:
     binary: bool
 
 
-def parse_request(body: bytes, header_length: str | None) -> InferRequest:
+def parse_request(
+    body: bytes | bytearray,
+    header_length: str | None,
+    *,
+    values: int = 2**23,
+    charge: Callable[[int], None] = lambda count: None,
+) -> InferRequest:
     """A request from its body.
 
     Args:
         body: JSON, or JSON and the bytes of tensors.
         header_length: the header that says how long the JSON is; None: all of it.
+        values: greatest number of values in the JSON, and of strings in a binary tensor.
+        charge: called with the bytes of memory that decoding will take.
 
     Raises:
         BadRequestError: anything that is not as the protocol has it; says what.
+        TooLargeError: too many values.
     """
     size = len(body) if header_length is None else _length(header_length, len(body))
-    content = _json(body[:size])
+    content = read_json(memoryview(body)[:size], values=values, charge=charge)
+    if not isinstance(content, dict):
+        raise BadRequestError("the request must be a JSON object")
     binary = memoryview(body)[size:]
     inputs: dict[str, np.ndarray] = {}
     for tensor in _list(content, "inputs"):
-        name, array, used = _input(tensor, binary)
+        name, array, used = _input(tensor, binary, values, charge)
         if name in inputs:
             raise BadRequestError(f"input {name!r} is given twice")
         inputs[name] = array
@@ -76,7 +90,7 @@ def build_response(
         BadRequestError: an output was asked for that there is not, or that JSON cannot hold.
     """
     asked = dict.fromkeys(results, request.binary) if request.outputs is None else request.outputs
-    described: list[dict[str, Any]] = []
+    described: list[str] = []
     chunks: list[bytes] = []
     for name, binary in asked.items():
         if name not in results:
@@ -86,20 +100,23 @@ def build_response(
         if binary:
             chunks.append(to_bytes(array))
             tensor["parameters"] = {"binary_data_size": len(chunks[-1])}
+            described.append(_dumps(tensor))
         else:
-            tensor["data"] = to_json(array, f"output {name!r}")
-        described.append(tensor)
-    content: dict[str, Any] = {"model_name": model, "model_version": version, "outputs": described}
+            described.append(f'{_dumps(tensor)[:-1]},"data":[{json_values(array, f"output {name!r}")}]}}')
+    content = {"model_name": model, "model_version": version}
     if request.id is not None:
         content["id"] = request.id
-    header = json.dumps(content, separators=(",", ":")).encode()
+    header = f'{_dumps(content)[:-1]},"outputs":[{",".join(described)}]}}'.encode()
     if not chunks:
         return header, {"content-type": "application/json"}
     headers = {"content-type": "application/octet-stream", HEADER_LENGTH: str(len(header))}
     return b"".join([header, *chunks]), headers
 
 
-def _input(tensor: Any, binary: memoryview) -> tuple[str, np.ndarray, int]:
+_dumps = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def _input(tensor: Any, binary: memoryview, values: int, charge: Callable[[int], None]) -> tuple[str, np.ndarray, int]:
     name, kind, shape = _tensor(tensor)
     what = f"input {name!r}"
     parameters = _parameters(tensor)
@@ -108,7 +125,7 @@ def _input(tensor: Any, binary: memoryview) -> tuple[str, np.ndarray, int]:
     if "binary_data_size" not in parameters:
         if "data" not in tensor:
             raise BadRequestError(f"{what}: it has neither data nor binary_data_size")
-        return name, from_json(kind, tensor["data"], shape, what), 0
+        return name, from_json(kind, tensor.pop("data"), shape, what), 0
     size = parameters["binary_data_size"]
     if isinstance(size, bool) or not isinstance(size, int) or size < 0:
         raise BadRequestError(f"{what}: binary_data_size must be an integer from 0 on")
@@ -116,6 +133,11 @@ def _input(tensor: Any, binary: memoryview) -> tuple[str, np.ndarray, int]:
         raise BadRequestError(f"{what}: it has both data and binary_data_size")
     if size > len(binary):
         raise BadRequestError(f"{what}: binary_data_size is {size}, and {len(binary)} bytes are left")
+    if kind == "BYTES":
+        count = size // 4  # each has its length in front; a shape with more is refused when it is compared
+        if count > values and math.prod(shape) > values:
+            raise TooLargeError(f"{what}: it has more than {values} strings")
+        charge(_STRING * min(count, math.prod(shape)) + size)
     return name, from_bytes(kind, binary[:size], shape, what), size
 
 
@@ -139,16 +161,6 @@ def _output(tensor: Any, by_default: bool) -> tuple[str, bool]:
         if unsupported in parameters:
             raise BadRequestError(f"output {tensor['name']!r}: {unsupported} is not supported")
     return tensor["name"], _flag(parameters, "binary_data") if "binary_data" in parameters else by_default
-
-
-def _json(content: bytes) -> dict[str, Any]:
-    try:
-        parsed = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise BadRequestError(f"the request is no JSON: {str(error)[:200]}") from error
-    if not isinstance(parsed, dict):
-        raise BadRequestError("the request must be a JSON object")
-    return parsed
 
 
 def _length(header: str, total: int) -> int:

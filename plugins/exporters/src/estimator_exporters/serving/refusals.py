@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 _JSON: Mapping[str, str] = {"content-type": "application/json"}
 _LATER = {**_JSON, "retry-after": "1"}
-_NOT_READ = {**_JSON, "connection": "close"}  # the rest of the body stays on the connection
 
 
 def explained(message: str) -> bytes:
@@ -33,6 +32,19 @@ class BadRequestError(RefusedError):
     status = 400
 
 
+class UnauthorizedError(RefusedError):
+    """The client has not said who it is."""
+
+    status = 401
+    headers: Mapping[str, str] = {**_JSON, "www-authenticate": "Bearer"}
+
+
+class ForbiddenError(RefusedError):
+    """The client may not use this model."""
+
+    status = 403
+
+
 class NotFoundError(RefusedError):
     """There is no such model or version."""
 
@@ -43,20 +55,26 @@ class TooSlowError(RefusedError):
     """The client did not send its body in time."""
 
     status = 408
-    headers = _NOT_READ
+    headers: Mapping[str, str] = {**_JSON, "connection": "close"}
 
 
 class TooLargeError(RefusedError):
-    """The body is larger than the server takes."""
+    """The request is larger than the server takes. The rest of its body is read and dropped: clients read then."""
 
     status = 413
-    headers = _NOT_READ
 
 
 class UnsupportedError(RefusedError):
     """A content encoding the server does not read."""
 
     status = 415
+
+
+class FullError(RefusedError):
+    """The request does not fit beside the others now."""
+
+    status = 429
+    headers = _LATER
 
 
 class BusyError(RefusedError):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, EstimatorError
 from estimator_core.export import exports_in
-from estimator_exporters.serving.models import Observe, ServedModel, served_models
+from estimator_exporters.serving.decoding import Decoding
+from estimator_exporters.serving.metrics import Metrics
+from estimator_exporters.serving.models import ServedModel, served_models
 from estimator_exporters.serving.refusals import NotFoundError
 
 _log = logging.getLogger("estimator_exporters")
@@ -82,15 +86,17 @@ class Repository:
         sources: where they come from.
         batch_sizes: sizes to compile.
         versions: how many of the newest versions of each are served.
-        observe: gives the observer of batches of a model.
+        metrics: observes the batches of models, and what was loaded.
     """
 
     sources: Sequence[Source]
     batch_sizes: Sequence[int]
     versions: int
-    observe: Callable[[str], Observe]
+    metrics: Metrics
     models: dict[str, dict[str, ServedModel]] = field(default_factory=dict[str, dict[str, ServedModel]])
     _failed: dict[Path, int] = field(default_factory=dict[Path, int])
+    # One thread: with several, each keeps memory of its own for what compiling once took.
+    _loading: Decoding = field(default_factory=lambda: Decoding(1))
 
     @property
     def ready(self) -> bool:
@@ -114,6 +120,30 @@ class Repository:
             raise NotFoundError(f"model {name!r} has no version {version!r}; it has {sorted(versions)}")
         return chosen, versions[chosen]
 
+    def check(self, name: str, version: str | None) -> None:
+        """That a version of a model or of one of its other signatures is there.
+
+        Raises:
+            NotFoundError: it is not.
+        """
+        if name in self.models or not any(known.startswith(f"{name}:") for known in self.models):
+            self.get(name, version)
+
+    def statistics(self, name: str | None, version: str | None) -> list[dict[str, Any]]:
+        """What versions of models have done: of all, of those of a name, or of one.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        if name is not None:
+            self.get(name, version)
+        return [
+            model.statistics.json(own, known)
+            for own, versions in sorted(self.models.items())
+            for known, model in sorted(versions.items())
+            if name in (None, own) and version in (None, known)
+        ]
+
     async def refresh(self) -> None:
         """Loads new exports, and drops versions that are gone or too old once they have answered their requests."""
         for source in self.sources:
@@ -124,6 +154,7 @@ class Repository:
         models = [model for versions in self.models.values() for model in versions.values()]
         self.models = {}
         await asyncio.gather(*(model.close() for model in models))
+        self._loading.close()
 
     async def _refresh(self, source: Source) -> None:
         wanted = await asyncio.to_thread(source.newest, self.versions)
@@ -131,21 +162,24 @@ class Repository:
         for path in wanted:
             if path.name not in loaded and self._failed.get(path) != _stamp(path):
                 try:
-                    found = await asyncio.to_thread(self._load, source, path)
+                    found = await self._loading(functools.partial(self._load, source, path))
                 except (EstimatorError, OSError) as error:
                     self._failed[path] = _stamp(path)
+                    self.metrics.loads.labels(source.name, "failed").inc()
                     _log.error("%s is not served: %s", path, error)
                     continue
                 for name, model in found.items():
                     self.models.setdefault(name, {})[path.name] = model
                 loaded.add(path.name)
+                self.metrics.loads.labels(source.name, "loaded").inc()
                 _log.info("Serving %s, version %s", ", ".join(found), path.name)
         keep = {path.name for path in wanted if path.name in loaded}
         if keep:
             await self._drop(source, loaded - keep)
+        self.metrics.versions.labels(source.name).set(len(keep))
 
     def _load(self, source: Source, path: Path) -> Mapping[str, ServedModel]:
-        found = served_models(source.name, ec.export.load(path), self.batch_sizes, self.observe)
+        found = served_models(source.name, ec.export.load(path), self.batch_sizes, self.metrics.observer)
         for model in found.values():
             model.warm_up()
         return found

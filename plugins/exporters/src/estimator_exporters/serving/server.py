@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -10,11 +12,16 @@ from typing import Any
 import uvicorn
 
 from estimator_core.errors import ArgumentError
-from estimator_exporters.serving.app import Application, make_app
+from estimator_exporters.serving.access import Access, everybody
+from estimator_exporters.serving.app import Application, Beside, make_app
+from estimator_exporters.serving.budget import Budget
 from estimator_exporters.serving.connections import connections
+from estimator_exporters.serving.decoding import Decoding
+from estimator_exporters.serving.inference import Engine
 from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.metrics import Metrics
 from estimator_exporters.serving.repository import Repository, Source
+from estimator_exporters.serving.tls import Tls
 
 
 def serve(
@@ -27,6 +34,9 @@ def serve(
     limits: Limits,
     drain_seconds: int,
     announce: Callable[[str], None],
+    access: Access = everybody,
+    tls: Tls | None = None,
+    grpc_port: int | None = None,
 ) -> None:
     """Serves until SIGTERM or SIGINT; then takes no new connections and answers what is under way.
 
@@ -39,12 +49,14 @@ def serve(
         limits: what is taken.
         drain_seconds: for what is under way at the end.
         announce: called with the address once every model is ready.
+        access: who may ask which model.
+        tls: certificates; None: no encryption.
+        grpc_port: to listen on for gRPC; 0: any that is free; None: no gRPC.
 
     Raises:
         ArgumentError: the address cannot be used.
     """
-    metrics = Metrics(tuple(sorted(batch_sizes)))
-    repository = Repository(sources, sorted(batch_sizes), versions, metrics.observer)
+    engine = new_engine(sources, sorted(batch_sizes), versions, limits, access)
     listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -52,22 +64,51 @@ def serve(
     except OSError as error:
         listening.close()
         raise ArgumentError(f"Cannot listen on {host}:{port}: {error}. Choose another --port.") from error
-    address = f"http://{host}:{listening.getsockname()[1]}"
-    app = make_app(repository, metrics, limits, lambda: announce(address))
-    config = configuration(app, limits, timeout_graceful_shutdown=drain_seconds)
+    address = f"{'https' if tls else 'http'}://{host}:{listening.getsockname()[1]}"
+    addresses = [address]
+    beside: Beside = contextlib.nullcontext
+    if grpc_port is not None:
+        from estimator_exporters.serving.grpc_server import grpc_serving
+
+        beside = functools.partial(
+            grpc_serving,
+            engine,
+            host,
+            grpc_port,
+            tls,
+            drain_seconds,
+            lambda chosen: addresses.append(f"grpc://{host}:{chosen}"),
+        )
+    app = make_app(engine, lambda: announce(" and ".join(addresses)), beside)
+    more = {} if tls is None else tls.arguments()
+    config = configuration(app, engine, timeout_graceful_shutdown=drain_seconds, **more)
+    config.load()  # certificates that cannot be read are told before the models are loaded
     # The thread that runs batches asks for the interpreter after each call of XLA; at the default of 5 ms it would wait
     # longer for the event loop to let go of it than a small model runs.
     sys.setswitchinterval(2e-4)
     uvicorn.Server(config).run(sockets=[listening])
 
 
-def configuration(app: Application, limits: Limits, **more: Any) -> uvicorn.Config:
+def new_engine(
+    sources: Sequence[Source], batch_sizes: Sequence[int], versions: int, limits: Limits, access: Access = everybody
+) -> Engine:
+    """What answers requests, with no model loaded yet."""
+    budget = Budget(limits.memory_bytes)
+    metrics = Metrics(tuple(batch_sizes), budget)
+    repository = Repository(sources, batch_sizes, versions, metrics)
+    decoding = Decoding()
+    return Engine(
+        repository=repository, metrics=metrics, limits=limits, budget=budget, decoding=decoding, access=access
+    )
+
+
+def configuration(app: Application, engine: Engine, **more: Any) -> uvicorn.Config:
     """How uvicorn is to run the application; `more` of its arguments may be given."""
     return uvicorn.Config(
         app,
         log_level="warning",
         access_log=False,
-        http=connections(limits),
+        http=connections(engine.limits, engine.budget),
         ws="none",
         proxy_headers=False,
         timeout_keep_alive=30,

@@ -1,0 +1,124 @@
+"""Who may ask which model: bearer tokens out of a file, with rights of their own."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from estimator_core.errors import ArgumentError
+from estimator_exporters.serving.refusals import ForbiddenError, UnauthorizedError
+
+# Asks whether the sender of an `Authorization` header may use a model; "": what belongs to no model.
+Access = Callable[[str | None, str], None]
+_FIELDS = {"token", "models"}
+
+
+def everybody(authorization: str | None, model: str) -> None:
+    """No rule: whoever reaches the server may ask."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Right:
+    """What a token may do.
+
+    Attributes:
+        digest: SHA-256 of the token, so that no message can hold the token itself.
+        models: patterns of names, as in a shell: `"spam*"`.
+    """
+
+    digest: bytes
+    models: Sequence[str]
+
+
+def access_from(path: Path) -> Access:
+    """The rule of a file of tokens.
+
+    The file is a JSON list of `{"token": "...", "models": ["spam*", ...]}`; without "models" a token is for all. Pages
+    that belong to no model (`/metrics`, lists of models) are for every token of the file; health is for everybody.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        ArgumentError: it cannot be read, others may read it, or it is no such list.
+    """
+    try:
+        others = path.stat().st_mode & 0o007
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ArgumentError(f"The file of tokens {path} cannot be read: {error}.") from error
+    if others:
+        raise ArgumentError(f"Everybody on this machine may read the tokens in {path}. Run: chmod o= {path}")
+    if not isinstance(content, list) or not content or not all(_is_right(entry) for entry in content):
+        raise ArgumentError(
+            f'{path} must hold a JSON list of {{"token": "at least 16 characters", "models": ["name", ...]}}.'
+        )
+    rights = [Right(digest=_digest(entry["token"]), models=entry.get("models", ["*"])) for entry in content]
+    return access_of(rights)
+
+
+def access_of(rights: Sequence[Right]) -> Access:
+    """The rule of some rights."""
+
+    def check(authorization: str | None, model: str) -> None:
+        kind, _, token = (authorization or "").partition(" ")
+        if kind.lower() != "bearer" or not token:
+            raise UnauthorizedError("this server wants a token: Authorization: Bearer TOKEN")
+        digest = _digest(token.strip())
+        found = [right for right in rights if hmac.compare_digest(right.digest, digest)]
+        if not found:
+            raise UnauthorizedError("the token is unknown")
+        own = model.partition(":")[0]
+        if model and not any(fnmatchcase(own, pattern) for right in found for pattern in right.models):
+            raise ForbiddenError("the token has no right to this model")
+
+    return check
+
+
+def check_reachable(host: str, *, protected: bool, insecure: bool) -> None:
+    """Refuses to be open to other machines by accident.
+
+    Args:
+        host: address to listen on.
+        protected: whether clients must show a token or a certificate.
+        insecure: whether the user asked for it.
+
+    Raises:
+        ArgumentError: other machines could use the server, and nothing was said about it.
+    """
+    if protected or insecure or _is_local(host):
+        return
+    raise ArgumentError(
+        f"With --host {host} other machines could use this server, and nobody asks who they are. Give --tokens FILE, "
+        "or --tls-client-ca FILE with --tls-cert and --tls-key; or say --allow-anyone, for example behind a proxy."
+    )
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_right(entry: object) -> bool:
+    if not isinstance(entry, Mapping) or not {"token"} <= entry.keys() <= _FIELDS:
+        return False
+    models = entry.get("models", [])
+    token = entry["token"]
+    return (
+        isinstance(token, str)
+        and len(token) >= 16
+        and isinstance(models, list)
+        and all(isinstance(model, str) for model in models)
+    )
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

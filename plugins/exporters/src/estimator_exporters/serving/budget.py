@@ -1,0 +1,91 @@
+"""One account of memory for all connections of a server: what does not fit is refused before it is held."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+
+from estimator_exporters.serving.refusals import FullError, TooLargeError
+
+
+class Budget:
+    """Bytes that all requests together may hold: heads, bodies, what they inflate to, tensors and answers.
+
+    Args:
+        total: bytes.
+
+    Example:
+        >>> budget = Budget(100)
+        >>> with budget.lease() as lease:
+        ...     lease.grow(60)
+        ...     budget.used
+        60
+        >>> budget.used
+        0
+    """
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.used = 0
+        self._lock = threading.Lock()  # decoding threads charge too
+
+    def lease(self) -> Lease:
+        """An account of one request or connection, empty at first."""
+        return Lease(self)
+
+    def take(self, count: int, held: int) -> None:
+        """Takes bytes for one who holds `held` already.
+
+        Raises:
+            TooLargeError: he would hold more than there is.
+            FullError: others hold too much of it now.
+        """
+        with self._lock:
+            if self.used + count <= self.total:
+                self.used += count
+                return
+        if held + count > self.total:
+            raise TooLargeError(f"the request takes more than the memory for all requests, {self.total} bytes")
+        raise FullError("the server's memory for requests is full; ask again later")
+
+    def give_back(self, count: int) -> None:
+        """Returns bytes."""
+        with self._lock:
+            self.used -= count
+
+
+class Lease:
+    """What one request or connection holds of a budget; a context that gives all of it back.
+
+    Args:
+        budget: it is held of.
+    """
+
+    __slots__ = ("_budget", "held")
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self.held = 0
+
+    def grow(self, count: int) -> None:
+        """Holds `count` bytes more.
+
+        Raises:
+            TooLargeError, FullError: the budget has not that many.
+        """
+        self._budget.take(count, self.held)
+        self.held += count
+
+    def shrink(self, to: int) -> None:
+        """Holds `to` bytes and no more."""
+        if self.held > to:
+            self._budget.give_back(self.held - to)
+            self.held = to
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.shrink(0)

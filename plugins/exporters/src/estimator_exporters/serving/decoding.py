@@ -1,0 +1,57 @@
+"""Long requests and answers are decoded and encoded in threads of their own, beside the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+INLINE = 2**16  # bytes that the event loop itself decodes: handing them over would take longer
+Result = TypeVar("Result")
+
+
+class Decoding:
+    """Threads for what would hold up the event loop; further work waits for its turn.
+
+    Args:
+        threads: how many.
+    """
+
+    def __init__(self, threads: int = 2) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="decode")
+
+    async def __call__(self, run: Callable[[], Result]) -> Result:
+        """The result of a function that takes long."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: _uncollected(run))
+
+    def close(self) -> None:
+        """Ends the threads when they have finished."""
+        self._pool.shutdown(wait=False)
+
+
+def _uncollected(run: Callable[[], Result]) -> Result:
+    with without_collection():
+        return run()
+
+
+@contextmanager
+def without_collection() -> Generator[None]:
+    """No cyclic garbage collection meanwhile: each one would visit millions of values, with all threads waiting."""
+    with _LOCK:
+        _PAUSED.append(gc.isenabled())
+        gc.disable()
+    try:
+        yield
+    finally:
+        with _LOCK:
+            was_enabled = _PAUSED.pop()
+            if not _PAUSED and was_enabled:
+                gc.enable()
+
+
+_LOCK = threading.Lock()
+_PAUSED: list[bool] = []

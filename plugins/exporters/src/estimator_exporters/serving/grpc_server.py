@@ -1,0 +1,187 @@
+"""The gRPC form of the Open Inference Protocol, on the event loop and with the models of the HTTP server."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
+
+import grpc
+from google.protobuf import json_format
+
+from estimator_core.errors import ArgumentError
+from estimator_core.export import Feature
+from estimator_exporters.serving.datatypes import datatype
+from estimator_exporters.serving.decoding import INLINE
+from estimator_exporters.serving.grpc_form import inputs_of, response_of
+from estimator_exporters.serving.grpc_messages import MESSAGES, SERVICE
+from estimator_exporters.serving.inference import Engine
+from estimator_exporters.serving.refusals import RefusedError
+from estimator_exporters.serving.tls import Tls
+
+_log = logging.getLogger("estimator_exporters")
+_CODES = {
+    400: grpc.StatusCode.INVALID_ARGUMENT,
+    401: grpc.StatusCode.UNAUTHENTICATED,
+    403: grpc.StatusCode.PERMISSION_DENIED,
+    404: grpc.StatusCode.NOT_FOUND,
+    413: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    429: grpc.StatusCode.UNAVAILABLE,
+}
+_HEALTH = ("ServerLive", "ServerReady")
+Handler = Callable[[Any], Awaitable[Any]]
+
+
+@contextlib.asynccontextmanager
+async def grpc_serving(
+    engine: Engine, host: str, port: int, tls: Tls | None, grace: float, listening: Callable[[int], None]
+) -> AsyncGenerator[None]:
+    """Serves over gRPC as long as the body runs.
+
+    gRPC reads a message whole before it shows it. So a message may have what `memory_bytes` leaves to each of the
+    requests that may be under way.
+
+    Args:
+        engine: answers.
+        host: address to listen on.
+        port: to listen on; 0: any that is free.
+        tls: certificates; None: no encryption.
+        grace: seconds for what is under way at the end.
+        listening: called with the port.
+
+    Raises:
+        ArgumentError: the address cannot be used.
+    """
+    limits = engine.limits
+    largest = min(limits.body_bytes, limits.memory_bytes // limits.under_way)
+    server = grpc.aio.server(
+        maximum_concurrent_rpcs=limits.under_way,
+        options=[("grpc.max_receive_message_length", largest), ("grpc.so_reuseport", 0)],
+    )
+    methods = _Methods(engine).handlers()
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        if tls is None:
+            chosen = server.add_insecure_port(address)
+        else:
+            chosen = server.add_secure_port(address, _credentials(tls))
+    except RuntimeError as error:
+        raise ArgumentError(f"Cannot listen on {address}: {error}. Choose another --grpc-port.") from error
+    await server.start()
+    listening(chosen)
+    try:
+        yield
+    finally:
+        await server.stop(grace)
+
+
+def _credentials(tls: Tls) -> Any:
+    authority = None if tls.client_authority is None else tls.client_authority.read_bytes()
+    pair = (tls.key.read_bytes(), tls.certificate.read_bytes())
+    return grpc.ssl_server_credentials([pair], authority, require_client_auth=authority is not None)
+
+
+class _Methods:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._repository = engine.repository
+
+    def handlers(self) -> dict[str, Any]:
+        """The methods of the service by name."""
+        methods: dict[str, Handler] = {
+            "ServerLive": self._live,
+            "ServerReady": self._ready,
+            "ServerMetadata": self._server,
+            "ModelReady": self._model_ready,
+            "ModelMetadata": self._model,
+            "ModelInfer": self._infer,
+            "ModelStatistics": self._statistics,
+        }
+        return {
+            name: grpc.unary_unary_rpc_method_handler(
+                self._answering(name, method),
+                request_deserializer=MESSAGES[f"{name}Request"].FromString,
+                response_serializer=MESSAGES[f"{name}Response"].SerializeToString,
+            )
+            for name, method in methods.items()
+        }
+
+    def _answering(self, name: str, method: Handler) -> Callable[[Any, Any], Awaitable[Any]]:
+        async def answer(request: Any, context: Any) -> Any:
+            model = getattr(request, "model_name", getattr(request, "name", ""))
+            started, status = time.perf_counter(), 200
+            try:
+                if name not in _HEALTH:
+                    metadata = dict(context.invocation_metadata() or ())
+                    self._engine.access(metadata.get("authorization"), model)
+                return await method(request)
+            except RefusedError as refusal:
+                status = refusal.status
+                await context.abort(_CODES.get(status, grpc.StatusCode.UNAVAILABLE), str(refusal))
+            except Exception:
+                status = 500
+                _log.exception("A request failed")
+                await context.abort(grpc.StatusCode.INTERNAL, "the model failed; the server's log says why")
+            finally:
+                if name == "ModelInfer":
+                    known = model if model in self._repository.models else ""
+                    self._engine.metrics.answered(known, status, time.perf_counter() - started)
+
+        return answer
+
+    async def _live(self, request: Any) -> Any:
+        return MESSAGES["ServerLiveResponse"](live=True)
+
+    async def _ready(self, request: Any) -> Any:
+        return MESSAGES["ServerReadyResponse"](ready=self._repository.ready)
+
+    async def _server(self, request: Any) -> Any:
+        from estimator_exporters import __version__
+
+        return MESSAGES["ServerMetadataResponse"](name="estimator", version=__version__, extensions=["statistics"])
+
+    async def _model_ready(self, request: Any) -> Any:
+        self._repository.get(request.name, request.version or None)
+        return MESSAGES["ModelReadyResponse"](ready=True)
+
+    async def _model(self, request: Any) -> Any:
+        version, model = self._repository.get(request.name, request.version or None)
+        versions = [version] if request.version else sorted(self._repository.models[request.name])
+        response = MESSAGES["ModelMetadataResponse"](name=request.name, versions=versions, platform="jax")
+        for key, feature in model.inputs.items():
+            response.inputs.add(**_tensor(key, feature))
+        for key, feature in model.outputs.items():
+            response.outputs.add(**_tensor(key, feature))
+        return response
+
+    async def _statistics(self, request: Any) -> Any:
+        found = self._repository.statistics(request.name or None, request.version or None)
+        return json_format.ParseDict({"model_stats": found}, MESSAGES["ModelStatisticsResponse"]())
+
+    async def _infer(self, request: Any) -> Any:
+        engine, name = self._engine, request.model_name
+        size = request.ByteSize()
+        with engine.budget.lease() as lease:
+            lease.grow(size)
+            version, model = self._repository.get(name, request.model_version or None)
+            began = time.perf_counter_ns()
+            try:
+                inputs = await engine.do(lambda: inputs_of(request, engine.limits.values), size > INLINE)
+                decoded = time.perf_counter_ns()
+                outputs = await model.infer(inputs)
+                ran = time.perf_counter_ns()
+                lease.grow(sum(array.nbytes for array in outputs.values()))
+                response = await engine.do(lambda: response_of(request, name, version, outputs), size > INLINE)
+            except Exception:
+                model.statistics.fail.add(time.perf_counter_ns() - began)
+                raise
+            model.statistics.answered(began, decoded, ran, time.perf_counter_ns())
+            return response
+
+
+def _tensor(name: str, feature: Feature) -> dict[str, Any]:
+    shape = [-1 if size is None else size for size in feature.shape]
+    return {"name": name, "datatype": datatype(feature.dtype), "shape": shape}

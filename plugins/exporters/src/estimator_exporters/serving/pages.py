@@ -1,0 +1,17 @@
+"""Pages that are no inference: an answer, or what is said instead."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from starlette.responses import Response
+
+from estimator_exporters.serving.refusals import RefusedError, explained
+
+
+async def answered(answer: Awaitable[Response]) -> Response:
+    """The answer, or what is said instead."""
+    try:
+        return await answer
+    except RefusedError as refusal:
+        return Response(explained(str(refusal)), status_code=refusal.status, headers=refusal.headers)

@@ -1,0 +1,153 @@
+"""The gRPC form: tensors raw and as contents, refusals as status codes, rights, limits and certificates."""
+
+import numpy as np
+import pytest
+
+grpc = pytest.importorskip("grpc")
+
+from estimator_core.export import Feature  # noqa: E402
+from estimator_exporters.serving.access import (  # noqa: E402
+    Right,
+    _digest,
+    access_of,
+)
+from estimator_exporters.serving.grpc_messages import MESSAGES, SERVICE  # noqa: E402
+from estimator_exporters.serving.grpc_server import grpc_serving  # noqa: E402
+from estimator_exporters.serving.limits import Limits  # noqa: E402
+from plugins.exporters.tests.live_server import echo, function_model, running  # noqa: E402
+
+ONE = np.ones((1, 2), np.float32)
+
+
+def failing(arrays):
+    raise RuntimeError("secret detail")
+
+
+@pytest.fixture(scope="module")
+def ask():
+    feature = Feature((None, 2))
+    models = {
+        "echo": {"1": echo("float32"), "2": echo("float32")},
+        "small": {"1": echo("int8")},
+        "text": {"1": echo("string", (None,))},
+        "bad": {"1": function_model(failing, {"x": feature}, {"y": feature})},
+        "ham": {"1": echo("float32")},
+    }
+    rights = [Right(digest=_digest("the-token"), models=["echo", "small", "text", "bad", "none"])]
+    ports = []
+
+    def beside(engine):
+        return grpc_serving(engine, "127.0.0.1", 0, None, 5, ports.append)
+
+    limits = Limits(memory_bytes=2**28, under_way=256, values=1000, poll_seconds=60)
+    with (
+        running(models, limits=limits, access=access_of(rights), beside=beside) as server,
+        grpc.insecure_channel(f"127.0.0.1:{ports[0]}") as channel,
+    ):
+
+        def call(method, token="the-token", **fields):
+            sent = (("authorization", f"Bearer {token}"),) if token else ()
+            run = channel.unary_unary(
+                f"/{SERVICE}/{method}",
+                request_serializer=MESSAGES[f"{method}Request"].SerializeToString,
+                response_deserializer=MESSAGES[f"{method}Response"].FromString,
+            )
+            return run(MESSAGES[f"{method}Request"](**fields), timeout=30, metadata=sent)
+
+        call.server = server
+        yield call
+
+
+def tensor(array=ONE, name="x", datatype="FP32", **more):
+    return {"name": name, "datatype": datatype, "shape": array.shape, **more}
+
+
+def infer(ask, model="echo", array=ONE, version="", **fields):
+    request = {"inputs": [tensor(array)], "raw_input_contents": [array.tobytes()], **fields}
+    return ask("ModelInfer", model_name=model, model_version=version, **request)
+
+
+def test_raw_tensors_and_contents(ask):
+    array = np.array([[1, 2], [3, 4]], np.float32)
+    for answer in (
+        infer(ask, array=array, id="7"),
+        infer(ask, array=array, version="2", id="7"),
+        ask("ModelInfer", model_name="echo", id="7", inputs=[tensor(array, contents={"fp32_contents": [1, 2, 3, 4]})]),
+    ):
+        assert (answer.model_name, answer.model_version, answer.id) == ("echo", "2", "7")
+        assert answer.raw_output_contents[0] == array.tobytes()
+        assert (answer.outputs[0].datatype, list(answer.outputs[0].shape)) == ("FP32", [2, 2])
+    assert infer(ask, version="1").model_version == "1"
+    words = [tensor(np.zeros(2), datatype="BYTES", contents={"bytes_contents": [b"a", b"\xff"]})]
+    answer = ask("ModelInfer", model_name="text", inputs=words)
+    assert answer.raw_output_contents[0] == b"\x01\0\0\0a\x01\0\0\0\xff"
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "message"),
+    [
+        ({"model": "none"}, "NOT_FOUND", "there is no model 'none'"),
+        ({"version": "9"}, "NOT_FOUND", "has no version '9'"),
+        ({"model": "ham"}, "PERMISSION_DENIED", "no right"),
+        ({"model": "bad"}, "INTERNAL", "the server's log says why"),
+        ({"inputs": [tensor(name="z")]}, "INVALID_ARGUMENT", "unknown inputs"),
+        ({"inputs": [tensor(datatype="FLOAT")]}, "INVALID_ARGUMENT", "datatype must be one of"),
+        ({"inputs": [tensor(), tensor()]}, "INVALID_ARGUMENT", "2 inputs and 1 raw"),
+        ({"inputs": [tensor(np.zeros((2, 2)))]}, "INVALID_ARGUMENT", "takes 16 bytes"),
+        ({"inputs": [{**tensor(), "shape": [-1, 2]}]}, "INVALID_ARGUMENT", "sizes from 0 on"),
+        ({"raw_input_contents": []}, "INVALID_ARGUMENT", "takes 2 values"),
+        ({"inputs": [tensor(datatype="FP16")], "raw_input_contents": []}, "INVALID_ARGUMENT", "FP16 has no contents"),
+        (
+            {
+                "model": "small",
+                "inputs": [tensor(datatype="INT8", contents={"int_contents": [1, 200]})],
+                "raw_input_contents": [],
+            },
+            "INVALID_ARGUMENT",
+            "out of the range of INT8",
+        ),
+        (
+            {"model": "text", "inputs": [tensor(np.zeros(2000), datatype="BYTES")], "raw_input_contents": [b""]},
+            "RESOURCE_EXHAUSTED",
+            "more than 1000 strings",
+        ),
+        ({"array": np.ones((200_000, 2), np.float32)}, "RESOURCE_EXHAUSTED", "larger than max"),
+        ({"outputs": [{"name": "z"}]}, "INVALID_ARGUMENT", "no output 'z'"),
+    ],
+)
+def test_what_is_wrong_is_said(ask, fields, code, message):
+    with pytest.raises(grpc.RpcError) as error:
+        infer(ask, **fields)
+    assert (error.value.code().name, message in error.value.details()) == (code, True), error.value.details()
+    assert infer(ask).raw_output_contents[0] == ONE.tobytes()
+
+
+def test_only_health_needs_no_token(ask):
+    assert ask("ServerLive", token=None).live
+    assert ask("ServerReady", token=None).ready
+    for method, fields in {
+        "ServerMetadata": {},
+        "ModelMetadata": {"name": "echo"},
+        "ModelReady": {"name": "echo"},
+        "ModelStatistics": {},
+        "ModelInfer": {"model_name": "echo"},
+    }.items():
+        for token in (None, "another-token"):
+            with pytest.raises(grpc.RpcError) as error:
+                ask(method, token=token, **fields)
+            assert error.value.code() == grpc.StatusCode.UNAUTHENTICATED, method
+
+
+def test_metadata_statistics_and_metrics(ask):
+    found = ask("ModelMetadata", name="echo")
+    assert list(found.versions) == ["1", "2"]
+    assert list(found.inputs[0].shape) == [-1, 2]
+    assert ask("ModelReady", name="echo").ready
+    before = ask("ModelStatistics", name="echo", version="2").model_stats[0]
+    infer(ask)
+    (after,) = ask("ModelStatistics", name="echo", version="2").model_stats
+    assert after.inference_count == before.inference_count + 1
+    assert after.inference_stats.success.count == before.inference_stats.success.count + 1
+    text = ask.server.metrics.text().decode()
+    assert 'estimator_requests_total{model="echo",status="200"}' in text
+    assert ask.server.engine.budget.used == 0
