@@ -509,7 +509,7 @@ MUTANTS = (
         name="a-misspelt-member-is-taken-in-silence",
         guarantee="rule 35",
         file=_CORE + "_hook_members.py",
-        old="if name.startswith(_RESERVED) and name not in METHODS:",
+        old="if name.startswith(RESERVED) and name not in METHODS:",
         new="if False:",
         tests=("test_a_reserved_name_is_refused_with_its_cure",),
     ),

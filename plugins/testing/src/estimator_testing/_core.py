@@ -11,6 +11,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from estimator_core._hook_members import METHODS as METHODS
+    from estimator_core._hook_members import RESERVED as RESERVED
     from estimator_core._loop.agreement import NOBODY_ASKS as NOBODY_ASKS
     from estimator_core._loop.dispatch import Dispatch as Dispatch
     from estimator_core._loop.hook_calls import HookCalls as HookCalls
@@ -39,7 +41,9 @@ _HOME = {
     "HookCalls": "_loop.hook_calls",
     "HookSchedule": "_loop.hook_schedule",
     "TimeSpent": "_loop.time_spent",
+    "METHODS": "_hook_members",
     "MOVED": "_moved",
+    "RESERVED": "_hook_members",
     "Scope": "_model.scope",
     "Trainable": "_model.adapter",
     "applying": "_model.scope",

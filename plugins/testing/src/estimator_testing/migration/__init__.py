@@ -1,7 +1,8 @@
 """Old hook members and moved paths of the core in a plugin's sources: found, named with their new form, rewritten.
 
-`sources.py` finds the files, `paths.py` knows what moved where, `imports.py`, `hook_members.py` and `private_use.py`
-each find one kind of thing, `edits.py` changes text, `migrate.py` puts them together.
+`sources.py` finds the files, `paths.py` knows what moved where. `imports.py`, `texts.py`, `hook_members.py` (with
+`wakes.py` and `followed.py`) and `private_use.py` each find one kind of thing, `edits.py` changes text, `migrate.py`
+puts them together.
 """
 
 from estimator_testing.migration.findings import Finding
