@@ -12,7 +12,6 @@ import pytest
 from estimator_core._checkpoint import preemption
 from estimator_core._checkpoint.preemption import Preemption
 
-
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 

@@ -425,6 +425,10 @@ def test_each_member_is_rewritten(tmp_path, old, new):
             "import estimator_core.builtin_hooks\nhook = estimator_core.builtin_hooks.NanTensorHook()\n",
         ),
         (
+            "import estimator_core.export.directories as d\nd.exports_in(p), d.new_export\n",
+            "import estimator_core.export as d\nd.exports_in(p), d.new_export\n",
+        ),
+        (
             "import estimator_core as ec\noutput = ec.export.outputs.PredictOutput\n",
             "import estimator_core as ec\noutput = ec.export.PredictOutput\n",
         ),
@@ -445,7 +449,7 @@ def test_each_member_is_rewritten(tmp_path, old, new):
             'def f():\n    """Text.\n\n    >>> from estimator_core.inputs import Batch\n    >>> f()\n    """\n',
         ),
     ],
-    ids=["plain import", "through a face", "a name, no module", "target", "program", "example"],
+    ids=["plain import", "import as", "through a face", "a name, no module", "target", "program", "example"],
 )
 def test_paths_are_rewritten_wherever_they_stand(tmp_path, old, new):
     assert migrate(tmp_path, old).after == new

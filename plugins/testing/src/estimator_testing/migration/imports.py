@@ -75,15 +75,22 @@ def _plain_import(source: Source, node: ast.Import) -> Iterator[Finding]:
     for alias in node.names:
         if not is_core(alias.name) or alias.name in public():
             continue
-        new = whole_module(alias.name)
-        old = f"import {alias.name}"
         if alias.asname is None:
             yield _dotted_import(source, alias)
-        elif new is None:
+            continue
+        old, new = f"import {alias.name}", whole_module(alias.name) or _home_of_all(source, alias, alias.asname)
+        if new is None:
             yield Finding(line=node.lineno, old=old, new=f"import public names of {CORE} instead, by hand")
         else:
             edit = source.replace(alias, f"{new} as {alias.asname}")
             yield Finding(line=node.lineno, old=old, new=f"import {new} as {alias.asname}", edits=(edit,))
+
+
+def _home_of_all(source: Source, alias: ast.alias, written: str) -> str | None:
+    """The one public module that has all that a file uses of a module; None where there is none."""
+    names = [one.attr for one in ast.walk(source.tree) if _is_attribute_of(one, written)]
+    homes = {new_module_of(alias.name, name) for name in names}
+    return homes.pop() if len(homes) == 1 else None
 
 
 def _dotted_import(source: Source, alias: ast.alias) -> Finding:
