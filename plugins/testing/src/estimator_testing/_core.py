@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from estimator_core._loop.agreement import NOBODY_ASKS as NOBODY_ASKS
     from estimator_core._loop.dispatch import Dispatch as Dispatch
     from estimator_core._loop.hook_calls import HookCalls as HookCalls
+    from estimator_core._loop.hook_order import in_order as in_order
     from estimator_core._loop.hook_schedule import HookSchedule as HookSchedule
     from estimator_core._loop.time_spent import TimeSpent as TimeSpent
     from estimator_core._model.adapter import Trainable as Trainable
@@ -51,6 +52,7 @@ _HOME = {
     "core_version": "_plugins.discovery",
     "declaring": "_model.scope",
     "import_target": "_plugins.targets",
+    "in_order": "_loop.hook_order",
     "initialize": "_model.initialize",
     "installed_candidates": "_plugins.discovery",
     "is_traced": "_model.inner_trace",
