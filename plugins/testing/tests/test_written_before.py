@@ -6,6 +6,7 @@ old hook members that an author used beside it; its tests passed there. `doctor.
 
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,11 @@ import pytest
 from estimator_testing.cli.doctor import show_old_forms
 
 BEFORE = Path(__file__).parent / "written_before"
+#: What a plugin needs beside the kit, since names that it uses live in packages.
+PACKAGES = {
+    "acme_input": ("estimator-inputs",),
+    "acme_model": ("estimator-experiment", "estimator-warm-start"),
+}
 KINDS = sorted(path.name for path in BEFORE.iterdir())
 
 
@@ -52,6 +58,13 @@ class Package:
         with redirect_stdout(printed):
             show_old_forms(self.module, [self.folder / "tests"], fix=fix)
         return printed.getvalue().replace(f"{self.folder}{os.sep}", "")
+
+    def require(self, printed: str) -> list[str]:
+        """Adds the requirements that the doctor misses, as the author does."""
+        missing = re.findall(r"does not require ([\w-]+), which", printed)
+        (metadata,) = self.folder.glob("src/*.dist-info/METADATA")
+        metadata.write_text(metadata.read_text() + "".join(f"Requires-Dist: {one}\n" for one in missing))
+        return missing
 
     def python(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Runs Python beside the package."""
@@ -93,7 +106,10 @@ def test_the_doctor_names_what_is_old_and_its_fix_makes_the_tests_pass(package, 
     assert package.sources() == fixed
     tested = package.python("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
     assert tested.returncode == 0, tested.stdout
-    examined = package.python("-m", "estimator_core._cli.main", "plugins", "doctor", package.module, "--also", "tests")
+    doctor = ("-m", "estimator_core._cli.main", "plugins", "doctor", package.module, "--also", "tests")
+    missing = package.require(package.python(*doctor).stdout)
+    assert missing == sorted(["estimator-testing", *PACKAGES.get(package.module, ())])
+    examined = package.python(*doctor)
     assert examined.returncode == 0, examined.stdout + examined.stderr
     assert "FAULT" not in examined.stdout
 

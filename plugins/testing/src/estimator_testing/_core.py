@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from estimator_core._model.scope import applying as applying
     from estimator_core._model.scope import declaring as declaring
     from estimator_core._moved import MOVED as MOVED
+    from estimator_core._moved import MOVED_MODULES as MOVED_MODULES
     from estimator_core._plugins.discovery import builtin_candidate as builtin_candidate
     from estimator_core._plugins.discovery import core_version as core_version
     from estimator_core._plugins.discovery import installed_candidates as installed_candidates
@@ -44,6 +45,7 @@ _HOME = {
     "TimeSpent": "_loop.time_spent",
     "METHODS": "_hook_members",
     "MOVED": "_moved",
+    "MOVED_MODULES": "_moved",
     "RESERVED": "_hook_members",
     "Scope": "_model.scope",
     "Trainable": "_model.adapter",
