@@ -20,6 +20,8 @@ from estimator_core.hooks import Hook, Wake
 
 _log = logging.getLogger("estimator_core")
 NEVER = math.inf
+#: Between two looks after what hooks have begun: commits under way and numbers that wait to be written.
+_LOOK_SECS = 0.01
 
 
 class Source(Protocol):
@@ -118,7 +120,7 @@ class HookSchedule:
         self._may_wait: list[bool] = []
         self._held: list[_Held] = []
         self._held_until: float = NEVER
-        self._written = False
+        self._written, self._next_look = False, 0.0
         self._wake = self._attention = self._alarm = self._stop = NEVER
         self._ungrouped: float = 0
 
@@ -203,9 +205,8 @@ class HookSchedule:
 
     def _attend(self, steps: int, values: Any) -> None:
         run, batches = self._run, self._batches
-        if self._written and self._look_after is not None and self._look_after():
-            self._written = False
-            self._set()
+        if self._written:
+            self._look()
         due = self._wake <= run.step
         if due or self._streams:
             hooks = self._due_now() if due else []
@@ -222,6 +223,18 @@ class HookSchedule:
                     self._note_small_dispatch()
         if self._held and (run.step + batches.k > self._held_until or self._is_there(self._held[-1].values)):
             self._release()
+
+    def _look(self) -> None:
+        """Looks after what hooks have begun; not at each step, which would cost a fast training more than the step's
+        own way through the loop.
+        """
+        now = time.monotonic()
+        if now < self._next_look or self._look_after is None:
+            return
+        self._next_look = now + _LOOK_SECS
+        if self._look_after():
+            self._written = False
+            self._set()
 
     def _outputs(self, values: Any, steps: int, *, later: bool) -> LazyOutputs:
         step, extras = self._run.step, {}

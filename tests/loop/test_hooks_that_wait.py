@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -14,6 +16,7 @@ import pytest
 
 import estimator_core as ec
 from estimator_core._loop import batches as batches_module
+from estimator_core._loop import hook_schedule as hook_schedule_module
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.device_state import DeviceState
@@ -305,15 +308,21 @@ def test_hooks_do_not_wait_for_a_slow_input(monkeypatch: pytest.MonkeyPatch) -> 
     assert [entry[3] - entry[1] for entry in log if entry[0] == 10] == [0, 0, 0, 5, 5, 0]
 
 
-def test_points_that_wait_are_asked_for_again() -> None:
+@pytest.mark.parametrize(("seconds_a_step", "looks"), [(1.0, 6), (0.001, 3)])
+def test_points_that_wait_are_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch, seconds_a_step: float, looks: int
+) -> None:
     asked: list[int] = []
+    now = itertools.count(start=1.0, step=seconds_a_step)
+    monkeypatch.setattr(hook_schedule_module, "time", SimpleNamespace(monotonic=lambda: next(now)))
 
     def look_after() -> bool:
         asked.append(len(asked))
         return len(asked) % 3 == 0
 
     drive([Every(20, 0, [])], steps=30, behind=0, look_after=look_after)
-    assert len(asked) == 6  # after the steps 1 and 20, three times each
+    # After the steps 1 and 20, three times each; where a step takes a millisecond, at every tenth one.
+    assert len(asked) == looks
 
 
 class AsksFor(ec.Hook):
