@@ -554,4 +554,21 @@ MUTANTS = (
         new="key: Any = fetches, None\n        if key not in self._eval_steps:",
         in_cut=False,
     ),
+    Mutant(
+        name="trials-of-groups-are-of-all-programs-of-a-mode",
+        guarantee="rule 36",
+        file=_ROOM + "programs.py",
+        old="self._trials[mode, frozenset(fetches), devices.placement]",
+        new="self._trials[mode, frozenset(), devices.placement]",
+        tests=("test_another_program_of_the_same_mode_is_tried_by_itself",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="each-process-keeps-the-seed-it-drew",
+        guarantee="rule 38",
+        file=_ROOM + "starting.py",
+        old='seed = chief_says(devices.processes, "seed", seed)',
+        new='chief_says(devices.processes, "seed", seed)',
+        in_cut=False,
+    ),
 )
