@@ -17,7 +17,7 @@ def write_export(
 ) -> Path:
     """Writes an export, reads it back, compares it with the functions it was made from, and publishes it.
 
-    No path of this machine is in what the format lowers.
+    What the format lowers does not say where the sources lie.
 
     Args:
         request: what is written.

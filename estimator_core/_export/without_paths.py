@@ -1,4 +1,4 @@
-"""Programs that say nothing of the machine they were lowered on."""
+"""Programs that do not say where their sources lie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an export carries of the machine it was written on."""
+"""What programs of an export say of the files they come from."""
 
 import threading
 

@@ -540,6 +540,11 @@ def test_the_doctor_names_old_paths_and_its_fix_makes_the_suites_pass(tmp_path):
     assert "+from estimator_core.inputs import numpy_input_fn" in fixed.stdout
     after = site.python("-m", "pytest", *suites)
     assert after.returncode == 0, after.stdout
+    lacks = site.run("plugins", "doctor", "acme-old")
+    assert lacks.returncode == 1
+    assert "acme-old does not require estimator-testing, which it imports from" in lacks.stdout
+    with (tmp_path / "acme_old-1.0.dist-info" / "METADATA").open("a") as metadata:
+        metadata.write("Requires-Dist: estimator-testing\n")
     again = site.run("plugins", "doctor", "acme-old")
     assert again.returncode == 0, again.stdout + again.stderr
     assert "->" not in again.stdout

@@ -123,7 +123,7 @@ MUTANTS = (
         file=_ROOM + "request.py",
         old="        with without_paths():\n",
         new="        if chosen:\n",
-        tests=("test_no_path_of_the_machine_is_in_an_export[now]",),
+        tests=("test_no_path_of_the_sources_is_in_a_program[now]",),
         in_cut=False,
     ),
 )
