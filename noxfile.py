@@ -96,6 +96,8 @@ KIT = "estimator_testing"
 # What the tests of plugins take from those of the core: what tf.estimator did, and packages written by a test.
 # And what runs a model function as the Estimator does.
 SHARED = ("tests/parity", "tests/plugins/fake_site.py", "tests/model/model_runner.py")
+# A plugin that is no part of the workspace, with the run that uses it.
+OF_OTHERS = "tests/wheels/acme-roles"
 # Lives as long as this run of nox: a test that kills a process may leave half an entry.
 COMPILED = tempfile.TemporaryDirectory(prefix="jax-cache-")
 COMPILED_ONCE = {
@@ -266,7 +268,7 @@ def all(session: nox.Session) -> None:  # noqa: A001 - the name of the session
 
 @nox.session(python=OLDEST)
 def wheels(session: nox.Session) -> None:
-    """The built packages in an empty environment: the command line and an example, outside the repository."""
+    """The built packages in an empty environment: command line, an example, a plugin of others that takes roles."""
     session.install("--no-sources", *(wheel(package) for package in EVERYTHING))
     session.install("--group", "libraries")
     session.run("python", CHECK_INSTALLED, *EVERYTHING, env=ISOLATED)
@@ -277,6 +279,11 @@ def wheels(session: nox.Session) -> None:
             ["run", "examples/digits_convnet.py", "--hparams", "train_steps=20"],
         ):
             session.run("estimator", *arguments, env=ISOLATED)
+    with tempfile.TemporaryDirectory() as folder, session.chdir(folder):
+        shutil.copytree(ROOT / OF_OTHERS, "package")
+        session.run(UV, "build", "--quiet", "--wheel", "--out-dir", ".", "package", external=True)
+        session.install("--no-sources", *map(str, Path(folder).glob("*.whl")))
+        session.run("python", "package/take_roles.py", env=ISOLATED)
 
 
 @nox.session(python=OLDEST)

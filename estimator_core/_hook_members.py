@@ -22,7 +22,7 @@ METHODS = (
 )
 PLACES = ("early", "normal", "late")
 _MISSING = object()
-_RESERVED = ("before_", "after_", "on_")
+RESERVED = ("before_", "after_", "on_")
 #: Members of earlier versions, and what takes their place.
 _EARLIER = {
     "slack": "`slack` is now Wake(within=...) returned by next_step",
@@ -47,11 +47,11 @@ def check_members(kind: type[Any]) -> None:
             raise HookError(
                 f"{where}: `{name}` is a method of every hook and cannot be {value!r}. Give the attribute another name."
             )
-        if name.startswith(_RESERVED) and name not in METHODS:
+        if name.startswith(RESERVED) and name not in METHODS:
             near = difflib.get_close_matches(name, METHODS, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(METHODS)}."
             raise HookError(
-                f"{where}: `{name}`: {hint} Names that begin with {', '.join(_RESERVED)} are reserved for members of "
+                f"{where}: `{name}`: {hint} Names that begin with {', '.join(RESERVED)} are reserved for members of "
                 "Hook; give a method of your own another name."
             )
     place = vars(kind).get("place", PLACES[0])

@@ -8,6 +8,7 @@ from pathlib import Path
 from estimator_core._export.contract import ExportCheck, ExportFormat, ExportRequest, LoadedExport
 from estimator_core._export.directories import new_export
 from estimator_core._export.verify import verify
+from estimator_core._export.without_paths import without_paths
 from estimator_core.errors import ExportError
 
 
@@ -15,6 +16,8 @@ def write_export(
     request: ExportRequest, chosen: ExportFormat, base: str | os.PathLike[str], check: ExportCheck
 ) -> Path:
     """Writes an export, reads it back, compares it with the functions it was made from, and publishes it.
+
+    What the format lowers does not say where the sources lie.
 
     Args:
         request: what is written.
@@ -29,7 +32,8 @@ def write_export(
         ExportError: it cannot be written or read back, or gives other outputs; nothing is left behind.
     """
     with new_export(base) as (directory, final):
-        chosen.write(request, directory)
+        with without_paths():
+            chosen.write(request, directory)
         verify(request, _read_back(chosen, directory), check)
     return final[0]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -31,7 +31,7 @@ from estimator_core._loop.run import LoopRun
 from estimator_core._loop.shared_feed import SharedFeed
 from estimator_core._loop.time_spent import EVALUATION
 from estimator_core._loop.total import Total, prepared
-from estimator_core._loop.tuning import GroupTuner
+from estimator_core._loop.tuning import GroupTrials, GroupTuner
 from estimator_core._summaries import NO_SUMMARIES
 from estimator_core.errors import InputError, PreemptedError
 from estimator_core.hooks import Hook
@@ -101,7 +101,8 @@ class EvaluateCall:
         cleanup.callback(fed.close)
         if isinstance(fed, SharedFeed):
             context.decisions.follow(fed)
-        batches = batches_of(context, self.programs, fed, run)
+        trials = partial(self.programs.group_trials, context.devices, context.mode, run.fetches)
+        batches = batches_of(context, fed, run, trials)
         cleanup.callback(batches.close)
         schedule = HookSchedule(
             calls, run, batches=batches, account=run.time_spent, agreement=NOBODY_ASKS, alone_at_wake=True
@@ -150,14 +151,21 @@ class EvaluateCall:
         return dict(sorted({**metrics, "global_step": step}.items()))
 
 
-def batches_of(context: RunContext, programs: Programs, source: Feed | SharedFeed, run: LoopRun) -> Batches:
+def batches_of(
+    context: RunContext, source: Feed | SharedFeed, run: LoopRun, trials: Callable[[], GroupTrials]
+) -> Batches:
     """The batches of an evaluation or of predictions, one by one or in groups; several processes go batch by batch,
     since they decide what to do with their batches.
+
+    Args:
+        context: of the call.
+        source: gives them.
+        run: whose time drawing takes.
+        trials: gives what is known of the program, once hooks have said what they fetch.
     """
     placement = context.devices.placement
     asked = 1 if placement.spans_processes else context.config.batches_per_dispatch
-    tuner = GroupTuner(asked, programs.group_trials(context.devices, context.mode))
-    return Batches(source, placement.stack, run.time_spent, tuner=tuner)
+    return Batches(source, placement.stack, run.time_spent, tuner=GroupTuner(asked, trials))
 
 
 def _checked(run: LoopRun, first: Batch | None) -> Batch:

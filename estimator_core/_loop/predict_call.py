@@ -74,7 +74,7 @@ def predict_call(
         input_context=input_context(devices),
     )
     fed = feed(source, devices.placement, config.prefetch, devices.processes)
-    batches = batches_of(context, programs, fed, run)
+    batches = batches_of(context, fed, run, lambda: programs.group_trials(devices, ModeKeys.PREDICT))
     calls = HookCalls(in_order([*context.plugins.run_hooks(run), *hooks]), run)
     schedule = HookSchedule(
         calls, run, batches=batches, account=run.time_spent, agreement=NOBODY_ASKS, alone_at_wake=True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,7 @@ class Programs:
         self.specs: dict[str, VariableSpec] = {}
         self.traces: Counter[str] = Counter()
         self.measured_dispatches: dict[TrainStep, dict[Any, int]] = {}
-        self._trials: dict[tuple[str, Placement], GroupTrials] = defaultdict(GroupTrials)
+        self._trials: dict[tuple[str, frozenset[str], Placement], GroupTrials] = defaultdict(GroupTrials)
         self._discoveries: dict[tuple[str, Placement], Discovery] = {}
         self._train_steps: dict[tuple[frozenset[str], Packing | None, Placement], TrainStep] = {}
         self._eval_steps: dict[tuple[frozenset[str], Placement], EvalStep] = {}
@@ -116,9 +116,9 @@ class Programs:
             self._packings[key] = packing_for(state, discovery.tables)
         return self._packings[key]
 
-    def group_trials(self, devices: Devices, mode: str) -> GroupTrials:
-        """What is known of several batches a dispatch; read and added to by the calls of a mode."""
-        return self._trials[mode, devices.placement]
+    def group_trials(self, devices: Devices, mode: str, fetches: Iterable[str] = ()) -> GroupTrials:
+        """What is known of several batches a dispatch of a program; read and added to by the calls that run it."""
+        return self._trials[mode, frozenset(fetches), devices.placement]
 
     def discovery(self, devices: Devices, mode: str, batch: Batch, *, fresh: bool = False) -> Discovery:
         """The discovery of a mode, made with the first batch that needs it.

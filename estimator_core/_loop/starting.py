@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from estimator_core._backends import Devices
+from estimator_core._cluster.together import chief_says
 from estimator_core._loop.placing import clock_on_device, on_device
 from estimator_core._loop.programs import Programs, state_shardings
 from estimator_core._model.initialize import initialize
@@ -29,9 +30,10 @@ def fresh_state(
         programs: of the Estimator; every variable they know gets a value.
         discovery: of the mode that needs the state.
         overrides: initial values from elsewhere.
-        seed: of the run.
+        seed: of the run; of several processes, that of process 0 counts: each may have drawn its own.
     """
     placement, specs = devices.placement, programs.specs
+    seed = chief_says(devices.processes, "seed", seed)
     values: dict[str, Any] = dict(initialize(specs, seed, out_shardings=placement.variables(specs)))
     for name, value in overrides(values, specs, discovery, seed).items():
         values[name] = on_device(placement, value, specs[name])

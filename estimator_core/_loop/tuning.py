@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Generator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from time import perf_counter
 from typing import Any, Literal
 
@@ -132,12 +133,12 @@ class GroupTuner:
 
     Args:
         asked: as in `RunConfig(batches_per_dispatch=...)`.
-        trials: of the program; read and added to.
+        trials: gives those of the program, once it has run; they are read and added to.
     """
 
-    def __init__(self, asked: int | Literal["auto"], trials: GroupTrials | None = None) -> None:
+    def __init__(self, asked: int | Literal["auto"], trials: Callable[[], GroupTrials] = GroupTrials) -> None:
         self._asked = asked
-        self._trials = GroupTrials() if trials is None else trials
+        self._find_trials = trials
         self._open = True
         self._began: float | None = None
 
@@ -165,7 +166,7 @@ class GroupTuner:
 
     def close(self) -> None:
         """Notes how long the program has run."""
-        if self._open:
+        if self._open and self._began is not None:
             self._trials.seconds = self._seconds
 
     def _is_time(self, batches: Batches, batch: Batch, room: float) -> bool:
@@ -184,6 +185,10 @@ class GroupTuner:
         if slow:  # the input, or the model: a later call looks again
             trials.seconds, trials.batches = 0.0, 0
         return not slow
+
+    @cached_property
+    def _trials(self) -> GroupTrials:
+        return self._find_trials()
 
     @property
     def _seconds(self) -> float:

@@ -41,7 +41,8 @@ class PluginSettings:
         if matches(self.block, name, distribution):
             return f"blocked by name (block list: {', '.join(self.block)})"
         if self.only is not None and not matches(self.only, name, distribution):
-            return f"not on the allow list ({', '.join(self.only)})" if self.only else "plugins are switched off"
+            switched_off = "plugins are switched off, as by --no-plugins"
+            return f"not on the allow list ({', '.join(self.only)})" if self.only else switched_off
         return None
 
     def unmatched(self, installed: Iterable[tuple[str, str | None]]) -> list[str]:

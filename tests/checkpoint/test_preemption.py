@@ -12,8 +12,22 @@ import pytest
 from estimator_core._checkpoint import preemption
 from estimator_core._checkpoint.preemption import Preemption
 
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])
+
+@pytest.fixture
+def from_a_terminal():
+    """No signal is ignored. `nohup` has SIGHUP ignored, and a run that is started by it leaves it so."""
+    ignored = [number for number in SIGNALS if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
+
+
+@pytest.mark.usefixtures("from_a_terminal")
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_asks_and_the_handlers_come_back(number, capfd):
     before = signal.getsignal(number)
     with Preemption() as asked:

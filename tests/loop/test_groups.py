@@ -274,6 +274,23 @@ def test_a_metric_that_changes_its_dtype_is_no_obstacle(make_estimator: Any, tra
     assert make_estimator(model).evaluate(source) == one.evaluate(source)
 
 
+def test_another_program_of_the_same_mode_is_tried_by_itself(
+    make_estimator: Any, train_input: Any, data: Any, choices: Any
+) -> None:
+    def named(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
+        predictions = ec.tensor("y", features["x"] @ ec.get_variable("w", (3,)))
+        return ec.EstimatorSpec(mode, loss=((predictions - labels) ** 2).mean(), train_op=optax.sgd(0.01))
+
+    class Fetches(ec.Hook):
+        def begin(self, run: Any) -> None:
+            run.fetch("y")
+
+    estimator, source = make_estimator(named).train(train_input, steps=3), batches(data, [8] * 60)
+    for hooks, tried in (([], 1), ([], 1), ([Fetches()], 2), ([Fetches()], 2)):
+        estimator.evaluate(source, hooks=hooks)
+        assert len(choices()) == tried
+
+
 def test_what_cannot_be_grouped_goes_one_by_one(
     make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, choices: Any
 ) -> None:

@@ -26,7 +26,7 @@ BUDGETS = {
     "_checkpoint": 1880,
     "_cli": 500,
     "_cluster": 680,
-    "_export": 715,
+    "_export": 730,
     "_inputs": 1370,
     "_loop": 3920,
     "_metrics": 345,

@@ -10,6 +10,7 @@ from scale_runs import TOLERANCE, assert_same, launch, run_worker, seen
 
 import estimator_core as ec
 from estimator_core._checkpoint.manifest import read_manifest
+from estimator_core._checkpoint.read import read_checkpoint
 from estimator_core._packs.packs import Packs
 from estimator_core._storage.local import LocalStorage
 
@@ -58,6 +59,19 @@ def test_the_same_as_one_process(tmp_path: Path, one: Path, count: int, rules: s
     assert all(restored[name].tobytes() == values[name].tobytes() for name in values)
     if rules == "full":
         back_and_forth(tmp_path, values, count, (1, 2, 8) if count == 4 else (4,))
+
+
+def test_a_seed_that_is_drawn_is_the_same_in_all(tmp_path: Path) -> None:
+    out, config = tmp_path / "out", {"tf_random_seed": None}
+    settings = {"model_dir": str(tmp_path / "run"), "out": str(out), "steps": 2, "config": config, "dropout": True}
+    done = launch("train_worker.py", 2, settings)
+    assert done.returncode == 0, done.stdout
+    (first, values), (second, others) = seen(out, 0), seen(out, 1)
+    assert first["losses"] == second["losses"]
+    assert values.keys() == others.keys()
+    assert all(values[name].tobytes() == others[name].tobytes() for name in values)
+    clocks = {name: read_checkpoint(tmp_path / "run" / "checkpoints" / name).clock[2:].tolist() for name in ("0", "2")}
+    assert clocks["0"] == clocks["2"] == first["seed"] == second["seed"]
 
 
 def written_once(model_dir: Path, count: int, *, in_pieces: bool) -> None:

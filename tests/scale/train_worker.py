@@ -50,10 +50,9 @@ class Losses(ec.Hook):
 def make_estimator(settings: dict[str, Any]) -> ec.Estimator:
     config = ec.RunConfig(
         model_dir=settings["model_dir"],
-        tf_random_seed=1,
         mesh=settings.get("mesh"),
         partition_rules=RULES[settings.get("rules")],
-        **{"save_checkpoints_steps": 5, "log_step_count_steps": None, "save_summary_steps": None}
+        **{"tf_random_seed": 1, "save_checkpoints_steps": 5, "log_step_count_steps": None, "save_summary_steps": None}
         | settings.get("config", {}),
     )
     return ec.Estimator(
@@ -85,6 +84,7 @@ def run(settings: dict[str, Any], at_step: Any = None) -> dict[str, Any]:
         "whole": sum(leaf.nbytes for leaf in jax.tree.leaves(state)),
         "process": devices_of.processes.index,
         "step": live.step,
+        "seed": np.asarray(state.clock.addressable_data(0))[2:].tolist(),
     }
     values = {**state.variables, **state.model_state}
     out = settings.get("out")

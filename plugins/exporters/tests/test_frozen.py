@@ -30,6 +30,15 @@ def test_an_export_of_format_version_1_gives_what_it_gave():
     assert (FROZEN / "stablehlo_1" / "assets" / "words.txt").read_text() == "no\nyes\n"
 
 
+@pytest.mark.parametrize("written", ["now", "frozen"])
+def test_no_path_of_the_sources_is_in_a_program(export, written):
+    folder = Path(export) if written == "now" else FROZEN / "stablehlo_1"
+    contents = {path.name: path.read_bytes() for path in folder.glob("programs/*")}
+    assert contents
+    traces = (b".py", b"site-packages", str(Path(__file__).parents[3]).encode())
+    assert {name: trace for name, content in contents.items() for trace in traces if trace in content} == {}
+
+
 def of_a_newer_jax(directory, change):
     """A copy of the export whose program is changed, as written with jax 99.0."""
     shutil.copytree(FROZEN / "stablehlo_1", directory)

@@ -1,6 +1,7 @@
 """Old hook members and moved paths are found, named with their new form, and rewritten where that is safe."""
 
 import ast
+import re
 import textwrap
 
 import pytest
@@ -32,7 +33,8 @@ def migrate(tmp_path, text):
         ("from estimator_core.cli.main import main", "from estimator_core.cli import main"),
         ("from estimator_core.plan import TrainingPlan", "from estimator_plan import TrainingPlan"),
         ("import estimator_core.plan as planning", "import estimator_plan as planning"),
-        ("from estimator_core.plan.report import show", "from estimator_plan import show"),
+        ("from estimator_core.plan.hlo import read_module", "from estimator_plan.hlo import read_module"),
+        ("from estimator_core.plan.lowering import trace_step", "from estimator_core.lowering import trace_step"),
         ("from estimator_core import plan", "import estimator_plan as plan"),
         ("from estimator_core.experiment import Experiment", "from estimator_experiment import Experiment"),
         ("from estimator_core.hparams import HParams", "from estimator_experiment import HParams"),
@@ -129,7 +131,8 @@ def test_what_is_public_is_left_alone(tmp_path, text):
         ("from estimator_core.loop.run import *", "name what you import"),
         ("import estimator_core.loop.run", "import public names"),
         ("import estimator_core.plan", "import estimator_plan"),
-        ("patch('estimator_core.plan.report.show')", "estimator_plan.show"),
+        ("patch('estimator_core.plan.hlo.read_module')", "estimator_plan.hlo.read_module, by hand"),
+        ("from estimator_core.plan.report import show", "no public module has it"),
         ("import estimator_core as ec\nec.Estimator(f)._engine", "private"),
         ("import estimator_core as ec\nestimator = ec.Estimator(f)\nestimator._engine.step", "private"),
         ("from estimator_core.hooks import Run\ndef f(run: Run):\n    return run.estimator._engine", "private"),
@@ -185,7 +188,7 @@ class MyHook(Hook):
 
     def next_step(self, step: int) -> Wake | None:
         if step > 100:
-            return None
+            return Wake(time=self.due, joins=True)
         return Wake(step=step + self.every, within=self.every - 1, time=self.due, joins=True)
 
     def begin(self, run: Run) -> None:
@@ -256,15 +259,15 @@ def test_wake_is_imported_once_where_the_hook_comes_by_the_facade(tmp_path):
 @pytest.mark.parametrize(
     ("body", "member", "said"),
     [
-        ("def slack(self, step):\n        return step % 5", "slack", "within"),
-        ("def slack(self, step):\n        log()\n        return 5", "slack", "within"),
+        ("_slack = 3\n    def slack(self, step):\n        return step % 5", "slack", "within"),
         ("slack = other", "slack", "within"),
-        ("def next_time(self):\n        return 1.0 if (x := f()) else x", "next_time", "time"),
+        ("@cached\n    def next_time(self):\n        return 1.0", "next_time", "time"),
         ("comes_along = decide()", "comes_along", "joins"),
-        ("def values(self):\n        return tuple(self.names)", "values", "run.follow"),
+        ("def values(self):\n        log()\n        return tuple(self.names)", "values", "run.follow"),
         ("def values(self):\n        return ()", "values", "run.follow"),
-        ("def settle(self, run):\n        pass", "settle", "the checkpoint saver is the last hook"),
+        ("def settle(self, run):\n        pass", "settle", "after_step"),
         ("def f(self):\n        return super().slack(3)", "super().slack", "within"),
+        ("def on_epoch(self):\n        pass\n\nMyHook().on_epoch()", "on_epoch", "_on_epoch: names that begin with"),
     ],
 )
 def test_a_member_that_is_more_than_an_expression_is_reported(tmp_path, body, member, said):
@@ -275,6 +278,189 @@ def test_a_member_that_is_more_than_an_expression_is_reported(tmp_path, body, me
     assert said in finding.new
     assert not finding.fixable
     assert migrated.after == migrated.before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (  # a method that does more than return stays one, and is called
+            """
+            def next_step(self, step):
+                return step + 5
+
+            def next_time(self):
+                if self.last is None:
+                    return None
+                return self.last + 60
+            """,
+            """
+            def next_step(self, step):
+                return Wake(step=step + 5, time=self._next_time())
+
+            def _next_time(self):
+                if self.last is None:
+                    return None
+                return self.last + 60
+            """,
+        ),
+        (  # slack was asked with the step that is due
+            """
+            def next_step(self, step):
+                return step + 5
+
+            def slack(self, step):
+                return step % 3
+            """,
+            """
+            def next_step(self, step):
+                return Wake(step=step + 5, within=self._slack(step + 5))
+
+            def _slack(self, step):
+                return step % 3
+            """,
+        ),
+        (  # a hook that is not due by itself
+            """
+            comes_along = True
+
+            def end(self, run):
+                pass
+            """,
+            """
+            def end(self, run):
+                pass
+
+            def next_step(self, step):
+                return Wake(joins=True)
+            """,
+        ),
+        (  # one that is due at every step
+            """
+            def after_step(self, run, step, out) -> None:
+                pass
+
+            def next_time(self) -> float:
+                return self.due
+            """,
+            """
+            def after_step(self, run, step, out) -> None:
+                pass
+
+            def next_step(self, step: int) -> Wake:
+                return Wake(step=step + 1, time=self.due)
+            """,
+        ),
+        (
+            """
+            def values(self):
+                return tuple(self.names)
+
+            def after_create(self, run):
+                self.names = sorted(run.output_names)
+            """,
+            """
+            def after_create(self, run):
+                self.names = sorted(run.output_names)
+                for name in tuple(self.names):
+                    run.follow(name)
+            """,
+        ),
+        (
+            """
+            def next_step(self, step):
+                return step + 5
+
+            def settle(self, run, step):
+                print(step)
+            """,
+            """
+            def next_step(self, step):
+                return step + 5
+
+            place = "late"
+
+            def after_step(self, run, step, out):
+                print(step)
+            """,
+        ),
+        (
+            """
+            def after_step(self, run, step, out):
+                self.on_epoch(run)
+
+            def on_epoch(self, run):
+                pass
+            """,
+            """
+            def after_step(self, run, step, out):
+                self._on_epoch(run)
+
+            def _on_epoch(self, run):
+                pass
+            """,
+        ),
+    ],
+    ids=["next_time", "slack", "comes_along", "every step", "values", "settle", "reserved"],
+)
+def test_each_member_is_rewritten(tmp_path, old, new):
+    def hook(body):
+        return "from estimator_core.hooks import Hook{}\n\nclass MyHook(Hook):" + textwrap.indent(
+            textwrap.dedent(body), "    "
+        )
+
+    migrated = migrate(tmp_path, hook(old).format(""))
+    assert all(one.fixable for one in migrated.findings)
+    assert re.sub(r"\n\s*\n", "\n", migrated.after) == re.sub(
+        r"\n\s*\n", "\n", hook(new).format(", Wake" if "Wake" in new else "")
+    )
+    exec(compile(migrated.after, "hook.py", "exec"), {"__name__": "hook"})  # Hook refuses old and reserved names
+    assert migrate(tmp_path, migrated.after).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "import estimator_core.loop.builtin_hooks\nhook = estimator_core.loop.builtin_hooks.NanTensorHook()\n",
+            "import estimator_core.builtin_hooks\nhook = estimator_core.builtin_hooks.NanTensorHook()\n",
+        ),
+        (
+            "import estimator_core.export.directories as d\nd.exports_in(p), d.new_export\n",
+            "import estimator_core.export as d\nd.exports_in(p), d.new_export\n",
+        ),
+        (
+            "import estimator_core as ec\noutput = ec.export.outputs.PredictOutput\n",
+            "import estimator_core as ec\noutput = ec.export.PredictOutput\n",
+        ),
+        (
+            "from estimator_core import metrics as m\nmean = m.mean.mean\n",
+            "from estimator_core import metrics as m\nmean = m.mean.mean\n",
+        ),
+        (
+            "target = 'estimator_core.inputs.arrays:numpy_input_fn'\n",
+            "target = 'estimator_core.inputs:numpy_input_fn'\n",
+        ),
+        (
+            'CODE = """\n    from estimator_core.testing.tiny import tiny_input_fn\n    tiny_input_fn()\n"""\n',
+            'CODE = """\n    from estimator_testing import tiny_input_fn\n    tiny_input_fn()\n"""\n',
+        ),
+        (
+            'def f():\n    """Text.\n\n    >>> from estimator_core.inputs.batch import Batch\n    >>> f()\n    """\n',
+            'def f():\n    """Text.\n\n    >>> from estimator_core.inputs import Batch\n    >>> f()\n    """\n',
+        ),
+    ],
+    ids=["plain import", "import as", "through a face", "a name, no module", "target", "program", "example"],
+)
+def test_paths_are_rewritten_wherever_they_stand(tmp_path, old, new):
+    assert migrate(tmp_path, old).after == new
+    assert migrate(tmp_path, new).findings == ()
+
+
+def test_a_program_with_escapes_is_reported(tmp_path):
+    text = "CODE = 'from estimator_core.testing.tiny import tiny_input_fn\\ntiny_input_fn()'\n"
+    (finding,) = migrate(tmp_path, text).findings
+    assert finding.new == "from estimator_testing import tiny_input_fn, by hand"
+    assert not finding.fixable
 
 
 def test_slack_without_next_step_is_reported(tmp_path):
@@ -354,6 +540,11 @@ def test_the_doctor_names_old_paths_and_its_fix_makes_the_suites_pass(tmp_path):
     assert "+from estimator_core.inputs import numpy_input_fn" in fixed.stdout
     after = site.python("-m", "pytest", *suites)
     assert after.returncode == 0, after.stdout
+    lacks = site.run("plugins", "doctor", "acme-old")
+    assert lacks.returncode == 1
+    assert "acme-old does not require estimator-testing, which it imports from" in lacks.stdout
+    with (tmp_path / "acme_old-1.0.dist-info" / "METADATA").open("a") as metadata:
+        metadata.write("Requires-Dist: estimator-testing\n")
     again = site.run("plugins", "doctor", "acme-old")
     assert again.returncode == 0, again.stdout + again.stderr
     assert "->" not in again.stdout

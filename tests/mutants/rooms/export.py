@@ -117,4 +117,13 @@ MUTANTS = (
         new="",
         tests=("test_what_cannot_be_read_back_is_not_published",),
     ),
+    Mutant(
+        name="an-export-names-the-files-of-the-sources",
+        guarantee="rule 39",
+        file=_ROOM + "request.py",
+        old="        with without_paths():\n",
+        new="        if chosen:\n",
+        tests=("test_no_path_of_the_sources_is_in_a_program[now]",),
+        in_cut=False,
+    ),
 )

@@ -11,6 +11,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from estimator_core._hook_members import METHODS as METHODS
+    from estimator_core._hook_members import RESERVED as RESERVED
     from estimator_core._journal.lineage import add as add
     from estimator_core._journal.records import decode as decode
     from estimator_core._journal.records import digest_of as digest_of
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from estimator_core._loop.agreement import NOBODY_ASKS as NOBODY_ASKS
     from estimator_core._loop.dispatch import Dispatch as Dispatch
     from estimator_core._loop.hook_calls import HookCalls as HookCalls
+    from estimator_core._loop.hook_order import in_order as in_order
     from estimator_core._loop.hook_schedule import HookSchedule as HookSchedule
     from estimator_core._loop.time_spent import TimeSpent as TimeSpent
     from estimator_core._model.adapter import Trainable as Trainable
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from estimator_core._model.scope import applying as applying
     from estimator_core._model.scope import declaring as declaring
     from estimator_core._moved import MOVED as MOVED
+    from estimator_core._moved import MOVED_MODULES as MOVED_MODULES
     from estimator_core._plugins.discovery import builtin_candidate as builtin_candidate
     from estimator_core._plugins.discovery import core_version as core_version
     from estimator_core._plugins.discovery import installed_candidates as installed_candidates
@@ -45,7 +49,10 @@ _HOME = {
     "HookCalls": "_loop.hook_calls",
     "HookSchedule": "_loop.hook_schedule",
     "TimeSpent": "_loop.time_spent",
+    "METHODS": "_hook_members",
     "MOVED": "_moved",
+    "MOVED_MODULES": "_moved",
+    "RESERVED": "_hook_members",
     "Scope": "_model.scope",
     "Trainable": "_model.adapter",
     "add": "_journal.lineage",
@@ -57,6 +64,7 @@ _HOME = {
     "decode": "_journal.records",
     "digest_of": "_journal.records",
     "import_target": "_plugins.targets",
+    "in_order": "_loop.hook_order",
     "initialize": "_model.initialize",
     "installed_candidates": "_plugins.discovery",
     "is_traced": "_model.inner_trace",

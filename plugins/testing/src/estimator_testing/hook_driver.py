@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core.hooks import Hook
-from estimator_testing._core import NOBODY_ASKS, Dispatch, HookCalls, HookSchedule, TimeSpent
+from estimator_testing._core import NOBODY_ASKS, Dispatch, HookCalls, HookSchedule, TimeSpent, in_order
 from estimator_testing.fake_run import FakeRun
 
 
@@ -31,7 +31,7 @@ def drive(
     """Runs hooks as the training loop does, by its own schedule of hooks, without a model.
 
     Args:
-        hooks: the hooks, in order.
+        hooks: the hooks; they are called in this order, but for what their `place` says.
         steps: how many steps to make.
         run: the run they see; None: a new one that starts at step 0.
         outputs: value of each output at a global step; None: a falling "loss".
@@ -47,7 +47,7 @@ def drive(
     compute = dict(outputs) if outputs is not None else {"loss": lambda step: np.float32(1.0 / (1 + step))}
     run.output_names, run.output_kinds = frozenset(compute), dict.fromkeys(compute, "scalar")
     run.first_step, run.last_step, run.resumed = run.step, run.step + steps, bool(resume)
-    calls = HookCalls(hooks, run)
+    calls = HookCalls(in_order(hooks), run)
     schedule = HookSchedule(
         calls,
         run,

@@ -49,7 +49,7 @@ def examine_plugin(name: str) -> Examined:
     Raises:
         ArgumentError: no such plugin is installed.
     """
-    module = installed_module(name)
+    module, _ = installed_module(name)
     # Fresh processes first: what the import does to this process must not reach them.
     reports = _probed(module)
     record, again = _record(name), _record(name)
@@ -191,12 +191,12 @@ CHECKS: tuple[Callable[[Examined], Iterator[str]], ...] = (
 _DECLARATIONS = ("estimator_components", "estimator_commands", "estimator_options")
 
 
-def installed_module(name: str) -> str:
-    """The module of an installed plugin, not imported yet."""
+def installed_module(name: str) -> tuple[str, str | None]:
+    """The module of an installed plugin, not imported yet, and its distribution."""
     candidates = [builtin_candidate(), *installed_candidates()]
     for candidate in candidates:
         if normalise(name) in (normalise(candidate.name), normalise(candidate.distribution or "")):
-            return candidate.module
+            return candidate.module, candidate.distribution
     raise ArgumentError(f"no plugin {name!r} is installed; installed are {', '.join(one.name for one in candidates)}")
 
 

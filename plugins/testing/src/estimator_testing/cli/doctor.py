@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from estimator_core.plugins import Kind, default_plugins
-from estimator_testing.migration import migrate_file, source_files
+from estimator_testing.migration import lacking, migrate_file, source_files
 from estimator_testing.plugin_checks import CHECKS, examine_plugin, installed_module
 
 
@@ -22,11 +22,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Looks for old forms in the plugin's sources, then examines the plugin as it is installed."""
-    old = show_old_forms(installed_module(args.name), args.also, fix=args.fix)
+    module, distribution = installed_module(args.name)
+    old = show_old_forms(module, args.also, fix=args.fix)
+    lacks = show_lacking(module, distribution, args.also)
     if old and args.fix:
         print("Rewritten as far as can be; run the doctor again without --fix.")
         return 1
-    return max(old, examine(args.name))
+    return max(old, lacks, examine(args.name))
 
 
 def show_old_forms(module: str, also: list[Path], *, fix: bool) -> int:
@@ -47,6 +49,20 @@ def show_old_forms(module: str, also: list[Path], *, fix: bool) -> int:
             path.write_text(migrated.after, encoding="utf-8")
             print(migrated.diff(), end="")
     return found
+
+
+def show_lacking(module: str, distribution: str | None, also: list[Path]) -> int:
+    """Prints the packages that a plugin needs since their names have left the core; returns 0 if there is none, else 1.
+
+    Args:
+        module: of the plugin's entry point.
+        distribution: that has it; None for a plugin without one.
+        also: more files or folders.
+    """
+    missing = [] if distribution is None else lacking(distribution, source_files(module, also))
+    for one in missing:
+        print(f"{distribution} does not require {one}, which it imports from: add it, for tests to their extra")
+    return int(bool(missing))
 
 
 def examine(name: str) -> int:

@@ -1,11 +1,13 @@
 """Old hook members and moved paths of the core in a plugin's sources: found, named with their new form, rewritten.
 
-`sources.py` finds the files, `paths.py` knows what moved where, `imports.py`, `hook_members.py` and `private_use.py`
-each find one kind of thing, `edits.py` changes text, `migrate.py` puts them together.
+`sources.py` finds the files, `paths.py` knows what moved where. `imports.py`, `texts.py`, `hook_members.py` (with
+`wakes.py` and `followed.py`) and `private_use.py` each find one kind of thing, `edits.py` changes text, `migrate.py`
+puts them together. `requirements.py` knows the packages that come with the new forms.
 """
 
 from estimator_testing.migration.findings import Finding
 from estimator_testing.migration.migrate import Migrated, migrate_file
+from estimator_testing.migration.requirements import lacking
 from estimator_testing.migration.sources import source_files
 
-__all__ = ["Finding", "Migrated", "migrate_file", "source_files"]
+__all__ = ["Finding", "Migrated", "lacking", "migrate_file", "source_files"]

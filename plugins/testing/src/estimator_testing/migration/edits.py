@@ -39,7 +39,7 @@ class Source:
         start, end = self.span(node)
         return self._bytes[start:end].decode()
 
-    def span(self, node: ast.expr | ast.stmt | ast.alias) -> tuple[int, int]:
+    def span(self, node: ast.expr | ast.stmt | ast.alias | ast.arg) -> tuple[int, int]:
         """Where a node begins and ends, in bytes."""
         start = self._starts[node.lineno - 1] + node.col_offset
         return start, self._starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TypeGuard
 
 from estimator_testing.migration.edits import Source
 from estimator_testing.migration.findings import Finding
-from estimator_testing.migration.paths import CORE, is_core, is_private, is_public_import, new_module_of, whole_module
+from estimator_testing.migration.paths import (
+    CORE,
+    is_core,
+    is_private,
+    is_public_import,
+    new_module_of,
+    public_names,
+    whole_module,
+)
 from estimator_testing.migration.paths import public_modules as public
 
 _NO_PUBLIC_NAME = "no public module has it; ask for it, or do without"
 
 
 def import_findings(source: Source) -> Iterator[Finding]:
-    """What is to change in the imports of a file, and in the texts that name a module of the core."""
+    """What is to change in the imports of a file, and where it reaches through a module of the core."""
+    faces = _faces(source.tree)
     for node in ast.walk(source.tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level and is_core(node.module):
             yield from _from_import(source, node, node.module)
         elif isinstance(node, ast.Import):
             yield from _plain_import(source, node)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield from _text(node, node.value)
+        elif isinstance(node, ast.Attribute):
+            yield from _attribute(source, node, faces)
 
 
 def _from_import(source: Source, node: ast.ImportFrom, module: str) -> Iterator[Finding]:
@@ -65,21 +75,66 @@ def _plain_import(source: Source, node: ast.Import) -> Iterator[Finding]:
     for alias in node.names:
         if not is_core(alias.name) or alias.name in public():
             continue
-        new = whole_module(alias.name)
-        old = f"import {alias.name}"
+        if alias.asname is None:
+            yield _dotted_import(source, alias)
+            continue
+        old, new = f"import {alias.name}", whole_module(alias.name) or _home_of_all(source, alias, alias.asname)
         if new is None:
             yield Finding(line=node.lineno, old=old, new=f"import public names of {CORE} instead, by hand")
-        elif alias.asname is None:
-            yield Finding(line=node.lineno, old=old, new=f"import {new}, and its name wherever it is used, by hand")
         else:
             edit = source.replace(alias, f"{new} as {alias.asname}")
             yield Finding(line=node.lineno, old=old, new=f"import {new} as {alias.asname}", edits=(edit,))
 
 
-def _text(node: ast.Constant, value: str) -> Iterator[Finding]:
-    module, _, name = value.replace(":", ".").rpartition(".")
-    if not is_core(module) or not all(part.isidentifier() for part in value.replace(":", ".").split(".")):
+def _home_of_all(source: Source, alias: ast.alias, written: str) -> str | None:
+    """The one public module that has all that a file uses of a module; None where there is none."""
+    names = [one.attr for one in ast.walk(source.tree) if _is_attribute_of(one, written)]
+    homes = {new_module_of(alias.name, name) for name in names}
+    return homes.pop() if len(homes) == 1 else None
+
+
+def _dotted_import(source: Source, alias: ast.alias) -> Finding:
+    """`import estimator_core.loop.run`, which is used by its whole path."""
+    uses = [(one, one.attr) for one in ast.walk(source.tree) if _is_attribute_of(one, alias.name)]
+    homes = [new_module_of(alias.name, name) for _, name in uses]
+    known = [home for home in homes if home is not None]
+    if not uses or len(known) < len(homes):
+        new = whole_module(alias.name)
+        instead = f"import {new}, and its name wherever it is used" if new else f"import public names of {CORE} instead"
+        return Finding(line=alias.lineno, old=f"import {alias.name}", new=f"{instead}, by hand")
+    new = ", ".join(sorted(set(known)))
+    edits = [source.replace(one, f"{home}.{name}") for (one, name), home in zip(uses, known, strict=True)]
+    return Finding(
+        line=alias.lineno, old=f"import {alias.name}", new=f"import {new}", edits=(source.replace(alias, new), *edits)
+    )
+
+
+def _is_attribute_of(node: ast.AST, path: str) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and ast.unparse(node.value) == path
+
+
+def _attribute(source: Source, node: ast.Attribute, faces: Mapping[str, str]) -> Iterator[Finding]:
+    """`ec.export.outputs.PredictOutput`: a module below one that has no modules below it any more."""
+    below, face = node.value, node.value.value if isinstance(node.value, ast.Attribute) else None
+    if not isinstance(below, ast.Attribute) or face is None or (module := faces.get(ast.unparse(face))) is None:
         return
-    if is_private(module) or ".".join(value.split(".")[:2]).partition(":")[0] not in public():
-        home = new_module_of(module, name)
-        yield Finding(line=node.lineno, old=repr(value), new=f"{home}.{name}, by hand" if home else _NO_PUBLIC_NAME)
+    if below.attr in public_names(module) or node.attr not in public_names(module):
+        return
+    new = f"{ast.unparse(face)}.{node.attr}"
+    yield Finding(line=node.lineno, old=ast.unparse(node), new=new, edits=(source.replace(node, new),))
+
+
+def _faces(tree: ast.Module) -> dict[str, str]:
+    """How a file calls the public modules of the core."""
+    faces: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name in public() and alias.name != CORE and alias.asname is not None:
+                    faces[alias.asname] = alias.name
+                if is_core(alias.name) and (alias.name == CORE or alias.asname is None):
+                    root = alias.asname or CORE
+                    faces |= {f"{root}{one.removeprefix(CORE)}": one for one in public() if one != CORE}
+        elif isinstance(node, ast.ImportFrom) and node.module == CORE and not node.level:
+            faces |= {one.asname or one.name: f"{CORE}.{one.name}" for one in node.names}
+    return {written: module for written, module in faces.items() if module in public()}

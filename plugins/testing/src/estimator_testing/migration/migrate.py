@@ -12,6 +12,7 @@ from estimator_testing.migration.findings import Finding
 from estimator_testing.migration.hook_members import hook_findings
 from estimator_testing.migration.imports import import_findings
 from estimator_testing.migration.private_use import private_use_findings
+from estimator_testing.migration.texts import text_findings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,11 +45,17 @@ def migrate_file(path: Path) -> Migrated:
     """
     text = path.read_text(encoding="utf-8")
     try:
-        source = Source(text)
+        findings, after = _migrated(text)
     except SyntaxError as error:
         raise EstimatorError(f"{path}:{error.lineno} is not Python: {error.msg}") from error
-    findings = [*import_findings(source), *hook_findings(source), *private_use_findings(source)]
-    # Imports first, hooks on what comes out: both may change one import.
-    imported = Source(source.apply(edit for one in import_findings(source) for edit in one.edits))
-    after = imported.apply(edit for one in hook_findings(imported) for edit in one.edits)
     return Migrated(path=path, findings=tuple(sorted(findings, key=lambda one: one.line)), before=text, after=after)
+
+
+def _migrated(text: str) -> tuple[list[Finding], str]:
+    """What is old in a program, and the program with its new forms."""
+    source = Source(text)
+    paths = [*import_findings(source), *text_findings(source, _migrated)]
+    findings = [*paths, *hook_findings(source), *private_use_findings(source)]
+    # Paths first, hooks on what comes out: both may change one import.
+    moved = Source(source.apply(edit for one in paths for edit in one.edits))
+    return findings, moved.apply(edit for one in hook_findings(moved) for edit in one.edits)

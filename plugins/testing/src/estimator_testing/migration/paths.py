@@ -46,6 +46,11 @@ _NAMES_LEFT: dict[str, str] = {
     "init_from_checkpoint": "estimator_warm_start",
     "pandas_input_fn": "estimator_inputs",
 }
+#: Name of a module that has left the core, except for this one.
+_STAYED: dict[str, str] = {
+    "TracedStep": "estimator_core.lowering",
+    "trace_step": "estimator_core.lowering",
+}
 
 
 @cache
@@ -62,6 +67,14 @@ def public_names(module: str) -> frozenset[str]:
     names = getattr(loaded, "__all__", None) or [name for name in dir(loaded) if not name.startswith("_")]
     faces = (f"{CORE}.{name}".rpartition(".") for name in MOVED)
     return frozenset({*names, *(own for face, _, own in faces if face == module)})
+
+
+def has_name(module: str, name: str) -> bool:
+    """Whether a module of a package gives a name; so it is taken where the package, or what it needs, is missing."""
+    try:
+        return name in dir(importlib.import_module(module))
+    except ImportError as error:
+        return error.name != module or module.partition(".")[0] == module
 
 
 def is_core(module: str) -> bool:
@@ -92,9 +105,9 @@ def new_module_of(module: str, name: str) -> str | None:
     """
     left = [old for old in _LEFT if module == old or module.startswith(f"{old}.")]
     if left:
-        home = _LEFT[max(left, key=len)]
-        in_a_file = home == "estimator_testing" and name not in dir(importlib.import_module(home))
-        return home + module.removeprefix("estimator_core.testing") if in_a_file else home
+        old = max(left, key=len)
+        homes = (_LEFT[old], _LEFT[old] + module.removeprefix(old))
+        return next((home for home in homes if has_name(home, name)), _STAYED.get(name))
     own = public_of(module)
     faces = [face for face in sorted(public_modules()) if face not in (CORE, own, *_FACES_OF_PACKAGES)]
     for face in [*([own] if own else []), *faces, CORE]:

@@ -1,0 +1,58 @@
+"""Which packages a plugin needs beside the core, and whether it requires them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+
+from estimator_testing._core import MOVED, MOVED_MODULES, normalise
+from estimator_testing.migration.paths import CORE
+
+_HOUSE = {module.partition(".")[0]: distribution for module, distribution in (*MOVED.values(), *MOVED_MODULES.values())}
+
+
+def lacking(distribution: str, files: Iterable[Path]) -> list[str]:
+    """Distributions that files need by a name which the core had once, and that the plugin's own does not require.
+
+    Args:
+        distribution: of the plugin.
+        files: its sources, and its tests.
+    """
+    required = {normalise(re.split(r"[^\w.-]", one)[0]) for one in metadata.requires(distribution) or ()}
+    needed = {one for file in files for one in distributions_of(file.read_text(encoding="utf-8"))}
+    return sorted(one for one in needed if normalise(one) not in (*required, normalise(distribution)))
+
+
+def distributions_of(text: str) -> set[str]:
+    """The distributions that hold what a program takes of packages that have left the core, or of their names in it.
+
+    Example:
+        >>> sorted(
+        ...     distributions_of("import estimator_core as ec; from estimator_inputs import csv_input_fn; ec.HParams")
+        ... )
+        ['estimator-experiment', 'estimator-inputs']
+    """
+    found: set[str] = set()
+    facades = {CORE}
+    for node in ast.walk(tree := ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found |= {_of_path(alias.name) for alias in node.names}
+            facades |= {alias.asname for alias in node.names if alias.name == CORE and alias.asname is not None}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found |= {_of_path(f"{node.module}.{alias.name}") for alias in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and (path := ast.unparse(node)).partition(".")[0] in facades:
+            found.add(_of_path(f"{CORE}.{path.partition('.')[2]}"))
+    return found - {""}
+
+
+def _of_path(path: str) -> str:
+    """The distribution of a module or name; empty for the core's own, and for what is no matter of ours."""
+    top, _, rest = path.partition(".")
+    if top != CORE:
+        return _HOUSE.get(top, "")
+    module = rest.partition(".")[0]
+    return MOVED_MODULES[module][1] if module in MOVED_MODULES else MOVED.get(rest, ("", ""))[1]

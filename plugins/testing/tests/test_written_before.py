@@ -1,0 +1,120 @@
+"""A plugin of each kind, written against the commit before the core became thin: named, rewritten, and sound again.
+
+`written_before/<kind>` is what `estimator new-plugin --kind <kind>` of that commit wrote, with the deep paths and the
+old hook members that an author used beside it; its tests passed there. `doctor.txt` is what the doctor says of it.
+"""
+
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from estimator_testing.cli.doctor import show_old_forms
+
+BEFORE = Path(__file__).parent / "written_before"
+#: What a plugin needs beside the kit, since names that it uses live in packages.
+PACKAGES = {
+    "acme_input": ("estimator-inputs",),
+    "acme_model": ("estimator-experiment", "estimator-warm-start"),
+}
+KINDS = sorted(path.name for path in BEFORE.iterdir())
+
+
+class Package:
+    """A copy of a plugin, as an installer leaves it.
+
+    Args:
+        kind: which.
+        folder: an empty one.
+    """
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        shutil.copytree(BEFORE / kind, folder, dirs_exist_ok=True)
+        self.folder, self.module = folder, f"acme_{kind}"
+        project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+        metadata = folder / "src" / f"{self.module}-{project['version']}.dist-info"
+        metadata.mkdir()
+        requires = "".join(f"Requires-Dist: {one}\n" for one in project["dependencies"])
+        (metadata / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n{requires}"
+        )
+        (entry,) = project["entry-points"]["estimator.plugins"].items()
+        (metadata / "entry_points.txt").write_text(f"[estimator.plugins]\n{entry[0]} = {entry[1]}\n")
+
+    def sources(self) -> dict[str, str]:
+        """The text of each file."""
+        return {str(path.relative_to(self.folder)): path.read_text() for path in sorted(self.folder.rglob("*.py"))}
+
+    def doctor(self, *, fix: bool) -> str:
+        """What it prints, without the folder."""
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            show_old_forms(self.module, [self.folder / "tests"], fix=fix)
+        return printed.getvalue().replace(f"{self.folder}{os.sep}", "")
+
+    def require(self, printed: str) -> list[str]:
+        """Adds the requirements that the doctor misses, as the author does."""
+        missing = re.findall(r"does not require ([\w-]+), which", printed)
+        (metadata,) = self.folder.glob("src/*.dist-info/METADATA")
+        metadata.write_text(metadata.read_text() + "".join(f"Requires-Dist: {one}\n" for one in missing))
+        return missing
+
+    def python(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Runs Python beside the package."""
+        path = os.pathsep.join([str(self.folder / "src"), *filter(None, sys.path)])
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("ESTIMATOR_")}
+        return subprocess.run(
+            [sys.executable, *words],
+            cwd=self.folder,
+            env={**environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+        )
+
+
+@pytest.fixture(params=KINDS)
+def package(request, tmp_path, monkeypatch):
+    made = Package(request.param, tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path / "src"))
+    return made
+
+
+def test_there_is_one_of_each_kind_of_that_commit():
+    kinds = ("adapter", "backend", "exporter", "format", "head", "hook", "input", "model", "transform")
+    assert tuple(KINDS) == kinds
+
+
+def test_the_doctor_names_what_is_old_and_its_fix_makes_the_tests_pass(package, request):
+    before = package.sources()
+    named = package.doctor(fix=False)
+    assert named == (BEFORE / package.module.removeprefix("acme_") / "doctor.txt").read_text()
+    assert package.sources() == before
+    assert "by hand" not in named
+    package.doctor(fix=True)
+    fixed = package.sources()
+    assert fixed != before
+    assert package.doctor(fix=True) == ""
+    assert package.sources() == fixed
+    tested = package.python("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
+    assert tested.returncode == 0, tested.stdout
+    doctor = ("-m", "estimator_core._cli.main", "plugins", "doctor", package.module, "--also", "tests")
+    missing = package.require(package.python(*doctor).stdout)
+    assert missing == sorted(["estimator-testing", *PACKAGES.get(package.module, ())])
+    examined = package.python(*doctor)
+    assert examined.returncode == 0, examined.stdout + examined.stderr
+    assert "FAULT" not in examined.stdout
+
+
+def test_they_do_not_pass_as_they_are(tmp_path):
+    tested = Package("hook", tmp_path).python("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_watch.py")
+    assert tested.returncode != 0
+    assert "No module named 'estimator_core.loop'" in tested.stdout

@@ -1,0 +1,1 @@
+"""Dense layers of a library of one class."""

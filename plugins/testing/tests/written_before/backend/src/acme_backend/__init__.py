@@ -1,0 +1,1 @@
+"""Some of the processors of this machine."""

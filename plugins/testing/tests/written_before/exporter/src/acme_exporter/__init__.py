@@ -1,0 +1,1 @@
+"""Exports once a metric has reached a goal."""

@@ -1,0 +1,7 @@
+"""The package as a whole: found, light, silent, complete."""
+
+from estimator_core.testing import PluginSuite
+
+
+class TestPlugin(PluginSuite):
+    plugin = "acme_exporter"

@@ -1,0 +1,1 @@
+"""Programs, weights and manifest in files with checksums."""

@@ -1,0 +1,1 @@
+"""Regression with the Huber loss."""

@@ -1,0 +1,1 @@
+"""Ends the training once the loss is low enough."""

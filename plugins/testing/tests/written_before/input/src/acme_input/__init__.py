@@ -1,0 +1,1 @@
+"""Numbers from a text file, the label last."""

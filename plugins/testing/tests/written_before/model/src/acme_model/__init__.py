@@ -1,0 +1,1 @@
+"""Regression with one hidden layer."""

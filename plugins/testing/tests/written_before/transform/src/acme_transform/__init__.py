@@ -1,0 +1,1 @@
+"""Scales a feature by mean and deviation."""

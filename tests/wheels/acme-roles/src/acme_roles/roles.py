@@ -1,0 +1,62 @@
+"""The components."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from estimator_core.export import CloseOutputs
+from estimator_core.hooks import CheckpointPolicy, Hook, Run, StepOutputs
+
+
+class Doubling(CheckpointPolicy):
+    """Saves at powers of two, and neither at the start nor at the end."""
+
+    def at_start(self, run: Run) -> bool:
+        """Never."""
+        return False
+
+    def next_step(self, step: int) -> int:
+        """The next power of two."""
+        return 2 ** step.bit_length()
+
+    def at_end(self, run: Run) -> bool:
+        """Never."""
+        return False
+
+
+class Log(Hook):
+    """Prints step and loss.
+
+    Args:
+        every_n_iter: steps between two lines.
+    """
+
+    def __init__(self, every_n_iter: int) -> None:
+        self.every = every_n_iter
+
+    def next_step(self, step: int) -> int:
+        return step - step % self.every + self.every
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        print(f"acme: step {step}, loss {float(out['loss']):.3g}", flush=True)
+
+
+class Counting:
+    """Counts what it compares, and accepts what is close."""
+
+    compared: ClassVar[list[str]] = []
+
+    def difference(self, expected: np.ndarray, found: np.ndarray) -> str | None:
+        """What the core's own check says."""
+        self.compared.append(str(expected.dtype))
+        return CloseOutputs().difference(expected, found)
+
+
+class Strict:
+    """Accepts no export."""
+
+    def difference(self, expected: np.ndarray, found: np.ndarray) -> str | None:
+        """A refusal."""
+        return "is refused on principle."
