@@ -2,6 +2,7 @@
 
 from estimator_core import _moved
 from estimator_core._export import (
+    SERVING_METHODS,
     Bucketize,
     Cast,
     ChecksRequest,
@@ -20,6 +21,7 @@ from estimator_core._export import (
     Fit,
     FullLengths,
     HashBucket,
+    HoldsHostPart,
     HostOperation,
     HostProgram,
     KnowsEvaluation,
@@ -59,6 +61,8 @@ __all__ = [
     "Fit",
     "FullLengths",
     "HashBucket",
+    "SERVING_METHODS",
+    "HoldsHostPart",
     "HostOperation",
     "HostProgram",
     "Lengths",
