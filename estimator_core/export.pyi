@@ -17,6 +17,7 @@ from estimator_core._export import ExportRequest as ExportRequest
 from estimator_core._export import ExportsInBackground as ExportsInBackground
 from estimator_core._export import Feature as Feature
 from estimator_core._export import Fit as Fit
+from estimator_core._export import FitsTraining as FitsTraining
 from estimator_core._export import FullLengths as FullLengths
 from estimator_core._export import HashBucket as HashBucket
 from estimator_core._export import HoldsHostPart as HoldsHostPart

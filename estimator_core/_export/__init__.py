@@ -41,6 +41,7 @@ from estimator_core._export.outputs import RegressionOutput as RegressionOutput
 from estimator_core._export.pending import PendingExport as PendingExport
 from estimator_core._export.raw import RawSignature as RawSignature
 from estimator_core._export.raw import Rename as Rename
+from estimator_core._export.receivers import FitsTraining as FitsTraining
 from estimator_core._export.receivers import ServingInputReceiver as ServingInputReceiver
 from estimator_core._export.receivers import TensorServingInputReceiver as TensorServingInputReceiver
 from estimator_core._export.receivers import build_raw_serving_input_receiver_fn as build_raw_serving_input_receiver_fn

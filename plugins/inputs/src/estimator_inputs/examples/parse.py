@@ -131,7 +131,8 @@ def _values(name: str, spec: Mapping[str, Any], kind: str, size: int, record: An
     if variable:
         if len(values) > size:
             raise ArgumentError(
-                f"Record {row}: feature {name!r} has {len(values)} values, more than the {size} that this export takes."
+                f"Record {row}: feature {name!r} has {len(values)} values, more than {size}: give the receiver more "
+                "places (its column max_values=) and export again."
             )
         return values + [_BLANK[kind]] * (size - len(values))
     if len(values) != size:
