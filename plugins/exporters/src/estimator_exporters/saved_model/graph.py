@@ -96,6 +96,7 @@ class Graph:
         methods = {name: signature.method for name, signature in self._request.signatures.items()}
         definitions = {name: _definition(methods[name], one) for name, one in written.items()}
         by_path = dict(self._variables.items())
+        ready = v1.tables_initializer()  # the graph of a session that has begun does not change
         with v1.Session() as session:
             for path, variable in self._variables.items():
                 session.run(variable.initializer, {self._initial[path]: self._request.variables[path]})
@@ -104,7 +105,7 @@ class Graph:
                 session,
                 [tf.saved_model.SERVING],
                 signature_def_map=definitions,
-                main_op=v1.tables_initializer(),
+                main_op=ready,
                 strip_default_attrs=True,  # readers refuse attributes they do not know
                 saver=v1.train.Saver(by_path) if by_path else None,
             )
