@@ -456,7 +456,7 @@ class Estimator:
             return self
         model_dir = Path(self.model_dir)
         model_dir.mkdir(parents=True, exist_ok=True)
-        with self._noting(model_dir) as observers:
+        with self._observing(model_dir) as seeing:
             call = TrainCall(
                 estimator=self,
                 devices=self._devices,
@@ -466,7 +466,7 @@ class Estimator:
                 entered=self._entered,
                 model_dir=model_dir,
                 params=self._params,
-                input_fn=self._transformed(input_fn, *observers),
+                input_fn=self._transformed(input_fn, *seeing),
                 hooks=checked_hooks,
                 listeners=listeners,
                 steps=steps,
@@ -478,28 +478,19 @@ class Estimator:
             execute(call)
         return self
 
-    @contextlib.contextmanager
-    def _noting(self, model_dir: Path) -> Generator[tuple[Any, ...]]:
-        """What sees the features of a training before host transforms change them, for exports; saved at its end."""
+    def _observing(self, model_dir: Path) -> contextlib.AbstractContextManager[tuple[Any, ...]]:
         if not self._feature_transforms:
-            yield ()
-            return
-        from estimator_core._inputs.seen import SeenFeatures
+            return contextlib.nullcontext(())
+        from estimator_core._inputs.seen import noting
 
-        seen = SeenFeatures()
-        try:
-            yield (seen,)
-        finally:
-            if self._config.is_chief:
-                seen.save(model_dir)
+        return noting(model_dir if self._config.is_chief else None)
 
-    def _transformed(self, input_fn: Callable[..., Any], *observers: Any) -> Callable[..., Any]:
+    def _transformed(self, input_fn: Callable[..., Any], *before: Any) -> Callable[..., Any]:
         if not (self._feature_transforms or self._label_transforms):
             return input_fn
         from estimator_core._inputs.transforms import with_transforms
 
-        features = (*observers, *self._feature_transforms)
-        return with_transforms(input_fn, features=features, labels=self._label_transforms)
+        return with_transforms(input_fn, features=(*before, *self._feature_transforms), labels=self._label_transforms)
 
     def _context(self, mode: str, name: str | None = None, checkpoint: str | None = None) -> RunContext:
         """The context of a call: inside the call under way, or one of its own."""

@@ -77,11 +77,9 @@ def _verify_host_part(
 ) -> None:
     """What a file makes of requests, beside the host transforms themselves."""
     programs = host_programs(request.input_transforms, request.receiver)
-    for name, signature in request.signatures.items():
-        if signature.method not in SERVING_METHODS:
-            continue
-        where = f"signature {name!r} with its host part"
-        if name not in loaded.own_signatures:
+    for signature in (one for one in request.signatures.values() if one.method in SERVING_METHODS):
+        where = f"signature {signature.name!r} with its host part"
+        if signature.name not in loaded.own_signatures:
             raise ExportError(f"{_FAILS}: {where} is missing; there are {sorted(loaded.own_signatures)}.")
         received = request.receiver if request.input_transforms else signature.inputs
         raw = RawSignature(
@@ -92,7 +90,7 @@ def _verify_host_part(
             class_names=signature.class_names,
         )
         batch = client_samples(programs, received, _rows(request, signature), generator)
-        _compare(raw(**batch), _outputs(loaded.own_signatures[name], batch, where), check, where)
+        _compare(raw(**batch), _outputs(loaded.own_signatures[signature.name], batch, where), check, where)
 
 
 @dataclass(frozen=True, kw_only=True)

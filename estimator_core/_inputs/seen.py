@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -59,6 +60,17 @@ class SeenFeatures:
         draft = model_dir / f"{FILE}.{os.getpid()}.tmp"
         draft.write_text(json.dumps({**before, **found}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         draft.replace(model_dir / FILE)
+
+
+@contextlib.contextmanager
+def noting(model_dir: Path | None) -> Generator[tuple[SeenFeatures]]:
+    """What stands before the host transforms of a training; saved at its end where there is a directory for it."""
+    seen = SeenFeatures()
+    try:
+        yield (seen,)
+    finally:
+        if model_dir is not None:
+            seen.save(model_dir)
 
 
 def seen_features(model_dir: Path) -> dict[str, dict[str, Any]]:
