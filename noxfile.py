@@ -30,6 +30,7 @@ class Format(NamedTuple):
 
     extras: tuple[str, ...]
     readers: tuple[str, ...]
+    oldest: tuple[str, ...] = ()
 
 
 UV = find_uv_bin()  # the one that nox[uv] brings, wherever nox was started from
@@ -43,7 +44,9 @@ CHECK_INSTALLED = str(ROOT / ".ci" / "check_installed.py")
 # Export formats: what writes them beside the plugin itself, and all that reads them.
 FORMATS = {
     "onnx": Format(extras=("onnx",), readers=("onnxruntime",)),
-    "saved_model": Format(extras=("saved_model",), readers=("tensorflow-cpu==2.21.*",)),
+    "saved_model": Format(
+        extras=("saved_model",), readers=("tensorflow-cpu==2.21.*",), oldest=("tensorflow-cpu==2.15.1",)
+    ),
     "stablehlo": Format(extras=(), readers=("jax", "numpy", "flatbuffers", "safetensors")),
 }
 TRACKER_EXTRAS = ["mlflow", "wandb"]  # of estimator-hooks
@@ -403,9 +406,12 @@ def mutants_cut(session: nox.Session) -> None:
 def formats(session: nox.Session, extra: str) -> None:
     """An export format: its suite where it is written, and exports of several models read where we are absent."""
     exporters = wheel("estimator_exporters", *FORMATS[extra].extras)
-    session.install("--no-sources", wheel("estimator_core"), exporters, wheel("estimator_modules", "flax"), wheel(KIT))
+    journeys = Path(f"plugins/exporters/tests/separate/check_{extra}_journeys.py").is_file()
+    canned = ("estimator_inputs", "estimator_heads", "estimator_canned_tabular") if journeys else ()
+    flax = wheel("estimator_modules", "flax")
+    session.install("--no-sources", wheel("estimator_core"), exporters, flax, wheel(KIT), *map(wheel, canned))
     session.install("--group", "test")
-    installed = ("estimator_core", "estimator_exporters", "estimator_modules")
+    installed = ("estimator_core", "estimator_exporters", "estimator_modules", *canned)
     session.run("python", CHECK_INSTALLED, *installed, "--tools", KIT, env=ISOLATED)
     folder = "plugins/exporters/tests/separate"
     with outside(session, "plugins/exporters/tests", "docs/export.md") as env:
@@ -415,12 +421,17 @@ def formats(session: nox.Session, extra: str) -> None:
         # The scripts beside each other import each other.
         beside = str(Path(folder).absolute())
         session.run("python", f"{folder}/write_exports.py", extra, "exports", env={**env, "PYTHONPATH": beside})
-        session.run(UV, "venv", "--quiet", "--python", OLDEST, "reader", external=True)
-        session.run(UV, "pip", "install", "--quiet", "--python", "reader", *FORMATS[extra].readers, external=True)
-        document = ("docs/export.md",) if extra == "stablehlo" else ()
-        reader = str(Path("reader", "bin", "python").absolute())
-        command = (reader, f"{folder}/check_{extra}.py", "exports", *document)
-        session.run(*command, env={**ISOLATED, "PYTHONPATH": beside}, external=True)
+        if journeys:
+            session.run("python", f"{folder}/write_journeys.py", extra, "journeys", env={**env, "PYTHONPATH": beside})
+        for place, packages in enumerate(filter(None, (FORMATS[extra].readers, FORMATS[extra].oldest))):
+            session.run(UV, "venv", "--quiet", "--python", OLDEST, f"reader_{place}", external=True)
+            session.run(UV, "pip", "install", "--quiet", "--python", f"reader_{place}", *packages, external=True)
+            document = ("docs/export.md",) if extra == "stablehlo" else ()
+            reader = str(Path(f"reader_{place}", "bin", "python").absolute())
+            alone = {**ISOLATED, "PYTHONPATH": beside}
+            session.run(reader, f"{folder}/check_{extra}.py", "exports", *document, env=alone, external=True)
+            if journeys:
+                session.run(reader, f"{folder}/check_{extra}_journeys.py", "journeys", env=alone, external=True)
 
 
 @nox.session(python=OLDEST, default=False)

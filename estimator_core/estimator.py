@@ -460,34 +460,43 @@ class Estimator:
             return self
         model_dir = Path(self.model_dir)
         model_dir.mkdir(parents=True, exist_ok=True)
-        call = TrainCall(
-            estimator=self,
-            devices=self._devices,
-            programs=self._programs,
-            state=self._state,
-            fresh=self._fresh,
-            entered=self._entered,
-            model_dir=model_dir,
-            place=self._place,
-            params=self._params,
-            input_fn=self._transformed(input_fn),
-            hooks=checked_hooks,
-            listeners=listeners,
-            steps=steps,
-            max_steps=max_steps,
-            evaluations=evaluations,
-            history=self._history,
-            plugins=self._plugins,
-        )
-        execute(call)
+        with self._observing(model_dir) as seeing:
+            call = TrainCall(
+                estimator=self,
+                devices=self._devices,
+                programs=self._programs,
+                state=self._state,
+                fresh=self._fresh,
+                entered=self._entered,
+                model_dir=model_dir,
+                place=self._place,
+                params=self._params,
+                input_fn=self._transformed(input_fn, *seeing),
+                hooks=checked_hooks,
+                listeners=listeners,
+                steps=steps,
+                max_steps=max_steps,
+                evaluations=evaluations,
+                history=self._history,
+                plugins=self._plugins,
+            )
+            execute(call)
+        self._place.written()
         return self
 
-    def _transformed(self, input_fn: Callable[..., Any]) -> Callable[..., Any]:
+    def _observing(self, model_dir: Path) -> contextlib.AbstractContextManager[tuple[Any, ...]]:
+        if not self._feature_transforms:
+            return contextlib.nullcontext(())
+        from estimator_core._inputs.seen import noting
+
+        return noting(model_dir if self._config.is_chief else None)
+
+    def _transformed(self, input_fn: Callable[..., Any], *before: Any) -> Callable[..., Any]:
         if not (self._feature_transforms or self._label_transforms):
             return input_fn
         from estimator_core._inputs.transforms import with_transforms
 
-        return with_transforms(input_fn, features=self._feature_transforms, labels=self._label_transforms)
+        return with_transforms(input_fn, features=(*before, *self._feature_transforms), labels=self._label_transforms)
 
     def _context(self, mode: str, name: str | None = None, checkpoint: str | None = None) -> RunContext:
         """The context of a call: inside the call under way, or one of its own."""

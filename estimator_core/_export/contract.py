@@ -11,6 +11,9 @@ import numpy as np
 
 from estimator_core._export.features import Feature
 
+#: Signatures that clients call: host transforms and class names stand around them.
+SERVING_METHODS = ("predict", "classify", "regress")
+
 
 @runtime_checkable
 class Exporter(Protocol):
@@ -151,6 +154,19 @@ class LoadedExport(Protocol):
 
 
 @runtime_checkable
+class HoldsHostPart(Protocol):
+    """A `LoadedExport` whose file does the work of host transforms itself; optional.
+
+    The core compares its signatures with the transforms before it publishes an export.
+    """
+
+    @property
+    def own_signatures(self) -> Mapping[str, LoadedSignature]:
+        """What the file takes from clients and shows them, by signature; names as those of raw signatures."""
+        ...
+
+
+@runtime_checkable
 class ExportCheck(Protocol):
     """Compares an output of an export with the estimator's; a plugin component of kind "export_check"."""
 
@@ -187,4 +203,17 @@ class ExportFormat(Protocol):
 
     def recognizes(self, directory: Path) -> bool:
         """Whether a directory holds an export of this format; looks at file names only."""
+        ...
+
+
+@runtime_checkable
+class ChecksRequest(Protocol):
+    """An `ExportFormat` that knows what it cannot hold before it writes; optional."""
+
+    def check(self, request: ExportRequest) -> None:
+        """Refuses what the format or its readers cannot hold; writes nothing.
+
+        Raises:
+            ExportError: says which signature, transform or operation, and what to do.
+        """
         ...

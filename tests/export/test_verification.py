@@ -61,7 +61,12 @@ def export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Exports a tiny model by a format class; notes calls, events and what is on disk."""
     seen = SimpleNamespace(calls=[], events=[], exports=tmp_path / "exports")
 
-    def run(kind: type[MemoryFormat] = MemoryFormat, change: Change = lambda outputs: outputs, **more: Any) -> str:
+    def run(
+        kind: type[MemoryFormat] = MemoryFormat,
+        change: Change = lambda outputs: outputs,
+        receiver_fn: Any = tiny_receiver_fn,
+        **more: Any,
+    ) -> str:
         module = ModuleType("a_format")
         module.Format = type("Format", (kind,), {"calls": seen.calls, "change": staticmethod(change), **more})  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "a_format", module)
@@ -75,7 +80,7 @@ def export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         plugins = Plugins(autoload=False, extra=[plugin], environ={}, strict=True)
         estimator = tiny_estimator(tmp_path / "model", plugins=plugins)
         estimator.train(tiny_input_fn(), steps=1)
-        return estimator.export_saved_model(str(seen.exports), tiny_receiver_fn, format="memory")
+        return estimator.export_saved_model(str(seen.exports), receiver_fn, format="memory")
 
     seen.run = run
     return seen
@@ -113,6 +118,51 @@ def test_other_outputs_are_not_published(export: Any, change: Change, message: s
         export.run(change=change)
     assert list(export.exports.iterdir()) == []
     assert export.events == []
+
+
+class Refusing(MemoryFormat):
+    def check(self, request: Any) -> None:
+        self.calls.append("check")
+        raise ExportError("signature 'serving_default' sorts, which this format does not")
+
+
+def test_a_format_refuses_before_anything_is_written(export: Any) -> None:
+    with pytest.raises(ExportError, match="'serving_default' sorts"):
+        export.run(Refusing)
+    assert export.calls == ["check"]
+    assert not export.exports.exists()
+
+
+class WithHostPart(MemoryFormat):
+    """Does the host part in its file; `shown` is done to what clients see."""
+
+    shown: Change = staticmethod(lambda outputs: outputs)
+
+    def load(self, directory: Path) -> Any:
+        loaded = super().load(directory)
+        request = self._request
+        ((name, spec),) = request.signatures.items()
+
+        def own(**arrays: Any) -> Mapping[str, Any]:
+            (before,) = request.input_transforms
+            self.calls.append("own")
+            return self.shown(dict(spec.function(request.variables, before.apply(arrays))))
+
+        loaded.own_signatures = {name: own}
+        return loaded
+
+
+def renamed() -> ec.export.ServingInputReceiver:
+    ((name, feature),) = tiny_receiver_fn().features.items()
+    return ec.export.ServingInputReceiver({name: feature}, {"by another name": feature})
+
+
+def test_the_host_part_of_a_file_is_compared(export: Any) -> None:
+    export.run(WithHostPart, receiver_fn=renamed)
+    assert export.calls == ["write", "load", "own"]
+    wrong = staticmethod(lambda outputs: {name: value + 1 for name, value in outputs.items()})
+    with pytest.raises(ExportError, match="signature 'serving_default' with its host part, output 'y' at"):
+        export.run(WithHostPart, receiver_fn=renamed, shown=wrong)
 
 
 def test_a_lost_signature_is_not_published(export: Any) -> None:

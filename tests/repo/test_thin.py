@@ -26,16 +26,16 @@ BUDGETS = {
     "_checkpoint": 1880,
     "_cli": 500,
     "_cluster": 680,
-    "_export": 730,
-    "_inputs": 1370,
-    "_loop": 3920,
+    "_export": 1070,  # the words in which host transforms say what they do, and requests made of them
+    "_inputs": 1410,
+    "_loop": 3945,
     "_metrics": 345,
     "_model": 985,
     "_packs": 520,
     "_plugins": 1270,
     "_step": 1295,
     "_summaries": 230,
-    "flat": 2210,
+    "flat": 2265,
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.

@@ -99,3 +99,50 @@ def test_the_vocabulary_is_in_the_export(estimator, columns, tmp_path):
     finally:
         (tmp_path / "elsewhere.txt").rename(columns["wide"][1].vocabulary_file)
     np.testing.assert_allclose(found["probabilities"], expected, rtol=1e-5)
+
+
+def tagged(model_dir):
+    """A model that saw examples with up to three tags."""
+    tags = tab.categorical_column_with_vocabulary_list("tags", ["red", "blue"])
+    made = tab.LinearClassifier([tags], str(model_dir), config=ec.RunConfig(tf_random_seed=1, **QUIET))
+    batch = {"tags": np.array([["red", "blue", "red"], ["blue", "", ""]])}
+    return made.train(lambda: [(batch, np.array([[0], [1]]))]), [tags]
+
+
+def test_a_parsing_receiver_takes_as_many_values_as_training_saw(tmp_path):
+    _, columns = tagged(tmp_path / "model")
+    estimator = tab.LinearClassifier(columns, str(tmp_path / "model"), config=ec.RunConfig(**QUIET))  # another process
+    receiver = ec.export.build_parsing_serving_input_receiver_fn(tab.make_parse_example_spec(columns))
+    loaded = ec.export.load(estimator.export_saved_model(str(tmp_path / "e"), receiver))
+    rows = [["red", "blue", "red"], ["blue"], []]
+    records = []
+    for row in rows:
+        example = ec.export.example_class()()
+        example.features.feature["tags"].bytes_list.value.extend(tag.encode() for tag in row)
+        records.append(example.SerializeToString())
+    found = loaded.raw_signatures["predict"](examples=np.array(records, object))
+    padded = {"tags": np.array([row + [""] * (3 - len(row)) for row in rows])}
+    expected = [row["probabilities"] for row in estimator.predict(lambda: [padded])]
+    np.testing.assert_allclose(found["probabilities"], expected, rtol=1e-5)
+    assert loaded.manifest["provenance"]["training_saw"] == {"tags": {"places": 3, "dtype": "string"}}
+
+
+def test_an_export_that_takes_less_than_training_did_says_so(tmp_path, caplog):
+    estimator, _ = tagged(tmp_path / "model")
+    receiver = ec.export.build_raw_serving_input_receiver_fn({"tags": ec.export.Feature((None, 2), "string")})
+    estimator.export_saved_model(str(tmp_path / "e"), receiver)
+    assert "takes 2 values of the feature 'tags', and training saw examples with 3" in caplog.text
+
+
+@pytest.mark.parametrize("mode", [ec.ModeKeys.EVAL, ec.ModeKeys.TRAIN])
+@pytest.mark.parametrize("kind", ["LinearClassifier", "LinearRegressor"])
+def test_the_modes_with_labels(tmp_path, kind, mode):
+    labels = np.array([[0], [1], [1]], np.int32 if kind == "LinearClassifier" else np.float32)
+    features = {"age": np.array([[1.0], [2.0], [5.0]], np.float32)}
+    make = getattr(tab, kind)
+    estimator = make([tab.numeric_column("age")], str(tmp_path / "model"), config=ec.RunConfig(**QUIET))
+    estimator.train(lambda: [(features, labels)])
+    receiver = ec.export.build_supervised_input_receiver_fn_from_input_fn(lambda: [(features, labels)])
+    path = estimator.export_saved_model(str(tmp_path / "e"), receiver, experimental_mode=mode)
+    found = ec.export.load(path).signatures[mode](**features, label=labels)["loss"]
+    np.testing.assert_allclose(found, estimator.evaluate(lambda: [(features, labels)])["loss"], rtol=1e-5)

@@ -67,6 +67,40 @@ def test_a_model_that_refuses_a_symbolic_batch_is_padded_and_cut(tmp_path, caplo
         np.testing.assert_allclose(signature(**features)["logits"], expected, rtol=0, atol=1e-5)
 
 
+def test_outputs_of_the_whole_batch_are_not_padded(tmp_path):
+    def with_mean(features, labels, mode):
+        spec = trace_twice(features, labels, mode)
+        return spec._replace(predictions={**spec.predictions, "mean": spec.predictions["logits"].mean()})
+
+    path = trained(tmp_path / "model", with_mean).export_saved_model(str(tmp_path / "exports"), receiver_fn)
+    signature = ec.export.load(path).signatures["serving_default"]
+    found = signature(**rows(4)[0])
+    np.testing.assert_allclose(found["mean"], found["logits"].mean(), rtol=1e-5)
+    with pytest.raises(ArgumentError, match=r"batch of 3 rows would be padded.*\['mean'\].*\[1, 2, 4, 8"):
+        signature(**rows(3)[0])
+
+
+@pytest.mark.parametrize("mode", [ec.ModeKeys.EVAL, ec.ModeKeys.TRAIN])
+def test_a_mode_with_metrics_is_exported_for_any_batch_size(tmp_path, caplog, mode):
+    def with_metrics(features, labels, mode):
+        spec = model_fn(features, labels, mode)
+        if mode == ec.ModeKeys.PREDICT:
+            return spec
+        kinds, logits = spec.predictions["class_ids"], spec.predictions["logits"]
+        shares = {"mean": ec.metrics.mean(logits[:, 0]), "accuracy": ec.metrics.accuracy(labels, kinds)}
+        return spec._replace(eval_metric_ops=shares)
+
+    estimator = trained(tmp_path / "model", with_metrics)
+    receiver = ec.export.build_supervised_input_receiver_fn_from_input_fn(input_fn())
+    with caplog.at_level(logging.WARNING, logger="estimator_core"):
+        path = estimator.export_saved_model(str(tmp_path / "e"), receiver, experimental_mode=mode)
+    assert "cannot be exported for any batch size" not in caplog.text
+    features, labels = rows(13, seed=3)
+    found = ec.export.load(path).signatures[mode](**features, label=labels)
+    expected = estimator.evaluate(lambda: [(features, labels)])["loss"]
+    np.testing.assert_allclose(found["loss"], expected, rtol=1e-5)
+
+
 def test_outputs_are_told_apart_from_the_batch_by_more_than_their_size(tmp_path):
     """A constant output of two rows is no batch, though the sizes of some batches are two."""
 

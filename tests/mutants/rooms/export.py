@@ -102,6 +102,22 @@ MUTANTS = (
         tests=("test_a_lost_signature_is_not_published",),
     ),
     Mutant(
+        name="a-host-part-is-not-compared",
+        guarantee="rule 37",
+        file=_ROOM + "verify.py",
+        old="if isinstance(loaded, HoldsHostPart):",
+        new="if False:",
+        tests=("test_the_host_part_of_a_file_is_compared",),
+    ),
+    Mutant(
+        name="a-format-is-not-asked",
+        guarantee="rule 37",
+        file=_ROOM + "request.py",
+        old="if isinstance(chosen, ChecksRequest):",
+        new="if False:",
+        tests=("test_a_format_refuses_before_anything_is_written",),
+    ),
+    Mutant(
         name="an-export-is-not-compared",
         guarantee="rule 37",
         file=_ROOM + "request.py",
