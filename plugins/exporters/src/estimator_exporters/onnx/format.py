@@ -18,14 +18,14 @@ class OnnxFormat:
 
     def write(self, request: ExportRequest, directory: Path) -> None:
         """Writes an export into an empty directory."""
-        require(NAME, "jax2onnx", "onnxruntime")
+        require(NAME, "jax2onnx", "onnx", "onnxruntime")
         from estimator_exporters.onnx.write import write
 
         write(request, Path(directory))
 
     def load(self, directory: Path) -> LoadedExport:
         """Reads an export back."""
-        require(NAME, "jax2onnx", "onnxruntime")
+        require(NAME, "onnxruntime")
         from estimator_exporters.onnx.load import load
 
         return load(Path(directory))
