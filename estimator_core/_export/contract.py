@@ -188,3 +188,16 @@ class ExportFormat(Protocol):
     def recognizes(self, directory: Path) -> bool:
         """Whether a directory holds an export of this format; looks at file names only."""
         ...
+
+
+@runtime_checkable
+class ChecksRequest(Protocol):
+    """An `ExportFormat` that knows what it cannot hold before it writes; optional."""
+
+    def check(self, request: ExportRequest) -> None:
+        """Refuses what the format or its readers cannot hold; writes nothing.
+
+        Raises:
+            ExportError: says which signature, transform or operation, and what to do.
+        """
+        ...

@@ -11,6 +11,7 @@ import numpy as np
 
 from estimator_core._export.contract import LoadedSignature
 from estimator_core._export.features import Feature
+from estimator_core._export.host_ops import HostProgram
 from estimator_core._inputs.transforms import HostTransform, apply_transforms
 from estimator_core.errors import ArgumentError, ExportError, InputError
 
@@ -45,6 +46,11 @@ class Rename:
     def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The batch under the new names."""
         return {self._names.get(name, name): array for name, array in batch.items()}
+
+    def program(self, features: Mapping[str, Feature]) -> HostProgram:
+        """No operation: only names differ."""
+        outputs = {self._names.get(name, name): name for name in features}
+        return HostProgram(outputs=outputs, features={new: features[old] for new, old in outputs.items()})
 
 
 def renaming(received: Mapping[Any, Feature], features: Mapping[Any, Feature]) -> Sequence[HostTransform]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from estimator_core._export.contract import ExportCheck, ExportFormat, ExportRequest, LoadedExport
+from estimator_core._export.contract import ChecksRequest, ExportCheck, ExportFormat, ExportRequest, LoadedExport
 from estimator_core._export.directories import new_export
 from estimator_core._export.verify import verify
 from estimator_core.errors import ExportError
@@ -28,10 +28,21 @@ def write_export(
     Raises:
         ExportError: it cannot be written or read back, or gives other outputs; nothing is left behind.
     """
+    check_request(request, chosen)
     with new_export(base) as (directory, final):
         chosen.write(request, directory)
         verify(request, _read_back(chosen, directory), check)
     return final[0]
+
+
+def check_request(request: ExportRequest, chosen: ExportFormat) -> None:
+    """Asks a format that checks before it writes.
+
+    Raises:
+        ExportError: the format cannot hold the request.
+    """
+    if isinstance(chosen, ChecksRequest):
+        chosen.check(request)
 
 
 def _read_back(chosen: ExportFormat, directory: Path) -> LoadedExport:

@@ -57,7 +57,7 @@ class CrossedColumn:
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
         """The hash of every combination of values of an example; none where a part has no value."""
-        parts = [self._part(part, batch) for part in self._in_order()]
+        parts = [self._part(part, batch) for part in self.parts_in_order()]
         places = np.meshgrid(*(np.arange(values.shape[1]) for values, _ in parts), indexing="ij")
         chosen = [place.reshape(-1) for place in places]
         values = [part[0][:, place] for part, place in zip(parts, chosen, strict=True)]
@@ -73,8 +73,8 @@ class CrossedColumn:
             else:
                 yield part
 
-    def _in_order(self) -> list[Key]:
-        """Parts as they are hashed: a sum is the same in any order, a hash is not."""
+    def parts_in_order(self) -> list[Key]:
+        """Parts as they are hashed, crosses in a cross resolved: a sum is the same in any order, a hash is not."""
         leaves = list(self._leaves())
         return sorted(leaves, key=lambda part: isinstance(part, str)) if self.dense_strings else leaves
 

@@ -15,6 +15,9 @@ from estimator_core.errors import ArgumentError
 from estimator_core.export import (
     Feature,
     FixedLenFeature,
+    HostProgram,
+    ParsedFeature,
+    ParseExamples,
     ServingInputReceiver,
     VarLenFeature,
     build_parsing_serving_input_receiver_fn,
@@ -75,6 +78,19 @@ class TabularExamples:
         for name, spec in self._variable.items():
             found[name] = _values(records, name, spec["dtype"], spec["width"])
         return found
+
+    def program(self, features: Mapping[str, Feature]) -> HostProgram:
+        """One operation: the records are parsed."""
+        parsed = dict(self._parse.program(features).operations[0].features) if self._parse is not None else {}
+        parsed |= {
+            name: ParsedFeature(shape=(spec["width"],), dtype=spec["dtype"], variable=True)
+            for name, spec in self._variable.items()
+        }
+        return HostProgram(
+            operations=(ParseExamples(input=RECEIVER, features=parsed),),
+            outputs={name: name for name in parsed},
+            features={name: Feature((None, *feature.shape), feature.dtype) for name, feature in parsed.items()},
+        )
 
 
 def columns_receiver_fn(

@@ -11,6 +11,7 @@ import numpy as np
 from estimator_canned_tabular.columns.contract import HostIds
 from estimator_canned_tabular.errors import FeatureColumnError
 from estimator_canned_tabular.host.encoding import decode, encode
+from estimator_core.export import EqualLengths, Feature, HostProgram
 
 
 class FeatureIds:
@@ -68,6 +69,27 @@ class FeatureIds:
                 lengths[output] = made[f"{output}.lengths"]
         _check_lengths(lengths)
         return result
+
+    def program(self, features: Mapping[str, Feature]) -> HostProgram:
+        """What `apply` does to features of one shape.
+
+        Raises:
+            ExportError: a feature is missing, or cannot be read.
+        """
+        from estimator_canned_tabular.host.operations import Operations, outputs_of  # imports all kinds of columns
+
+        operations = Operations(features)
+        made = {name: (name, feature) for name, feature in features.items() if name not in self._drop}
+        for output, column in self._columns.items():
+            made |= outputs_of(output, column, operations)
+        lengths = tuple(value for name, (value, _) in made.items() if name.removesuffix(".lengths") in self._columns)
+        return HostProgram(
+            operations=(*operations.written, EqualLengths(inputs=lengths))
+            if len(lengths) > 1
+            else (*operations.written,),
+            outputs={name: value for name, (value, _) in made.items()},
+            features={name: feature for name, (_, feature) in made.items()},
+        )
 
 
 def _of_column(output: str, column: Any, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
