@@ -67,7 +67,7 @@ def test_train_evaluate_export_predict(people, tmp_path, capsys):
         table = list(csv.DictReader(file))
     assert list(table[0]) == ["name", "scores_high", "scores_low", "classes"]
     assert [row["name"] for row in table] == [f"n{number}" for number in range(300)]  # those without an age too
-    income = [row["income"] for row in csv.DictReader(people.open())]
+    income = [line.rsplit(",", 1)[1] for line in people.read_text().splitlines()[1:]]
     assert np.mean([row["classes"] == wanted for row, wanted in zip(table, income, strict=True)]) > 0.8
 
 

@@ -9,13 +9,13 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 import jax
-import numpy as np
 import onnx  # pyright: ignore[reportMissingImports]
 from jax import export as jax_export
 from jax.extend import core
 
 from estimator_core.errors import ExportError
 from estimator_core.export import Feature, SignatureSpec
+from estimator_exporters.onnx.nodes import element_type
 from estimator_exporters.onnx.primitives import evaluated, operations
 
 OPSET = 21  # of ai.onnx; onnxruntime reads it since 1.18
@@ -137,13 +137,7 @@ def _named(given: Any, signature: SignatureSpec, program: core.ClosedJaxpr, valu
 def tensor(name: str, feature: Feature) -> Any:
     """What a graph says about one of its inputs or outputs."""
     sizes = ["batch" if size is None else size for size in feature.shape]
-    kind = onnx.TensorProto.STRING if feature.dtype == "string" else element_type(feature.dtype)
-    return onnx.helper.make_tensor_value_info(name, kind, sizes)
-
-
-def element_type(dtype: str) -> int:
-    """ONNX's number of a dtype."""
-    return onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    return onnx.helper.make_tensor_value_info(name, element_type(feature.dtype), sizes)
 
 
 def _cast(name: str, value: str, feature: Feature, dtype: str) -> Any:

@@ -16,6 +16,13 @@ class OnnxFormat:
 
     name = NAME
 
+    def check(self, request: ExportRequest) -> None:
+        """Refuses what ONNX cannot hold, by name."""
+        require(NAME, "jax2onnx", "onnx", "onnxruntime")
+        from estimator_exporters.onnx.write import check
+
+        check(request)
+
     def write(self, request: ExportRequest, directory: Path) -> None:
         """Writes an export into an empty directory."""
         require(NAME, "jax2onnx", "onnx", "onnxruntime")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -39,12 +41,21 @@ def load(directory: Path) -> Loaded:
     return Loaded(directory=directory, manifest=manifest, signatures=signatures)
 
 
+def session(path: Path) -> Any:
+    """A graph of a file, ready to run; with the operators of onnxruntime-extensions where they are installed."""
+    options: Any = onnxruntime.SessionOptions()
+    if importlib.util.find_spec("onnxruntime_extensions") is not None:
+        extensions: Any = importlib.import_module("onnxruntime_extensions")
+        options.register_custom_ops_library(extensions.get_library_path())
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
 def _run(path: Path, outputs: list[str]) -> Any:
-    session: Any = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    taken = {value.name for value in session.get_inputs()}
+    ready = session(path)
+    taken = {value.name for value in ready.get_inputs()}
 
     def run(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        found = session.run(outputs, {name: value for name, value in arrays.items() if name in taken})
+        found = ready.run(outputs, {name: value for name, value in arrays.items() if name in taken})
         return dict(zip(outputs, found, strict=True))
 
     return run

@@ -5,11 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import onnx  # pyright: ignore[reportMissingImports]
+
 from estimator_core.errors import ExportError
 from estimator_core.export import ExportRequest, SignatureSpec
-from estimator_exporters.bundle.write import finish
+from estimator_exporters.bundle.write import described, finish
 from estimator_exporters.onnx.convert import check_operations, converted, traced
+from estimator_exporters.onnx.load import session
+from estimator_exporters.onnx.nodes import EXTENSIONS
+from estimator_exporters.onnx.raw import HostPart, raw_model
 
+_SMALL = 1024  # bytes of a tensor that stays in its graph
 _DTYPES = (
     "float32",
     "float16",
@@ -26,28 +32,84 @@ _DTYPES = (
 )
 
 
-def write(request: ExportRequest, directory: Path) -> None:
-    """Writes one graph for each signature, assets, transforms and the manifest.
+def check(request: ExportRequest) -> None:
+    """Refuses what ONNX cannot hold, before anything is written.
 
     Raises:
-        ExportError: what ONNX cannot hold is refused before anything is converted; what the converter refuses, with
-            its reason.
+        ExportError: says which signature, operation or host transform.
     """
     for signature in request.signatures.values():
         _check(signature, request)
-    programs = {name: traced(signature, request.variables) for name, signature in request.signatures.items()}
-    for name, program in programs.items():
-        check_operations(name, program)
+        HostPart.of(request, signature)
+        check_operations(signature.name, traced(signature, request.variables))
+
+
+def write(request: ExportRequest, directory: Path) -> None:
+    """Writes a graph for each signature, and one that takes what clients send where the host has a part in it.
+
+    Raises:
+        ExportError: as `check`; what the converter refuses, with its reason.
+    """
+    check(request)
     (directory / "graphs").mkdir()
     written: dict[Any, str] = {}
     files: dict[str, str] = {}
+    raw: dict[str, Any] = {}
     for name, signature in request.signatures.items():
-        if signature.function not in written:
-            written[signature.function] = f"graphs/{len(written)}.onnx"
-            model = converted(signature, programs[name])
-            (directory / written[signature.function]).write_bytes(model.SerializeToString())
-        files[name] = written[signature.function]
-    finish(request, directory, "onnx", files)
+        part = HostPart.of(request, signature)
+        key = (signature.function, part is None)
+        if key not in written:
+            written[key] = f"graphs/{len(written)}.onnx"
+            model = converted(signature, traced(signature, request.variables))
+            _save(model, directory / written[key], shared=part is not None)
+            if part is not None:
+                raw |= {written[key]: model}
+        files[name] = written[key]
+    finish(request, directory, "onnx", files, raw_signatures=_raw(request, directory, files, raw))
+
+
+def _raw(request: ExportRequest, directory: Path, files: dict[str, str], models: dict[str, Any]) -> dict[str, Any]:
+    """Writes the graphs that take what clients send; what the manifest says of them."""
+    found: dict[str, Any] = {}
+    for name, signature in request.signatures.items():
+        part = HostPart.of(request, signature)
+        if part is None:
+            continue
+        path = f"graphs/raw_{len(found)}.onnx"
+        model = raw_model(part, models[files[name]])
+        (directory / path).write_bytes(model.SerializeToString())
+        _readable(directory / path, signature.name)
+        found[name] = {
+            "program": path,
+            "inputs": described(part.receiver),
+            "outputs": described(part.shown),
+            "custom_operators": sorted({node.op_type for node in model.graph.node if node.domain == EXTENSIONS}),
+            "needs": ["onnxruntime-extensions"] if any(one.domain == EXTENSIONS for one in model.opset_import) else [],
+            "unchecked": part.unchecked,
+        }
+    return found
+
+
+def _save(model: Any, path: Path, *, shared: bool) -> None:
+    """Writes a graph; weights that another graph uses too lie in a file beside it."""
+    if shared:
+        onnx.convert_model_to_external_data(model, location=f"{path.stem}.weights", size_threshold=_SMALL)
+    onnx.save_model(model, str(path))
+
+
+def _readable(path: Path, name: str) -> None:
+    """Reads a graph with onnxruntime.
+
+    Raises:
+        ExportError: it refuses it.
+    """
+    try:
+        session(path)
+    except Exception as error:
+        raise ExportError(
+            f"Signature {name!r}: onnxruntime does not read the graph with the host part: {error}. Use the format "
+            "'stablehlo'."
+        ) from error
 
 
 def _check(signature: SignatureSpec, request: ExportRequest) -> None:
@@ -55,6 +117,12 @@ def _check(signature: SignatureSpec, request: ExportRequest) -> None:
         raise ExportError(
             "An ONNX graph has one program for all batch sizes, and this model has none. Build the receiver with "
             "default_batch_size=N, or use the format 'stablehlo'."
+        )
+    shared = sorted(signature.inputs.keys() & signature.outputs.keys())
+    if shared:
+        raise ExportError(
+            f"Signature {signature.name!r}: {', '.join(map(repr, shared))} is an input and an output, and in an ONNX "
+            "graph a name stands for one thing. Rename the output, or use the format 'stablehlo'."
         )
     for kind, named in (("input", signature.inputs), ("output", signature.outputs)):
         for name, feature in named.items():
