@@ -456,33 +456,50 @@ class Estimator:
             return self
         model_dir = Path(self.model_dir)
         model_dir.mkdir(parents=True, exist_ok=True)
-        call = TrainCall(
-            estimator=self,
-            devices=self._devices,
-            programs=self._programs,
-            state=self._state,
-            fresh=self._fresh,
-            entered=self._entered,
-            model_dir=model_dir,
-            params=self._params,
-            input_fn=self._transformed(input_fn),
-            hooks=checked_hooks,
-            listeners=listeners,
-            steps=steps,
-            max_steps=max_steps,
-            evaluations=evaluations,
-            history=self._history,
-            plugins=self._plugins,
-        )
-        execute(call)
+        with self._noting(model_dir) as observers:
+            call = TrainCall(
+                estimator=self,
+                devices=self._devices,
+                programs=self._programs,
+                state=self._state,
+                fresh=self._fresh,
+                entered=self._entered,
+                model_dir=model_dir,
+                params=self._params,
+                input_fn=self._transformed(input_fn, *observers),
+                hooks=checked_hooks,
+                listeners=listeners,
+                steps=steps,
+                max_steps=max_steps,
+                evaluations=evaluations,
+                history=self._history,
+                plugins=self._plugins,
+            )
+            execute(call)
         return self
 
-    def _transformed(self, input_fn: Callable[..., Any]) -> Callable[..., Any]:
+    @contextlib.contextmanager
+    def _noting(self, model_dir: Path) -> Generator[tuple[Any, ...]]:
+        """What sees the features of a training before host transforms change them, for exports; saved at its end."""
+        if not self._feature_transforms:
+            yield ()
+            return
+        from estimator_core._inputs.seen import SeenFeatures
+
+        seen = SeenFeatures()
+        try:
+            yield (seen,)
+        finally:
+            if self._config.is_chief:
+                seen.save(model_dir)
+
+    def _transformed(self, input_fn: Callable[..., Any], *observers: Any) -> Callable[..., Any]:
         if not (self._feature_transforms or self._label_transforms):
             return input_fn
         from estimator_core._inputs.transforms import with_transforms
 
-        return with_transforms(input_fn, features=self._feature_transforms, labels=self._label_transforms)
+        features = (*observers, *self._feature_transforms)
+        return with_transforms(input_fn, features=features, labels=self._label_transforms)
 
     def _context(self, mode: str, name: str | None = None, checkpoint: str | None = None) -> RunContext:
         """The context of a call: inside the call under way, or one of its own."""

@@ -2,6 +2,7 @@
 
 from estimator_core import _moved
 from estimator_core._export import (
+    SERVING_METHODS,
     Bucketize,
     Cast,
     ChecksRequest,
@@ -18,8 +19,10 @@ from estimator_core._export import (
     ExportsInBackground,
     Feature,
     Fit,
+    FitsTraining,
     FullLengths,
     HashBucket,
+    HoldsHostPart,
     HostOperation,
     HostProgram,
     KnowsEvaluation,
@@ -59,6 +62,9 @@ __all__ = [
     "Fit",
     "FullLengths",
     "HashBucket",
+    "SERVING_METHODS",
+    "HoldsHostPart",
+    "FitsTraining",
     "HostOperation",
     "HostProgram",
     "Lengths",

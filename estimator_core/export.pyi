@@ -1,5 +1,6 @@
 """The public names of `export.py`, typed; those that live in a package of their own too."""
 
+from estimator_core._export import SERVING_METHODS as SERVING_METHODS
 from estimator_core._export import Bucketize as Bucketize
 from estimator_core._export import Cast as Cast
 from estimator_core._export import ChecksRequest as ChecksRequest
@@ -16,8 +17,10 @@ from estimator_core._export import ExportRequest as ExportRequest
 from estimator_core._export import ExportsInBackground as ExportsInBackground
 from estimator_core._export import Feature as Feature
 from estimator_core._export import Fit as Fit
+from estimator_core._export import FitsTraining as FitsTraining
 from estimator_core._export import FullLengths as FullLengths
 from estimator_core._export import HashBucket as HashBucket
+from estimator_core._export import HoldsHostPart as HoldsHostPart
 from estimator_core._export import HostOperation as HostOperation
 from estimator_core._export import HostProgram as HostProgram
 from estimator_core._export import KnowsEvaluation as KnowsEvaluation

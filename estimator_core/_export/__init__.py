@@ -1,12 +1,14 @@
 """Exports: what is served, and the contracts of those who write it. estimator-exporters writes the formats."""
 
 from estimator_core._export.close_outputs import CloseOutputs as CloseOutputs
+from estimator_core._export.contract import SERVING_METHODS as SERVING_METHODS
 from estimator_core._export.contract import ChecksRequest as ChecksRequest
 from estimator_core._export.contract import ExportCheck as ExportCheck
 from estimator_core._export.contract import Exporter as Exporter
 from estimator_core._export.contract import ExportFormat as ExportFormat
 from estimator_core._export.contract import ExportRequest as ExportRequest
 from estimator_core._export.contract import ExportsInBackground as ExportsInBackground
+from estimator_core._export.contract import HoldsHostPart as HoldsHostPart
 from estimator_core._export.contract import KnowsEvaluation as KnowsEvaluation
 from estimator_core._export.contract import LoadedExport as LoadedExport
 from estimator_core._export.contract import LoadedSignature as LoadedSignature
@@ -39,6 +41,7 @@ from estimator_core._export.outputs import RegressionOutput as RegressionOutput
 from estimator_core._export.pending import PendingExport as PendingExport
 from estimator_core._export.raw import RawSignature as RawSignature
 from estimator_core._export.raw import Rename as Rename
+from estimator_core._export.receivers import FitsTraining as FitsTraining
 from estimator_core._export.receivers import ServingInputReceiver as ServingInputReceiver
 from estimator_core._export.receivers import TensorServingInputReceiver as TensorServingInputReceiver
 from estimator_core._export.receivers import build_raw_serving_input_receiver_fn as build_raw_serving_input_receiver_fn

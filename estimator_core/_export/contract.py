@@ -11,6 +11,9 @@ import numpy as np
 
 from estimator_core._export.features import Feature
 
+#: Signatures that clients call: host transforms and class names stand around them.
+SERVING_METHODS = ("predict", "classify", "regress")
+
 
 @runtime_checkable
 class Exporter(Protocol):
@@ -147,6 +150,19 @@ class LoadedExport(Protocol):
     @property
     def manifest(self) -> Mapping[str, Any]:
         """What the export says about itself."""
+        ...
+
+
+@runtime_checkable
+class HoldsHostPart(Protocol):
+    """A `LoadedExport` whose file does the work of host transforms itself; optional.
+
+    The core compares its signatures with the transforms before it publishes an export.
+    """
+
+    @property
+    def own_signatures(self) -> Mapping[str, LoadedSignature]:
+        """What the file takes from clients and shows them, by signature; names as those of raw signatures."""
         ...
 
 

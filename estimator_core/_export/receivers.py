@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from estimator_core._export.features import Feature, feature_of
 from estimator_core.errors import ArgumentError, ArgumentTypeError
@@ -62,6 +62,15 @@ class ServingInputReceiver:
     def labels(self) -> Mapping[str, Feature]:
         """What model_fn gets as labels, by name; none in a serving receiver."""
         return {}
+
+
+@runtime_checkable
+class FitsTraining(Protocol):
+    """A `ServingInputReceiver` whose features have as many places as training saw values; optional."""
+
+    def fitted(self, places: Mapping[str, int]) -> ServingInputReceiver:
+        """The receiver for a model of which training saw examples with so many values, by feature."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ def write_export(
     Raises:
         ExportError: it cannot be written or read back, or gives other outputs; nothing is left behind.
     """
-    check_request(request, chosen)
     with new_export(base) as (directory, final):
         chosen.write(request, directory)
         verify(request, _read_back(chosen, directory), check)

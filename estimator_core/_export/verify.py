@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core._export.contract import ExportCheck, ExportRequest, LoadedExport, LoadedSignature
+from estimator_core._export.client_samples import client_samples
+from estimator_core._export.contract import (
+    SERVING_METHODS,
+    ExportCheck,
+    ExportRequest,
+    HoldsHostPart,
+    LoadedExport,
+    LoadedSignature,
+    SignatureSpec,
+)
 from estimator_core._export.features import Feature
+from estimator_core._export.host_ops import host_programs
+from estimator_core._export.raw import RawSignature
 from estimator_core.errors import ExportError
 
 _BATCH = 3
@@ -30,6 +42,18 @@ def verify(request: ExportRequest, loaded: LoadedExport, check: ExportCheck) -> 
     """
     generator = np.random.default_rng(0)
     variables = {key: jnp.asarray(value) for key, value in request.variables.items()}
+    _verify_arrays(request, loaded, check, variables, generator)
+    if isinstance(loaded, HoldsHostPart):
+        _verify_host_part(request, loaded, check, variables, generator)
+
+
+def _verify_arrays(
+    request: ExportRequest,
+    loaded: LoadedExport,
+    check: ExportCheck,
+    variables: Mapping[str, Any],
+    generator: np.random.Generator,
+) -> None:
     checked: set[Callable[..., Any]] = set()
     for name, signature in request.signatures.items():
         where = f"signature {name!r}"
@@ -38,15 +62,77 @@ def verify(request: ExportRequest, loaded: LoadedExport, check: ExportCheck) -> 
         if signature.function in checked:
             continue
         checked.add(signature.function)
-        inputs = {key: _sample(feature, generator) for key, feature in signature.inputs.items()}
+        rows = _rows(request, signature)
+        inputs = {key: _sample(feature, rows, generator) for key, feature in signature.inputs.items()}
         expected: Mapping[str, Any] = jax.device_get(jax.jit(signature.function)(variables, inputs))
-        found = _outputs(loaded.signatures[name], inputs, where)
-        for key, value in expected.items():
-            if key not in found:
-                raise ExportError(f"{_FAILS}: {where}, output {key!r} is missing; there are {sorted(found)}.")
-            difference = check.difference(np.asarray(value), np.asarray(found[key]))
-            if difference is not None:
-                raise ExportError(f"{_FAILS}: {where}, output {key!r} {difference}")
+        _compare(expected, _outputs(loaded.signatures[name], inputs, where), check, where)
+
+
+def _verify_host_part(
+    request: ExportRequest,
+    loaded: HoldsHostPart,
+    check: ExportCheck,
+    variables: Mapping[str, Any],
+    generator: np.random.Generator,
+) -> None:
+    """What a file makes of requests, beside the host transforms themselves."""
+    programs = host_programs(request.input_transforms, request.receiver)
+    for name, signature in request.signatures.items():
+        if signature.method not in SERVING_METHODS:
+            continue
+        where = f"signature {name!r} with its host part"
+        if name not in loaded.own_signatures:
+            raise ExportError(f"{_FAILS}: {where} is missing; there are {sorted(loaded.own_signatures)}.")
+        received = request.receiver if request.input_transforms else signature.inputs
+        raw = RawSignature(
+            signature=_Traced(signature=signature, variables=variables),
+            inputs=received,
+            before=request.input_transforms,
+            after=request.output_transforms,
+            class_names=signature.class_names,
+        )
+        batch = client_samples(programs, received, _rows(request, signature), generator)
+        _compare(raw(**batch), _outputs(loaded.own_signatures[name], batch, where), check, where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Traced:
+    """The function of a signature as a loaded one."""
+
+    signature: SignatureSpec
+    variables: Mapping[str, Any]
+
+    @property
+    def inputs(self) -> Mapping[str, Feature]:
+        return self.signature.inputs
+
+    @property
+    def outputs(self) -> Mapping[str, Feature]:
+        return self.signature.outputs
+
+    def __call__(self, **arrays: Any) -> dict[str, np.ndarray]:
+        return jax.device_get(jax.jit(self.signature.function)(self.variables, arrays))
+
+
+def _rows(request: ExportRequest, signature: SignatureSpec) -> int:
+    """Rows of a batch: outputs without an axis for them change with rows that a reader adds."""
+    whole = all(feature.shape[:1] == (None,) for feature in signature.outputs.values())
+    if request.fixed_batch_sizes is None or whole:
+        return _BATCH
+    return max(size for size in request.fixed_batch_sizes if size <= _BATCH)
+
+
+def _compare(expected: Mapping[str, Any], found: Mapping[str, Any], check: ExportCheck, where: str) -> None:
+    for key, value in expected.items():
+        if key not in found:
+            raise ExportError(f"{_FAILS}: {where}, output {key!r} is missing; there are {sorted(found)}.")
+        wanted, given = np.asarray(value), np.asarray(found[key])
+        if wanted.dtype.kind in "OSU":
+            difference = None if wanted.tolist() == given.tolist() else f"is {given.tolist()}, not {wanted.tolist()}."
+        else:
+            difference = check.difference(wanted, given)
+        if difference is not None:
+            raise ExportError(f"{_FAILS}: {where}, output {key!r} {difference}")
 
 
 def _outputs(signature: LoadedSignature, inputs: Mapping[str, Any], where: str) -> Mapping[str, Any]:
@@ -56,8 +142,8 @@ def _outputs(signature: LoadedSignature, inputs: Mapping[str, Any], where: str) 
         raise ExportError(f"{_FAILS}: {where} cannot be called: {type(error).__name__}: {error}") from error
 
 
-def _sample(feature: Feature, generator: np.random.Generator) -> Any:
-    shape = tuple(_BATCH if size is None else size for size in feature.shape)
+def _sample(feature: Feature, rows: int, generator: np.random.Generator) -> Any:
+    shape = tuple(rows if size is None else size for size in feature.shape)
     dtype = jnp.dtype(feature.dtype)
     if jnp.issubdtype(dtype, jnp.floating):
         return generator.normal(size=shape).astype(dtype)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from estimator_core._checkpoint.layout import checkpoint_step
-from estimator_core._export import ExportCheck, ExportFormat, ExportRequest, ServingInputReceiver
+from estimator_core._export import ExportCheck, ExportFormat, ExportRequest, FitsTraining, ServingInputReceiver
 from estimator_core._export.pending import PendingExport
 from estimator_core._export.raw import features_after, renaming
-from estimator_core._export.request import write_export
+from estimator_core._export.request import check_request, write_export
+from estimator_core._inputs.seen import seen_features
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.export_signatures import ModeSignatures, mode_signatures
@@ -48,7 +50,8 @@ def start_export(
         ArgumentError, ArgumentTypeError, ExportError: what cannot be exported; nothing is left behind. `wait` of what
             is returned raises ExportError for a format that failed, or whose export is not what the estimator gives.
     """
-    received = {mode: _receiver(mode, receivers[mode]) for mode in _ORDER if mode in receivers}
+    seen = seen_features(Path(context.estimator.model_dir))
+    received = {mode: _receiver(mode, receivers[mode], seen) for mode in _ORDER if mode in receivers}
     if not received or len(received) != len(receivers):
         raise ArgumentError(f"experimental_mode must be one of ModeKeys, given: {sorted(receivers)}.")
     assets = _assets(assets_extra)
@@ -72,8 +75,14 @@ def start_export(
         receiver={} if serving is None else {str(name): feature for name, feature in serving.receiver_tensors.items()},
         fixed_batch_sizes=fixed[0] if fixed else None,
         global_step=int(np.asarray(current.clock)[0]),
-        provenance={"versions": versions(), "plugins": context.plugins.versions(), "checkpoint": source},
+        provenance={
+            "versions": versions(),
+            "plugins": context.plugins.versions(),
+            "checkpoint": source,
+            "training_saw": seen,
+        },
     )
+    check_request(request, chosen)
 
     def write() -> str:
         with context.devices.placement.context():
@@ -94,7 +103,7 @@ def _current(context: RunContext, live: DeviceState, checkpoint_path: str | None
     return live.state if live.step == live.checkpoint_step == checkpoint_step(checkpoint_path) else None
 
 
-def _receiver(mode: str, receiver_fn: Any) -> ServingInputReceiver:
+def _receiver(mode: str, receiver_fn: Any, seen: Mapping[str, Mapping[str, Any]]) -> ServingInputReceiver:
     if receiver_fn is None:
         raise ArgumentError("An input_receiver_fn must be defined.")
     if not callable(receiver_fn):
@@ -107,7 +116,32 @@ def _receiver(mode: str, receiver_fn: Any) -> ServingInputReceiver:
             f"serving_input_receiver_fn for mode {mode!r} must return an ec.export.ServingInputReceiver, given: "
             f"{type(receiver).__name__}."
         )
+    if isinstance(receiver, FitsTraining):
+        receiver = receiver.fitted({name: facts["places"] for name, facts in seen.items()})
+    _warn_of_less(receiver, seen)
     return receiver
+
+
+def _warn_of_less(receiver: ServingInputReceiver, seen: Mapping[str, Mapping[str, Any]]) -> None:
+    """Names what training took and the export will not."""
+    for name, feature in receiver.features.items():
+        facts = seen.get(str(name))
+        if facts is None:
+            continue
+        places = prod(size for size in feature.shape[1:] if size is not None)
+        if places < facts["places"]:
+            _log.warning(
+                "The export takes %d value%s of the feature %r, and training saw examples with %d: requests like those "
+                "will be refused. Give the receiver that many places.",
+                places,
+                "" if places == 1 else "s",
+                name,
+                facts["places"],
+            )
+        if (feature.dtype == "string") != (facts["dtype"] == "string"):
+            _log.warning(
+                "The export takes the feature %r as %s, and training saw %s.", name, feature.dtype, facts["dtype"]
+            )
 
 
 def _assets(assets_extra: Mapping[str, str] | None) -> dict[str, Path]:

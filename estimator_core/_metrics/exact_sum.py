@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _BITS = 44  # of the largest term, kept of every term
 _MOST_BITS = 22  # of one integer: what float32 converts exactly, with room for rounding
+_MOST_TERMS = 2**24  # in a program for any batch size
 
 
 def exact_sum(
@@ -29,7 +30,7 @@ def exact_sum(
     Args:
         terms: float32.
         reduce: a sum of int32 terms without weights: `jnp.sum` over axes, a segment sum, ...
-        terms_per_sum: how many terms at most meet in one sum.
+        terms_per_sum: how many terms at most meet in one sum; a symbolic size, in exports, counts as 2**24.
         axes: the axes of `terms` that share a scale; None: all. The axes that stay must broadcast against the result of
             `reduce`.
 
@@ -51,7 +52,8 @@ def exact_sum(
     finite = jnp.isfinite(largest)
     exponent = _exponent(jnp.where(finite, largest, 0.0))
     rest = _scale(jnp.where(finite, terms, 0.0), -exponent)
-    bits = max(1, min(_MOST_BITS, 30 - math.ceil(math.log2(max(terms_per_sum, 1)))))
+    meeting = max(terms_per_sum, 1) if isinstance(terms_per_sum, int) else _MOST_TERMS
+    bits = max(1, min(_MOST_BITS, 30 - math.ceil(math.log2(meeting))))
     high: Any = jnp.zeros((), jnp.float32)
     low: Any = jnp.zeros((), jnp.float32)
     for piece in range(1, math.ceil(_BITS / bits) + 1):

@@ -55,7 +55,7 @@ def reduce_loss(unweighted: Array, weights: Array | None, loss_reduction: str) -
     """
     weighted = unweighted if weights is None else unweighted * weights
     mask = padding_mask(unweighted.shape, metric="the loss of a head")
-    size: Array | float = float(unweighted.size)
+    size = jnp.asarray(unweighted.size, jnp.float32)  # in exports the size is a symbol
     if mask is not None:
         weighted = jnp.where(mask, weighted, 0.0)
         size = jnp.sum(mask).astype(jnp.float32) * math.prod(unweighted.shape[1:])

@@ -19,7 +19,6 @@ from estimator_core.export import (
     ParsedFeature,
     ParseExamples,
     ServingInputReceiver,
-    VarLenFeature,
     build_parsing_serving_input_receiver_fn,
     example_class,
 )
@@ -102,7 +101,7 @@ def columns_receiver_fn(
 
     Args:
         feature_columns: the columns of the model. Features with any number of values have as many places as the
-            `max_values` of their columns, or one.
+            `max_values` of their columns, or as training saw values.
         default_batch_size: a fixed batch size; None: any.
 
     Raises:
@@ -117,47 +116,29 @@ def columns_receiver_fn(
     Source: `tf.estimator.export.build_parsing_serving_input_receiver_fn`.
     """
     columns = list(feature_columns)
-    spec = make_parse_example_spec(columns)
-    widths = _widths(columns)
-    fixed: dict[str, Any] = {}
-    variable: dict[str, Any] = {}
-    features: dict[str, Feature] = {}
-    for name, one in spec.items():
-        if isinstance(one, VarLenFeature):
-            variable[name] = {"dtype": one.dtype, "width": widths.get(name, 1)}
-            features[name] = Feature((default_batch_size, widths.get(name, 1)), one.dtype)
-        else:
-            default = None if one.default_value is None else np.asarray(one.default_value).tolist()
-            fixed[name] = {"shape": list(one.shape), "dtype": one.dtype, "default": default}
-            features[name] = Feature((default_batch_size, *one.shape), one.dtype)
-
-    def serving_input_receiver_fn() -> ServingInputReceiver:
-        return ServingInputReceiver(
-            features,
-            {RECEIVER: Feature((default_batch_size,), STRING)},
-            transforms=(TabularExamples(fixed, variable),),
-        )
-
-    return serving_input_receiver_fn
+    return build_parsing_serving_input_receiver_fn(
+        make_parse_example_spec(columns), default_batch_size, places=_places(columns)
+    )
 
 
-def _widths(columns: Iterable[Any]) -> dict[str, int]:
-    """The places of each feature: the most that a column keeps of it."""
+def _places(columns: Iterable[Any]) -> dict[str, int]:
+    """The places of features whose columns say how many values they keep."""
     found: dict[str, int] = {}
     for column in columns:
+        most = getattr(column, "max_values", None)
         inner = getattr(column, "categorical_column", None)
+        crossed = getattr(column, "crossed", None)
         if inner is not None:
-            nested = _widths([inner])
-            if weight := getattr(column, "weight_feature_key", None):
-                nested[weight] = max(nested.values(), default=1)
-        elif crossed := getattr(column, "crossed", None):
-            nested = _widths(part for part in crossed if not isinstance(part, str))
-            nested |= {part: column.max_values or 1 for part in crossed if isinstance(part, str)}
+            nested = _places([inner])
+            if nested and (weight := getattr(column, "weight_feature_key", None)):
+                nested[weight] = max(nested.values())
+        elif crossed is not None:
+            nested = _places(part for part in crossed if not isinstance(part, str))
+            nested |= {part: most for part in crossed if isinstance(part, str) and most}
         else:
-            steps = getattr(column, "max_values", None) or 1
-            nested = {column.key: steps * getattr(column, "width", 1)} if hasattr(column, "key") else {}
-        for key, width in nested.items():
-            found[key] = max(width, found.get(key, 0))
+            nested = {column.key: most * getattr(column, "width", 1)} if most else {}
+        for key, places in nested.items():
+            found[key] = max(places, found.get(key, 0))
     return found
 
 

@@ -11,12 +11,10 @@ import ml_dtypes
 import numpy as np
 
 from estimator_core.errors import ArgumentError, EstimatorError, ExportError
-from estimator_core.export import Feature, LoadedSignature, RawSignature
+from estimator_core.export import SERVING_METHODS, Feature, LoadedSignature, RawSignature
 from estimator_core.inputs import INDEX, load_transforms
 from estimator_core.plugins import default_plugins
 from estimator_exporters.bundle.write import AFTER, BEFORE
-
-_SERVING_METHODS = ("predict", "classify", "regress")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +110,7 @@ class Loaded:
         raw: dict[str, LoadedSignature] = {}
         for name, signature in self.signatures.items():
             class_names = self.manifest["signatures"][name]["class_names"]
-            serves = signature.method in _SERVING_METHODS
+            serves = signature.method in SERVING_METHODS
             if not serves or not (before or after or class_names):
                 raw[name] = signature
                 continue

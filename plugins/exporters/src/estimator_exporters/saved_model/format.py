@@ -16,6 +16,13 @@ class SavedModelFormat:
 
     name = NAME
 
+    def check(self, request: ExportRequest) -> None:
+        """Refuses what a SavedModel or the oldest promised TensorFlow cannot hold."""
+        require(NAME, "tensorflow")
+        from estimator_exporters.saved_model.write import check
+
+        check(request)
+
     def write(self, request: ExportRequest, directory: Path) -> None:
         """Writes an export into an empty directory."""
         require(NAME, "tensorflow")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,36 +15,71 @@ from estimator_exporters.bundle.loaded import Loaded, Signature, features
 from estimator_exporters.bundle.manifest import read_manifest
 
 
-def load(directory: Path) -> Loaded:
+@dataclass(frozen=True, kw_only=True)
+class LoadedSavedModel(Loaded):
+    """A SavedModel that was read back.
+
+    Attributes:
+        own_signatures: what a client of TensorFlow calls: strings and tf.Examples in, names of classes out.
+    """
+
+    own_signatures: Mapping[str, Signature]
+
+
+def load(directory: Path) -> LoadedSavedModel:
     """Reads an export after verifying every file.
 
     Raises:
         ExportError: it is damaged.
     """
     manifest = read_manifest(directory, "saved_model")
+    described = manifest["signatures"]
     try:
-        module = tf.saved_model.load(str(directory))
-        signatures = {
-            name: Signature(
-                name=name,
-                method=described["method"],
-                inputs=features(described["inputs"]),
-                outputs=features(described["outputs"]),
-                run=_run(module, name),
-            )
-            for name, described in manifest["signatures"].items()
-        }
+        module: Any = tf.saved_model.load(str(directory))
+        arrays = {name: _arrays(module, name, one) for name, one in described.items()}
+        own = {name: _own(module, name, one) for name, one in described.items()}
     except Exception as error:
         raise ExportError(f"{directory} cannot be read by TensorFlow {tf.__version__}: {error!r}") from error
-    return Loaded(directory=directory, manifest=manifest, signatures=signatures)
+    return LoadedSavedModel(directory=directory, manifest=manifest, signatures=arrays, own_signatures=own)
 
 
-def _run(module: Any, name: str) -> Any:
-    function = module.signatures[name]
+def _arrays(module: Any, name: str, described: Mapping[str, Any]) -> Signature:
+    program = described["program"]
+    return Signature(
+        name=name,
+        method=described["method"],
+        inputs=features(described["inputs"]),
+        outputs=features(described["outputs"]),
+        run=_run(module, program["taken"], program["given"]),
+    )
+
+
+def _own(module: Any, name: str, described: Mapping[str, Any]) -> Signature:
+    program = described["program"]
+    return Signature(
+        name=name,
+        method=described["method"],
+        inputs=features(program["client"]["inputs"]),
+        outputs=features(program["client"]["outputs"]),
+        run=_run(module, program["received"], program["shown"]),
+    )
+
+
+def _run(
+    module: Any, taken: Mapping[str, str], given: Mapping[str, str]
+) -> Callable[[Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
+    """A function of tensors that the graph has, by their names in a signature."""
+    function = module.prune([module.graph.get_tensor_by_name(tensor) for tensor in taken.values()], dict(given))
 
     def run(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        assert module is not None  # its variables live as long as it does
-        outputs = function(**{key: tf.constant(value) for key, value in arrays.items()})
-        return {key: value.numpy() for key, value in outputs.items()}
+        outputs = function(*(tf.constant(arrays[name]) for name in taken))
+        return {name: _text(value.numpy()) for name, value in outputs.items()}
 
     return run
+
+
+def _text(array: np.ndarray) -> np.ndarray:
+    """Strings as str; TensorFlow has bytes."""
+    if array.dtype != object:
+        return array
+    return np.array([item.decode() for item in array.reshape(-1).tolist()], object).reshape(array.shape)

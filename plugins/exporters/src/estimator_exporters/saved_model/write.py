@@ -3,76 +3,54 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import tensorflow as tf
-from jax.experimental import jax2tf
 
 from estimator_core.errors import ExportError
-from estimator_core.export import ExportRequest, Feature, SignatureSpec
+from estimator_core.export import SERVING_METHODS, ExportRequest, SignatureSpec, host_programs
 from estimator_exporters.bundle.write import finish
+from estimator_exporters.saved_model.graph import Graph, shown_programs
+from estimator_exporters.saved_model.program import READERS, STABLEHLO, program_of
 
-_PLATFORMS = ("cpu", "cuda", "tpu")
+PROGRAM = "saved_model.pb"
 
 
-def write(request: ExportRequest, directory: Path) -> None:
-    """Writes a SavedModel, assets, transforms and the manifest.
+def check(request: ExportRequest) -> None:
+    """Refuses what a SavedModel or its oldest reader cannot hold.
 
     Raises:
-        ExportError: a signature cannot be converted; says why.
+        ExportError: says which signature, transform or operation.
     """
     if request.fixed_batch_sizes is not None:
         raise ExportError(
             "A SavedModel has one program for all batch sizes, and this model has none. Build the receiver with "
             "default_batch_size=N, or use the format 'stablehlo'."
         )
+    host_programs(request.input_transforms, request.receiver)
     for signature in request.signatures.values():
-        _check(signature)
-    module: Any = tf.Module()
-    # A list: TensorFlow tracks no dict whose keys it cannot turn into attribute names.
-    values: Any = request.variables.values()
-    module.exported = [tf.Variable(value, trainable=False, name=f"v{i}") for i, value in enumerate(values)]
-    variables: Any = dict(zip(request.variables, module.exported, strict=True))
-    functions = {name: _concrete(signature, variables) for name, signature in request.signatures.items()}
-    tf.saved_model.save(module, str(directory), signatures=functions)
-    finish(request, directory, "saved_model", dict.fromkeys(request.signatures, "saved_model.pb"))
+        _check_dtypes(signature)
+        if signature.method in SERVING_METHODS:
+            shown_programs(request, signature)
+        program_of(signature, request.variables)
 
 
-def _concrete(signature: SignatureSpec, variables: dict[str, Any]) -> Any:
-    shapes: Any = {name: _polymorphic(feature) for name, feature in signature.inputs.items()}
-    try:
-        converted = jax2tf.convert(
-            signature.function,
-            polymorphic_shapes=(None, shapes),
-            with_gradient=False,
-            native_serialization_platforms=_PLATFORMS,
-        )
+def write(request: ExportRequest, directory: Path) -> None:
+    """Writes a SavedModel, assets, transforms and the manifest.
 
-        def call(**inputs: Any) -> Any:
-            return {name: tf.identity(value, name=None) for name, value in converted(variables, inputs).items()}
-
-        specs = {
-            name: tf.TensorSpec(feature.shape, feature.dtype, name=name) for name, feature in signature.inputs.items()
-        }
-        return tf.function(call, autograph=False).get_concrete_function(**specs)
-    except Exception as error:
-        raise ExportError(f"Signature {signature.name!r} cannot be converted to TensorFlow: {error}") from error
+    Raises:
+        ExportError: as `check`.
+    """
+    check(request)
+    with tf.Graph().as_default():
+        graph = Graph(request)
+        written = {name: graph.signature(signature) for name, signature in request.signatures.items()}
+        graph.save(directory, written)
+    programs = {name: {"path": PROGRAM, **one.described()} for name, one in written.items()}
+    readers = {"tensorflow": {"oldest": READERS[0], "newest": READERS[1]}}
+    finish(request, directory, "saved_model", programs, readers=readers, stablehlo=STABLEHLO)
 
 
-def _polymorphic(feature: Feature) -> str | None:
-    if feature.shape[:1] != (None,):
-        return None
-    return f"({', '.join('b' if size is None else str(size) for size in feature.shape)})"
-
-
-def _check(signature: SignatureSpec) -> None:
-    """Refuses what TensorFlow does not take, before anything is converted."""
-    for name in signature.inputs:
-        if not name.isidentifier():
-            raise ExportError(
-                f"Signature {signature.name!r}: the input {name!r} cannot be an argument of a TensorFlow signature, "
-                "since its name is no identifier. Rename it, or use the format 'stablehlo'."
-            )
+def _check_dtypes(signature: SignatureSpec) -> None:
     for kind, named in (("input", signature.inputs), ("output", signature.outputs)):
         for name, feature in named.items():
             try:

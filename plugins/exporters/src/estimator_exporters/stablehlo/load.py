@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from safetensors.numpy import load_file
 
-from estimator_core.errors import ExportError
+from estimator_core.errors import ArgumentError, ExportError
 from estimator_core.export import Feature
 from estimator_exporters.bundle.loaded import Loaded, Signature, features
 from estimator_exporters.bundle.manifest import file_of, read_manifest
@@ -67,6 +67,12 @@ class _Padded:
     def __call__(self, variables: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         batched = [name for name, feature in self.inputs.items() if feature.shape[:1] == (None,)]
         total, largest = len(arrays[batched[0]]), max(self.programs)
+        whole = [name for name, feature in self.outputs.items() if feature.shape[:1] != (None,)]
+        if whole and total not in self.programs:
+            raise ArgumentError(
+                f"A batch of {total} rows would be padded or cut, which changes the outputs {whole}: they are of the "
+                f"whole batch. The sizes of this export are {sorted(self.programs)}."
+            )
         pieces = [
             self._piece(variables, arrays, batched, start, min(largest, total - start))
             for start in range(0, total, largest)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core.export import Feature, HostProgram, NameOf
 from estimator_heads.vocabulary import Vocabulary
 
 
@@ -51,3 +52,16 @@ class ClassNames:
                 if spelling in batch:
                     found[spelling] = self._vocabulary.strings(batch[spelling])
         return found
+
+    def program(self, features: Mapping[str, Feature]) -> HostProgram:
+        """The look-ups of an export, whose outputs have names joined by "/"."""
+        wanted = {key if self._head is None else f"{self._head}/{key}" for key in self._keys}
+        named = {key: f"{key} by name" for key in wanted & features.keys()}
+        texts = {key: Feature(features[key].shape, "string") for key in named}
+        return HostProgram(
+            operations=tuple(
+                NameOf(input=key, output=value, names=tuple(self._vocabulary.names)) for key, value in named.items()
+            ),
+            outputs={name: named.get(name, name) for name in features},
+            features={**features, **texts},
+        )

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from estimator_core.errors import ArgumentError
+from estimator_core.export import Feature, HostProgram, ParsedFeature, ParseExamples
 from estimator_inputs.examples.message import example_class
 
 #: The name of the records in a request.
 RECEIVER = "examples"
+#: What feature columns ignore, in the places behind the last value.
+_BLANK: Mapping[str, Any] = {"bytes_list": b"", "int64_list": -1, "float_list": 0.0}
 _KIND_OF = {"string": "bytes_list", "f": "float_list", "i": "int64_list", "u": "int64_list", "b": "int64_list"}
 
 
@@ -20,7 +23,8 @@ class ParseExample:
     """A host transform from serialized tf.Example records to arrays.
 
     Args:
-        features: for each feature `{"shape": [...], "dtype": "...", "default": ...}`.
+        features: for each feature `{"shape": [...], "dtype": "...", "default": ...}`; with `"variable": True` records
+            hold up to as many values as the shape has places, and the others are filled with -1, b"" or 0.
         receiver: the name of the records in the batch.
 
     Example:
@@ -55,6 +59,15 @@ class ParseExample:
         records = [self._parsed(record, row) for row, record in enumerate(batch[self._receiver].reshape(-1).tolist())]
         return {name: self._column(name, spec, records) for name, spec in self._features.items()}
 
+    def program(self, features: Mapping[str, Feature]) -> HostProgram:
+        """One operation: the records are parsed."""
+        parsed = {name: _described(spec) for name, spec in self._features.items()}
+        return HostProgram(
+            operations=(ParseExamples(input=self._receiver, features=parsed),),
+            outputs={name: name for name in parsed},
+            features={name: Feature((None, *feature.shape), feature.dtype) for name, feature in parsed.items()},
+        )
+
     def _parsed(self, record: Any, row: int) -> Any:
         from google.protobuf.message import DecodeError
 
@@ -85,20 +98,46 @@ class ParseExample:
         )
 
 
+def _described(spec: Mapping[str, Any]) -> ParsedFeature:
+    default = spec["default"]
+    if default is not None:
+        default = tuple(np.broadcast_to(_default(spec), (int(np.prod(spec["shape"])),)).tolist())
+    return ParsedFeature(
+        shape=tuple(spec["shape"]), dtype=spec["dtype"], default=default, variable=spec.get("variable", False)
+    )
+
+
+def _default(spec: Mapping[str, Any]) -> np.ndarray:
+    """The values for records that lack the feature, flat; JSON holds bytes as latin-1."""
+    if spec["dtype"] != "string":
+        return np.asarray(spec["default"]).reshape(-1)
+    values = np.asarray(spec["default"], object).reshape(-1)
+    values[:] = [value.encode("latin-1") for value in values.tolist()]
+    return values
+
+
 def _values(name: str, spec: Mapping[str, Any], kind: str, size: int, record: Any, row: int) -> Any:
     found = record.get(name)
+    variable = spec.get("variable", False)
     if found is None or found.WhichOneof("kind") is None:
+        if variable:
+            return [_BLANK[kind]] * size
         if spec["default"] is None:
             raise ArgumentError(f"Record {row} lacks the feature {name!r}, which has no default value.")
-        return np.broadcast_to(
-            np.asarray(spec["default"], object if kind == "bytes_list" else None).reshape(-1), (size,)
-        )
+        return np.broadcast_to(_default(spec), (size,))
     if found.WhichOneof("kind") != kind:
         raise ArgumentError(f"Record {row}: feature {name!r} is a {found.WhichOneof('kind')}, and must be a {kind}.")
-    values = getattr(found, kind).value
+    values = list(getattr(found, kind).value)
+    if variable:
+        if len(values) > size:
+            raise ArgumentError(
+                f"Record {row}: feature {name!r} has {len(values)} values, more than {size}: give the receiver more "
+                "places (its column max_values=) and export again."
+            )
+        return values + [_BLANK[kind]] * (size - len(values))
     if len(values) != size:
         raise ArgumentError(f"Record {row}: feature {name!r} has {len(values)} values, and must have {size}.")
-    return list(values)
+    return values
 
 
 def _check_range(name: str, dtype: str, values: np.ndarray) -> None:

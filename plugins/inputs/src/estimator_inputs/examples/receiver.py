@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,27 +13,47 @@ from estimator_core.export import Feature, ServingInputReceiver, build_raw_servi
 from estimator_inputs.examples.parse import RECEIVER, ParseExample
 
 
+@dataclass(frozen=True)
+class ExamplesReceiver(ServingInputReceiver):
+    """A receiver of tf.Examples some of whose features hold any number of values.
+
+    Args:
+        refit: the receiver for numbers of places by feature.
+    """
+
+    _: KW_ONLY
+    refit: Callable[[Mapping[str, int]], ServingInputReceiver]
+
+    def fitted(self, places: Mapping[str, int]) -> ServingInputReceiver:
+        """As many places as training saw values."""
+        return self.refit(places)
+
+
 def build_parsing_serving_input_receiver_fn(
-    feature_spec: Mapping[str, Any], default_batch_size: int | None = None
+    feature_spec: Mapping[str, Any], default_batch_size: int | None = None, *, places: Mapping[str, int] | None = None
 ) -> Callable[[], ServingInputReceiver]:
     """A serving_input_receiver_fn for requests of serialized tf.Example records, under the name "examples".
 
     The raw signatures of the export parse them on the host; its array signatures take the features.
 
     Args:
-        feature_spec: a `FixedLenFeature` (or one of TensorFlow) for each feature. model_fn gets int64 features as
-            int32, and values beyond
-            its range are refused.
+        feature_spec: a `FixedLenFeature` or `VarLenFeature` (or one of TensorFlow) for each feature. model_fn gets
+            int64 features of fixed length as int32, and values beyond its range are refused.
         default_batch_size: a fixed batch size; None: any.
+        places: the most values that a record holds of a `VarLenFeature`, by name; others have as many as training saw,
+            or one. Shorter ones are filled up with -1, b"" or 0.
 
     Raises:
-        ArgumentError, ArgumentTypeError: for what is no specification of features of fixed length.
+        ArgumentError, ArgumentTypeError: for what is no specification of such features.
 
     Example:
-        >>> from estimator_inputs import FixedLenFeature
-        >>> receiver = build_parsing_serving_input_receiver_fn({"x": FixedLenFeature((2,), "float32")})()
+        >>> from estimator_inputs import FixedLenFeature, VarLenFeature
+        >>> spec = {"x": FixedLenFeature((2,), "float32"), "tags": VarLenFeature("string")}
+        >>> receiver = build_parsing_serving_input_receiver_fn(spec, places={"tags": 3})()
         >>> receiver.receiver_tensors
         {'examples': Feature(shape=(None,), dtype='string')}
+        >>> receiver.features["tags"]
+        Feature(shape=(None, 3), dtype='string')
 
     Source: `tf.estimator.export.build_parsing_serving_input_receiver_fn`.
     """
@@ -40,34 +61,61 @@ def build_parsing_serving_input_receiver_fn(
         raise ArgumentTypeError(
             f"feature_spec must be a dict of ec.export.FixedLenFeature by name, given: {feature_spec!r}."
         )
+    given = dict(places or {})
     parsed = {name: _spec(name, spec) for name, spec in feature_spec.items()}
-    features = {name: Feature((None, *spec["shape"]), spec["dtype"]) for name, spec in parsed.items()}
-    of_features = build_raw_serving_input_receiver_fn(features, default_batch_size)
+    unknown = sorted(given.keys() - {name for name, spec in parsed.items() if spec.get("variable")})
+    if unknown:
+        raise ArgumentError(f"places: {unknown} are no VarLenFeature of feature_spec.")
+    if any(most < 1 for most in given.values()):
+        raise ArgumentError(f"places must be at least 1, given: {given}.")
+    records = Feature((default_batch_size,), "string")
 
-    def serving_input_receiver_fn() -> ServingInputReceiver:
-        records = Feature((default_batch_size,), "string")
-        return ServingInputReceiver(of_features().features, {RECEIVER: records}, transforms=(ParseExample(parsed),))
+    def receiver(seen: Mapping[str, int]) -> ServingInputReceiver:
+        fitted = {
+            name: {**spec, "shape": [given.get(name, max(1, seen.get(name, 1)))]} if spec.get("variable") else spec
+            for name, spec in parsed.items()
+        }
+        features = {name: Feature((None, *spec["shape"]), spec["dtype"]) for name, spec in fitted.items()}
+        of_features = build_raw_serving_input_receiver_fn(features, default_batch_size)()
+        return ExamplesReceiver(
+            of_features.features, {RECEIVER: records}, transforms=(ParseExample(fitted),), refit=receiver
+        )
 
-    return serving_input_receiver_fn
+    by_default = receiver({})
+    return lambda: by_default
 
 
 def _spec(name: str, spec: Any) -> dict[str, Any]:
+    if hasattr(spec, "dtype") and not hasattr(spec, "shape"):
+        return {"shape": [1], "dtype": Feature((), _dtype(spec)).dtype, "default": None, "variable": True}
     fixed = all(hasattr(spec, field) for field in ("shape", "dtype", "default_value"))
     if not fixed or hasattr(spec, "allow_missing"):
         raise ArgumentTypeError(
-            f"feature_spec[{name!r}] must be an ec.export.FixedLenFeature, given: {spec!r}. Features of any length "
-            "have no fixed shape: "
-            "pad them on the client, or parse them with a HostTransform of your own."
+            f"feature_spec[{name!r}] must be an ec.export.FixedLenFeature or VarLenFeature, given: {spec!r}. Pad "
+            "sequences of items on the client, or parse them with a HostTransform of your own."
         )
-    feature = Feature(tuple(spec.shape), getattr(spec.dtype, "as_numpy_dtype", spec.dtype))
+    feature = Feature(tuple(spec.shape), _dtype(spec))
     if None in feature.shape:
         raise ArgumentError(f"feature_spec[{name!r}]: all sizes must be fixed, given: {feature.shape}.")
     default = spec.default_value
-    if isinstance(default, bytes):
-        default = default.decode("latin-1")
     dtype = {"int64": "int32", "float64": "float32"}.get(feature.dtype, feature.dtype)
     return {
         "shape": list(feature.shape),
         "dtype": dtype,
-        "default": np.asarray(default).tolist() if default is not None else None,
+        "default": None if default is None else _as_json(default),
     }
+
+
+def _dtype(spec: Any) -> Any:
+    return getattr(spec.dtype, "as_numpy_dtype", spec.dtype)
+
+
+def _as_json(default: Any) -> Any:
+    """Numbers, and bytes as the characters of latin-1, nested as they are."""
+    if isinstance(default, str):
+        default = default.encode()
+    if isinstance(default, bytes):
+        return default.decode("latin-1")
+    if isinstance(default, (list, tuple)):
+        return [_as_json(item) for item in default]
+    return np.asarray(default).tolist()

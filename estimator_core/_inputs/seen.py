@@ -1,0 +1,75 @@
+"""What training saw of features before host transforms: kept beside the checkpoints, for exports."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FILE = "seen_features.json"
+
+
+@dataclass
+class SeenFeatures:
+    """Notes the most values that an example had, by feature; stands before the host transforms of a training.
+
+    Attributes:
+        places: the most values of an example, by feature.
+        dtypes: "string" or the name of a numpy dtype, by feature.
+
+    Example:
+        >>> seen = SeenFeatures()
+        >>> _ = seen.apply({"tags": np.array([["a", "b"], ["c", ""]]), "age": np.zeros(2, np.float32)})
+        >>> seen.places
+        {'tags': 2, 'age': 1}
+    """
+
+    name = "seen_features"
+    version = 1
+    files: Mapping[str, Path] = field(default_factory=lambda: {})
+    places: dict[str, int] = field(default_factory=lambda: {})
+    dtypes: dict[str, str] = field(default_factory=lambda: {})
+
+    def config(self) -> dict[str, Any]:
+        """None: it is no part of an export."""
+        return {}
+
+    def apply(self, batch: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        """The batch as it is."""
+        for name, array in batch.items():
+            self.places[name] = max(self.places.get(name, 0), _places(array))
+            self.dtypes[name] = "string" if array.dtype.kind in "OSU" else array.dtype.name
+        return batch
+
+    def save(self, model_dir: Path) -> None:
+        """Adds what was seen to what earlier trainings of this model saw."""
+        if not self.places:
+            return
+        before = seen_features(model_dir)
+        found = {
+            name: {"places": max(most, before.get(name, {}).get("places", 0)), "dtype": self.dtypes[name]}
+            for name, most in self.places.items()
+        }
+        draft = model_dir / f"{FILE}.{os.getpid()}.tmp"
+        draft.write_text(json.dumps({**before, **found}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        draft.replace(model_dir / FILE)
+
+
+def seen_features(model_dir: Path) -> dict[str, dict[str, Any]]:
+    """`{"places": ..., "dtype": ...}` by feature; nothing where no training has noted it."""
+    try:
+        return json.loads((model_dir / FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _places(array: np.ndarray) -> int:
+    if array.dtype == object and array.ndim == 1:
+        return max((np.size(row) for row in array.tolist() if row is not None), default=1)
+    return prod(array.shape[1:])
