@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -42,11 +40,9 @@ def load(directory: Path) -> Loaded:
 
 
 def session(path: Path) -> Any:
-    """A graph of a file, ready to run; with the operators of onnxruntime-extensions where they are installed."""
+    """A graph of a file, ready to run."""
     options: Any = onnxruntime.SessionOptions()
-    if importlib.util.find_spec("onnxruntime_extensions") is not None:
-        extensions: Any = importlib.import_module("onnxruntime_extensions")
-        options.register_custom_ops_library(extensions.get_library_path())
+    options.log_severity_level = 3  # warnings of constants in loops that nothing uses
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 

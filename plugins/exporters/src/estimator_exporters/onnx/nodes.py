@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx  # pyright: ignore[reportMissingImports]
 
-EXTENSIONS = "ai.onnx.contrib"  # the operators of onnxruntime-extensions
 CLASSIC = "ai.onnx.ml"
 STRING = "string"
 

@@ -11,11 +11,11 @@ import onnx  # pyright: ignore[reportMissingImports]
 from estimator_core.export import ExportRequest, Feature, HostProgram, NameOf, SignatureSpec, host_programs
 from estimator_exporters.onnx.convert import tensor
 from estimator_exporters.onnx.host import UNCHECKED, run_programs
-from estimator_exporters.onnx.nodes import CLASSIC, EXTENSIONS, Nodes, Value
+from estimator_exporters.onnx.nodes import CLASSIC, Nodes, Value
 
 _SERVED = ("predict", "classify", "regress")
 _CLASSES = ("classes", "all_classes")
-_VERSIONS = {CLASSIC: 4, EXTENSIONS: 1}
+_VERSIONS = {CLASSIC: 4}
 _MODEL = "model/"
 
 

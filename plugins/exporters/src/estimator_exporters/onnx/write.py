@@ -12,7 +12,6 @@ from estimator_core.export import ExportRequest, SignatureSpec
 from estimator_exporters.bundle.write import described, finish
 from estimator_exporters.onnx.convert import check_operations, converted, traced
 from estimator_exporters.onnx.load import session
-from estimator_exporters.onnx.nodes import EXTENSIONS
 from estimator_exporters.onnx.raw import HostPart, raw_model
 
 _SMALL = 1024  # bytes of a tensor that stays in its graph
@@ -83,8 +82,6 @@ def _raw(request: ExportRequest, directory: Path, files: dict[str, str], models:
             "program": path,
             "inputs": described(part.receiver),
             "outputs": described(part.shown),
-            "custom_operators": sorted({node.op_type for node in model.graph.node if node.domain == EXTENSIONS}),
-            "needs": ["onnxruntime-extensions"] if any(one.domain == EXTENSIONS for one in model.opset_import) else [],
             "unchecked": part.unchecked,
         }
     return found

@@ -1,41 +1,17 @@
-"""FarmHash and its combination by onnxruntime-extensions and 64-bit arithmetic, which wraps in int64."""
+"""The hash of combinations of integers: 64-bit arithmetic, which wraps in int64.
+
+Text is not hashed in a graph: ONNX has no operator that sees its bytes, and `StringToHashBucketFast` of
+onnxruntime-extensions is another hash than `Fingerprint64`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
 
-from estimator_exporters.onnx.nodes import EXTENSIONS, STRING, Nodes, Value
+from estimator_exporters.onnx.nodes import Nodes
 
-_HALF = 1 << 62
 _FACTOR = 0xC6A4A7935BD1E995
-
-
-def hash_bucket(nodes: Nodes, value: Value, buckets: int) -> str:
-    """`Fingerprint64(value) % buckets`, int64; integers are hashed as decimal digits."""
-    text = value.name if value.dtype == STRING else nodes.cast(value.name, STRING)
-    return _modulo(nodes, text, buckets)
-
-
-def _modulo(nodes: Nodes, text: str, buckets: int) -> str:
-    count = nodes.constant([buckets], "int64")
-    return nodes.add("StringToHashBucketFast", text, count, domain=EXTENSIONS)
-
-
-def word(nodes: Nodes, value: Value) -> str:
-    """What a value is in a cross, 64 bits in int64: an integer as it is, a text by its fingerprint.
-
-    The operator gives a fingerprint modulo a number below 2 ** 63, so it is put together from two of them: with
-    `r = h % 2 ** 62` and `s = h % (2 ** 62 - 1)`, `h = q * 2 ** 62 + r` where `q = (s - r) % (2 ** 62 - 1)`.
-    """
-    if value.dtype != STRING:
-        return nodes.cast(value.name, "int64") if value.dtype != "int64" else value.name
-    low, other = _modulo(nodes, value.name, _HALF), _modulo(nodes, value.name, _HALF - 1)
-    difference = nodes.add("Sub", other, low)
-    negative = nodes.add("Less", difference, nodes.constant(0, "int64"))
-    wrapped = nodes.add("Add", difference, nodes.constant(_HALF - 1, "int64"))
-    high = nodes.add("Where", negative, wrapped, difference)
-    return nodes.add("Add", nodes.add("Mul", high, nodes.constant(_HALF, "int64")), low)
 
 
 def cross(nodes: Nodes, words: Sequence[str], widths: Sequence[int], key: int, buckets: int) -> str:
