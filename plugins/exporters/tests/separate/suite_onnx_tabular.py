@@ -11,13 +11,21 @@ from plugins.exporters.tests.separate.tabular_models import FEATURES, MODELS, re
 
 CLASSIFIED = ["logits", "probabilities", "class_ids", "classes", "all_class_ids", "all_classes"]
 BINARY = [*CLASSIFIED, "logistic"]
-OUTPUTS = {
-    **dict.fromkeys(MODELS, {"predict": BINARY, "classification": ["scores", "classes"], "regression": ["outputs"]}),
-    **{name: {"predict": ["predictions"], "regression": ["outputs"]} for name in MODELS if "regressor" in name},
-    "rnn_simple": {"predict": ["predictions"], "regression": ["outputs"]},
-    "linear_classifier_of_names": {"predict": CLASSIFIED, "classification": ["scores", "classes"]},
-    **{name: {"all_distances": ["all_distances"], "cluster_index": ["cluster_index"]} for name in MODELS if "kmeans" in name},
-}
+NUMBERS = {"predict": ["predictions"], "regression": ["outputs"]}
+CLUSTERS = {"all_distances": ["all_distances"], "cluster_index": ["cluster_index"]}
+SCORES = ["scores", "classes"]
+
+
+def outputs_of(name):
+    """Outputs of a model by signature."""
+    if "regressor" in name or name == "rnn_simple":
+        return NUMBERS
+    if "names" in name:
+        return {"predict": CLASSIFIED, "classification": SCORES}
+    return CLUSTERS if "kmeans" in name else {"predict": BINARY, "classification": SCORES, "regression": ["outputs"]}
+
+
+OUTPUTS = {name: outputs_of(name) for name in MODELS}
 CASES = [
     (name, signature, output)
     for name, signatures in OUTPUTS.items()

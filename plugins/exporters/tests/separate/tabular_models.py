@@ -71,7 +71,5 @@ def trained(name):
 
 
 def receiver():
-    features = {
-        name: ec.export.Feature((None, *value.shape[1:]), str(value.dtype)) for name, value in FEATURES.items()
-    }
+    features = {name: ec.export.Feature((None, *value.shape[1:]), str(value.dtype)) for name, value in FEATURES.items()}
     return ec.export.build_raw_serving_input_receiver_fn(features)

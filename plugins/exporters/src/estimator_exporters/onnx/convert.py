@@ -71,9 +71,7 @@ def converted(signature: SignatureSpec, program: core.ClosedJaxpr) -> Any:
     arguments = {variable: f"argument_{place}" for place, variable in enumerate(program.jaxpr.invars)}
     # One array may be two outputs, or an input and an output; the converter knows one name for it.
     results = {
-        key: f"result_{number}"
-        for number, key in enumerate(dict.fromkeys(_keys(program)))
-        if key not in arguments
+        key: f"result_{number}" for number, key in enumerate(dict.fromkeys(_keys(program))) if key not in arguments
     }
     given = _converted(signature, program, arguments, results) if results else onnx.ModelProto()
     return _named(given, signature, program, arguments | results)

@@ -178,9 +178,7 @@ def _blank(nodes: Nodes, value: Value) -> str:
 
 def _present(nodes: Nodes, value: Value, ids: str) -> Value:
     """-1 where there is no value."""
-    return Value(
-        nodes.add("Where", _blank(nodes, value), nodes.constant(-1, "int64"), ids), value.shape, "int64"
-    )
+    return Value(nodes.add("Where", _blank(nodes, value), nodes.constant(-1, "int64"), ids), value.shape, "int64")
 
 
 _LOWERED: dict[type, Callable[[Nodes, Any, Values], Values]] = {

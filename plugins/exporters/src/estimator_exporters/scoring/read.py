@@ -176,9 +176,7 @@ def _batches(path: Path, source: Any, reading: Reading) -> Iterator[Batch]:
     first = 1
     for batch in iter(source().next_columns, None):
         kept = {name: batch[name] for name in reading.keep}
-        arrays = {
-            name: _fitted(path, first, name, batch[name], feature) for name, feature in reading.inputs.items()
-        }
+        arrays = {name: _fitted(path, first, name, batch[name], feature) for name, feature in reading.inputs.items()}
         yield Batch(path, first, arrays, kept)
         first += len(next(iter(arrays.values())))
 

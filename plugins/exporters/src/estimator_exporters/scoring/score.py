@@ -29,7 +29,11 @@ class Scored:
 
 
 def score(
-    signature: Callable[..., Mapping[str, np.ndarray]], batches: Iterable[Batch], *, batch_size: int, skip_bad_rows: bool
+    signature: Callable[..., Mapping[str, np.ndarray]],
+    batches: Iterable[Batch],
+    *,
+    batch_size: int,
+    skip_bad_rows: bool,
 ) -> Iterator[Scored]:
     """The columns of each batch.
 
@@ -63,8 +67,7 @@ def _called(signature: Any, batch: Batch, size: int) -> dict[str, np.ndarray]:
     if not missing:
         return dict(outputs)
     return {
-        name: array[: batch.rows] if np.ndim(array) and len(array) == size else array
-        for name, array in outputs.items()
+        name: array[: batch.rows] if np.ndim(array) and len(array) == size else array for name, array in outputs.items()
     }
 
 

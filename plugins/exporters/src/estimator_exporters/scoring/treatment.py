@@ -45,4 +45,6 @@ class Treatment:
             content = json.loads((directory / name).read_text())
             return cls(column_defaults=dict(content["column_defaults"]), on_error=str(content["on_error"]))
         except (ValueError, KeyError, TypeError) as error:
-            raise ExportError(f"{directory / name} does not say how rows were read: {error!r}. Export again.") from error
+            raise ExportError(
+                f"{directory / name} does not say how rows were read: {error!r}. Export again."
+            ) from error
