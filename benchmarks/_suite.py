@@ -43,6 +43,7 @@ SUITE: dict[str, tuple[str, ...]] = {
     "hooks_cost": ("hooks_cost.py",),
     "embedding_table": ("embedding_table.py",),
     "serving": ("serving.py",),
+    "scoring": ("scoring.py",),
 }
 
 

@@ -152,6 +152,17 @@ def test_rows_are_treated_as_in_training(imputing, plain, tmp_path, name):
         score_files(Job(export=plain, inputs=(str(tmp_path / name),), output=output))
 
 
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.jsonl"])
+def test_an_input_can_be_kept_too(imputing, tmp_path, name):
+    write(tmp_path / name, table(5))
+    job = Job(export=imputing, inputs=(str(tmp_path / name),), output=tmp_path / "out.csv", keep=("b", "id"))
+    score_files(job)
+    found = read(tmp_path / "out.csv")
+    assert found["b"] == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert found["id"] == ["r0", "r1", "r2", "r3", "r4"]
+    assert found["logits"][4] == [-9.0, 9.0]
+
+
 def test_bad_rows_are_left_out_where_training_left_them_out(imputing, tmp_path):
     (tmp_path / "rows.csv").write_text("a,b\n1,2\nx,4\n3,4\n")
     job = Job(export=imputing, inputs=(str(tmp_path / "rows.csv"),), output=tmp_path / "out.csv")

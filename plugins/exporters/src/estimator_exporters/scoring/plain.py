@@ -76,7 +76,7 @@ def _row(where: str, row: Any, reading: Reading) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise ArgumentError(f"{where}: it must be an object with {sorted(reading.inputs)}, given: {str(row)[:200]}.")
     found = {name: _value(where, name, row, feature, reading) for name, feature in reading.inputs.items()}
-    return found | {name: str(row.get(name, "")) for name in reading.keep}
+    return {name: str(row.get(name, "")) for name in reading.keep} | found
 
 
 def _value(where: str, name: str, row: dict[str, Any], feature: Feature, reading: Reading) -> np.ndarray:

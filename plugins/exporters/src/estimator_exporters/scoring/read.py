@@ -29,7 +29,7 @@ class Reading:
         batch_size: rows at a time.
         defaults: what empty fields become, by column; others are faults where they are numbers.
         skip_bad_rows: whether rows that cannot be read are left out and counted, or are an error.
-        keep: columns that go to the output as text.
+        keep: columns that go to the output: inputs as they are read, others as text.
     """
 
     inputs: Mapping[str, Feature]
@@ -109,7 +109,7 @@ def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
         ".parquet": estimator_inputs.parquet_input_fn,
         ".jsonl": estimator_inputs.jsonl_input_fn,
     }
-    types = {name: feature.dtype for name, feature in reading.inputs.items()} | dict.fromkeys(reading.keep, "string")
+    types = dict.fromkeys(reading.keep, "string") | {name: feature.dtype for name, feature in reading.inputs.items()}
     _check_columns(path, openers[kind](str(path), 1, shuffle=False).columns, types)
     source = openers[kind](
         str(path),
@@ -175,8 +175,8 @@ def _whole_records(path: Path, reading: Reading) -> Iterator[Batch]:
 def _batches(path: Path, source: Any, reading: Reading) -> Iterator[Batch]:
     first = 1
     for batch in iter(source().next_columns, None):
-        kept = {name: batch[name] for name in reading.keep}
         arrays = {name: _fitted(path, first, name, batch[name], feature) for name, feature in reading.inputs.items()}
+        kept = {name: arrays.get(name, batch[name]) for name in reading.keep}
         yield Batch(path, first, arrays, kept)
         first += len(next(iter(arrays.values())))
 
@@ -193,7 +193,8 @@ def _fitted(path: Path, first: int, name: str, column: Any, feature: Feature) ->
     if wrong.size:
         row = int(wrong[0])
         raise ArgumentError(
-            f"{path}, row {first + row}: column {name!r} has {int(lengths[row])} values, and the signature takes {width}."
+            f"{path}, row {first + row}: column {name!r} has {int(lengths[row])} values, and the signature takes "
+            f"{width}."
         )
     missing = width - dense.shape[1]
     return np.pad(dense, ((0, 0), (0, missing)), constant_values=column.fill) if missing else dense

@@ -29,7 +29,7 @@ class Job:
         output: the file to write.
         signature: its name.
         batch_size: rows at a time; None: by the size of a row.
-        keep: columns of the input to copy, as text.
+        keep: columns of the input to copy: those that the signature takes as they are read, others as text.
         on_error: "raise", "skip", or None: as in training.
     """
 
