@@ -407,17 +407,19 @@ def formats(session: nox.Session, extra: str) -> None:
     """An export format: its suite where it is written, and exports of several models read where we are absent."""
     exporters = wheel("estimator_exporters", *FORMATS[extra].extras)
     journeys = Path(f"plugins/exporters/tests/separate/check_{extra}_journeys.py").is_file()
-    canned = ("estimator_inputs", "estimator_heads", "estimator_canned_tabular") if journeys else ()
-    flax = wheel("estimator_modules", "flax")
-    session.install("--no-sources", wheel("estimator_core"), exporters, flax, wheel(KIT), *map(wheel, canned))
+    tabular = [wheel(package) for package in ("estimator_inputs", "estimator_heads", "estimator_canned_tabular")]
+    session.install(
+        "--no-sources", wheel("estimator_core"), exporters, wheel("estimator_modules", "flax"), *tabular, wheel(KIT)
+    )
     session.install("--group", "test")
-    installed = ("estimator_core", "estimator_exporters", "estimator_modules", *canned)
+    installed = ("estimator_core", "estimator_exporters", "estimator_modules", "estimator_canned_tabular")
     session.run("python", CHECK_INSTALLED, *installed, "--tools", KIT, env=ISOLATED)
     folder = "plugins/exporters/tests/separate"
     with outside(session, "plugins/exporters/tests", "docs/export.md") as env:
         if FORMATS[extra].extras:
             doctests = ("--doctest-modules", "--pyargs", f"estimator_exporters.{extra}")
-            pytest(session, f"{folder}/suite_{extra}.py", *doctests, env=env)
+            suites = sorted(map(str, Path(folder).glob(f"suite_{extra}*.py")))
+            pytest(session, *suites, *doctests, env=env)
         # The scripts beside each other import each other.
         beside = str(Path(folder).absolute())
         session.run("python", f"{folder}/write_exports.py", extra, "exports", env={**env, "PYTHONPATH": beside})

@@ -44,6 +44,7 @@ SUITE: dict[str, tuple[str, ...]] = {
     "embedding_table": ("embedding_table.py",),
     "serving": ("serving.py",),
     "object_stores": ("object_stores.py",),
+    "scoring": ("scoring.py",),
 }
 
 

@@ -96,3 +96,13 @@ def test_no_framework_of_gigabytes_by_default(root_project: dict[str, Any]) -> N
     listed = [entry for group in groups.values() for entry in group if isinstance(entry, str)]
     names = {re.match(r"[\w.-]+", entry).group() for entry in listed + root_project["project"]["dependencies"]}
     assert not names & {"torch", "tensorflow", "tensorflow-cpu"}
+
+
+def test_extras_have_the_names_that_pip_makes_of_them(root: Path, project: dict[str, Any]) -> None:
+    """Versions of pip before 23.3 find no other names: they install nothing, and say that all is well."""
+    extras = project["project"].get("optional-dependencies", {})
+    assert [name for name in extras if name != re.sub(r"[-_.]+", "-", name).lower()] == []
+    pages = [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("plugins/*/README.md")]
+    sources = [*root.glob("plugins/*/src/**/*.py"), *root.glob("estimator_core/**/*.py")]
+    wrong = re.compile(rf"{project['project']['name']}\[[\w,-]*_[\w,-]*\]")
+    assert [path.name for path in [*pages, *sources] if wrong.search(path.read_text())] == []

@@ -59,7 +59,16 @@ def test_train_evaluate_export_predict(people, tmp_path, capsys):
         main(["predict", str(exported), "--input", str(rows), "--output", str(scores), "--signature", "predict"]) == 0
     )
     found = [json.loads(line)["classes"] for line in scores.read_text().splitlines()]
-    assert found == [["high"], ["low"]]
+    assert found == ["high", "low"]
+    scored = tmp_path / "scored.csv"
+    keep = ["--keep", "name", "--batch-size", "64"]
+    assert main(["predict", str(exported), "--input", str(people), "--output", str(scored), *keep]) == 0
+    with scored.open() as file:
+        table = list(csv.DictReader(file))
+    assert list(table[0]) == ["name", "scores_high", "scores_low", "classes"]
+    assert [row["name"] for row in table] == [f"n{number}" for number in range(300)]  # those without an age too
+    income = [line.rsplit(",", 1)[1] for line in people.read_text().splitlines()[1:]]
+    assert np.mean([row["classes"] == wanted for row, wanted in zip(table, income, strict=True)]) > 0.8
 
 
 def test_a_linear_model_of_edited_columns(people, tmp_path, capsys):

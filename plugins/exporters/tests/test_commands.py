@@ -69,11 +69,11 @@ def test_predict_scores_files(export, tmp_path, suffix):
     [
         ("rows.txt", "x", "must end in"),
         ("rows.jsonl", '{"x": [1, 2, 3]}\n{', "line 2: no JSON"),
-        ("rows.jsonl", '{"y": 1}\n', r"row 1: it must have \['x'\]"),
+        ("rows.jsonl", '{"y": 1}\n', r"line 1: column 'x' has no value; a row must have \['x'\]"),
         ("rows.jsonl", '{"x": ["a", "b", "c"]}\n', "cannot be read as float32"),
         ("rows.jsonl", "", "has no rows"),
         ("rows.csv", "x\n", "has no rows"),
-        ("missing.csv", None, "cannot be read"),
+        ("missing.csv", None, "no file matches"),
     ],
 )
 def test_predict_refuses_bad_files(export, tmp_path, capsys, name, content, message):

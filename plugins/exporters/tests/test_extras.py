@@ -13,14 +13,17 @@ from plugins.exporters.tests.small_model import receiver_fn
 def nothing_more(monkeypatch):
     """As if the extras were not installed."""
     found = importlib.util.find_spec
-    extras = ("tensorflow", "jax2onnx", "onnxruntime", "starlette", "uvicorn", "prometheus_client")
+    extras = ("tensorflow", "jax2onnx", "onnx", "onnxruntime", "starlette", "uvicorn", "prometheus_client")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name in extras else found(name, *rest))
 
 
 @pytest.mark.usefixtures("nothing_more")
-@pytest.mark.parametrize(("name", "package"), [("saved_model", "tensorflow"), ("onnx", "jax2onnx, onnxruntime")])
-def test_a_missing_extra_is_named_and_leaves_nothing(estimator, tmp_path, name, package):
-    with pytest.raises(ExportError, match=rf"needs {package}, .*pip install 'estimator-exporters\[{name}\]'"):
+@pytest.mark.parametrize(
+    ("name", "extra", "package"),
+    [("saved_model", "saved-model", "tensorflow"), ("onnx", "onnx", "jax2onnx, onnx, onnxruntime")],
+)
+def test_a_missing_extra_is_named_and_leaves_nothing(estimator, tmp_path, name, extra, package):
+    with pytest.raises(ExportError, match=rf"needs {package}, .*pip install 'estimator-exporters\[{extra}\]'"):
         estimator.export_saved_model(str(tmp_path), receiver_fn, format=name)
     assert list(tmp_path.iterdir()) == []
 

@@ -33,3 +33,7 @@ def write(name, format_name, folder):
 if __name__ == "__main__":
     for model in MODELS:
         write(model, sys.argv[1], Path(sys.argv[2], model))
+    if sys.argv[1] == "onnx":
+        from raw_journey import write as write_raw
+
+        write_raw(Path(sys.argv[2], "raw", "journey"))

@@ -22,6 +22,7 @@ _HOME = {
     "reading.file_input": ("FileInput",),
     "reading.options": ("ReadOptions",),
     "tfrecord.framing": ("write_tfrecord",),
+    "tfrecord.records": ("read_tfrecord",),
     "tfrecord_input": ("make_batched_features_dataset", "tfrecord_input_fn"),
 }
 _MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}

@@ -16,6 +16,7 @@ from estimator_inputs.parquet_input import parquet_input_fn as parquet_input_fn
 from estimator_inputs.reading.file_input import FileInput as FileInput
 from estimator_inputs.reading.options import ReadOptions as ReadOptions
 from estimator_inputs.tfrecord.framing import write_tfrecord as write_tfrecord
+from estimator_inputs.tfrecord.records import read_tfrecord as read_tfrecord
 from estimator_inputs.tfrecord_input import make_batched_features_dataset as make_batched_features_dataset
 from estimator_inputs.tfrecord_input import tfrecord_input_fn as tfrecord_input_fn
 

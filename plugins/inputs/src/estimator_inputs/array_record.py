@@ -220,7 +220,7 @@ def _grain() -> Any:
         import grain
     except ImportError as error:
         raise PluginError(
-            "ArrayRecord files are read by grain, which is not installed: pip install 'estimator-inputs[array_record]'."
+            "ArrayRecord files are read by grain, which is not installed: pip install 'estimator-inputs[array-record]'."
         ) from error
     return grain
 

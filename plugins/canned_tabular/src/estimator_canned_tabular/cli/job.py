@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ import optax
 import estimator_core as ec
 from estimator_canned_tabular.cli import features
 from estimator_canned_tabular.cli.schema import Schema
-from estimator_canned_tabular.cli.table import counted, profiles_of, typed_input
+from estimator_canned_tabular.cli.table import counted, defaults_of, profiles_of, typed_input
 from estimator_canned_tabular.models.baseline import baseline_model_fn
 from estimator_canned_tabular.models.combined import dnn_linear_combined_model_fn
 from estimator_canned_tabular.models.dcn import dcn_model_fn
@@ -88,7 +89,12 @@ class Job:
     def export(self) -> None:
         """A directory that takes raw rows."""
         receiver = ec.export.build_raw_serving_input_receiver_fn(features.received(self.schema))
-        print(f"exported: {self.estimator.export_saved_model(str(self.args.model_dir / 'export'), receiver)}")
+        reading = self.args.model_dir / "reading.json"
+        reading.write_text(json.dumps({"column_defaults": defaults_of(self.schema), "on_error": self.args.on_error}))
+        path = self.estimator.export_saved_model(
+            str(self.args.model_dir / "export"), receiver, assets_extra={"reading.json": str(reading)}
+        )
+        print(f"exported: {path}")
 
 
 def _input(

@@ -63,10 +63,15 @@ def typed_input(
         label_name=schema.label,
         select_columns=[*kinds, *weights, schema.label],
         column_types={**kinds, **dict.fromkeys(weights, "float32"), **label},
-        column_defaults={name: _mean(column.mean) for name, column in used.items() if column.kind == "numeric"},
+        column_defaults={name: mean for name, mean in defaults_of(schema).items() if name in used},
         vocabularies={schema.label: schema.classes} if schema.classes else None,
         **options,
     )
+
+
+def defaults_of(schema: Schema) -> dict[str, float]:
+    """What empty numbers become, by column: the mean."""
+    return {name: float(np.float32(one.mean)) for name, one in schema.columns.items() if one.kind == "numeric"}
 
 
 def counted(source: FileInput) -> Counted:
@@ -83,7 +88,3 @@ def counted(source: FileInput) -> Counted:
 
 def _columns_of(path: Path) -> tuple[str, ...]:
     return csv_input_fn(path, 1, shuffle=False).columns
-
-
-def _mean(mean: float) -> float:
-    return float(np.float32(mean))

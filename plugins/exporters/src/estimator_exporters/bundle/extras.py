@@ -8,7 +8,7 @@ from estimator_core.errors import ExportError
 
 
 def require(extra: str, *modules: str) -> None:
-    """Refuses a format whose packages are not installed.
+    """Refuses a format whose packages are not installed; extras are named as pip normalises them.
 
     Raises:
         ExportError: says what to install.
@@ -17,5 +17,5 @@ def require(extra: str, *modules: str) -> None:
     if missing:
         raise ExportError(
             f"The export format {extra!r} needs {', '.join(missing)}, which is not installed. "
-            f"Install it: pip install 'estimator-exporters[{extra}]'"
+            f"Install it: pip install 'estimator-exporters[{extra.replace('_', '-')}]'"
         )

@@ -16,16 +16,23 @@ class OnnxFormat:
 
     name = NAME
 
+    def check(self, request: ExportRequest) -> None:
+        """Refuses what ONNX cannot hold, by name."""
+        require(NAME, "jax2onnx", "onnx", "onnxruntime")
+        from estimator_exporters.onnx.write import check
+
+        check(request)
+
     def write(self, request: ExportRequest, directory: Path) -> None:
         """Writes an export into an empty directory."""
-        require(NAME, "jax2onnx", "onnxruntime")
+        require(NAME, "jax2onnx", "onnx", "onnxruntime")
         from estimator_exporters.onnx.write import write
 
         write(request, Path(directory))
 
     def load(self, directory: Path) -> LoadedExport:
         """Reads an export back."""
-        require(NAME, "jax2onnx", "onnxruntime")
+        require(NAME, "onnxruntime")
         from estimator_exporters.onnx.load import load
 
         return load(Path(directory))

@@ -39,12 +39,19 @@ def load(directory: Path) -> Loaded:
     return Loaded(directory=directory, manifest=manifest, signatures=signatures)
 
 
+def session(path: Path) -> Any:
+    """A graph of a file, ready to run."""
+    options: Any = onnxruntime.SessionOptions()
+    options.log_severity_level = 3  # warnings of constants in loops that nothing uses
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
 def _run(path: Path, outputs: list[str]) -> Any:
-    session: Any = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    taken = {value.name for value in session.get_inputs()}
+    ready = session(path)
+    taken = {value.name for value in ready.get_inputs()}
 
     def run(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        found = session.run(outputs, {name: value for name, value in arrays.items() if name in taken})
+        found = ready.run(outputs, {name: value for name, value in arrays.items() if name in taken})
         return dict(zip(outputs, found, strict=True))
 
     return run

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.extend import core
@@ -26,6 +27,8 @@ def evaluated(program: core.ClosedJaxpr, arrays: Sequence[Any]) -> list[Any]:
         called = _called(equation)
         if called is not None:
             given = evaluated(called, taken)
+        elif name in _WRITTEN_OTHERWISE:
+            given = [_WRITTEN_OTHERWISE[name](taken, equation.params)]
         elif name in _POOLINGS and _is_image(equation.params):
             given = [_pooled(_POOLINGS[name], taken[0], equation.params)]
         else:
@@ -40,7 +43,8 @@ def operations(program: Any) -> set[str]:
     for equation in program.eqns:
         called = _called(equation)
         found |= {equation.primitive.name} if called is None else operations(called.jaxpr)
-    return found
+        found |= {name for inner in _bodies(equation).values() for one in inner for name in operations(one.jaxpr)}
+    return found - _WRITTEN_OTHERWISE.keys()
 
 
 def _called(equation: Any) -> Any:
@@ -50,10 +54,57 @@ def _called(equation: Any) -> Any:
     return equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
 
 
+def _bodies(equation: Any) -> dict[str, tuple[core.ClosedJaxpr, ...]]:
+    """The programs that a loop or a branch holds, by parameter; none of a call, which is written out."""
+    if _called(equation) is not None:
+        return {}
+    held = {name: value if isinstance(value, tuple) else (value,) for name, value in equation.params.items()}
+    return {name: one for name, one in held.items() if one and all(isinstance(x, core.ClosedJaxpr) for x in one)}
+
+
+def _rewritten(body: core.ClosedJaxpr) -> core.ClosedJaxpr:
+    """A program that a loop or a branch holds, in the form of `evaluated`."""
+    inputs = [jax.ShapeDtypeStruct(one.shape, one.dtype, weak_type=one.weak_type) for one in body.in_avals]
+    return jax.make_jaxpr(lambda *arrays: evaluated(body, arrays))(*inputs)
+
+
 def _as_it_is(program: Any, equation: Any, taken: Sequence[Any]) -> Sequence[Any]:
+    bodies = {name: tuple(map(_rewritten, held)) for name, held in _bodies(equation).items()}
+    params = {
+        name: (bodies[name] if isinstance(value, tuple) else bodies[name][0]) if name in bodies else value
+        for name, value in equation.params.items()
+    }
     named = {v: x for v, x in zip(equation.invars, taken, strict=True) if not isinstance(v, core.Literal)}
-    alone = program.replace(constvars=[], invars=list(named), outvars=equation.outvars, eqns=[equation])
+    one = equation.replace(params=params)
+    alone = program.replace(constvars=[], invars=list(named), outvars=equation.outvars, eqns=[one])
     return core.jaxpr_as_fun(core.ClosedJaxpr(alone, []))(*named.values())
+
+
+def _as_given(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
+    """An array that jax wants on other devices: a graph knows no devices."""
+    return taken[0]
+
+
+def _stacked(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
+    axis = parameters["axis"]
+    return lax.concatenate([lax.expand_dims(jnp.asarray(array), (axis,)) for array in taken], axis)
+
+
+def _before(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
+    """`<` with NaN behind all numbers; jnp.searchsorted, which uses it, gives zeros and NaNs one sign before."""
+    left, right = taken
+    less = lax.lt(left, right)
+    if not jnp.issubdtype(jnp.result_type(left), jnp.floating):
+        return less
+    return lax.bitwise_or(less, lax.bitwise_and(lax.eq(left, left), lax.ne(right, right)))
+
+
+#: Primitives that the converter does not know, in terms of others.
+_WRITTEN_OTHERWISE: dict[str, Callable[[Sequence[Any], dict[str, Any]], Any]] = {
+    "lt_to": _before,
+    "reshard": _as_given,
+    "stack": _stacked,
+}
 
 
 def _maximum(x: Any, **window: Any) -> Any:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
-import os
-from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
-from jax import export as jax_export
-from jax.extend import core
+import onnx  # pyright: ignore[reportMissingImports]
 
 from estimator_core.errors import ExportError
 from estimator_core.export import ExportRequest, SignatureSpec
-from estimator_exporters.onnx.primitives import evaluated, operations
+from estimator_exporters.bundle.write import described, finish
+from estimator_exporters.onnx.convert import check_operations, converted, traced
+from estimator_exporters.onnx.load import session
+from estimator_exporters.onnx.raw import HostPart, raw_model
 
+_SMALL = 1024  # bytes of a tensor that stays in its graph
 _DTYPES = (
     "float32",
     "float16",
@@ -33,32 +31,82 @@ _DTYPES = (
 )
 
 
-def write(request: ExportRequest, directory: Path) -> None:
-    """Writes one graph for each signature, assets, transforms and the manifest.
+def check(request: ExportRequest) -> None:
+    """Refuses what ONNX cannot hold, before anything is written.
 
     Raises:
-        ExportError: what ONNX cannot hold is refused before anything is converted; what the converter refuses, with
-            its reason.
+        ExportError: says which signature, operation or host transform.
     """
-    from estimator_exporters.bundle.write import finish
-
     for signature in request.signatures.values():
         _check(signature, request)
-    inputs = {name: _abstract(signature) for name, signature in request.signatures.items()}
-    programs = {
-        name: _traced(signature, request.variables, inputs[name]) for name, signature in request.signatures.items()
-    }
-    for name, program in programs.items():
-        _check_operations(name, program)
+        HostPart.of(request, signature)
+        check_operations(signature.name, traced(signature, request.variables))
+
+
+def write(request: ExportRequest, directory: Path) -> None:
+    """Writes a graph for each signature, and one that takes what clients send where the host has a part in it.
+
+    Raises:
+        ExportError: as `check`; what the converter refuses, with its reason.
+    """
+    check(request)
     (directory / "graphs").mkdir()
     written: dict[Any, str] = {}
     files: dict[str, str] = {}
+    raw: dict[str, Any] = {}
     for name, signature in request.signatures.items():
-        if signature.function not in written:
-            written[signature.function] = f"graphs/{len(written)}.onnx"
-            _convert(signature, programs[name], inputs[name], directory / written[signature.function])
-        files[name] = written[signature.function]
-    finish(request, directory, "onnx", files)
+        part = HostPart.of(request, signature)
+        key = (signature.function, part is None)
+        if key not in written:
+            written[key] = f"graphs/{len(written)}.onnx"
+            model = converted(signature, traced(signature, request.variables))
+            _save(model, directory / written[key], shared=part is not None)
+            if part is not None:
+                raw |= {written[key]: model}
+        files[name] = written[key]
+    finish(request, directory, "onnx", files, raw_signatures=_raw(request, directory, files, raw))
+
+
+def _raw(request: ExportRequest, directory: Path, files: dict[str, str], models: dict[str, Any]) -> dict[str, Any]:
+    """Writes the graphs that take what clients send; what the manifest says of them."""
+    found: dict[str, Any] = {}
+    for name, signature in request.signatures.items():
+        part = HostPart.of(request, signature)
+        if part is None:
+            continue
+        path = f"graphs/raw_{len(found)}.onnx"
+        model = raw_model(part, models[files[name]])
+        (directory / path).write_bytes(model.SerializeToString())
+        _readable(directory / path, signature.name)
+        found[name] = {
+            "program": path,
+            "inputs": described(part.receiver),
+            "outputs": described(part.shown),
+            "unchecked": part.unchecked,
+        }
+    return found
+
+
+def _save(model: Any, path: Path, *, shared: bool) -> None:
+    """Writes a graph; weights that another graph uses too lie in a file beside it."""
+    if shared:
+        onnx.convert_model_to_external_data(model, location=f"{path.stem}.weights", size_threshold=_SMALL)
+    onnx.save_model(model, str(path))
+
+
+def _readable(path: Path, name: str) -> None:
+    """Reads a graph with onnxruntime.
+
+    Raises:
+        ExportError: it refuses it.
+    """
+    try:
+        session(path)
+    except Exception as error:
+        raise ExportError(
+            f"Signature {name!r}: onnxruntime does not read the graph with the host part: {error}. Use the format "
+            "'stablehlo'."
+        ) from error
 
 
 def _check(signature: SignatureSpec, request: ExportRequest) -> None:
@@ -66,6 +114,12 @@ def _check(signature: SignatureSpec, request: ExportRequest) -> None:
         raise ExportError(
             "An ONNX graph has one program for all batch sizes, and this model has none. Build the receiver with "
             "default_batch_size=N, or use the format 'stablehlo'."
+        )
+    shared = sorted(signature.inputs.keys() & signature.outputs.keys())
+    if shared:
+        raise ExportError(
+            f"Signature {signature.name!r}: {', '.join(map(repr, shared))} is an input and an output, and in an ONNX "
+            "graph a name stands for one thing. Rename the output, or use the format 'stablehlo'."
         )
     for kind, named in (("input", signature.inputs), ("output", signature.outputs)):
         for name, feature in named.items():
@@ -75,81 +129,3 @@ def _check(signature: SignatureSpec, request: ExportRequest) -> None:
                     "run on a CPU. "
                     "Cast it to float32, or use the format 'stablehlo'."
                 )
-
-
-def _traced(
-    signature: SignatureSpec, variables: Mapping[str, Any], inputs: Sequence[jax.ShapeDtypeStruct]
-) -> core.ClosedJaxpr:
-    """The program of a signature for any batch size.
-
-    It is traced here and not by the converter, which replaces functions of jax and Flax by its own while it traces, and
-    knows the arguments of some versions of those libraries only.
-    """
-    outputs = list(signature.outputs)
-
-    def positional(*arrays: Any) -> tuple[Any, ...]:
-        found = signature.function(variables, dict(zip(signature.inputs, arrays, strict=True)))
-        return tuple(found[name] for name in outputs)
-
-    return jax.make_jaxpr(positional)(*inputs)
-
-
-def _check_operations(name: str, program: core.ClosedJaxpr) -> None:
-    from jax2onnx.plugins.plugin_system import (  # pyright: ignore[reportMissingImports]
-        PLUGIN_REGISTRY,
-        import_all_plugins,
-    )
-
-    with _quiet():
-        import_all_plugins()
-    unknown = sorted(operations(program.jaxpr) - PLUGIN_REGISTRY.keys())
-    if unknown:
-        raise ExportError(
-            f"Signature {name!r} uses {', '.join(unknown)}, which jax2onnx does not convert. Write the model without, "
-            "or use the format 'stablehlo'."
-        )
-
-
-def _convert(
-    signature: SignatureSpec, program: core.ClosedJaxpr, inputs: Sequence[jax.ShapeDtypeStruct], path: Path
-) -> None:
-    import jax2onnx  # pyright: ignore[reportMissingImports]
-
-    try:
-        with _quiet():
-            jax2onnx.to_onnx(
-                lambda *arrays: tuple(evaluated(program, arrays)),
-                list(inputs),
-                model_name=signature.name,
-                input_names=list(signature.inputs),
-                output_names=list(signature.outputs),
-                return_mode="file",
-                output_path=os.fspath(path),
-            )
-    except Exception as error:
-        raise ExportError(
-            f"Signature {signature.name!r} cannot be converted to ONNX: {error!r}. The format 'stablehlo' takes "
-            "every jax program."
-        ) from error
-
-
-@contextlib.contextmanager
-def _quiet() -> Generator[None]:
-    """Leaves out what the converter logs about plugins and values that it passes over; its errors are raised."""
-    loggers = [logging.getLogger(name) for name in ("jax2onnx", "onnx_ir")]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
-
-
-def _abstract(signature: SignatureSpec) -> list[jax.ShapeDtypeStruct]:
-    (batch,) = jax_export.symbolic_shape("B", scope=jax_export.SymbolicScope(["B >= 1"]))
-    return [
-        jax.ShapeDtypeStruct(tuple(batch if size is None else size for size in feature.shape), feature.dtype)
-        for feature in signature.inputs.values()
-    ]

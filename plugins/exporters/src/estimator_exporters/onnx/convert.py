@@ -1,0 +1,179 @@
+"""A signature as an ONNX graph: converted by jax2onnx, then given the names and dtypes of the signature."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import warnings
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import jax
+import onnx  # pyright: ignore[reportMissingImports]
+from jax import export as jax_export
+from jax.extend import core
+
+from estimator_core.errors import ExportError
+from estimator_core.export import Feature, SignatureSpec
+from estimator_exporters.onnx.nodes import element_type
+from estimator_exporters.onnx.primitives import evaluated, operations
+
+OPSET = 21  # of ai.onnx; onnxruntime reads it since 1.18
+
+
+def traced(signature: SignatureSpec, variables: Mapping[str, Any]) -> core.ClosedJaxpr:
+    """The program of a signature for any batch size, in the form that the converter takes.
+
+    It is traced here and not by the converter, which replaces functions of jax and Flax by its own while it traces, and
+    knows the arguments of some versions of those libraries only.
+    """
+    outputs, inputs = list(signature.outputs), _abstract(signature)
+
+    def positional(*arrays: Any) -> tuple[Any, ...]:
+        found = signature.function(variables, dict(zip(signature.inputs, arrays, strict=True)))
+        return tuple(found[name] for name in outputs)
+
+    program = jax.make_jaxpr(positional)(*inputs)
+    return jax.make_jaxpr(lambda *arrays: tuple(evaluated(program, arrays)))(*inputs)
+
+
+def check_operations(name: str, program: core.ClosedJaxpr) -> None:
+    """Refuses a program with an operation that the converter does not know.
+
+    Raises:
+        ExportError: says which.
+    """
+    from jax2onnx.plugins.plugin_system import (  # pyright: ignore[reportMissingImports]
+        PLUGIN_REGISTRY,
+        import_all_plugins,
+    )
+
+    with _quiet():
+        import_all_plugins()
+    unknown = sorted(operations(program.jaxpr) - PLUGIN_REGISTRY.keys())
+    if unknown:
+        raise ExportError(
+            f"Signature {name!r} uses {', '.join(unknown)}, which jax2onnx does not convert. Write the model without, "
+            "or use the format 'stablehlo'."
+        )
+
+
+def converted(signature: SignatureSpec, program: core.ClosedJaxpr) -> Any:
+    """An `onnx.ModelProto` with the inputs and outputs of a signature.
+
+    Args:
+        signature: whose names and dtypes the graph gets.
+        program: made of it by `traced`.
+
+    Raises:
+        ExportError: what the converter refuses, with its reason.
+    """
+    arguments = {variable: f"argument_{place}" for place, variable in enumerate(program.jaxpr.invars)}
+    # One array may be two outputs, or an input and an output; the converter knows one name for it.
+    results = {
+        key: f"result_{number}" for number, key in enumerate(dict.fromkeys(_keys(program))) if key not in arguments
+    }
+    given = _converted(signature, program, arguments, results) if results else onnx.ModelProto()
+    return _named(given, signature, program, arguments | results)
+
+
+def _converted(signature: SignatureSpec, program: core.ClosedJaxpr, arguments: Any, results: Any) -> Any:
+    import jax2onnx  # pyright: ignore[reportMissingImports]
+
+    keys = _keys(program)
+    places = [keys.index(key) for key in results]
+
+    def distinct(*arrays: Any) -> tuple[Any, ...]:
+        found = evaluated(program, arrays)
+        return tuple(found[place] for place in places)
+
+    try:
+        with _quiet():
+            return jax2onnx.to_onnx(
+                distinct,
+                [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in program.in_avals],
+                model_name=signature.name,
+                opset=OPSET,
+                input_names=list(arguments.values()),
+                output_names=list(results.values()),
+            )
+    except Exception as error:
+        raise ExportError(
+            f"Signature {signature.name!r} cannot be converted to ONNX: {error!r}. The format 'stablehlo' takes "
+            "every jax program."
+        ) from error
+
+
+def _named(given: Any, signature: SignatureSpec, program: core.ClosedJaxpr, values: Mapping[Any, str]) -> Any:
+    """The graph between nodes that give inputs the dtypes of the program, and outputs their names."""
+    graph = given.graph
+    first = [
+        _cast(name, values[variable], feature, str(variable.aval.dtype))
+        for (name, feature), variable in zip(signature.inputs.items(), program.jaxpr.invars, strict=True)
+    ]
+    last = [
+        onnx.helper.make_node("Identity", [values[key]], [name], name=f"output/{name}")
+        for name, key in zip(signature.outputs, _keys(program), strict=True)
+    ]
+    model = onnx.helper.make_model(
+        onnx.helper.make_graph(
+            [*first, *graph.node, *last],
+            signature.name,
+            [tensor(name, feature) for name, feature in signature.inputs.items()],
+            [tensor(name, feature) for name, feature in signature.outputs.items()],
+            initializer=graph.initializer,
+            value_info=graph.value_info,
+        ),
+        functions=given.functions,
+        opset_imports=list(given.opset_import) or [onnx.helper.make_opsetid("", OPSET)],
+        producer_name="estimator-exporters",
+    )
+    model.ir_version = given.ir_version or onnx.helper.VERSION_TABLE[-1][1]
+    return model
+
+
+def tensor(name: str, feature: Feature) -> Any:
+    """What a graph says about one of its inputs or outputs."""
+    sizes = ["batch" if size is None else size for size in feature.shape]
+    return onnx.helper.make_tensor_value_info(name, element_type(feature.dtype), sizes)
+
+
+def _cast(name: str, value: str, feature: Feature, dtype: str) -> Any:
+    if feature.dtype == dtype:
+        return onnx.helper.make_node("Identity", [name], [value], name=f"input/{name}")
+    return onnx.helper.make_node("Cast", [name], [value], name=f"input/{name}", to=element_type(dtype))
+
+
+def _keys(program: core.ClosedJaxpr) -> list[Any]:
+    """What stands for each output: its variable, or the place of a constant, which is none."""
+    return [
+        ("constant", place) if isinstance(variable, core.Literal) else variable
+        for place, variable in enumerate(program.jaxpr.outvars)
+    ]
+
+
+def _abstract(signature: SignatureSpec) -> list[jax.ShapeDtypeStruct]:
+    (batch,) = jax_export.symbolic_shape("B", scope=jax_export.SymbolicScope(["B >= 1"]))
+    return [
+        jax.ShapeDtypeStruct(tuple(batch if size is None else size for size in feature.shape), feature.dtype)
+        for feature in signature.inputs.values()
+    ]
+
+
+@contextlib.contextmanager
+def _quiet() -> Generator[None]:
+    """Leaves out what the converter logs and warns about plugins and values that it passes over.
+
+    Its errors are raised. Where warnings are errors, it would silently do without the plugins whose import warns.
+    """
+    loggers = [logging.getLogger(name) for name in ("jax2onnx", "onnx_ir")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

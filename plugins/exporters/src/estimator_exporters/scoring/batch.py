@@ -1,0 +1,54 @@
+"""Rows on their way from a file to a signature."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from estimator_core.export import Feature
+
+#: Numbers that a batch holds about: a thousand rows of a text of 256 tokens, or `MOST_ROWS` of a table.
+_ELEMENTS = 1 << 18
+_FEWEST_ROWS, _MOST_ROWS = 16, 16384
+
+
+class Batch(NamedTuple):
+    """Rows of one file.
+
+    Attributes:
+        path: the file.
+        first: the number of the first row among those of the file that could be read, from 1.
+        arrays: the inputs of the signature by name, a row each.
+        kept: columns that go to the output as they are.
+    """
+
+    path: Path
+    first: int
+    arrays: Mapping[str, np.ndarray]
+    kept: Mapping[str, np.ndarray]
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        return len(next(iter(self.arrays.values())))
+
+    def cut(self, start: int, stop: int) -> Batch:
+        """Some of the rows."""
+        arrays = {name: array[start:stop] for name, array in self.arrays.items()}
+        kept = {name: array[start:stop] for name, array in self.kept.items()}
+        return Batch(self.path, self.first + start, arrays, kept)
+
+
+def batch_size_for(inputs: Mapping[str, Feature]) -> int:
+    """How many rows are scored at once where nobody says: the wider they are, the fewer.
+
+    Example:
+        >>> batch_size_for({"x": Feature((None,))}), batch_size_for({"image": Feature((None, 64, 64, 1))})
+        (16384, 64)
+    """
+    width = sum(math.prod(size or 1 for size in feature.shape[1:]) for feature in inputs.values())
+    return max(_FEWEST_ROWS, min(_MOST_ROWS, _ELEMENTS // max(width, 1)))

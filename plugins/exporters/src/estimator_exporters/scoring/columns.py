@@ -1,0 +1,49 @@
+"""Outputs of a signature as columns of a table: one a class, and the predicted class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+_SCORES = ("probabilities", "scores")
+
+
+def columns_of(outputs: Mapping[str, np.ndarray], rows: int) -> dict[str, np.ndarray]:
+    """Columns, a value a row; only outputs of vectors without classes have several.
+
+    Scores of classes become columns with the class in their names, `classes` the predicted one; what is the same in
+    every row (`all_classes`) stands in those names alone, and outputs that are not by row are left out.
+
+    Example:
+        >>> outputs = {"scores": np.array([[0.2, 0.8]]), "classes": np.array([["cat", "dog"]], object)}
+        >>> {name: column.tolist() for name, column in columns_of(outputs, 1).items()}
+        {'scores_cat': [0.2], 'scores_dog': [0.8], 'classes': ['dog']}
+    """
+    named = {name: array for name, array in outputs.items() if array.ndim and len(array) == rows}
+    labels = _labels(named)
+    found: dict[str, np.ndarray] = {}
+    for name, array in named.items():
+        if labels is not None and name in _SCORES and array.shape[1:] == labels.shape:
+            found |= {f"{name}_{_text(label)}": array[:, place] for place, label in enumerate(labels.tolist())}
+            if "classes" not in named:
+                found["classes"] = labels[array.argmax(axis=1)]
+        else:
+            found[name] = array[:, 0] if array.shape[1:] == (1,) else array
+    return found
+
+
+def _labels(named: dict[str, np.ndarray]) -> np.ndarray | None:
+    """The classes of scores, in order; the outputs that list them in every row are taken out."""
+    ids, classes = named.pop("all_class_ids", None), named.pop("all_classes", None)
+    if classes is None and ids is None and "scores" in named and named["scores"].ndim == 2:  # a ClassificationOutput
+        listed = named.get("classes")
+        if listed is not None and listed.shape == named["scores"].shape and listed.shape[1] > 1:
+            classes = named.pop("classes")
+    every = classes if classes is not None else ids
+    return None if every is None else every[0]
+
+
+def _text(label: Any) -> str:
+    return label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)

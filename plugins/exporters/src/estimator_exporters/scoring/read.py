@@ -1,0 +1,208 @@
+"""Files as batches of the inputs of a signature, by estimator-inputs where the inputs are columns of a table."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError
+from estimator_core.export import Feature
+from estimator_exporters.scoring.batch import Batch
+from estimator_exporters.scoring.plain import read_arrays, read_lines
+
+TABLES = (".csv", ".parquet", ".jsonl")
+SUFFIXES = (*TABLES, ".tfrecord", ".npz")
+_PACKED = (".gz", ".bz2", ".xz", ".zst", ".lz4")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What is read of files, and how.
+
+    Attributes:
+        inputs: of the signature, by name.
+        batch_size: rows at a time.
+        defaults: what empty fields become, by column; others are faults where they are numbers.
+        skip_bad_rows: whether rows that cannot be read are left out and counted, or are an error.
+        keep: columns that go to the output: inputs as they are read, others as text.
+    """
+
+    inputs: Mapping[str, Feature]
+    batch_size: int
+    defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    skip_bad_rows: bool = False
+    keep: Sequence[str] = ()
+
+
+def find(patterns: Sequence[str]) -> list[Path]:
+    """The files of paths and glob patterns, each once, those of a pattern by name.
+
+    Raises:
+        ArgumentError: nothing there, or a file of a kind that is not read.
+    """
+    found: dict[Path, None] = {}
+    for pattern in patterns:
+        path = Path(pattern)
+        base = Path(path.anchor or ".")
+        relative = path.relative_to(base) if path.anchor else path
+        paths = [path] if path.is_file() else sorted(one for one in base.glob(str(relative)) if one.is_file())
+        if not paths:
+            raise ArgumentError(f"--input: no file matches {pattern!r}.")
+        for one in paths:
+            if suffix_of(one) not in SUFFIXES:
+                raise ArgumentError(f"--input: {one} must end in {', '.join(SUFFIXES)}, or one of those and .gz.")
+        found |= dict.fromkeys(paths)
+    return list(found)
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix that tells the kind of a file, packed or not.
+
+    Example:
+        >>> suffix_of(Path("rows.csv.gz"))
+        '.csv'
+    """
+    return path.with_suffix("").suffix if path.suffix in _PACKED else path.suffix
+
+
+def read(path: Path, reading: Reading) -> Iterator[Batch]:
+    """The rows of a file; all batches but the last one are full.
+
+    Raises:
+        ArgumentError, InputError: rows that cannot be read; the message names file, row and column.
+    """
+    kind = suffix_of(path)
+    flat = all(feature.shape[1:] in ((), (1,)) for feature in reading.inputs.values())
+    listed = all(len(feature.shape) <= 2 for feature in reading.inputs.values())
+    if kind == ".npz":
+        return _plain(path, read_arrays(path, reading), reading)
+    if kind == ".tfrecord":
+        _need("estimator_inputs")
+        return _records(path, reading)
+    if (kind == ".csv" and flat) or (kind == ".jsonl" and flat) or (kind == ".parquet" and listed):
+        _need("estimator_inputs", "pyarrow")
+        return _tables(path, kind, reading)
+    if kind == ".parquet":
+        wide = [name for name, feature in reading.inputs.items() if len(feature.shape) > 2]
+        raise ArgumentError(f"{path}: {wide} has more than one axis, and a column of Parquet none. Use .npz or .jsonl.")
+    return _plain(path, read_lines(path, kind, reading), reading)
+
+
+def _plain(path: Path, columns: Iterator[dict[str, np.ndarray]], reading: Reading) -> Iterator[Batch]:
+    first = 1
+    for batch in columns:
+        kept = {name: batch[name] for name in reading.keep}
+        yield Batch(path, first, {name: batch[name] for name in reading.inputs}, kept)
+        first += len(next(iter(batch.values())))
+
+
+def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
+    import estimator_inputs
+
+    openers = {
+        ".csv": estimator_inputs.csv_input_fn,
+        ".parquet": estimator_inputs.parquet_input_fn,
+        ".jsonl": estimator_inputs.jsonl_input_fn,
+    }
+    types = dict.fromkeys(reading.keep, "string") | {name: feature.dtype for name, feature in reading.inputs.items()}
+    _check_columns(path, openers[kind](str(path), 1, shuffle=False).columns, types)
+    source = openers[kind](
+        str(path),
+        reading.batch_size,
+        shuffle=False,
+        select_columns=list(types),
+        column_types=types,
+        column_defaults={name: value for name, value in reading.defaults.items() if name in reading.inputs},
+        on_error="skip" if reading.skip_bad_rows else "raise",
+    )
+    return _batches(path, source, reading)
+
+
+def _check_columns(path: Path, found: Sequence[str], wanted: Mapping[str, Any]) -> None:
+    missing = sorted(wanted.keys() - set(found))
+    if missing:
+        raise ArgumentError(
+            f"{path} lacks the columns {missing}. Its columns are: {', '.join(found)}. The signature takes "
+            f"{sorted(wanted)}."
+        )
+
+
+def _records(path: Path, reading: Reading) -> Iterator[Batch]:
+    import estimator_inputs
+
+    if reading.keep:
+        raise ArgumentError("--keep: records of a TFRecord file have no columns.")
+    if [feature.dtype for feature in reading.inputs.values()] == ["string"] and "examples" in reading.inputs:
+        return _whole_records(path, reading)
+    specs = {
+        name: estimator_inputs.FixedLenFeature(_known(feature), feature.dtype, reading.defaults.get(name))
+        for name, feature in reading.inputs.items()
+    }
+    source = estimator_inputs.tfrecord_input_fn(
+        str(path),
+        reading.batch_size,
+        specs,
+        shuffle=False,
+        on_error="skip" if reading.skip_bad_rows else "raise",
+    )
+    return _batches(path, source, reading)
+
+
+def _known(feature: Feature) -> tuple[int, ...]:
+    return tuple(size or 1 for size in feature.shape[1:])
+
+
+def _whole_records(path: Path, reading: Reading) -> Iterator[Batch]:
+    """Serialized tf.Examples, which the export parses itself."""
+    import estimator_inputs
+
+    records: list[bytes] = []
+    first = 1
+    for record in estimator_inputs.read_tfrecord(path):
+        records.append(record)
+        if len(records) == reading.batch_size:
+            yield Batch(path, first, {"examples": np.array(records, object)}, {})
+            first, records = first + len(records), []
+    if records:
+        yield Batch(path, first, {"examples": np.array(records, object)}, {})
+
+
+def _batches(path: Path, source: Any, reading: Reading) -> Iterator[Batch]:
+    first = 1
+    for batch in iter(source().next_columns, None):
+        arrays = {name: _fitted(path, first, name, batch[name], feature) for name, feature in reading.inputs.items()}
+        kept = {name: arrays.get(name, batch[name]) for name in reading.keep}
+        yield Batch(path, first, arrays, kept)
+        first += len(next(iter(arrays.values())))
+
+
+def _fitted(path: Path, first: int, name: str, column: Any, feature: Feature) -> np.ndarray:
+    """A column in the shape of an input; lists of numbers must be as long as the input, those of strings are filled."""
+    if isinstance(column, np.ndarray):
+        return column.reshape(len(column), *_known(feature)) if len(feature.shape) != column.ndim else column
+    lengths, width = column.lengths, feature.shape[1] if len(feature.shape) > 1 else None
+    dense = column.dense()
+    if width is None:
+        return dense
+    wrong = np.flatnonzero(lengths > width if column.values.dtype == object else lengths != width)
+    if wrong.size:
+        row = int(wrong[0])
+        raise ArgumentError(
+            f"{path}, row {first + row}: column {name!r} has {int(lengths[row])} values, and the signature takes "
+            f"{width}."
+        )
+    missing = width - dense.shape[1]
+    return np.pad(dense, ((0, 0), (0, missing)), constant_values=column.fill) if missing else dense
+
+
+def _need(*modules: str) -> None:
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ArgumentError(
+            f"Reading these files needs {', '.join(missing)}. Install it: pip install 'estimator-exporters[predict]'"
+        )

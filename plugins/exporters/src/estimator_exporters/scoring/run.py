@@ -1,0 +1,99 @@
+"""One batch scoring, from the files to the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import estimator_core as ec
+from estimator_core.errors import ArgumentError
+from estimator_exporters.scoring.batch import Batch, batch_size_for
+from estimator_exporters.scoring.read import Reading, find, read
+from estimator_exporters.scoring.score import Scored, score
+from estimator_exporters.scoring.treatment import Treatment
+from estimator_exporters.scoring.write import check_output, writing
+
+#: Rows left out that are shown one by one; readers show as many of theirs in the log.
+_SHOWN = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What is to be scored.
+
+    Attributes:
+        export: a directory with an export, or with several: the newest is used.
+        inputs: paths or glob patterns.
+        output: the file to write.
+        signature: its name.
+        batch_size: rows at a time; None: by the size of a row.
+        keep: columns of the input to copy: those that the signature takes as they are read, others as text.
+        on_error: "raise", "skip", or None: as in training.
+    """
+
+    export: str
+    inputs: tuple[str, ...]
+    output: Path
+    signature: str = "serving_default"
+    batch_size: int | None = None
+    keep: tuple[str, ...] = ()
+    on_error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """What became of a job.
+
+    Attributes:
+        rows: scored.
+        left_out: rows that the signature refused.
+        shown: why, for the first of them.
+    """
+
+    rows: int
+    left_out: int
+    shown: tuple[str, ...]
+
+
+def score_files(job: Job) -> Done:
+    """Scores all rows, in the order of the files.
+
+    Raises:
+        ArgumentError, InputError: files, columns or rows that cannot be used, named; no output is left.
+        ExportError: the export cannot be read.
+    """
+    check_output(job.output)
+    loaded: Any = ec.export.load(job.export)
+    signatures = loaded.raw_signatures
+    if job.signature not in signatures:
+        raise ArgumentError(f"There is no signature {job.signature!r}. Signatures: {sorted(signatures)}.")
+    signature = signatures[job.signature]
+    treatment = Treatment.of(loaded.directory, loaded)
+    reading = Reading(
+        inputs=signature.inputs,
+        batch_size=job.batch_size or batch_size_for(signature.inputs),
+        defaults=treatment.column_defaults,
+        skip_bad_rows=(job.on_error or treatment.on_error) == "skip",
+        keep=job.keep,
+    )
+    files = find(job.inputs)
+    rows, refused, shown = 0, 0, list[str]()
+    with writing(job.output) as output:
+        for piece in _scored(signature, files, reading):
+            if piece.rows:
+                output.add(piece.columns)
+            rows, refused = rows + piece.rows, refused + len(piece.refused)
+            shown += piece.refused[: max(_SHOWN - len(shown), 0)]
+        if not rows:
+            raise ArgumentError(f"{', '.join(map(str, files))}: no row that can be scored: the input has no rows.")
+    return Done(rows=rows, left_out=refused, shown=tuple(shown))
+
+
+def _scored(signature: Any, files: list[Path], reading: Reading) -> Iterator[Scored]:
+    def batches() -> Iterator[Batch]:
+        for path in files:
+            yield from read(path, reading)
+
+    return score(signature, batches(), batch_size=reading.batch_size, skip_bad_rows=reading.skip_bad_rows)

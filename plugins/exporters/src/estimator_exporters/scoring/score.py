@@ -1,0 +1,99 @@
+"""Batches through a signature: full ones of one size, so that there is one program; a row that it refuses is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError, EstimatorError
+from estimator_exporters.scoring.batch import Batch
+from estimator_exporters.scoring.columns import columns_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """Rows with their scores.
+
+    Attributes:
+        columns: those that were kept, and those of the outputs.
+        rows: how many.
+        refused: why rows were left out, each with its place.
+    """
+
+    columns: Mapping[str, np.ndarray]
+    rows: int
+    refused: tuple[str, ...] = ()
+
+
+def score(
+    signature: Callable[..., Mapping[str, np.ndarray]],
+    batches: Iterable[Batch],
+    *,
+    batch_size: int,
+    skip_bad_rows: bool,
+) -> Iterator[Scored]:
+    """The columns of each batch.
+
+    Args:
+        signature: from arrays by name to arrays by name.
+        batches: of at most `batch_size` rows.
+        batch_size: shorter batches are filled up to it after a full one, with their last row.
+        skip_bad_rows: leaves out rows that the signature refuses.
+
+    Raises:
+        ArgumentError: a row that the signature refuses; the message names file and row.
+    """
+    filled = False
+    for batch in batches:
+        filled = filled or batch.rows == batch_size
+        size = batch_size if filled else batch.rows
+        try:
+            outputs = _called(signature, batch, size)
+            yield Scored(columns=_columns(batch, outputs), rows=batch.rows)
+        except EstimatorError as error:
+            if not skip_bad_rows:
+                row, reason = _first_refused(signature, batch, error)
+                raise ArgumentError(f"{batch.path}, row {batch.first + row}: {reason}") from error
+            yield from _one_by_one(signature, batch)
+
+
+def _called(signature: Any, batch: Batch, size: int) -> dict[str, np.ndarray]:
+    missing = size - batch.rows
+    arrays = batch.arrays if not missing else {name: _padded(array, missing) for name, array in batch.arrays.items()}
+    outputs = signature(**arrays)
+    if not missing:
+        return dict(outputs)
+    return {
+        name: array[: batch.rows] if np.ndim(array) and len(array) == size else array for name, array in outputs.items()
+    }
+
+
+def _padded(array: np.ndarray, missing: int) -> np.ndarray:
+    return np.concatenate([array, np.repeat(array[-1:], missing, axis=0)])
+
+
+def _columns(batch: Batch, outputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {**batch.kept, **columns_of(outputs, batch.rows)}
+
+
+def _first_refused(signature: Any, batch: Batch, error: EstimatorError) -> tuple[int, str]:
+    """The first row that is refused alone, and why; the first of the batch where only all together are."""
+    for row in range(batch.rows):
+        try:
+            signature(**batch.cut(row, row + 1).arrays)
+        except EstimatorError as own:
+            return row, str(own)
+    return 0, str(error)
+
+
+def _one_by_one(signature: Any, batch: Batch) -> Iterator[Scored]:
+    """The rows of a batch in which some are refused."""
+    for row in range(batch.rows):
+        one = batch.cut(row, row + 1)
+        try:
+            yield Scored(columns=_columns(one, _called(signature, one, 1)), rows=1)
+        except EstimatorError as error:
+            yield Scored(columns={}, rows=0, refused=(f"{one.path}, row {one.first}: {error}",))

@@ -1,0 +1,50 @@
+"""How training treated rows that are not whole; an export carries it among its assets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from estimator_core.errors import ExportError
+from estimator_core.export import LoadedExport
+
+#: The file below `assets/`.
+READING = "reading.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Treatment:
+    """What becomes of rows that are not whole.
+
+    Attributes:
+        column_defaults: what empty fields become, by column.
+        on_error: "raise" or "skip".
+    """
+
+    column_defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    on_error: str = "raise"
+
+    @classmethod
+    def of(cls, directory: Path, export: LoadedExport) -> Treatment:
+        """What an export says; nothing is filled in, and bad rows are an error, where it says nothing.
+
+        Args:
+            directory: of the export.
+            export: read from it, so its files are verified.
+
+        Raises:
+            ExportError: the file is of another form.
+        """
+        name = f"assets/{READING}"
+        if name not in export.manifest.get("files", {}):
+            return cls()
+        try:
+            content = json.loads((directory / name).read_text())
+            return cls(column_defaults=dict(content["column_defaults"]), on_error=str(content["on_error"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ExportError(
+                f"{directory / name} does not say how rows were read: {error!r}. Export again."
+            ) from error

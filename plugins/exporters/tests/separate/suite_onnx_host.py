@@ -1,0 +1,168 @@
+"""ONNX graphs with the host part inside: raw strings in, class names out; what they cannot hold is refused by name."""
+
+import json
+import tempfile
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import estimator_canned_tabular as tab
+import estimator_core as ec
+from estimator_core.errors import ExportError
+from estimator_core.export import (
+    Bucketize,
+    Cross,
+    EqualLengths,
+    Fit,
+    FullLengths,
+    HostProgram,
+    Lengths,
+    Lookup,
+    Reshape,
+    Within,
+)
+from estimator_exporters.onnx.host import run_programs
+from estimator_exporters.onnx.nodes import Nodes, Value
+from plugins.exporters.tests.separate.raw_journey import AGE, BUCKETS, SENT, classifier, export, rows
+
+
+@pytest.fixture(scope="module")
+def exported():
+    estimator = classifier()
+    return estimator, export(estimator, tempfile.mkdtemp())
+
+
+def graph_of(path, signature):
+    described = json.loads((path / "manifest.json").read_text())["raw_signatures"][signature]
+    session = onnxruntime.InferenceSession(str(path / described["program"]), providers=["CPUExecutionProvider"])
+    assert {one.name for one in session.get_inputs()} == set(described["inputs"]) == set(SENT)
+    names = [one.name for one in session.get_outputs()]
+    assert set(names) == set(described["outputs"])
+    return lambda sent: dict(zip(names, session.run(names, sent), strict=True))
+
+
+@pytest.mark.parametrize("count", [1, 64])
+def test_raw_rows_are_predicted_as_by_the_estimator(exported, count):
+    estimator, path = exported
+    features = rows(count)
+    found = graph_of(path, "predict")(features)
+    predicted = list(estimator.predict(lambda: [features]))
+    for name, value in found.items():
+        expected = np.stack([row[name] for row in predicted])
+        if value.dtype == object:
+            assert value.tolist() == expected.tolist()
+        else:
+            np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-5)
+    assert set(np.ravel(found["classes"])) <= {"young", "älter", "old"}
+
+
+def test_the_raw_signature_of_our_reader_is_the_same(exported):
+    _, path = exported
+    features = rows(16)
+    ours = ec.export.load(path).raw_signatures["classification"](**features)
+    found = graph_of(path, "classification")(features)
+    np.testing.assert_allclose(found["scores"], ours["scores"], rtol=1e-5, atol=1e-5)
+    assert found["classes"].tolist() == ours["classes"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (tab.categorical_column_with_hash_bucket("city", 9), "a column with hash buckets: no operator of ONNX"),
+        (tab.crossed_column(["city", BUCKETS], 9), "a cross of text: no operator of ONNX"),
+        (
+            tab.categorical_column_with_vocabulary_list("city", ["Rome"], num_oov_buckets=2),
+            "a vocabulary with 2 buckets of unknown values",
+        ),
+        (
+            tab.categorical_column_with_vocabulary_list("tags", ["red"], max_values=1),
+            "2 places and its column 1: a graph cannot refuse",
+        ),
+    ],
+)
+def test_what_a_graph_does_not_hold_is_refused_by_name(tmp_path, column, message):
+    features = {**rows(4), "tags": np.array([["red", ""]] * 4, object)}
+    estimator = tab.LinearClassifier([column], config=ec.RunConfig(default_hooks=False, save_summary_steps=0))
+    estimator.train(lambda: [(features, np.ones((4, 1), np.int64))])
+    sent = {name: SENT[name] for name in ("age", *column.parse_example_spec)}
+    with pytest.raises(ExportError, match=message):
+        export(estimator, tmp_path / "export", sent)
+    assert not list(tmp_path.glob("export/*"))
+
+
+def test_tf_examples_are_refused_by_name(tmp_path):
+    estimator = classifier(deep=[AGE], wide=[BUCKETS])
+    receiver = tab.columns_receiver_fn([AGE])
+    with pytest.raises(ExportError, match=r"no operation for ParseExamples .*build_raw_serving_input_receiver_fn"):
+        estimator.export_saved_model(str(tmp_path), receiver, format="onnx")
+
+
+def run(operations, outputs, values):
+    """The values of a program of one example each; what numpy has as objects is text."""
+    import onnx
+
+    nodes = Nodes()
+    dtypes = {name: "string" if array.dtype == object else str(array.dtype) for name, array in values.items()}
+    batch = {name: Value(name, array.shape[1:], dtypes[name]) for name, array in values.items()}
+    program = HostProgram(operations=tuple(operations), outputs={name: name for name in outputs})
+    found = run_programs(nodes, [program], batch)
+    graph = onnx.helper.make_graph(
+        [*nodes.written, *(onnx.helper.make_node("Identity", [found[name].name], [f"out {name}"]) for name in outputs)],
+        "host",
+        [
+            onnx.helper.make_tensor_value_info(
+                name, 8 if dtypes[name] == "string" else onnx.helper.np_dtype_to_tensor_dtype(array.dtype), None
+            )
+            for name, array in values.items()
+        ],
+        [onnx.helper.make_empty_tensor_value_info(f"out {name}") for name in outputs],
+        initializer=nodes.constants,
+    )
+    opsets = [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("ai.onnx.ml", 4)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets)
+    model.ir_version = 10
+    return onnxruntime.InferenceSession(model.SerializeToString()).run([f"out {name}" for name in outputs], values)
+
+
+def test_single_operations():
+    """Every operation by hand, places without a value among them."""
+    text = np.array([["b", ""], ["?", "a"]], object)
+    whole = np.array([[7, -1], [2, 0]])
+    number = np.array([[0.5, np.nan], [-1.0, 2.0]], np.float32)
+    found = run(
+        [
+            Lookup(input="text", output="places", words=(b"a", b"b"), otherwise=5),
+            Within(input="whole", output="inside", count=3, otherwise=1),
+            Bucketize(input="number", output="buckets", boundaries=(0.0, 2.0)),
+            Fit(input="text", output="wide", width=3, fill=b""),
+            Lengths(input="text", output="lengths"),
+            FullLengths(input="number", output="full", steps=4),
+            EqualLengths(inputs=("lengths", "full")),
+            Reshape(input="whole", output="flat", shape=(2, 1)),
+        ],
+        ["places", "inside", "buckets", "wide", "lengths", "full", "flat"],
+        {"text": text, "whole": whole, "number": number},
+    )
+    assert [one.tolist() for one in found] == [
+        [[1, -1], [5, 0]],
+        [[1, -1], [2, 0]],
+        [[1, 5], [0, 5]],
+        [["b", "", ""], ["?", "a", ""]],
+        [1, 2],
+        [4, 4],
+        [[[7], [-1]], [[2], [0]]],
+    ]
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_crosses_are_those_of_the_columns(counts):
+    from estimator_canned_tabular.hashing import cross_fingerprints
+
+    left, right = np.array([[3, -1, 2**40]]), np.array([[-1, 8]])
+    cross = Cross(inputs=("left", "right"), output="x", buckets=1000, key=2**63 + 9, blank_counts=(counts, counts))
+    (found,) = run([cross], ["x"], {"left": left, "right": right})
+    pairs = [np.repeat(left, 2, axis=1).astype(np.uint64), np.tile(right, (1, 3)).astype(np.uint64)]
+    expected = (cross_fingerprints(pairs, 2**63 + 9) % np.uint64(1000)).astype(np.int64)
+    blank = (np.repeat(left, 2, axis=1) == -1) | (np.tile(right, (1, 3)) == -1)
+    assert found.tolist() == (expected if counts else np.where(blank, -1, expected)).tolist()

@@ -1,0 +1,222 @@
+"""`estimator predict` on files of any size: kinds of files, bad rows, columns of the output, memory."""
+
+import csv
+import gzip
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import optax
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import estimator_core as ec
+import estimator_inputs
+from estimator_core._cli.main import main
+from estimator_core.errors import ArgumentError
+from estimator_exporters.scoring.columns import columns_of
+from estimator_exporters.scoring.run import Job, score_files
+
+pytestmark = pytest.mark.plugins
+NAMES = ["a", "b"]
+
+
+def model_fn(features, labels, mode):
+    logits = (features["a"] * 2 + features["b"])[:, None] * np.array([[-1.0, 1.0]], np.float32)
+    predictions = {"logits": logits, "double": features["a"] * 2}
+    outputs = {"serving_default": ec.export.PredictOutput(predictions)}
+    if mode == ec.ModeKeys.PREDICT:
+        return ec.EstimatorSpec(mode, predictions=predictions, export_outputs=outputs)
+    bias = ec.get_variable("bias", (), lambda key, shape, dtype: np.zeros(shape, dtype))
+    return ec.EstimatorSpec(mode, loss=bias**2, train_op=optax.sgd(0.0))
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """An export of two numbers a row."""
+    return exported(tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="module")
+def imputing(tmp_path_factory):
+    """An export whose training made 7 of an empty `b`, and left bad rows out."""
+    folder = tmp_path_factory.mktemp("imputing")
+    (folder / "reading.json").write_text(json.dumps({"column_defaults": {"b": 7.0}, "on_error": "skip"}))
+    return exported(folder, {"reading.json": str(folder / "reading.json")})
+
+
+def exported(folder, assets=None):
+    config = ec.RunConfig(model_dir=str(folder / "model"), tf_random_seed=1)
+    batch = {name: np.ones(4, np.float32) for name in NAMES}
+    estimator = ec.Estimator(model_fn, config=config).train(lambda: [batch], steps=1)
+    receiver = ec.export.build_raw_serving_input_receiver_fn({name: ec.export.Feature((None,)) for name in NAMES})
+    return estimator.export_saved_model(str(folder / "export"), receiver, assets_extra=assets)
+
+
+def table(rows):
+    return {"id": [f"r{n}" for n in range(rows)], "a": list(range(rows)), "b": [n / 4 for n in range(rows)]}
+
+
+def write(path, content):
+    lines = list(zip(*content.values(), strict=True))
+    if path.suffix == ".parquet":
+        parquet.write_table(pa.table(content), path, row_group_size=5)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(dict(zip(content, line, strict=True))) + "\n" for line in lines))
+    elif path.suffix == ".tfrecord":
+        estimator_inputs.write_tfrecord(path, [record(a, b) for _, a, b in lines])
+    else:
+        text = "".join(",".join(map(str, line)) + "\n" for line in [tuple(content), *lines])
+        path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+
+
+def record(a, b):
+    example = estimator_inputs.example_class()()
+    example.features.feature["a"].float_list.value.append(a)
+    example.features.feature["b"].float_list.value.append(b)
+    return example.SerializeToString()
+
+
+def read(path):
+    if path.suffix == ".parquet":
+        return parquet.read_table(path).to_pydict()
+    if path.suffix == ".jsonl":
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        return {name: [row[name] for row in rows] for name in rows[0]}
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    return {name: [json.loads(row[name]) if name != "id" else row[name] for row in rows] for name in rows[0]}
+
+
+@pytest.mark.parametrize("output", ["scores.csv", "scores.parquet", "scores.jsonl"])
+@pytest.mark.parametrize("name", ["rows.csv", "rows.csv.gz", "rows.parquet", "rows.jsonl", "rows.tfrecord"])
+def test_every_kind_of_file(plain, tmp_path, name, output):
+    write(tmp_path / name, table(23))
+    keep = () if "tfrecord" in name else ("id",)
+    job = Job(export=plain, inputs=(str(tmp_path / name),), output=tmp_path / output, batch_size=8, keep=keep)
+    assert score_files(job).rows == 23
+    found = read(tmp_path / output)
+    assert list(found) == [*keep, "double", "logits"]
+    assert found["double"] == [2.0 * n for n in range(23)]
+    assert found["logits"][1] == [-2.25, 2.25]
+    assert not keep or found["id"] == [f"r{n}" for n in range(23)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, output])
+
+
+def test_patterns_and_several_files_in_order(plain, tmp_path):
+    for number, rows in enumerate((5, 3, 8)):
+        write(tmp_path / f"part-{number}.csv", table(rows))
+    write(tmp_path / "other.jsonl", table(2))
+    files = (str(tmp_path / "part-*.csv"), str(tmp_path / "other.jsonl"))
+    score_files(Job(export=plain, inputs=files, output=tmp_path / "out.parquet", batch_size=4))
+    expected = [2.0 * n for rows in (5, 3, 8, 2) for n in range(rows)]
+    assert read(tmp_path / "out.parquet")["double"] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("rows.csv", "a,b\n1,2\n3,x\n", r"rows.csv, line 3: column 'b': 'x' is no float32"),
+        ("rows.csv", "a,b\n1,2\n3,\n", r"rows.csv, line 3: column 'b': no value"),
+        ("rows.csv", "a,c\n1,2\n", r"rows.csv lacks the columns \['b'\]. Its columns are: a, c"),
+        ("rows.jsonl", '{"a": 1, "b": 2}\n{"a": 1, "b": "x"}\n', r"rows.jsonl: .*Column\(/b\) .* in row 1"),
+        ("rows.csv", "a,b\n", "has no rows"),
+        ("rows.txt", "a,b\n", "must end in .csv, .parquet"),
+    ],
+)
+def test_a_bad_row_is_named_and_nothing_is_left(plain, tmp_path, capsys, name, content, message):
+    (tmp_path / name).write_text(content)
+    (tmp_path / "out.csv").write_text("before")
+    arguments = ["predict", plain, "--input", str(tmp_path / name), "--output", str(tmp_path / "out.csv")]
+    assert main(arguments) == 1
+    assert re.search(message, capsys.readouterr().err)
+    assert (tmp_path / "out.csv").read_text() == "before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "out.csv"])
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.jsonl"])
+def test_rows_are_treated_as_in_training(imputing, plain, tmp_path, name):
+    """An empty `b` is scored as 7 where training made 7 of it; elsewhere it is a bad row."""
+    if name == "rows.csv":
+        (tmp_path / name).write_text("a,b\n1,2\n3,\n")
+    else:
+        write(tmp_path / name, {"a": [1.0, 3.0], "b": [2.0, None]})
+    output = tmp_path / "out.jsonl"
+    score_files(Job(export=imputing, inputs=(str(tmp_path / name),), output=output))
+    assert read(output)["logits"] == [[-4.0, 4.0], [-13.0, 13.0]]
+    with pytest.raises(ec.EstimatorError, match="'b'"):
+        score_files(Job(export=plain, inputs=(str(tmp_path / name),), output=output))
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.jsonl"])
+def test_an_input_can_be_kept_too(imputing, tmp_path, name):
+    write(tmp_path / name, table(5))
+    job = Job(export=imputing, inputs=(str(tmp_path / name),), output=tmp_path / "out.csv", keep=("b", "id"))
+    score_files(job)
+    found = read(tmp_path / "out.csv")
+    assert found["b"] == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert found["id"] == ["r0", "r1", "r2", "r3", "r4"]
+    assert found["logits"][4] == [-9.0, 9.0]
+
+
+def test_bad_rows_are_left_out_where_training_left_them_out(imputing, tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\nx,4\n3,4\n")
+    job = Job(export=imputing, inputs=(str(tmp_path / "rows.csv"),), output=tmp_path / "out.csv")
+    assert score_files(job).rows == 2
+    with pytest.raises(ec.EstimatorError, match="line 3: column 'a': 'x' is no float32"):
+        score_files(Job(export=imputing, inputs=job.inputs, output=job.output, on_error="raise"))
+
+
+def test_a_row_that_the_signature_refuses_is_named():
+    from estimator_exporters.scoring.batch import Batch
+    from estimator_exporters.scoring.score import score
+
+    def signature(x):
+        if (x < 0).any():
+            raise ArgumentError("x is negative.")
+        return {"y": x * 2}
+
+    arrays = ([1, 2], [3, -4])
+    batches = [Batch(Path("f.csv"), 2 * n + 1, {"x": np.array(one)}, {}) for n, one in enumerate(arrays)]
+    with pytest.raises(ArgumentError, match=r"f\.csv, row 4: x is negative"):
+        list(score(signature, batches, batch_size=2, skip_bad_rows=False))
+    found = list(score(signature, batches, batch_size=2, skip_bad_rows=True))
+    assert [y for one in found for y in one.columns.get("y", [])] == [2, 4, 6]
+    assert [one.refused for one in found if one.refused] == [("f.csv, row 4: x is negative.",)]
+
+
+def test_one_column_a_class_and_the_predicted_class():
+    outputs = {
+        "probabilities": np.array([[0.2, 0.8], [0.9, 0.1]]),
+        "classes": np.array([["dog"], ["cat"]], object),
+        "all_classes": np.array([["cat", "dog"]] * 2, object),
+        "all_class_ids": np.array([[0, 1]] * 2),
+        "total": np.float32(3.0),
+    }
+    found = {name: column.tolist() for name, column in columns_of(outputs, 2).items()}
+    assert found == {
+        "probabilities_cat": [0.2, 0.9],
+        "probabilities_dog": [0.8, 0.1],
+        "classes": ["dog", "cat"],
+    }
+
+
+def test_memory_does_not_grow_with_the_rows(plain, tmp_path):
+    """Ten times the rows, in processes of their own; all at once would be 160 MB more."""
+    program = (
+        "import resource, sys; from estimator_core._cli.main import main; code = main(sys.argv[1:]); "
+        "print('peak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024); sys.exit(code)"
+    )
+    peaks = []
+    for rows in (200_000, 2_000_000):
+        path = tmp_path / f"{rows}.parquet"
+        numbers = np.arange(rows, dtype=np.float64)
+        parquet.write_table(pa.table(dict.fromkeys([*NAMES, *"cdefgh"], numbers)), path)
+        arguments = ["predict", plain, "--input", str(path), "--output", str(tmp_path / "out.parquet"), "--keep", "c,d"]
+        found = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+        peaks.append(int(found.stdout.split()[-1]))
+    assert peaks[1] < peaks[0] + 60, peaks
