@@ -98,8 +98,9 @@ def verify(arrays: Iterable[InPacks], *, part: int = 0, parts: int = 1) -> None:
         CheckpointCorruptError: a chunk is not what was saved; names item, path and place.
         StorageError: it cannot be read.
     """
-    everything = itertools.chain.from_iterable(map(_chunks, arrays))
-    _read(_by_place(everything)[part::parts])
+    everything = _by_place(itertools.chain.from_iterable(map(_chunks, arrays)))
+    ends = list(itertools.accumulate(chunk.end - chunk.begin for chunk in everything))
+    _read(chunk for chunk, end in zip(everything, ends, strict=True) if (end - 1) * parts // ends[-1] == part)
 
 
 def _empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
