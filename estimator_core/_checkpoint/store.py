@@ -26,6 +26,7 @@ from estimator_core._checkpoint.items import CheckpointItems
 from estimator_core._checkpoint.manifest import Manifest, read_manifest
 from estimator_core._checkpoint.pins import rename_unless_read
 from estimator_core._checkpoint.retention import EvalResults, Retention, no_results
+from estimator_core._checkpoint.row_changes import NO_ROW_CHANGES, RowChanges
 from estimator_core._checkpoint.saved import PendingCheckpoint
 from estimator_core._checkpoint.write_errors import explained
 from estimator_core.config import KeepBest
@@ -33,6 +34,7 @@ from estimator_core.coordinator import ALONE, Coordinator
 from estimator_core.errors import CheckpointError
 
 if TYPE_CHECKING:
+    from estimator_core._checkpoint.incremental import Base
     from estimator_core._checkpoint.pieces import Pieces
 
 _log = logging.getLogger("estimator_core.checkpoint")
@@ -48,6 +50,7 @@ class CheckpointStore:
         model_dir: checkpoints go to `<model_dir>/checkpoints/<step>`; created with the first save.
         keep_max, keep_every_n_hours, keep_best, results: see `Retention`.
         processes: those that save together: each calls `save` at the same steps, and the chief commits.
+        full_every: one of so many saves is a full one; the others write, of large arrays, the rows that have changed.
 
     Example:
         >>> import tempfile
@@ -67,13 +70,17 @@ class CheckpointStore:
         keep_best: KeepBest | None = None,
         results: Callable[[], EvalResults] = no_results,
         processes: Coordinator = ALONE,
+        full_every: int = 1,
     ) -> None:
         self._model_dir = Path(model_dir).absolute()  # commits in the background go on wherever the program changes to
         self._root = layout.checkpoints_dir(self._model_dir)
         self._retention = Retention(
             keep_max=keep_max, keep_every_n_hours=keep_every_n_hours, keep_best=keep_best, results=results
         )
-        self._buffers = HostBuffers()
+        self._changes = RowChanges() if full_every > 1 else NO_ROW_CHANGES
+        self._buffers = HostBuffers(self._changes)
+        self._full_every, self._after_full = full_every, 0
+        self._newest: Path | None = None  # which the next save may go out from
         self._pending: PendingCheckpoint | None = None
         self._created: dict[int, float] = {}
         self._run_created: float | None = None
@@ -99,7 +106,8 @@ class CheckpointStore:
         if self._pending is not None:
             self._pending.settle()
         draft, pieces = self._draft(step, items)
-        self._pending = PendingCheckpoint(step, lambda: self._commit(draft, pieces))
+        base = self._base()
+        self._pending = PendingCheckpoint(step, lambda: self._commit(draft, pieces, base))
         return self._pending
 
     def latest(self) -> str | None:
@@ -165,25 +173,42 @@ class CheckpointStore:
         files = {layout.INPUT_FILE: _json_copy("input", items.input), layout.HOOKS_FILE: hook_tree}
         return Draft(manifest=manifest, arrays=arrays, files=files), pieces
 
-    def _commit(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]]) -> str:
+    def _base(self) -> Base | None:
+        """What the copy just taken is compared with; None where the save is to be a full one."""
+        self._after_full += 1
+        if self._newest is not None and self._after_full < self._full_every:
+            from estimator_core._checkpoint.incremental import Base
+
+            return Base(checkpoint=self._newest, rows=self._changes.rows())
+        self._after_full = 0
+        self._buffers.begin_full()
+        return None
+
+    def _commit(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]], base: Base | None) -> str:
+        self._newest = None  # after a save that fails comes a full one
+        path = self._committed(draft, pieces, base)
+        self._newest = Path(path)
+        return path
+
+    def _committed(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]], base: Base | None) -> str:
         if self._processes.index != 0:
-            return str(self._commit_together(draft, pieces))
+            return str(self._commit_together(draft, pieces, base))
         self._read_history()
         if self._run_created is None:
             self._run_created = draft.manifest.created
         draft = draft.of_run(self._run_created, _package_versions())
-        if self._processes.count > 1:
-            path = self._commit_together(draft, pieces)
+        if self._processes.count > 1 or self._full_every > 1:
+            path = self._commit_together(draft, pieces, base)
         else:
             path = commit_or_explain(self._root, draft)
         self._created[draft.manifest.step] = draft.manifest.created
         self._prune(just_written=draft.manifest.step)
         return str(path)
 
-    def _commit_together(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]]) -> Path:
+    def _commit_together(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]], base: Base | None) -> Path:
         from estimator_core._checkpoint.commit_together import commit_together
 
-        return commit_together(self._root, draft, pieces, self._processes)
+        return commit_together(self._root, draft, pieces, self._processes, base)
 
     def _read_history(self) -> None:
         """Learns when the checkpoints already there were saved: once from each manifest."""

@@ -42,6 +42,7 @@ def execute(call: TrainCall) -> str:
                 keep_best=best,
                 results=lambda: read_eval_metrics(call.estimator.eval_dir(best and best.evaluation)),
                 processes=processes,
+                full_every=config.full_checkpoint_every,
             )
         )
         _log.info("%s", call.plugins.opening_line())

@@ -23,7 +23,7 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 440,
     "_builtin_hooks": 650,
-    "_checkpoint": 1880,
+    "_checkpoint": 1990,
     "_cli": 500,
     "_cluster": 680,
     "_export": 715,
@@ -31,11 +31,12 @@ BUDGETS = {
     "_loop": 3920,
     "_metrics": 345,
     "_model": 985,
-    "_packs": 520,
-    "_plugins": 1270,
+    "_packs": 625,
+    "_plugins": 1275,
     "_step": 1295,
+    "_storage": 270,
     "_summaries": 230,
-    "flat": 2210,
+    "flat": 2235,
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -67,7 +68,7 @@ PAGE_STATEMENTS = 30
 #: Occurrences of `Any` a thousand code lines; the target is 50.
 ANY_DENSITY = 63.0
 #: Files of the core that the smallest training enters; the target is 130.
-ENTERED = 171
+ENTERED = 172
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 
