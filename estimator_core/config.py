@@ -104,6 +104,8 @@ class RunConfig:
         save_summary_steps: steps between summaries in the event file; 0 or None switches them off.
         save_checkpoints_steps, save_checkpoints_secs: at most one of them; neither: every 600 seconds; both None: no
             checkpoints.
+        full_checkpoint_every: one of so many checkpoints is written in full; the others hold, of large arrays such as
+            embedding tables, the rows that have changed since.
         keep_checkpoint_max: newest checkpoints kept; None or 0 keeps all.
         keep_checkpoint_every_n_hours: besides, one checkpoint is kept for every n hours of training.
         keep_checkpoint_best: besides, the best by a metric of the evaluations, an `ec.KeepBest`.
@@ -156,6 +158,7 @@ class RunConfig:
     save_summary_steps: int | None = 100
     save_checkpoints_steps: int | None = _UNSET  # type: ignore[assignment]
     save_checkpoints_secs: float | None = _UNSET  # type: ignore[assignment]
+    full_checkpoint_every: int = 1
     keep_checkpoint_max: int | None = 5
     keep_checkpoint_every_n_hours: float = 10000
     keep_checkpoint_best: KeepBest | None = None
@@ -302,7 +305,7 @@ def _check(config: RunConfig) -> None:
         raise ArgumentError(f"tf_random_seed must lie in [0, 2**64), given: {config.tf_random_seed}.")
     _at_least(config, 0, "save_summary_steps", "keep_checkpoint_max", optional=True)
     _at_least(config, 1, "save_checkpoints_steps", "log_step_count_steps", optional=True)
-    _at_least(config, 1, "accumulate_steps")
+    _at_least(config, 1, "accumulate_steps", "full_checkpoint_every")
     for name in ("save_checkpoints_secs", "keep_checkpoint_every_n_hours", "grace_secs"):
         value = getattr(config, name)
         if value is not None and not (_is_number(value) and value > 0):

@@ -10,13 +10,13 @@ from typing import Any
 
 from estimator_core._checkpoint.checks import check_finite
 from estimator_core._checkpoint.commit import Draft, seal
+from estimator_core._checkpoint.incremental import Base, share_of
 from estimator_core._checkpoint.manifest import FORMAT, ArrayEntry
 from estimator_core._checkpoint.pieces import Pieces, checksums, entries_of, host_pieces, merge_entries
 from estimator_core._checkpoint.shelf import Shelf
 from estimator_core._checkpoint.write_errors import explained
 from estimator_core._cluster.together import chief_says, gather
 from estimator_core._packs.entry import PackEntry, pack_name
-from estimator_core._packs.index import Piece
 from estimator_core._packs.write import write_pack
 from estimator_core._storage.local import LocalStorage
 from estimator_core.coordinator import Coordinator
@@ -32,7 +32,9 @@ _Outcome = dict[str, Any]
 _Pieces = Mapping[str, Mapping[str, Pieces]]
 
 
-def commit_together(shelf: Shelf, draft: Draft, pieces: _Pieces, processes: Coordinator) -> Path:
+def commit_together(
+    shelf: Shelf, draft: Draft, pieces: _Pieces, processes: Coordinator, base: Base | None = None
+) -> Path:
     """Every process writes what it holds; the chief seals and renames. Called by all, for the same step.
 
     Args:
@@ -40,6 +42,7 @@ def commit_together(shelf: Shelf, draft: Draft, pieces: _Pieces, processes: Coor
         draft: of this process: whole arrays in the chief's, pieces under their names in all.
         pieces: what this process holds pieces of, by item and path.
         processes: those that save together.
+        base: what only the changes are written to; None: everything is written.
 
     Raises:
         NanLossDuringTrainingError: the state is not finite somewhere; nothing is written.
@@ -51,7 +54,7 @@ def commit_together(shelf: Shelf, draft: Draft, pieces: _Pieces, processes: Coor
     _raise_failures([begun], step)
     work = root / begun["name"]
     try:
-        told = gather(processes, "save-written", _write_own(work, draft, pieces, processes.index))
+        told = gather(processes, "save-written", _write_own(work, draft, pieces, processes.index, base))
         _raise_failures(told, step)
         sealed = chief_says(processes, "save-sealed", _seal(shelf, work, draft, told) if processes.index == 0 else None)
         _raise_failures([sealed], step)
@@ -74,19 +77,18 @@ def _begin(shelf: Shelf, step: int) -> _Outcome:
     return {"name": work.name}
 
 
-def _write_own(work: Path, draft: Draft, pieces: _Pieces, process: int) -> _Outcome:
+def _write_own(work: Path, draft: Draft, pieces: _Pieces, process: int, base: Base | None) -> _Outcome:
     try:
         check_finite(draft.manifest.step, draft.arrays)
-        own = host_pieces(draft.arrays, pieces)
-        packs: list[PackEntry] = []
-        index: list[Piece] = []
-        if any(piece.array.size for piece in own):
-            with explained(work.parent, draft.bytes):
-                pack, index = write_pack(LocalStorage(work), pack_name(process), own)
-            packs.append(pack)
+        with explained(work.parent, draft.bytes):
+            share = share_of(work, process, host_pieces(draft.arrays, pieces), base)
+            packs, index = share.linked, share.unchanged
+            if any(piece.array.size for piece in share.pieces):
+                pack, written = write_pack(LocalStorage(work), pack_name(process), share.pieces)
+                packs, index = [pack, *packs], [*written, *index]
         entries = {
             item: {path: entry.to_json() for path, entry in named.items()}
-            for item, named in entries_of(draft.arrays, pieces).items()
+            for item, named in {**entries_of(draft.arrays, pieces), **share.entries}.items()
         }
     except Exception as error:
         return _failure(error)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core._checkpoint.row_changes import NO_ROW_CHANGES, RowChanges
 from estimator_core.errors import CheckpointError
 
 
@@ -35,6 +36,9 @@ class HostArray:
 class HostBuffers:
     """Takes host copies, reusing the memory of the copy before: take the next one only when that is no longer read.
 
+    Args:
+        changes: is shown each array beside the copy before.
+
     Example:
         >>> buffers = HostBuffers()
         >>> live = np.arange(3.0)
@@ -44,8 +48,9 @@ class HostBuffers:
         (array([0., 1., 2.]), 'float64')
     """
 
-    def __init__(self) -> None:
+    def __init__(self, changes: RowChanges = NO_ROW_CHANGES) -> None:
         self._buffers: dict[tuple[str, str], np.ndarray] = {}
+        self._changes = changes
 
     def copy(self, items: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, HostArray]]:
         """Copies of every array, by item and path.
@@ -64,13 +69,19 @@ class HostBuffers:
         self._buffers = {(item, path): host.stored for item, named in copies.items() for path, host in named.items()}
         return copies
 
+    def begin_full(self) -> None:
+        """The copy just taken is of a full save."""
+        self._changes.begin(self._buffers)
+
     def release(self) -> None:
         """Gives the memory back."""
         self._buffers = {}
 
     def _copy(self, item: str, path: str, value: Any) -> HostArray:
         if not _is_jax_array(value):
-            stored = self._own(item, path, _as_numpy(item, path, value))
+            host = _as_numpy(item, path, value)
+            self._changes.look((item, path), self._buffers.get((item, path)), host)
+            stored = self._own(item, path, host)
             return HostArray(stored=stored, shape=stored.shape, dtype=stored.dtype.name)
         if not (value.is_fully_addressable or value.is_fully_replicated):
             raise CheckpointError(
@@ -84,6 +95,7 @@ class HostBuffers:
             key_impl = str(jax.random.key_impl(value))
             return HostArray(stored=stored, shape=value.shape, dtype=value.dtype.name, key_impl=key_impl)
         host = np.asarray(value)
+        self._changes.look((item, path), self._buffers.get((item, path)), host)
         on_host_already = any(device.platform == "cpu" for device in value.sharding.device_set)
         stored = self._own(item, path, host) if on_host_already or not host.flags.c_contiguous else host
         return HostArray(stored=stored, shape=stored.shape, dtype=stored.dtype.name)

@@ -9,11 +9,9 @@ from typing import Any
 from estimator_core._checkpoint.host_copy import HostArray
 from estimator_core._checkpoint.manifest import ArrayEntry, checksum
 from estimator_core._packs.boxes import Box, whole
+from estimator_core._packs.deltas import piece_name
 from estimator_core._packs.index import Piece
 from estimator_core._packs.write import HostPiece
-
-#: Between a path and the place of a piece, in the names of its host copy.
-_MARK = "@"
 
 
 @dataclass(frozen=True)
@@ -57,16 +55,6 @@ def is_spread(value: Any) -> bool:
     return not getattr(value, "is_fully_addressable", True) and not value.is_fully_replicated
 
 
-def piece_name(path: str, place: Box) -> str:
-    """The name a piece is stored under.
-
-    Example:
-        >>> piece_name("dense/kernel", ((0, 4), (8, 16)))
-        'dense/kernel@0-4,8-16'
-    """
-    return f"{path}{_MARK}{','.join(f'{start}-{stop}' for start, stop in place)}"
-
-
 def entries_of(
     arrays: Mapping[str, Mapping[str, HostArray]], pieces: Mapping[str, Mapping[str, Pieces]]
 ) -> dict[str, dict[str, ArrayEntry]]:
@@ -86,21 +74,23 @@ def entries_of(
 
 def host_pieces(
     arrays: Mapping[str, Mapping[str, HostArray]], pieces: Mapping[str, Mapping[str, Pieces]]
-) -> list[HostPiece]:
-    """What this process writes into its pack: whole arrays, and pieces of those that are spread."""
-    found: list[HostPiece] = []
+) -> dict[tuple[str, str], HostPiece]:
+    """What this process saves, by item and name of the host copy: whole arrays, and pieces of those that are spread."""
+    found: dict[tuple[str, str], HostPiece] = {}
     for item, named in arrays.items():
         left = dict(named)
         for path, own in pieces.get(item, {}).items():
             for place, _ in own.parts:
-                host = left.pop(piece_name(path, place)).stored
+                name = piece_name(path, place)
+                host = left.pop(name).stored
                 words = host.shape[len(own.shape) :]  # of typed random keys
                 stored = (*own.shape, *words)
-                found.append(HostPiece(item=item, path=path, shape=stored, place=(*place, *whole(words)), array=host))
-        found += [
-            HostPiece(item=item, path=path, shape=host.stored.shape, place=whole(host.stored.shape), array=host.stored)
-            for path, host in left.items()
-        ]
+                found[item, name] = HostPiece(
+                    item=item, path=path, shape=stored, place=(*place, *whole(words)), array=host
+                )
+        for path, host in left.items():
+            shape = host.stored.shape
+            found[item, path] = HostPiece(item=item, path=path, shape=shape, place=whole(shape), array=host.stored)
     return found
 
 

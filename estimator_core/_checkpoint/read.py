@@ -17,9 +17,9 @@ from estimator_core._checkpoint.file_checks import check_files, reading_failed
 from estimator_core._checkpoint.hook_state import join_hook_states
 from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems
 from estimator_core._checkpoint.manifest import USE_ANOTHER, ArrayEntry, Manifest, read_manifest
-from estimator_core._checkpoint.pieces import piece_name
 from estimator_core._checkpoint.pins import reading
 from estimator_core._checkpoint.tensorstore_io import assembled, covered, read_pieces
+from estimator_core._packs.deltas import piece_name
 from estimator_core.errors import ArgumentError, CheckpointCorruptError
 
 #: item -> path -> entry.

@@ -27,6 +27,7 @@ from estimator_core._checkpoint.host_copy import HostBuffers
 from estimator_core._checkpoint.items import CheckpointItems
 from estimator_core._checkpoint.manifest import Manifest, read_manifest
 from estimator_core._checkpoint.retention import EvalResults, Retention, no_results
+from estimator_core._checkpoint.row_changes import NO_ROW_CHANGES, RowChanges
 from estimator_core._checkpoint.saved import PendingCheckpoint
 from estimator_core._checkpoint.shelf import PlainShelf, Shelf
 from estimator_core._checkpoint.write_errors import explained
@@ -37,6 +38,7 @@ from estimator_core.coordinator import ALONE, Coordinator
 from estimator_core.errors import CheckpointError, SupersededError
 
 if TYPE_CHECKING:
+    from estimator_core._checkpoint.incremental import Base
     from estimator_core._checkpoint.pieces import Pieces
 
 _log = logging.getLogger("estimator_core.checkpoint")
@@ -54,6 +56,7 @@ class CheckpointStore:
         processes: those that save together: each calls `save` at the same steps, and the chief commits.
         published: called with each checkpoint that is complete, by the thread that wrote it.
         shelf: how checkpoints come to count; None: by their names, as in a directory without a journal.
+        full_every: one of so many saves is a full one; the others write, of large arrays, the rows that have changed.
 
     Example:
         >>> import tempfile
@@ -75,6 +78,7 @@ class CheckpointStore:
         processes: Coordinator = ALONE,
         published: Callable[[Path], None] = lambda checkpoint: None,
         shelf: Shelf | None = None,
+        full_every: int = 1,
     ) -> None:
         self._model_dir = Path(model_dir).absolute()  # commits in the background go on wherever the program changes to
         self._root = layout.checkpoints_dir(self._model_dir)
@@ -82,7 +86,10 @@ class CheckpointStore:
         self._retention = Retention(
             keep_max=keep_max, keep_every_n_hours=keep_every_n_hours, keep_best=keep_best, results=results
         )
-        self._buffers = HostBuffers()
+        self._changes = RowChanges() if full_every > 1 else NO_ROW_CHANGES
+        self._buffers = HostBuffers(self._changes)
+        self._full_every, self._after_full = full_every, 0
+        self._newest: Path | None = None  # which the next save may go out from
         self._pending: PendingCheckpoint | None = None
         self._created: dict[int, float] = {}
         self._run_created: float | None = None
@@ -111,7 +118,8 @@ class CheckpointStore:
             self._pending.settle()
         draft, pieces = self._draft(step, items)
         draft = replace(draft, entries=entries)
-        self._pending = PendingCheckpoint(step, lambda: self._commit(draft, pieces))
+        base = self._base()
+        self._pending = PendingCheckpoint(step, lambda: self._commit(draft, pieces, base))
         return self._pending
 
     def latest(self) -> str | None:
@@ -187,9 +195,26 @@ class CheckpointStore:
         files = {layout.INPUT_FILE: _json_copy("input", items.input), layout.HOOKS_FILE: hook_tree}
         return Draft(manifest=manifest, arrays=arrays, files=files), pieces
 
-    def _commit(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]]) -> str:
+    def _base(self) -> Base | None:
+        """What the copy just taken is compared with; None where the save is to be a full one."""
+        self._after_full += 1
+        if self._newest is not None and self._after_full < self._full_every:
+            from estimator_core._checkpoint.incremental import Base
+
+            return Base(checkpoint=self._newest, rows=self._changes.rows())
+        self._after_full = 0
+        self._buffers.begin_full()
+        return None
+
+    def _commit(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]], base: Base | None) -> str:
+        self._newest = None  # after a save that fails comes a full one
+        path = self._committed(draft, pieces, base)
+        self._newest = Path(path)
+        return path
+
+    def _committed(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]], base: Base | None) -> str:
         if self._processes.index != 0:
-            return str(self._commit_together(draft, pieces))
+            return str(self._commit_together(draft, pieces, base))
         self._read_history()
         if self._run_created is None:
             self._run_created = draft.manifest.created
@@ -198,8 +223,8 @@ class CheckpointStore:
         draft = replace(
             draft.of_run(self._run_created, _package_versions()), superfluous=self._superfluous(just_written=step)
         )
-        if self._processes.count > 1:
-            path = self._commit_together(draft, pieces)
+        if self._processes.count > 1 or self._full_every > 1:
+            path = self._commit_together(draft, pieces, base)
         else:
             path = commit_or_explain(self._shelf, draft)
         for gone in self._shelf.remove(draft.superfluous):
@@ -208,10 +233,10 @@ class CheckpointStore:
         self._published(path)
         return str(path)
 
-    def _commit_together(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]]) -> Path:
+    def _commit_together(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]], base: Base | None) -> Path:
         from estimator_core._checkpoint.commit_together import commit_together
 
-        return commit_together(self._shelf, draft, pieces, self._processes)
+        return commit_together(self._shelf, draft, pieces, self._processes, base)
 
     def _read_history(self) -> None:
         """Learns when the checkpoints already there were saved: once from each manifest."""

@@ -78,7 +78,8 @@ def manifest(path: Path) -> tuple[Any, str]:
 def difference(a: tuple[str, Manifest], b: tuple[str, Manifest]) -> tuple[Any, str]:
     """Variables and packages that differ; contents are compared by checksum, without reading them."""
     (name_a, first), (name_b, second) = a, b
-    items = sorted({*first.arrays, *second.arrays} - {"clock", "hooks"})
+    everything = {*first.arrays, *second.arrays} - {"clock", "hooks"}
+    items = sorted(item for item in everything if ":" not in item)  # what is laid over arrays belongs to them
     rows: dict[str, Any] = {"a": name_a, "b": name_b, "packages": _packages(first, second)}
     lines = [f"{package}: {name_a} {x}, {name_b} {y}" for package, (x, y) in rows["packages"].items()]
     for item in items:

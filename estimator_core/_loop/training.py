@@ -53,6 +53,7 @@ def execute(call: TrainCall) -> str:
                 processes=processes,
                 published=published,
                 shelf=shelf_of(call.model_dir, journal),
+                full_every=config.full_checkpoint_every,
             )
         )
         if start.items is not None:

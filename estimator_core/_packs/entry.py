@@ -12,7 +12,7 @@ PACK_SUFFIX = ".pack"
 FOOTER_BYTES = 32
 #: Largest index that is read, footer included.
 MAX_INDEX_BYTES = 64 << 20
-_NAME = re.compile(r"arrays-(0|[1-9][0-9]{0,8})\.pack")
+_NAME = re.compile(r"(arrays|base)-(0|[1-9][0-9]{0,8})\.pack")
 _MAX_SIZE = 1 << 62
 
 
@@ -54,6 +54,16 @@ class PackEntry:
 def pack_name(process: int) -> str:
     """The name of the pack that a process writes."""
     return f"arrays-{process}{PACK_SUFFIX}"
+
+
+def base_name(process: int) -> str:
+    """The name of the pack of a full save that what a process writes is laid over."""
+    return f"base-{process}{PACK_SUFFIX}"
+
+
+def is_base(name: str) -> bool:
+    """Whether a pack is one that others are laid over."""
+    return name.startswith("base-")
 
 
 def is_size(value: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from estimator_core._packs.boxes import CHUNK_BYTES, Box, common, shape_of, slices
+from estimator_core._packs.boxes import CHUNK_BYTES, Box, common, shape_of, slices, whole
 from estimator_core._packs.dtypes import dtype_named
 from estimator_core._packs.index import Piece
 from estimator_core._packs.packs import Packs
@@ -41,6 +41,11 @@ class InPacks(Protocol):
         ...
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """Of all of it."""
+        ...
+
+    @property
     def dtype(self) -> np.dtype:
         """Of its elements."""
         ...
@@ -48,6 +53,30 @@ class InPacks(Protocol):
     @property
     def parts(self) -> Sequence[tuple[str, Piece]]:
         """Names of packs, and its pieces in them."""
+        ...
+
+    @property
+    def deltas(self) -> Sequence[LaidOver]:
+        """Rows that are laid over the pieces."""
+        ...
+
+
+class LaidOver(Protocol):
+    """Rows that have changed since a piece was written."""
+
+    @property
+    def place(self) -> Box:
+        """Of the piece."""
+        ...
+
+    @property
+    def rows(self) -> InPacks:
+        """Their numbers in the whole array, ascending."""
+        ...
+
+    @property
+    def values(self) -> InPacks:
+        """The rows."""
         ...
 
 
@@ -83,10 +112,13 @@ def read_boxes(wanted: Sequence[tuple[InPacks, Box]]) -> list[np.ndarray]:
                 known = needed.setdefault((id(array.packs), chunk.pack, chunk.begin), chunk)
                 known.takers.append(_taker(out, slices(shared, box), slices(shared, chunk.box)))
     _read(needed.values())
+    for (array, box), out in zip(wanted, found, strict=True):
+        for delta in array.deltas:
+            _lay_over(delta, box, out)
     return found
 
 
-def verify(arrays: Iterable[InPacks], *, part: int = 0, parts: int = 1) -> None:
+def verify(arrays: Sequence[InPacks], *, part: int = 0, parts: int = 1) -> None:
     """Reads and verifies every byte of the arrays, or one of several shares of about the same size.
 
     Args:
@@ -98,8 +130,33 @@ def verify(arrays: Iterable[InPacks], *, part: int = 0, parts: int = 1) -> None:
         CheckpointCorruptError: a chunk is not what was saved; names item, path and place.
         StorageError: it cannot be read.
     """
-    everything = itertools.chain.from_iterable(map(_chunks, arrays))
-    _read(_by_place(everything)[part::parts])
+    laid_over = [one for array in arrays for delta in array.deltas for one in (delta.rows, delta.values)]
+    everything = _by_place(itertools.chain.from_iterable(map(_chunks, [*arrays, *laid_over])))
+    ends = list(itertools.accumulate(chunk.end - chunk.begin for chunk in everything))
+    _read(chunk for chunk, end in zip(everything, ends, strict=True) if (end - 1) * parts // ends[-1] == part)
+
+
+def _lay_over(delta: LaidOver, box: Box, out: np.ndarray) -> None:
+    shared = common(delta.place, box)
+    if shared is None:
+        return
+    rows = _whole(delta.rows)
+    (top, bottom), inner = delta.place[0], slices(shared, box)[1:]
+    if rows.size and not (top <= rows[0] and rows[-1] < bottom and (rows[1:] > rows[:-1]).all()):
+        raise CheckpointCorruptError(
+            f"The checkpoint {delta.rows.packs.where} is damaged: the rows laid over {delta.place} are not its own. "
+            f"{USE_ANOTHER}"
+        )
+    first, last = (int(at) for at in np.searchsorted(rows, shared[0]))
+    if first < last:
+        columns = tuple((a - start, b - start) for (a, b), (start, _) in zip(shared[1:], delta.place[1:], strict=True))
+        (values,) = read_boxes([(delta.values, ((first, last), *columns))])
+        out[(rows[first:last] - box[0][0], *inner)] = values
+
+
+def _whole(array: InPacks) -> np.ndarray:
+    (found,) = read_boxes([(array, whole(array.shape))])
+    return found
 
 
 def _empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

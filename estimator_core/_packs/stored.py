@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from estimator_core._packs.boxes import Box, tile, whole
+from estimator_core._packs.boxes import Box, shape_of, tile, whole
+from estimator_core._packs.deltas import ROWS, VALUES, parse_name
 from estimator_core._packs.dtypes import dtype_named
+from estimator_core._packs.entry import is_base
 from estimator_core._packs.fetch import read_boxes
 from estimator_core._packs.index import Piece
 from estimator_core._packs.packs import Packs
 from estimator_core.errors import CheckpointCorruptError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Delta:
+    """Rows of a piece that are laid over it.
+
+    Args:
+        place: of the piece.
+        rows: their numbers in the whole array, ascending.
+        values: the rows.
+    """
+
+    place: Box
+    rows: StoredArray
+    values: StoredArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -24,6 +41,7 @@ class StoredArray:
         packs: where.
         item, path, shape, dtype: of the array, as it is stored.
         parts: names of packs, and the pieces of the array in them.
+        deltas: rows that have changed since these were written.
     """
 
     packs: Packs
@@ -32,6 +50,7 @@ class StoredArray:
     shape: tuple[int, ...]
     dtype: np.dtype
     parts: tuple[tuple[str, Piece], ...]
+    deltas: tuple[Delta, ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -55,14 +74,42 @@ def stored_arrays(packs: Packs, expected: Expected) -> dict[str, dict[str, Store
         StorageError: an index cannot be read.
     """
     parts: dict[tuple[str, str], list[tuple[str, Piece]]] = {}
-    for name, piece in packs.pieces():
-        if expected.get(piece.item, {}).get(piece.path) != (piece.shape, piece.dtype):
+    own: set[tuple[str, str, Box]] = set()
+    for name, piece in sorted(packs.pieces(), key=lambda found: is_base(found[0])):
+        fits = expected.get(piece.item, {}).get(piece.path) == (piece.shape, piece.dtype)
+        if is_base(name):  # whose pieces count where there are no newer ones
+            if not fits or (piece.item, piece.path, piece.place) in own:
+                continue
+        elif not fits:
             raise _damaged(packs, f"{name} holds {piece.item} {piece.path!r}, of which the manifest tells otherwise")
+        else:
+            own.add((piece.item, piece.path, piece.place))
         parts.setdefault((piece.item, piece.path), []).append((name, piece))
-    return {
+    found = {
         item: {path: _stored(packs, item, path, *what, parts.get((item, path), ())) for path, what in named.items()}
         for item, named in expected.items()
     }
+    for item in [item for item in found if item + ROWS in found]:
+        for path, deltas in _deltas(packs, item, found).items():
+            found[item][path] = replace(found[item][path], deltas=tuple(deltas))
+    return found
+
+
+def _deltas(packs: Packs, item: str, found: Mapping[str, Mapping[str, StoredArray]]) -> dict[str, list[Delta]]:
+    deltas: dict[str, list[Delta]] = {}
+    for name, rows in found[item + ROWS].items():
+        try:
+            path, place = parse_name(name)
+            array, values = found[item][path], found[item + VALUES][name]
+        except (ValueError, KeyError):
+            raise _damaged(packs, f"{name!r} is laid over nothing") from None
+        places = [piece.place for pack, piece in array.parts if is_base(pack)]
+        if place not in places or values.dtype != array.dtype or rows.dtype != np.int64:
+            raise _damaged(packs, f"{name!r} is laid over nothing")
+        if values.shape != (*rows.shape, *shape_of(place)[1:]):
+            raise _damaged(packs, f"{name!r} has rows of another form")
+        deltas.setdefault(path, []).append(Delta(place=place, rows=rows, values=values))
+    return deltas
 
 
 def _stored(

@@ -72,6 +72,11 @@ def write_pack(storage: Storage, key: str, pieces: Sequence[HostPiece]) -> tuple
     return entry, index
 
 
+def described(piece: HostPiece) -> Piece:
+    """A piece as a pack that begins with it would hold it."""
+    return _described(piece, _bytes_of(piece.array), offset=0)
+
+
 def _described(piece: HostPiece, data: memoryview, *, offset: int) -> Piece:
     chunked = Piece(
         item=piece.item,

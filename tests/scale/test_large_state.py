@@ -27,6 +27,7 @@ def in_bound(results: list[dict[str, Any]], what: str) -> None:
         assert one["peak"] <= 1.2 * one["shard"] + one["array"]
 
 
+@pytest.mark.timeout(900)
 def test_memory_and_bytes_of_each_process(tmp_path: Path) -> None:
     model_dir = tmp_path / "run"
     in_bound(large(tmp_path / "save", model_dir, 4, save=True), "save")

@@ -214,7 +214,7 @@ MUTANTS = (
         name="damaged-checkpoints-stay-the-newest",
         guarantee="rule 2",
         file=_ROOM + "newest.py",
-        old="if set_aside else damaged",
+        old="if set_aside and processes.index == 0 else damaged",
         new="if False else damaged",
         tests=("test_the_owner_sets_damaged_ones_aside",),
     ),
