@@ -32,7 +32,7 @@ BUDGETS = {
     "_loop": 3920,
     "_metrics": 345,
     "_model": 985,
-    "_plugins": 1270,
+    "_plugins": 1280,
     "_step": 1295,
     "_storage": 260,
     "_summaries": 230,
