@@ -7,7 +7,7 @@ Sessions that prove something about packages (`core`, `plugin-*`, `all`, `wheels
 environments and run where the checkout cannot be imported. The tests of every package use the conformance kit, so the
 wheel of estimator-testing is a tool there, like pytest: installed after the packages under test were looked at alone.
 Sessions that look at the sources (`lint`, `types`, `imports`, `docs`) use the development environment of `uv sync`.
-`parity`, `bert_parity`, `faults` and `bench` are long and run only when named.
+`parity`, `bert_parity`, `faults`, `simulation` and `bench` are long and run only when named.
 """
 
 import functools
@@ -501,6 +501,14 @@ def bert_parity(session: nox.Session, library: str) -> None:
 def faults(session: nox.Session) -> None:
     """Runs killed at random steps, torn files, full disks: the slow tests."""
     pytest(session, "-m=slow", "tests", "plugins", runner=UV_RUN)
+
+
+@nox.session(venv_backend="none", default=False)
+def simulation(session: nox.Session) -> None:
+    """A hundred thousand pairs of simulated faults in a model_dir, and 200 kills and freezes of real processes."""
+    session.run(*UV_RUN, "python", "-m", "tests.journal.explore", "100000", *session.posargs, external=True)
+    session.run(*UV_RUN, "python", "-m", "tests.journal.explore", "20000", "--faults", "3", external=True)
+    session.run(*UV_RUN, "python", "-m", "tests.journal.real_processes", "200", external=True)
 
 
 @nox.session(venv_backend="none", default=False)

@@ -12,9 +12,9 @@ import uuid
 from collections.abc import Callable, Sequence
 
 from estimator_core._journal.entries import Entry, Took
-from estimator_core._journal.lineage import Lineage, check_follows
+from estimator_core._journal.lineage import Lineage, add, check_follows
 from estimator_core._journal.reading import IDENTITY, read_lineage, refresh
-from estimator_core._journal.records import JournalError, Record, digest_of, encode, key_of
+from estimator_core._journal.records import JournalError, Record, decode, digest_of, encode, key_of
 from estimator_core._journal.snapshots import EVERY, EVERY_START, write_snapshot
 from estimator_core._storage import (
     ObjectExistsError,
@@ -167,10 +167,12 @@ def _append(
     nonce = uuid.uuid4().hex
     record = Record(epoch=epoch, before=lineage.head, nonce=nonce, observer=observer, entries=entries)
     check_follows(lineage, record)  # a record that no reader accepts would end the journal
-    made = _made(storage, key_of(lineage.identity, number), encode(record))
-    refresh(storage, lineage)  # what was written is added as every reader adds it
-    if lineage.number < number:
-        raise StorageGoneError(f"{storage.url} was removed or replaced while the run used it: record {number} is gone.")
+    key, data = key_of(lineage.identity, number), encode(record)
+    made = _made(storage, key, data)
+    if made:
+        add(lineage, decode(data, key), digest_of(data))  # as every reader adds it; not what may lie there by now
+    else:
+        refresh(storage, lineage)
     if made and lineage.number // EVERY > max(number - 1, 0) // EVERY:
         write_snapshot(storage, lineage)
     return number if made else None

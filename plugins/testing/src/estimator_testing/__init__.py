@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from estimator_testing import array_format as array_format
+    from estimator_testing import simulation as simulation
     from estimator_testing.backend_suite import BackendSuite as BackendSuite
     from estimator_testing.checkpoint_policy_suite import CheckpointPolicySuite as CheckpointPolicySuite
     from estimator_testing.devices import run_with_devices as run_with_devices
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_SUBMODULES = ("array_format",)
+_SUBMODULES = ("array_format", "simulation")
 _HOME = {
     "BackendSuite": "backend_suite",
     "CheckpointPolicySuite": "checkpoint_policy_suite",

@@ -7,8 +7,8 @@ import random
 import threading
 import time
 import uuid
-from collections.abc import Callable, Generator
-from typing import Any, Protocol
+from collections.abc import Generator
+from typing import Protocol
 from unittest import mock
 
 _REAL_TIME, _REAL_MONOTONIC, _REAL_SLEEP, _REAL_UUID4 = time.time, time.monotonic, time.sleep, uuid.uuid4
@@ -52,8 +52,12 @@ def acting_as(process: Timed) -> Generator[None]:
 @contextlib.contextmanager
 def virtual_time() -> Generator[None]:
     """Within, `time.time`, `monotonic` and `sleep`, and `uuid.uuid4`, are virtual in threads that act as a process."""
-    replaced: dict[str, Callable[..., Any]] = {"time": _time, "monotonic": _monotonic, "sleep": _sleep}
-    with mock.patch.multiple(time, **replaced), mock.patch.object(uuid, "uuid4", _uuid4):
+    with (
+        mock.patch.object(time, "time", _time),
+        mock.patch.object(time, "monotonic", _monotonic),
+        mock.patch.object(time, "sleep", _sleep),
+        mock.patch.object(uuid, "uuid4", _uuid4),
+    ):
         yield
 
 

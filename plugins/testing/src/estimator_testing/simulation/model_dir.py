@@ -30,6 +30,8 @@ from estimator_testing.simulation.simulate import DURABLE, Evidence, Scenario
 
 #: A lease of the scenario counts so long: a throttled call or a frozen process outlasts it.
 LEASE = 60.0
+#: A reader takes so long for each part, and renews its lease after it.
+_READ_SECONDS = 50.0
 _PARTS, _READS = 2, 2
 
 
@@ -121,8 +123,11 @@ def _read(process: Process) -> None:
             continue
         with with_lease as held:
             process.note("leased", saved.place)
-            read = [_part(process, saved.place, part) for part in range(_PARTS)]
-            held.renew()
+            read: list[bytes] = []
+            for part in range(_PARTS):
+                read.append(_part(process, saved.place, part))
+                time.sleep(_READ_SECONDS)
+                held.renew()
             if hashlib.sha256(b"".join(read)).hexdigest() != saved.digest:
                 process.note("read something else", saved.place)
             process.note("let go", saved.place)

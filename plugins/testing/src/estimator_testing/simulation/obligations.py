@@ -135,7 +135,8 @@ class _Audit:
         folder = change.key.partition("/")[0]
         if folder == "leases":
             self._holds.follow(change)
-        if folder == "data" and change.data is None:
+        ours = change.key.startswith(f"{folder}/{self._lineage.identity}/")  # not of one that was replaced
+        if folder == "data" and ours and change.data is None and change.call == "delete":
             self._removed_data(change)
         if folder == "journal" and self._disk.holds(change.key):
             self._accuse(1, f"{change.process} changes {change.key}, which is there already")
@@ -145,7 +146,6 @@ class _Audit:
             self._disk.write(_NOBODY, "put", change.key, change.data)
         if change.key == "identity" and change.data is not None:
             self._lineage.identity = change.data.decode()
-        ours = change.key.startswith(f"{folder}/{self._lineage.identity}/")  # not of one that was replaced
         if folder == "snapshots" and ours and change.data is not None:
             self._compare(change.key, change.data)
         if folder == "journal" and ours and change.data is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import heapq
+import itertools
 import random
 import threading
 from collections import deque
@@ -83,6 +84,7 @@ class World:
         self._processes = [Process(self, name, [one for one in ordered if one.process == name]) for name in mains]
         self._ready = deque(self._processes)
         self._asleep: list[tuple[float, int, Process]] = []
+        self._order = itertools.count()
         self._late: list[tuple[int, Callable[[bool], object]]] = []
         self._idle = threading.Lock()
 
@@ -115,7 +117,7 @@ class World:
     def sleep(self, process: Process, seconds: float) -> None:
         """Lets others go on until then."""
         self._stop_if_killed(process)
-        heapq.heappush(self._asleep, (self.disk.clock + seconds, len(self.calls), process))
+        heapq.heappush(self._asleep, (self.disk.clock + seconds, next(self._order), process))
         self._give_turn(process)
 
     def outside(self) -> VirtualStorage:
