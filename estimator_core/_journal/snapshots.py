@@ -38,11 +38,17 @@ def write_snapshot(storage: Storage, lineage: Lineage) -> None:
         storage.put_new(f"{_FOLDER}/{lineage.number:010d}", data)
 
 
-def newest_snapshot(storage: Storage) -> Lineage:
-    """The sum in the newest snapshot that is whole; without one, that of no records."""
-    for entry in reversed(list(storage.list(_FOLDER))):
+def newest_snapshot(storage: Storage, key: str | None = None) -> Lineage:
+    """The sum in the newest snapshot that is whole; without one, that of no records.
+
+    Args:
+        storage: where they lie.
+        key: only this one is looked at.
+    """
+    entries = [entry for entry in storage.list(_FOLDER) if key in (None, entry.key)]
+    for entry in reversed(entries):
         if entry.size <= _MOST_BYTES:
-            with contextlib.suppress(StorageError, ValueError, KeyError, TypeError, RecursionError):
+            with contextlib.suppress(StorageError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 line, _, rest = storage.get(entry.key).partition(b"\n")
                 if rest == hashlib.sha256(line).hexdigest().encode() + b"\n":
                     return _from_json(json.loads(line))

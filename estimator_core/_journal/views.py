@@ -90,9 +90,10 @@ def names_of_evaluations(root: Path, lineage: Lineage) -> list[str]:
 
 def write_results_files(root: Path, lineage: Lineage) -> None:
     """Rewrites each `metrics.jsonl` that is not what the journal says."""
+    differing = differing_results(root, lineage)
     for name in names_of_evaluations(root, lineage):
         path, text = results_dir(root, name) / METRICS_FILE, results_file(root, lineage, name)
-        if _same_results(path, text):
+        if path not in differing:
             continue
         if not text:
             path.unlink(missing_ok=True)
@@ -103,12 +104,25 @@ def write_results_files(root: Path, lineage: Lineage) -> None:
         draft.replace(path)
 
 
+def differing_results(root: Path, lineage: Lineage) -> list[Path]:
+    """The `metrics.jsonl` that are not what the journal says."""
+    files = {name: results_dir(root, name) / METRICS_FILE for name in names_of_evaluations(root, lineage)}
+    return [path for name, path in files.items() if not _same_results(path, results_file(root, lineage, name))]
+
+
 def _same_results(path: Path, text: str) -> bool:
-    """The order of the lines says nothing."""
+    """The order of the lines says nothing, nor where the model_dir lay when they were written."""
+    if not text and not path.exists():
+        return True
     try:
-        return sorted(path.read_text().splitlines()) == sorted(text.splitlines())
-    except (OSError, ValueError):
+        return sorted(map(_movable, path.read_text().splitlines())) == sorted(map(_movable, text.splitlines()))
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return False
+
+
+def _movable(line: str) -> str:
+    record = json.loads(line)
+    return json.dumps({**record, "checkpoint_path": os.path.basename(record.get("checkpoint_path") or "")})
 
 
 def imported(root: Path) -> Iterable[Evaluated | Segment]:
