@@ -107,7 +107,7 @@ def repair(model_dir: Path) -> None:
         if before.ended is not None:
             journal.publish(before.ended)
         JournalShelf(layout.checkpoints_dir(model_dir), journal).clean_up()
-        trim_event_files(model_dir, journal.lineage, before=journal.epoch)
+        trim_event_files(model_dir, journal.lineage, before=journal.epoch, ended=before.ended is not None)
         write_results_files(model_dir, journal.lineage)
 
 
@@ -142,7 +142,9 @@ def _replayed(storage: LocalStorage) -> tuple[Lineage, list[Finding]]:
                 return lineage, [Finding(kind="journal", path=key, text=text)]
             places.add(saved.place)
     beyond = [entry.key for entry in storage.list("journal") if entry.key > key_of(lineage.number)]
-    findings = [Finding(kind="journal", path=key, text="stands after a gap: records before it are lost") for key in beyond]
+    findings = [
+        Finding(kind="journal", path=key, text="stands after a gap: records before it are lost") for key in beyond
+    ]
     if not _is_right(storage, None, lineage):
         text = "the newest snapshot is not what the records come to"
         findings.append(Finding(kind="journal", path="snapshots", text=text, mendable=True))
@@ -189,7 +191,9 @@ def _of_checkpoints(model_dir: Path, lineage: Lineage, under_way: bool) -> Itera
             yield Finding(kind="leftover", path=_in(model_dir, path), text="an interrupted run left it", mendable=dead)
         elif layout.is_step(path.name):
             dead = catalog.manifest_digest(path) in retired
-            text = "is retired and was not deleted" if dead else "is not used: no run of this model_dir has saved it there"
+            text = (
+                "is retired and was not deleted" if dead else "is not used: no run of this model_dir has saved it there"
+            )
             yield Finding(kind="checkpoint", path=_in(model_dir, path), text=text, mendable=dead)
 
 
@@ -211,5 +215,3 @@ def _of_event_files(model_dir: Path, lineage: Lineage, under_way: bool) -> Itera
 
 def _in(model_dir: Path, path: Path) -> str:
     return path.relative_to(model_dir).as_posix()
-
-

@@ -123,5 +123,3 @@ class PlainShelf:
             return False
         _log.info("Deleted checkpoint %s: no retention rule keeps it.", path)
         return True
-
-

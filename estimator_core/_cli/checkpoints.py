@@ -55,7 +55,9 @@ def _listed(directory: Path) -> Sequence[tuple[Path, Manifest | CheckpointError]
         else:
             found.append((one.path, _manifest_or_error(one.path)))
     for path in unnamed(model_dir):
-        found.append((path, UnnamedCheckpointError(f"{path} is not used: no run of this model_dir has saved it there.")))
+        found.append(
+            (path, UnnamedCheckpointError(f"{path} is not used: no run of this model_dir has saved it there."))
+        )
     return found or [(path := resolve_checkpoint(directory), _manifest_or_error(path))]
 
 

@@ -32,7 +32,7 @@ def event_files(root: Path) -> Iterator[tuple[Path, int]]:
                 yield Path(directory, name), int(match[1])
 
 
-def trim_event_files(root: Path, lineage: Lineage, *, before: int) -> None:
+def trim_event_files(root: Path, lineage: Lineage, *, before: int, ended: bool) -> None:
     """Removes what event files hold that the journal does not count, so that readers see each point once.
 
     A file is cut by putting a copy of its beginning in its place: what a frozen process writes to it later is nowhere.
@@ -41,6 +41,8 @@ def trim_event_files(root: Path, lineage: Lineage, *, before: int) -> None:
         root: the model_dir.
         lineage: what the journal comes to.
         before: only files of earlier epochs are touched.
+        ended: whether the run before has ended by itself. If not, it may only be frozen, with bytes in its memory: each
+            of its files is replaced by a copy, however long it is.
     """
     counted = {root / told.directory / told.name: told.size for told in lineage.segments}
     for path, epoch in event_files(root):
@@ -49,7 +51,7 @@ def trim_event_files(root: Path, lineage: Lineage, *, before: int) -> None:
             with contextlib.suppress(FileNotFoundError):
                 if not size:
                     path.unlink()
-                elif path.stat().st_size > size:
+                elif path.stat().st_size > size or (epoch == before - 1 and not ended):
                     _cut(path, size)
     for path, size in counted.items():
         found = path.stat().st_size if path.is_file() else 0

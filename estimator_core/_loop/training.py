@@ -58,5 +58,7 @@ def execute(call: TrainCall) -> str:
 
             for line in compare_versions(start.items.manifest.get("plugins", ()), call.plugins.versions()):
                 _log.warning("%s", line)
-        ledger = ObserverLedger(call.model_dir) if journal is None else WriterLedger(journal, call.model_dir, start.step)
+        ledger = (
+            ObserverLedger(call.model_dir) if journal is None else WriterLedger(journal, call.model_dir, start.step)
+        )
         return TrainRun(call, start, store, ledger, preemption, cleanup).to_end()

@@ -254,9 +254,7 @@ class EventFile:
             start = events.SessionLog(status=events.SessionLog.START)
             # TensorBoard's web server takes the first START it meets for the beginning of the run: two of them.
             for _ in range(2):
-                self._record(
-                    writer, events.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start)
-                )
+                self._record(writer, events.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start))
             self._resume_step = None
         self._record(writer, events.Event(wall_time=wall_time, step=int(step), summary=summary))
 
