@@ -75,13 +75,10 @@ def test_frozen_and_replaced_often(tmp_path: Path) -> None:
     outcomes: Counter[str] = Counter()
     for trial in range(FROZEN):
         run = tmp_path / str(trial)
-        where, number = (
-            moments.choice(("record", "recorded", "name", "delete", "arrays", "line")),
-            moments.randint(2, 4),
-        )
-        command = [sys.executable, str(SMALL_RUN), str(run), "15"]
+        where = moments.choice(("record", "recorded", "name", "delete", "arrays", "line"))
+        number = moments.randint(3, 4)  # it has taken its epoch
         frozen = subprocess.Popen(
-            [*command, where, str(number), "SIGSTOP"],
+            [sys.executable, str(SMALL_RUN), str(run), "15", where, str(number), "SIGSTOP"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -90,14 +87,15 @@ def test_frozen_and_replaced_often(tmp_path: Path) -> None:
         assert frozen.stdout is not None
         assert frozen.stdout.readline() == "now\n", (where, number)
         (run / "run.lock").unlink()
-        subprocess.run(command, check=True, capture_output=True, env=env)
+        successor = [sys.executable, str(SMALL_RUN), str(run), "20"]
+        subprocess.run(successor, check=True, capture_output=True, env=env)
         kept = {path: Path(path, "manifest.json").read_bytes() for path in all_checkpoints(run)}
         os.kill(frozen.pid, signal.SIGCONT)
         _, errors = frozen.communicate(timeout=120)
         assert "Another run has taken over" in errors, (where, number, errors)
         assert {path: Path(path, "manifest.json").read_bytes() for path in kept} == kept, (where, number)
         lineage = read_lineage(LocalStorage(run), whole=True)
-        assert (lineage.epoch, sorted(lineage.saved)) == (2, [10, 15]), (where, number)
+        assert (lineage.epoch, sorted(lineage.saved)) == (2, [15, 20]), (where, number)
         outcomes[where] += 1
         shutil.rmtree(run)
     print(dict(outcomes))

@@ -23,18 +23,20 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 440,
     "_builtin_hooks": 650,
-    "_checkpoint": 1770,
-    "_cli": 500,
+    "_checkpoint": 2270,
+    "_cli": 560,
     "_cluster": 680,
     "_export": 715,
     "_inputs": 1370,
-    "_loop": 3920,
+    "_journal": 610,
+    "_loop": 4090,
     "_metrics": 345,
     "_model": 985,
-    "_plugins": 1270,
+    "_plugins": 1275,
     "_step": 1295,
-    "_summaries": 230,
-    "flat": 2210,
+    "_storage": 260,
+    "_summaries": 300,
+    "flat": 2270,
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -66,7 +68,7 @@ PAGE_STATEMENTS = 30
 #: Occurrences of `Any` a thousand code lines; the target is 50.
 ANY_DENSITY = 63.0
 #: Files of the core that the smallest training enters; the target is 130.
-ENTERED = 169
+ENTERED = 188
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 
