@@ -121,17 +121,22 @@ def manifest_digest(directory: Path) -> str | None:
         return None
 
 
-def where_is(root: Path, saved: Saved) -> Path | None:
+def where_is(root: Path, saved: Saved, *, look_only: bool = False) -> Path | None:
     """Where the data of a checkpoint lies; None if it is gone.
 
     A process that was killed between the record of a checkpoint and the name of its directory leaves the name to
     whoever comes first: nothing else has this place, so renaming it twice does no harm.
+
+    Args:
+        root: the checkpoints directory.
+        saved: what the journal says.
+        look_only: nothing is renamed.
     """
     named, placed = root / str(saved.step), root.parent / saved.place
     for _ in range(2):  # another process may rename it meanwhile
         if manifest_digest(named) == saved.digest:
             return named
-        if manifest_digest(placed) == saved.digest:
+        if not look_only and manifest_digest(placed) == saved.digest:
             with contextlib.suppress(OSError):
                 placed.rename(named)
     if manifest_digest(placed) == saved.digest:

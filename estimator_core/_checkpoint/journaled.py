@@ -1,7 +1,7 @@
 """How a sealed directory becomes a checkpoint, and how a checkpoint goes: in a model_dir with a journal.
 
 A record of the journal makes the checkpoint; its directory gets its name afterwards. This run may be frozen between
-any two lines, and another one may have taken over when it goes on. So what it does to names is safe whenever it happens:
+any two lines, and another one may have taken over when it goes on. So what it does to names is safe at any time:
 
 - it renames a directory that only one record names, which is what everybody would do with it;
 - it puts aside or deletes only what it has first renamed to a name of its own and *then* recognised, by the digest of
@@ -21,6 +21,7 @@ from pathlib import Path
 from estimator_core._checkpoint import layout
 from estimator_core._checkpoint.catalog import manifest_digest, where_is
 from estimator_core._checkpoint.files import sync_directory
+from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.pins import rename_unless_read, rename_when_unread
 from estimator_core._checkpoint.trees import remove_tree
 from estimator_core._journal import Entry, Journal, Removed, Retired, Saved
@@ -65,14 +66,21 @@ class JournalShelf:
             if epoch is not None and epoch < self._journal.epoch and self._is_dead(path):
                 remove_tree(path)
                 _log.info("Removed %s, left by an interrupted save.", path)
-        named = layout.named_steps(self.root) if lineage.retired else []
-        steps = {manifest_digest(self.root / str(step)): step for step in named}
+        steps = {step: manifest_digest(self.root / str(step)) for step in layout.named_steps(self.root)}
         for place, digest in lineage.retired.items():
-            if digest in steps:
-                self._doomed[place] = steps[digest], digest
+            step = next((step for step, found in steps.items() if found == digest and self._is_of(step)), None)
+            if step is not None:
+                self._doomed[place] = step, digest
             else:
                 self._removed.append(Removed(place=place))
         self._delete()
+
+    def _is_of(self, step: int) -> bool:
+        """Whether what has the name of a step is a checkpoint of it, and no copy of another one."""
+        try:
+            return read_manifest(self.root / str(step)).step == step
+        except (CheckpointError, OSError):
+            return False
 
     def _is_dead(self, path: Path) -> bool:
         """Whether nobody can need what an earlier run left."""
@@ -144,8 +152,8 @@ class JournalShelf:
         self._journal.check()  # a successor gives the name itself
         aside = self.root / layout.work_name(layout.REPLACED, saved.step, self._journal.epoch)
         rename_when_unread(target, aside)
-        digest, lineage = manifest_digest(aside), self._journal.lineage
-        if digest in lineage.retired.values():
+        digest = manifest_digest(aside)
+        if (saved.step, digest) in self._doomed.values():
             remove_tree(aside)
         elif digest is not None and self._is_successors(digest, aside, target):
             self._journal.check()

@@ -137,6 +137,17 @@ class ModelDirLock:
                     os.utime(self._path)
 
 
+def is_held(model_dir: str | os.PathLike[str]) -> bool:
+    """Whether a run is training in a model_dir, as far as can be told from here.
+
+    Example:
+        >>> is_held("a/directory/that/does/not/exist")
+        False
+    """
+    record = _read(Path(model_dir) / LOCK_FILE)
+    return record is not None and record[1].alive_here() is not False
+
+
 def _read(path: Path) -> tuple[str, Holder] | None:
     """Token and holder of a lock file; None where there is none, or what there is says nothing."""
     try:

@@ -28,6 +28,11 @@ COMMANDS = (
         summary="Run a command as several processes that train together.",
     ),
     Command(
+        name="audit",
+        target="estimator_core._cli.audit",
+        summary="Prove that a model_dir holds what its journal says; mend what an interrupted run left.",
+    ),
+    Command(
         name="checkpoints",
         target="estimator_core._cli.checkpoints",
         summary="List checkpoints, look into one, compare two.",

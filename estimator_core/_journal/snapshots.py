@@ -43,11 +43,18 @@ def key_of_snapshot(lineage: Lineage) -> str:
     return f"{_FOLDER}/{lineage.identity}/{lineage.number:010d}"
 
 
-def newest_snapshot(storage: Storage, identity: str) -> Lineage:
-    """The sum in the newest snapshot that is whole; without one, that of no records."""
-    for entry in reversed(list(storage.list(f"{_FOLDER}/{identity}"))):
+def newest_snapshot(storage: Storage, identity: str, key: str | None = None) -> Lineage:
+    """The sum in the newest snapshot that is whole; without one, that of no records.
+
+    Args:
+        storage: where they lie.
+        identity: of the model_dir.
+        key: only this one is looked at.
+    """
+    entries = [entry for entry in storage.list(f"{_FOLDER}/{identity}") if key in (None, entry.key)]
+    for entry in reversed(entries):
         if entry.size <= _MOST_BYTES:
-            with contextlib.suppress(StorageError, ValueError, KeyError, TypeError, RecursionError):
+            with contextlib.suppress(StorageError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 line, _, rest = storage.get(entry.key).partition(b"\n")
                 if rest == hashlib.sha256(line).hexdigest().encode() + b"\n":
                     return _from_json(json.loads(line))

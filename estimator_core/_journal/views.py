@@ -32,7 +32,7 @@ def event_files(root: Path) -> Iterator[tuple[Path, int]]:
                 yield Path(directory, name), int(match[1])
 
 
-def trim_event_files(root: Path, lineage: Lineage, *, before: int) -> None:
+def trim_event_files(root: Path, lineage: Lineage, *, before: int, ended: bool) -> None:
     """Removes what event files hold that the journal does not count, so that readers see each point once.
 
     A file is cut by putting a copy of its beginning in its place: what a frozen process writes to it later is nowhere.
@@ -41,6 +41,8 @@ def trim_event_files(root: Path, lineage: Lineage, *, before: int) -> None:
         root: the model_dir.
         lineage: what the journal comes to.
         before: only files of earlier epochs are touched.
+        ended: whether the run before has ended by itself. If not, it may only be frozen, with bytes in its memory: each
+            of its files is replaced by a copy, however long it is.
     """
     counted = {root / told.directory / told.name: told.size for told in lineage.segments}
     for path, epoch in event_files(root):
@@ -49,7 +51,7 @@ def trim_event_files(root: Path, lineage: Lineage, *, before: int) -> None:
             with contextlib.suppress(FileNotFoundError):
                 if not size:
                     path.unlink()
-                elif path.stat().st_size > size:
+                elif path.stat().st_size > size or (epoch == before - 1 and not ended):
                     _cut(path, size)
     for path, size in counted.items():
         found = path.stat().st_size if path.is_file() else 0
@@ -90,9 +92,10 @@ def names_of_evaluations(root: Path, lineage: Lineage) -> list[str]:
 
 def write_results_files(root: Path, lineage: Lineage) -> None:
     """Rewrites each `metrics.jsonl` that is not what the journal says."""
+    differing = differing_results(root, lineage)
     for name in names_of_evaluations(root, lineage):
         path, text = results_dir(root, name) / METRICS_FILE, results_file(root, lineage, name)
-        if _same_results(path, text):
+        if path not in differing:
             continue
         if not text:
             path.unlink(missing_ok=True)
@@ -103,12 +106,25 @@ def write_results_files(root: Path, lineage: Lineage) -> None:
         draft.replace(path)
 
 
+def differing_results(root: Path, lineage: Lineage) -> list[Path]:
+    """The `metrics.jsonl` that are not what the journal says."""
+    files = {name: results_dir(root, name) / METRICS_FILE for name in names_of_evaluations(root, lineage)}
+    return [path for name, path in files.items() if not _same_results(path, results_file(root, lineage, name))]
+
+
 def _same_results(path: Path, text: str) -> bool:
-    """The order of the lines says nothing."""
+    """The order of the lines says nothing, nor where the model_dir lay when they were written."""
+    if not text and not path.exists():
+        return True
     try:
-        return sorted(path.read_text().splitlines()) == sorted(text.splitlines())
-    except (OSError, ValueError):
+        return sorted(map(_movable, path.read_text().splitlines())) == sorted(map(_movable, text.splitlines()))
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return False
+
+
+def _movable(line: str) -> str:
+    record = json.loads(line)
+    return json.dumps({**record, "checkpoint_path": os.path.basename(record.get("checkpoint_path") or "")})
 
 
 def imported(root: Path) -> Iterable[Evaluated | Segment]:

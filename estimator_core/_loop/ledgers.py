@@ -16,14 +16,12 @@ from estimator_core._summaries import event_files_below
 
 
 class Ledger(Protocol):
-    """Takes results of evaluations.
-
-    Attributes:
-        epoch: of the run, for the names of its event files.
-    """
+    """Takes results of evaluations."""
 
     @property
-    def epoch(self) -> int: ...
+    def epoch(self) -> int:
+        """Of the run, for the names of its event files."""
+        ...
 
     def check(self) -> None:
         """Raises where the call may not go on: another run has taken over, or the model_dir is gone."""

@@ -17,7 +17,7 @@ from estimator_core._storage.local import LocalStorage
 from estimator_core.coordinator import Coordinator
 
 
-class _Changed(Exception):
+class _ChangedError(Exception):
     """Something was recorded since the start was chosen."""
 
 
@@ -35,13 +35,13 @@ def take_model_dir(model_dir: Path, processes: Coordinator, find: Callable[[], S
         The start, and the journal in the first process.
     """
     while True:
-        seen = _number(model_dir) if processes.index == 0 else -1
+        seen = _seen(model_dir) if processes.index == 0 else Lineage()
         start = find()
-        journal = _taken(model_dir, seen, start.step) if processes.index == 0 else None
+        journal = _taken(model_dir, seen.number, start.step) if processes.index == 0 else None
         if chief_says(processes, "taken", journal is not None):
             break
     if journal is not None:
-        trim_event_files(model_dir, journal.lineage, before=journal.epoch)
+        trim_event_files(model_dir, journal.lineage, before=journal.epoch, ended=seen.ended is not None)
         write_results_files(model_dir, journal.lineage)
     return start, journal
 
@@ -52,24 +52,23 @@ def shelf_of(model_dir: Path, journal: Journal | None) -> JournalShelf | PlainSh
     return PlainShelf(root) if journal is None else JournalShelf(root, journal)
 
 
-def _number(model_dir: Path) -> int:
-    """Of the last record, -1 without one; a directory of an older release is brought into order first."""
+def _seen(model_dir: Path) -> Lineage:
+    """What the journal comes to; a directory of an older release is brought into order first."""
     lineage = lineage_of(model_dir)
     if lineage is None:
         PlainShelf(layout.checkpoints_dir(model_dir)).clean_up()
-        return -1
-    return lineage.number
+    return lineage or Lineage()
 
 
 def _taken(model_dir: Path, seen: int, step: int) -> Journal | None:
     def unchanged(lineage: Lineage) -> int:
         if lineage.number != seen:
-            raise _Changed
+            raise _ChangedError
         return step
 
     try:
         return take_over(LocalStorage(model_dir), this_process(), unchanged, lambda lineage: _first(model_dir, lineage))
-    except _Changed:
+    except _ChangedError:
         return None
 
 

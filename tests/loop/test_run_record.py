@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
+from estimator_core._journal import Ended, take_over
 from estimator_core._loop.run_record import ended_step, note_end, write_run_record
+from estimator_core._storage.local import LocalStorage
 from estimator_core.config import RunConfig
 
 
 def write(model_dir: Path, params: Any = None) -> dict[str, Any]:
+    take_over(LocalStorage(model_dir), "this test", lambda lineage: 0)
     config = RunConfig(model_dir=str(model_dir))
     write_run_record(model_dir, config=config, params=params, call={"first_step": 0}, plugins=[])
     return json.loads((model_dir / "run.json").read_text())
@@ -40,6 +43,8 @@ def test_a_broken_record_is_replaced(tmp_path: Path, content: str) -> None:
     record = write(tmp_path)
     assert [start["step"] for start in record["starts"]] == [0]
     note_end(tmp_path, 5, "done")
+    assert ended_step(tmp_path) is None  # the journal says when a run has ended
+    take_over(LocalStorage(tmp_path), "another", lambda lineage: 0).publish(Ended(step=5, reason="done", failed=False))
     assert ended_step(tmp_path) == 5
 
 

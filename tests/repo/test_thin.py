@@ -23,20 +23,20 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 440,
     "_builtin_hooks": 650,
-    "_checkpoint": 1990,
-    "_cli": 500,
+    "_checkpoint": 2270,
+    "_cli": 560,
     "_cluster": 680,
-    "_export": 1070,  # the words in which host transforms say what they do, and requests made of them
-    "_inputs": 1410,
-    "_loop": 3945,
+    "_export": 715,
+    "_inputs": 1370,
+    "_journal": 610,
+    "_loop": 4090,
     "_metrics": 345,
     "_model": 985,
-    "_packs": 625,
     "_plugins": 1275,
     "_step": 1295,
-    "_storage": 270,
-    "_summaries": 230,
-    "flat": 2265,
+    "_storage": 260,
+    "_summaries": 300,
+    "flat": 2270,
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -68,7 +68,7 @@ PAGE_STATEMENTS = 30
 #: Occurrences of `Any` a thousand code lines; the target is 50.
 ANY_DENSITY = 63.0
 #: Files of the core that the smallest training enters; the target is 130.
-ENTERED = 172
+ENTERED = 188
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 

@@ -1,0 +1,218 @@
+"""Whether a model_dir holds what its journal says, each thing once, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from estimator_core._checkpoint import catalog, layout
+from estimator_core._checkpoint.file_checks import check_files
+from estimator_core._checkpoint.journaled import JournalShelf
+from estimator_core._checkpoint.lock import ModelDirLock, is_held
+from estimator_core._checkpoint.manifest import read_manifest
+from estimator_core._journal import Lineage, Saved, read_lineage, refresh, take_over
+from estimator_core._journal.lineage import add
+from estimator_core._journal.reading import IDENTITY
+from estimator_core._journal.records import JournalError, decode, digest_of, key_of
+from estimator_core._journal.snapshots import newest_snapshot
+from estimator_core._journal.views import differing_results, event_files, trim_event_files, write_results_files
+from estimator_core._storage import ObjectMissingError, StorageError
+from estimator_core._storage.local import LocalStorage
+from estimator_core.errors import CheckpointError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """Something that is not as it should be.
+
+    Args:
+        kind: of thing, in a word.
+        path: relative to the model_dir.
+        text: what is wrong, and what to do.
+        mendable: whether `repair` mends it without loss.
+    """
+
+    kind: str
+    path: str
+    text: str
+    mendable: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """What was looked at, and what was found.
+
+    Args:
+        model_dir: the directory.
+        records, epochs: how many the journal has.
+        checkpoints, evaluations, event_files: how many the journal names.
+        under_way: whether a run is training there; what it has not recorded yet is no finding.
+        findings: what is not as it should be.
+    """
+
+    model_dir: str
+    records: int
+    epochs: int
+    checkpoints: int
+    evaluations: int
+    event_files: int
+    under_way: bool
+    findings: tuple[Finding, ...]
+
+
+def audit(model_dir: Path) -> Audit:
+    """Looks at a model_dir and changes nothing.
+
+    Raises:
+        StorageGoneError: there is no such directory.
+    """
+    storage = LocalStorage(model_dir)
+    lineage, findings = _replayed(storage)
+    under_way = is_held(model_dir)
+    if not findings:
+        findings += _of_checkpoints(model_dir, lineage, under_way)
+        findings += _of_event_files(model_dir, lineage, under_way)
+        if not under_way:
+            findings += [
+                Finding(kind="results", path=_in(model_dir, path), text="is not what the journal says", mendable=True)
+                for path in differing_results(model_dir, lineage)
+            ]
+    return Audit(
+        model_dir=str(model_dir),
+        records=lineage.number + 1,
+        epochs=lineage.epoch,
+        checkpoints=len(lineage.saved),
+        evaluations=len(lineage.evaluations),
+        event_files=len(lineage.segments),
+        under_way=under_way,
+        findings=tuple(findings),
+    )
+
+
+def repair(model_dir: Path) -> None:
+    """Mends what can be mended without loss, as the next run would do it.
+
+    Raises:
+        ModelDirLockedError: a run is training there.
+        JournalError: the journal itself is damaged.
+    """
+    with ModelDirLock(model_dir):
+        storage = LocalStorage(model_dir)
+        for entry in storage.list("snapshots"):
+            if not _is_right(storage, entry.key):
+                storage.delete([entry.key])
+        before = read_lineage(storage, whole=True)
+        journal = take_over(storage, "estimator audit --repair", _highest_step)
+        if before.ended is not None:
+            journal.publish(before.ended)
+        JournalShelf(layout.checkpoints_dir(model_dir), journal).clean_up()
+        trim_event_files(model_dir, journal.lineage, before=journal.epoch, ended=before.ended is not None)
+        write_results_files(model_dir, journal.lineage)
+
+
+def _highest_step(lineage: Lineage) -> int:
+    """Going on from here takes nothing back."""
+    steps = [took.step for took in lineage.starts] + [told.step for told in lineage.segments]
+    return max([*steps, *lineage.saved, *(step for _, step in lineage.evaluations)], default=0)
+
+
+def _replayed(storage: LocalStorage) -> tuple[Lineage, list[Finding]]:
+    """What all records come to, one by one; and what is wrong with the chain."""
+    lineage = Lineage()
+    try:
+        lineage.identity = storage.get(IDENTITY).decode("ascii", "replace")
+    except ObjectMissingError:
+        text = "is not there: no run with a journal has trained here, or a copy is not complete"
+        return lineage, [Finding(kind="journal", path=IDENTITY, text=text)]
+    places: set[str] = set()
+    while True:
+        key = key_of(lineage.identity, lineage.number + 1)
+        try:
+            data = storage.get(key)
+            record = decode(data, key)
+            add(lineage, record, digest_of(data))
+        except ObjectMissingError:
+            break
+        except (JournalError, StorageError) as error:
+            return lineage, [Finding(kind="journal", path=key, text=str(error))]
+        for saved in (entry for entry in record.entries if isinstance(entry, Saved)):
+            if saved.place in places:
+                text = f"names {saved.place}, which a record before it has named"
+                return lineage, [Finding(kind="journal", path=key, text=text)]
+            places.add(saved.place)
+    last = key_of(lineage.identity, lineage.number)
+    beyond = [entry.key for entry in storage.list(f"journal/{lineage.identity}") if entry.key > last]
+    findings = [
+        Finding(kind="journal", path=key, text="stands after a gap: records before it are lost") for key in beyond
+    ]
+    if not _is_right(storage, None, lineage):
+        text = "the newest snapshot is not what the records come to"
+        findings.append(Finding(kind="journal", path="snapshots", text=text, mendable=True))
+    return lineage, findings
+
+
+def _is_right(storage: LocalStorage, key: str | None, whole: Lineage | None = None) -> bool:
+    """Whether a snapshot (the newest one by default) and the records after it come to what all records come to."""
+    try:
+        whole = read_lineage(storage, whole=True) if whole is None else whole
+        summed = newest_snapshot(storage, whole.identity, key)
+        refresh(storage, summed)
+    except (JournalError, StorageError):
+        return False
+    summed.identity = summed.identity or whole.identity
+    return summed == whole
+
+
+def _of_checkpoints(model_dir: Path, lineage: Lineage, under_way: bool) -> Iterator[Finding]:
+    root = layout.checkpoints_dir(model_dir)
+    known: set[Path] = set()
+    for step, saved in sorted(lineage.saved.items()):
+        named = root / str(step)
+        path = catalog.where_is(root, saved, look_only=True)
+        known.add(path or named)
+        if path is None:
+            text = "is not what was saved" if named.exists() else "is not there"
+            yield Finding(kind="checkpoint", path=_in(model_dir, named), text=f"{text}: the journal names it")
+            continue
+        if path != named and not under_way:
+            text = f"has not got its name {named.name}: a process was killed"
+            yield Finding(kind="checkpoint", path=_in(model_dir, path), text=text, mendable=True)
+        try:
+            check_files(path, read_manifest(path))
+        except CheckpointError as error:
+            yield Finding(kind="checkpoint", path=_in(model_dir, path), text=str(error))
+    retired = set(lineage.retired.values())
+    for path in sorted(root.iterdir()) if root.is_dir() and not under_way else ():
+        if path in known:
+            continue
+        if layout.work_epoch(path.name) is not None:
+            digest = catalog.manifest_digest(path)
+            dead = path.name.startswith(layout.WRITING) or digest is None or digest in retired
+            yield Finding(kind="leftover", path=_in(model_dir, path), text="an interrupted run left it", mendable=dead)
+        elif layout.is_step(path.name):
+            dead = catalog.manifest_digest(path) in retired
+            text = (
+                "is retired and was not deleted" if dead else "is not used: no run of this model_dir has saved it there"
+            )
+            yield Finding(kind="checkpoint", path=_in(model_dir, path), text=text, mendable=dead)
+
+
+def _of_event_files(model_dir: Path, lineage: Lineage, under_way: bool) -> Iterator[Finding]:
+    counted = {model_dir / told.directory / told.name: told.size for told in lineage.segments}
+    for path, epoch in event_files(model_dir):
+        if under_way and epoch >= lineage.epoch:
+            continue
+        size, found = counted.get(path, 0), path.stat().st_size
+        if found > size:
+            text = f"has {found - size} bytes after the {size} that count: a run was interrupted"
+            yield Finding(kind="event file", path=_in(model_dir, path), text=text, mendable=True)
+    for path, size in counted.items():
+        found = path.stat().st_size if path.is_file() else 0
+        if found < size:
+            text = f"has {found} bytes of the {size} that the journal counts: points of it are lost"
+            yield Finding(kind="event file", path=_in(model_dir, path), text=text)
+
+
+def _in(model_dir: Path, path: Path) -> str:
+    return path.relative_to(model_dir).as_posix()
