@@ -32,7 +32,7 @@ BUDGETS = {
     "_metrics": 345,
     "_model": 985,
     "_packs": 520,
-    "_plugins": 1270,
+    "_plugins": 1285,
     "_step": 1295,
     "_summaries": 230,
     "flat": 2210,
