@@ -166,6 +166,6 @@ def test_an_unknown_scheme_is_refused_with_the_schemes_there_are():
 
 def test_a_scheme_of_the_house_names_its_package():
     plugins = Plugins(autoload=False, environ={})
-    with pytest.raises(ArgumentError, match="pip install estimator-storage") as caught:
+    with pytest.raises(ArgumentError, match="estimator-storage") as caught:
         open_storage("s3://key:secret@bucket/run", plugins)
     assert "secret" not in str(caught.value)
