@@ -199,6 +199,8 @@ def test_a_model_dir_that_goes_away_stops_the_run_and_is_not_made_again(tmp_path
     run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
 
     def go() -> None:
+        while 5 not in read_lineage(LocalStorage(run)).saved:  # a save under way would write into what is removed
+            time.sleep(0.01)
         if how == "removed":
             shutil.rmtree(run)
         else:

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-import threading
+from pathlib import Path
 
 import pytest
 
@@ -103,24 +103,20 @@ def test_a_root_removed_while_a_write_is_under_way_is_not_made_again(root, stora
     assert not root.exists()
 
 
-def test_a_delete_that_empties_a_directory_does_not_break_a_write_into_it(storage):
-    stop = threading.Event()
+def test_a_delete_that_empties_a_directory_does_not_break_a_write_into_it(storage, monkeypatch):
+    make, lost = Path.mkdir, []
 
-    def come_and_go():
-        while not stop.is_set():
-            storage.put("leases/other", b"")
-            storage.delete(["leases/other"])
+    def made_and_removed(directory, *arguments, **options):
+        """Somebody's delete finds the directory empty, twice, before a file is in it."""
+        make(directory, *arguments, **options)
+        if len(lost) < 2:
+            lost.append(directory)
+            directory.rmdir()
 
-    other = threading.Thread(target=come_and_go)
-    other.start()
-    try:
-        for number in range(200):
-            storage.put_new(f"leases/{number}", b"x")
-            assert storage.get(f"leases/{number}") == b"x"
-            storage.delete([f"leases/{number}"])
-    finally:
-        stop.set()
-        other.join()
+    monkeypatch.setattr(Path, "mkdir", made_and_removed)
+    storage.put_new("leases/1/reader", b"x")
+    assert len(lost) == 2
+    assert storage.get("leases/1/reader") == b"x"
 
 
 def test_an_unreadable_directory_is_not_an_empty_one(root, storage, monkeypatch):

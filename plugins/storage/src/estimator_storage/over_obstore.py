@@ -20,7 +20,9 @@ from estimator_core.storage import (
     Data,
     Entry,
     ObjectMissingError,
+    StorageDeniedError,
     StorageError,
+    StorageGoneError,
     check_key,
     check_ranges,
     is_key,
@@ -170,7 +172,11 @@ class ObstoreStorage:
         try:
             with self._explained(self._url, "deleted", self._permissions.delete):
                 obstore.delete(self._store, named)
-        except ObjectMissingError:  # Azure says so of the first that is not there, and leaves others undone
+        except (StorageDeniedError, StorageGoneError):
+            raise
+        except StorageError:
+            # Azure stops at the first that is not there, and obstore does not send its bulk request again where the
+            # connection was lost. To delete is safe to repeat, and one by one it is.
             with ThreadPoolExecutor(AT_ONCE) as pool:
                 list(pool.map(self._delete_one, named))
 
