@@ -63,7 +63,12 @@ class WriterLedger:
             self._waiting.append(result)
 
     def for_save(self, step: int) -> Sequence[Entry]:
-        """What is to be recorded with the checkpoint of a step: results, and event files up to here."""
+        """What is to be recorded with the checkpoint of a step: results, and event files up to here.
+
+        Raises:
+            SupersededError, StorageGoneError: the run may not go on.
+        """
+        self._journal.check()
         waiting, self._waiting, self._saved = self._waiting, [], step
         return [*waiting, *segments(self._model_dir, self._model_dir, step)]
 
