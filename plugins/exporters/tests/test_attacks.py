@@ -30,7 +30,7 @@ def idle():
 
 @pytest.fixture
 def attacked():
-    with serving(memory_bytes=BUDGET, body_seconds=3) as server:
+    with serving(memory_bytes=BUDGET, body_seconds=5) as server:
         yield server
 
 
@@ -200,7 +200,7 @@ def test_slow_clients(attacked, idle):
     for number, connection in enumerate(connections):
         connection.sendall(pieces if number % 2 else pieces[:20])
     with probed(attacked, idle) as times:
-        ends = time.monotonic() + 4
+        ends = time.monotonic() + 6
         while time.monotonic() < ends:
             for connection in connections:
                 with contextlib.suppress(ConnectionError):
@@ -226,7 +226,7 @@ def test_clients_that_do_not_take_their_answers(attacked, idle):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)
             connection.sendall(message)
         assert attacked.memory("VmRSS") - attacked.before < BUDGET + SPARE
-        time.sleep(8)
+        time.sleep(10)
     check_lived(times)
     assert max(taken(connection) for connection in connections) < 8 * MEGABYTE, "somebody was not was cut off"
     assert attacked.grown < BUDGET + SPARE
