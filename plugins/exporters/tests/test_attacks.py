@@ -30,7 +30,7 @@ def idle():
 
 @pytest.fixture
 def attacked():
-    with serving(memory_bytes=BUDGET, body_seconds=3) as server:
+    with serving(memory_bytes=BUDGET, body_seconds=5) as server:
         yield server
 
 
@@ -143,14 +143,19 @@ def test_256_connections_with_64_mb_each(attacked, idle):
             for key, events in waiting.select(1):
                 connection, state = key.fileobj, key.data
                 if events & selectors.EVENT_READ:
-                    refused.append(connection.recv(65536))
+                    try:
+                        refused.append(connection.recv(65536))
+                    except ConnectionError:  # told 408 and closed, with more on its way
+                        refused.append(b"closed")
                     waiting.unregister(connection)
                 elif state[0] < 8 * MEGABYTE:
                     state[0] += connection.send(piece)
                 else:
                     waiting.modify(connection, selectors.EVENT_READ, state)
     check_lived(times)
-    statuses = {status: sum(text.startswith(b"HTTP/1.1 " + status) for text in refused) for status in (b"429", b"408")}
+    assert attacked.grown < BUDGET + SPARE
+    kinds = {b"429": b"HTTP/1.1 429", b"408": b"HTTP/1.1 408", b"closed": b"closed"}
+    statuses = {kind: sum(text.startswith(start) for text in refused) for kind, start in kinds.items()}
     assert sum(statuses.values()) == 256, statuses
     assert statuses[b"429"] > 100, statuses
     assert all(b"retry-after: 1" in text for text in refused if text.startswith(b"HTTP/1.1 429"))
@@ -195,7 +200,7 @@ def test_slow_clients(attacked, idle):
     for number, connection in enumerate(connections):
         connection.sendall(pieces if number % 2 else pieces[:20])
     with probed(attacked, idle) as times:
-        ends = time.monotonic() + 4
+        ends = time.monotonic() + 6
         while time.monotonic() < ends:
             for connection in connections:
                 with contextlib.suppress(ConnectionError):
@@ -221,7 +226,7 @@ def test_clients_that_do_not_take_their_answers(attacked, idle):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)
             connection.sendall(message)
         assert attacked.memory("VmRSS") - attacked.before < BUDGET + SPARE
-        time.sleep(8)
+        time.sleep(10)
     check_lived(times)
     assert max(taken(connection) for connection in connections) < 8 * MEGABYTE, "somebody was not was cut off"
     assert attacked.grown < BUDGET + SPARE
