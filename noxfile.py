@@ -407,12 +407,17 @@ def formats(session: nox.Session, extra: str) -> None:
     """An export format: its suite where it is written, and exports of several models read where we are absent."""
     exporters = wheel("estimator_exporters", *FORMATS[extra].extras)
     journeys = Path(f"plugins/exporters/tests/separate/check_{extra}_journeys.py").is_file()
-    tabular = [wheel(package) for package in ("estimator_inputs", "estimator_heads", "estimator_canned_tabular")]
+    tabular = ("estimator_inputs", "estimator_heads", "estimator_canned_tabular")
     session.install(
-        "--no-sources", wheel("estimator_core"), exporters, wheel("estimator_modules", "flax"), *tabular, wheel(KIT)
+        "--no-sources",
+        wheel("estimator_core"),
+        exporters,
+        wheel("estimator_modules", "flax"),
+        *map(wheel, tabular),
+        wheel(KIT),
     )
     session.install("--group", "test")
-    installed = ("estimator_core", "estimator_exporters", "estimator_modules", "estimator_canned_tabular")
+    installed = ("estimator_core", "estimator_exporters", "estimator_modules", *tabular)
     session.run("python", CHECK_INSTALLED, *installed, "--tools", KIT, env=ISOLATED)
     folder = "plugins/exporters/tests/separate"
     with outside(session, "plugins/exporters/tests", "docs/export.md") as env:

@@ -176,7 +176,7 @@ def _batches(path: Path, source: Any, reading: Reading) -> Iterator[Batch]:
     first = 1
     for batch in iter(source().next_columns, None):
         arrays = {name: _fitted(path, first, name, batch[name], feature) for name, feature in reading.inputs.items()}
-        kept = {name: arrays.get(name, batch[name]) for name in reading.keep}
+        kept = {name: arrays[name] if name in arrays else batch[name] for name in reading.keep}
         yield Batch(path, first, arrays, kept)
         first += len(next(iter(arrays.values())))
 
