@@ -208,13 +208,9 @@ class CheckpointStore:
 
     def _commit(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]], base: Base | None) -> str:
         self._newest = None  # after a save that fails comes a full one
-        path = self._committed(draft, pieces, base)
-        self._newest = Path(path)
-        return path
-
-    def _committed(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]], base: Base | None) -> str:
         if self._processes.index != 0:
-            return str(self._commit_together(draft, pieces, base))
+            self._newest = self._commit_together(draft, pieces, base)
+            return str(self._newest)
         self._read_history()
         if self._run_created is None:
             self._run_created = draft.manifest.created
@@ -227,6 +223,7 @@ class CheckpointStore:
             path = self._commit_together(draft, pieces, base)
         else:
             path = commit_or_explain(self._shelf, draft)
+        self._newest = path
         for gone in self._shelf.remove(draft.superfluous):
             if gone != step:
                 self._created.pop(gone, None)
