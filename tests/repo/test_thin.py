@@ -28,7 +28,7 @@ BUDGETS = {
     "_cluster": 680,
     "_export": 730,
     "_inputs": 1370,
-    "_loop": 3920,
+    "_loop": 3930,
     "_metrics": 345,
     "_model": 985,
     "_plugins": 1270,
