@@ -18,7 +18,6 @@ import numpy as np
 from estimator_core._backends import Devices, select_backend
 from estimator_core._checkpoint import latest_checkpoint
 from estimator_core._loop.call_of import CallOf, inner_context, outermost_context
-from estimator_core._loop.checkpoint_policy import has_policy
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.history import History
@@ -26,7 +25,7 @@ from estimator_core._loop.initial_values import initial_overrides, warm_start_so
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.resuming import start_step
 from estimator_core._loop.starting import fresh_state
-from estimator_core._loop.train_call import TrainCall
+from estimator_core._loop.train_call import TrainCall, check_training
 from estimator_core._loop.training import execute
 from estimator_core._model_dir import agreed_model_dir, model_dir_at
 from estimator_core._paths import expanded
@@ -34,7 +33,6 @@ from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._step import bind_model_fn
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
-from estimator_core.hooks import CheckpointPolicy
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import check_hooks, check_input_fn, check_listeners, check_steps
 
@@ -438,21 +436,7 @@ class Estimator:
         check_input_fn(input_fn)
         checked_hooks = check_hooks(hooks, "hooks")
         listeners = check_listeners(saving_listeners)
-        if steps is not None and max_steps is not None:
-            raise ArgumentError("Can not provide both steps and max_steps.")
-        check_steps("steps", steps)
-        check_steps("max_steps", max_steps)
-        if self._config.task_type in ("evaluator", "ps"):
-            raise ArgumentError(
-                f"Train has been called wrong configuration: this process is a {self._config.task_type}. Use "
-                "ec.train_and_evaluate, which does the right thing for every role."
-            )
-        given = any(isinstance(hook, CheckpointPolicy) for hook in checked_hooks)
-        if listeners and not given and not has_policy(self._config):
-            raise ArgumentError(
-                "There should be a CheckpointSaverHook to use saving_listeners. Please set one of the "
-                "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs, or give one in hooks."
-            )
+        check_training(self._config, checked_hooks, listeners, steps=steps, max_steps=max_steps)
         self._place.refresh()
         if max_steps is not None and start_step(self._state, self.model_dir) >= max_steps:
             _log.info("Skipping training since max_steps has already saved.")

@@ -88,29 +88,6 @@ def check_named(path: Path) -> None:
         raise CheckpointCorruptError(f"The checkpoint {path} is damaged: {_NOT_SAVED} {USE_ANOTHER}")
 
 
-def resolve_checkpoint(path: str | os.PathLike[str]) -> Path:
-    """The checkpoint a user means: itself, or the newest one of a model_dir or of its `checkpoints` directory.
-
-    Args:
-        path: of either, or a URL: what it names is brought to this machine.
-
-    Raises:
-        CheckpointNotFoundError: there is none.
-    """
-    from estimator_core._checkpoint.fetched import fetched  # which needs the digests of this file
-
-    path = fetched(path)
-    if (path / MANIFEST_FILE).exists():
-        return path
-    newest = latest_checkpoint(path.parent if path.name == layout.CHECKPOINTS_DIR else path)
-    if newest is not None:
-        return Path(newest)
-    raise CheckpointNotFoundError(
-        f"There is no checkpoint in {path}. Name a checkpoint (<model_dir>/checkpoints/100) or a model_dir "
-        "that a training run has saved to."
-    )
-
-
 def manifest_digest(directory: Path) -> str | None:
     """What the journal names a checkpoint by; None where there is no manifest that can be read."""
     try:

@@ -9,8 +9,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from estimator_core._checkpoint.catalog import manifest_digest
+from estimator_core._checkpoint.catalog import latest_checkpoint, manifest_digest
 from estimator_core._checkpoint.layout import CHECKPOINTS_DIR
+from estimator_core._checkpoint.manifest import MANIFEST_FILE
 from estimator_core._journal import Lineage, Saved, lease, read_lineage
 from estimator_core._paths import is_url
 from estimator_core._plugins import Plugins
@@ -59,6 +60,27 @@ def fetched(location: str | os.PathLike[str], *, every: bool = False, plugins: P
     for step in steps:
         bring(storage, lineage, lineage.saved[step], holder / CHECKPOINTS_DIR / str(step), "reader")
     return holder / CHECKPOINTS_DIR / str(steps[0]) if one else holder
+
+
+def resolve_checkpoint(path: str | os.PathLike[str]) -> Path:
+    """The checkpoint a user means: itself, or the newest one of a model_dir or of its `checkpoints` directory.
+
+    Args:
+        path: of either, or a URL: what it names is brought to this machine.
+
+    Raises:
+        CheckpointNotFoundError: there is none.
+    """
+    path = fetched(path)
+    if (path / MANIFEST_FILE).exists():
+        return path
+    newest = latest_checkpoint(path.parent if path.name == CHECKPOINTS_DIR else path)
+    if newest is not None:
+        return Path(newest)
+    raise CheckpointNotFoundError(
+        f"There is no checkpoint in {path}. Name a checkpoint (<model_dir>/checkpoints/100) or a model_dir "
+        "that a training run has saved to."
+    )
 
 
 def bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader: str) -> bool:

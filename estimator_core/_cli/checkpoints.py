@@ -7,8 +7,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from estimator_core._checkpoint.catalog import all_checkpoints, listed, resolve_checkpoint, unnamed
-from estimator_core._checkpoint.fetched import fetched
+from estimator_core._checkpoint.catalog import all_checkpoints, listed, unnamed
+from estimator_core._checkpoint.fetched import fetched, resolve_checkpoint
 from estimator_core._checkpoint.layout import CHECKPOINTS_DIR
 from estimator_core._checkpoint.manifest import Manifest, read_manifest
 from estimator_core._cli import checkpoint_report as report

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from estimator_core._backends import Devices, Placement
 from estimator_core._checkpoint import CheckpointItems, latest_checkpoint
-from estimator_core._checkpoint.catalog import resolve_checkpoint
+from estimator_core._checkpoint.fetched import resolve_checkpoint
 from estimator_core._checkpoint.layout import checkpoint_step
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.newest import read_latest

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from estimator_core._backends import Devices
 from estimator_core._builtin_hooks.evaluation import RunEvaluations
 from estimator_core._inputs import InputFn
+from estimator_core._loop.checkpoint_policy import has_policy
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.history import History
@@ -19,7 +20,10 @@ from estimator_core._loop.programs import Programs
 from estimator_core._model_dir import ModelDir
 from estimator_core._plugins import Plugins
 from estimator_core._step import Discovery, TrainState
-from estimator_core.hooks import CheckpointListener, Hook
+from estimator_core.config import RunConfig
+from estimator_core.errors import ArgumentError
+from estimator_core.hooks import CheckpointListener, CheckpointPolicy, Hook
+from estimator_core.specs import check_steps
 
 _log = logging.getLogger("estimator_core")
 
@@ -61,3 +65,34 @@ class TrainCall:
     evaluations: RunEvaluations | None
     history: History
     plugins: Plugins
+
+
+def check_training(
+    config: RunConfig,
+    hooks: Sequence[Hook],
+    listeners: Sequence[CheckpointListener],
+    *,
+    steps: int | None,
+    max_steps: int | None,
+) -> None:
+    """Refuses arguments of a training call that do not go together.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: both numbers of steps, one that is none, a process that does not train, or
+            listeners where nothing is saved.
+    """
+    if steps is not None and max_steps is not None:
+        raise ArgumentError("Can not provide both steps and max_steps.")
+    check_steps("steps", steps)
+    check_steps("max_steps", max_steps)
+    if config.task_type in ("evaluator", "ps"):
+        raise ArgumentError(
+            f"Train has been called wrong configuration: this process is a {config.task_type}. Use "
+            "ec.train_and_evaluate, which does the right thing for every role."
+        )
+    given = any(isinstance(hook, CheckpointPolicy) for hook in hooks)
+    if listeners and not given and not has_policy(config):
+        raise ArgumentError(
+            "There should be a CheckpointSaverHook to use saving_listeners. Please set one of the "
+            "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs, or give one in hooks."
+        )

@@ -6,13 +6,11 @@ import threading
 from pathlib import Path
 
 from estimator_core._model_dir.contract import LocalModelDir, ModelDir
-from estimator_core._model_dir.remote import RemoteModelDir
 from estimator_core._paths import is_url
 from estimator_core._plugins import Plugins
-from estimator_core._storage.opening import open_storage
 
 _lock = threading.Lock()
-_copies: dict[str, RemoteModelDir] = {}
+_copies: dict[str, ModelDir] = {}
 
 
 def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
@@ -32,6 +30,9 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
     """
     if not is_url(location):
         return LocalModelDir(Path(location))
+    from estimator_core._model_dir.remote import RemoteModelDir
+    from estimator_core._storage.opening import open_storage
+
     url = location.rstrip("/")
     with _lock:
         if url not in _copies:

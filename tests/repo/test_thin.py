@@ -22,21 +22,23 @@ CORE = ROOT / "estimator_core"
 #: Code lines by room; modules directly in the package count together.
 BUDGETS = {
     "_backends": 440,
-    "_builtin_hooks": 650,
-    "_checkpoint": 2270,
+    "_builtin_hooks": 540,
+    "_checkpoint": 2550,  # the catalog, the audit and incremental saves included
     "_cli": 560,
     "_cluster": 680,
-    "_export": 715,
-    "_inputs": 1370,
-    "_journal": 610,
-    "_loop": 4090,
+    "_export": 1110,  # the words in which host transforms say what they do, and requests made of them
+    "_inputs": 1420,
+    "_journal": 680,
+    "_loop": 4170,
     "_metrics": 345,
     "_model": 985,
-    "_plugins": 1275,
+    "_model_dir": 300,
+    "_packs": 620,
+    "_plugins": 1285,
     "_step": 1295,
-    "_storage": 260,
+    "_storage": 440,
     "_summaries": 300,
-    "flat": 2270,
+    "flat": 2330,
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
