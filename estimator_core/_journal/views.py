@@ -113,18 +113,23 @@ def differing_results(root: Path, lineage: Lineage) -> list[Path]:
 
 
 def _same_results(path: Path, text: str) -> bool:
-    """The order of the lines says nothing, nor where the model_dir lay when they were written."""
+    """The last line of a step counts; the order says nothing, nor where the model_dir lay when they were written."""
     if not text and not path.exists():
         return True
     try:
-        return sorted(map(_movable, path.read_text().splitlines())) == sorted(map(_movable, text.splitlines()))
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return _by_step(path.read_text()) == _by_step(text)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return False
 
 
-def _movable(line: str) -> str:
-    record = json.loads(line)
-    return json.dumps({**record, "checkpoint_path": os.path.basename(record.get("checkpoint_path") or "")})
+def _by_step(text: str) -> dict[int, str]:
+    records = [json.loads(line) for line in text.splitlines()]
+    return {
+        record["global_step"]: json.dumps(
+            {**record, "checkpoint_path": os.path.basename(record.get("checkpoint_path") or "")}
+        )
+        for record in records
+    }
 
 
 def imported(root: Path) -> Iterable[Evaluated | Segment]:
