@@ -18,7 +18,7 @@ MUTANTS = (
         name="a-run-goes-on-in-another-model-dir",
         guarantee="rule 43",
         file=_JOURNAL + "writer.py",
-        old='if identity.decode("ascii", "replace") != lineage.identity:',
+        old="if identity != lineage.identity:",
         new="if False:",
         tests=("test_a_removed_model_dir_stops_the_run_and_is_not_made_again",),
     ),
