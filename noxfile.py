@@ -110,7 +110,7 @@ COMPILED_ONCE = {
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
 # Two to three minutes on two cores.
-CUT_OF_MUTANTS = 40
+CUT_OF_MUTANTS = 42
 # Nothing from the checkout is importable by accident, and no test finds an accelerator by chance.
 ISOLATED = {
     "PYTHONSAFEPATH": "1",

@@ -29,7 +29,7 @@ BUDGETS = {
     "_export": 1110,  # the words in which host transforms say what they do, and requests made of them
     "_inputs": 1420,
     "_journal": 680,
-    "_loop": 4170,
+    "_loop": 4180,
     "_metrics": 345,
     "_model": 985,
     "_model_dir": 300,
@@ -69,8 +69,8 @@ RING_LINES = 1500
 PAGE_STATEMENTS = 30
 #: Occurrences of `Any` a thousand code lines; the target is 50.
 ANY_DENSITY = 63.0
-#: Files of the core that the smallest training enters; the target is 130.
-ENTERED = 188
+#: Files of the core that the smallest training enters; the target is 130. 22 of them belong to the storage of a model_dir.
+ENTERED = 197
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 
