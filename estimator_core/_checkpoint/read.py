@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from estimator_core._checkpoint import layout, orbax_io
-from estimator_core._checkpoint.fetched import resolve_checkpoint
 from estimator_core._checkpoint.checks import array_checksum
+from estimator_core._checkpoint.fetched import resolve_checkpoint
 from estimator_core._checkpoint.file_checks import check_files, reading_failed
 from estimator_core._checkpoint.hook_state import join_hook_states
 from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._checkpoint.fetched import resolve_checkpoint
 from estimator_core._checkpoint.diff import Shaped, VariableDiff, compare
+from estimator_core._checkpoint.fetched import resolve_checkpoint
 from estimator_core._checkpoint.items import CheckpointItems
 from estimator_core._checkpoint.manifest import Manifest, read_manifest
 from estimator_core._checkpoint.pins import reading

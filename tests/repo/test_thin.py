@@ -69,7 +69,7 @@ RING_LINES = 1500
 PAGE_STATEMENTS = 30
 #: Occurrences of `Any` a thousand code lines; the target is 50.
 ANY_DENSITY = 63.0
-#: Files of the core that the smallest training enters; the target is 130. 22 of them belong to the storage of a model_dir.
+#: Files of the core that the smallest training enters; the target is 130, and 22 belong to the storage of a model_dir.
 ENTERED = 197
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")

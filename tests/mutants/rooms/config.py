@@ -17,7 +17,7 @@ MUTANTS = (
         name="the-model-dir-of-tf-config-is-ignored",
         guarantee="rule 22",
         file=_ROOM + "config.py",
-        old='if from_cluster is not None and expanded(from_cluster) != path:',
+        old="if from_cluster is not None and expanded(from_cluster) != path:",
         new="if False:",
         tests=("test_refused_with_the_same_kind_and_first_words",),
     ),
