@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Protocol
 
 from estimator_core._checkpoint import layout
+from estimator_core._checkpoint.catalog import manifest_digest
 from estimator_core._checkpoint.files import sync_directory
 from estimator_core._checkpoint.pins import rename_unless_read, rename_when_unread
 from estimator_core._checkpoint.trees import remove_tree
-from estimator_core._journal import Entry
+from estimator_core._journal import Entry, lineage_of
+from estimator_core.errors import CheckpointError
 
 _log = logging.getLogger("estimator_core.checkpoint")
 
@@ -60,6 +62,9 @@ class Shelf(Protocol):
 class PlainShelf:
     """A directory without a journal: what has the name of a step and a manifest counts.
 
+    Where there is a journal after all, since a program writes into the model_dir of a run, what the journal names is
+    neither replaced nor deleted.
+
     Args:
         root: the directory.
     """
@@ -95,6 +100,11 @@ class PlainShelf:
     def publish(self, work: Path, step: int, entries: Sequence[Entry], superfluous: Sequence[int]) -> Path:
         """Renames it; one of the same step is put aside first."""
         target = self.root / str(step)
+        if self._belongs_to_a_run(step):
+            raise CheckpointError(
+                f"{target} was saved by the training run of this model_dir and is not replaced. Write into a directory "
+                "of its own."
+            )
         aside = self.root / layout.work_name(layout.REPLACED, step, 0)
         if target.exists():  # a resumed run saves the step it starts from again
             rename_when_unread(target, aside)
@@ -109,7 +119,12 @@ class PlainShelf:
 
     def remove(self, superfluous: Sequence[int]) -> list[int]:
         """Renames and deletes."""
-        return [step for step in superfluous if self._removed(step)]
+        return [step for step in superfluous if not self._belongs_to_a_run(step) and self._removed(step)]
+
+    def _belongs_to_a_run(self, step: int) -> bool:
+        lineage = lineage_of(self.root.parent)
+        saved = None if lineage is None else lineage.saved.get(step)
+        return saved is not None and manifest_digest(self.root / str(step)) == saved.digest
 
     def _removed(self, step: int) -> bool:
         path, doomed = self.root / str(step), self.root / layout.work_name(layout.DELETING, step, 0)

@@ -18,6 +18,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import estimator_core as ec
+from estimator_core._checkpoint import CheckpointItems, CheckpointStore
 from estimator_core._checkpoint.audit import audit
 from estimator_core._checkpoint.catalog import all_checkpoints, latest_checkpoint, unnamed
 from estimator_core._checkpoint.read import read_checkpoint
@@ -25,7 +26,7 @@ from estimator_core._cli.main import main
 from estimator_core._journal import Took, lineage_of, read_lineage, take_over
 from estimator_core._storage import StorageGoneError
 from estimator_core._storage.local import LocalStorage
-from estimator_core.errors import CheckpointCorruptError, SupersededError
+from estimator_core.errors import CheckpointCorruptError, CheckpointError, SupersededError
 from estimator_core.hooks import Hook
 from tests.journal.small_run import batches, estimator_of, train
 
@@ -408,3 +409,21 @@ def test_what_is_published_by_a_run_names_it(trained: Path) -> None:
     (took,) = read_lineage(LocalStorage(trained)).starts
     assert isinstance(took, Took)
     assert took.writer.startswith(f"process {os.getpid()} on ")
+
+
+def test_a_store_of_another_program_leaves_the_checkpoints_of_the_run(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    estimator_of(str(run)).train(batches(None), max_steps=20)
+    saved = sorted(read_lineage(LocalStorage(run)).saved)
+
+    def save(step: int) -> None:
+        items = CheckpointItems(clock=np.array([step, 0, 0, 0], np.uint32), variables={"x": np.ones(2, np.float32)})
+        with CheckpointStore(run, keep_max=1) as store:
+            store.save(step, items)
+
+    save(100)
+    save(101)
+    assert sorted(int(path.name) for path in (run / "checkpoints").iterdir()) == [*saved, 101]
+    with pytest.raises(CheckpointError, match="saved by the training run of this model_dir and is not replaced"):
+        save(20)
+    assert latest_checkpoint(run) == str(run / "checkpoints" / "20")
