@@ -13,10 +13,12 @@ from estimator_testing import HostTransformSuite as HostTransformSuite
 from estimator_testing import InitialValuesSuite as InitialValuesSuite
 from estimator_testing import InjectedError as InjectedError
 from estimator_testing import InputSuite as InputSuite
+from estimator_testing import LosingProxy as LosingProxy
 from estimator_testing import ModelSuite as ModelSuite
 from estimator_testing import ModuleAdapterSuite as ModuleAdapterSuite
 from estimator_testing import ModuleRunner as ModuleRunner
 from estimator_testing import PluginSuite as PluginSuite
+from estimator_testing import StorageSuite as StorageSuite
 from estimator_testing import Suite as Suite
 from estimator_testing import array_format as array_format
 from estimator_testing import counting_traces as counting_traces

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
+import contextlib
 import os
 import re
 import shutil
-import tempfile
 from pathlib import Path
 
 from estimator_core._checkpoint.catalog import latest_checkpoint, manifest_digest
@@ -15,8 +14,9 @@ from estimator_core._checkpoint.manifest import MANIFEST_FILE
 from estimator_core._journal import Lineage, Saved, lease, read_lineage
 from estimator_core._paths import is_url
 from estimator_core._plugins import Plugins
-from estimator_core._storage import Storage
+from estimator_core._storage import Storage, StorageDeniedError
 from estimator_core._storage.opening import open_storage
+from estimator_core._storage.scratch import scratch_directory
 from estimator_core._storage.transfer import download_directory
 from estimator_core.errors import CheckpointCorruptError, CheckpointNotFoundError
 
@@ -55,10 +55,11 @@ def fetched(location: str | os.PathLike[str], *, every: bool = False, plugins: P
     if not steps or not lineage.saved.keys() >= set(steps):
         kept = ", ".join(map(str, sorted(lineage.saved))) or "none"
         raise CheckpointNotFoundError(f"There is no checkpoint at {text}. The journal of {url} names the steps {kept}.")
-    holder = Path(tempfile.mkdtemp(prefix="estimator-checkpoints-"))
-    atexit.register(shutil.rmtree, holder, ignore_errors=True)
+    holder = scratch_directory("checkpoints")
     for step in steps:
-        bring(storage, lineage, lineage.saved[step], holder / CHECKPOINTS_DIR / str(step), "reader")
+        saved = lineage.saved.get(step)
+        if saved is None or not bring(storage, lineage, saved, holder / CHECKPOINTS_DIR / str(step), "reader"):
+            return fetched(location, every=every, plugins=plugins)  # a run has retired it meanwhile
     return holder / CHECKPOINTS_DIR / str(steps[0]) if one else holder
 
 
@@ -97,7 +98,10 @@ def bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader
         CheckpointCorruptError: it is not what was recorded.
         StorageError: it cannot be read.
     """
-    held = lease(storage, lineage, saved.place, reader)
+    try:
+        held = lease(storage, lineage, saved.place, reader)
+    except StorageDeniedError:  # it may only read: data that goes meanwhile is missing, and that is said
+        held = contextlib.nullcontext()
     if held is None:
         return False
     with held:

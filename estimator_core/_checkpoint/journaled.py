@@ -24,7 +24,8 @@ from estimator_core._checkpoint.files import sync_directory
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.pins import rename_unless_read, rename_when_unread
 from estimator_core._checkpoint.trees import remove_tree
-from estimator_core._journal import Entry, Journal, Removed, Retired, Saved
+from estimator_core._journal import Entry, Removed, Retired, Saved
+from estimator_core._journal.pending import RunJournal
 from estimator_core._storage import StorageGoneError
 from estimator_core.errors import CheckpointError, SupersededError
 
@@ -39,7 +40,7 @@ class JournalShelf:
         journal: of the run that writes.
     """
 
-    def __init__(self, root: Path, journal: Journal) -> None:
+    def __init__(self, root: Path, journal: RunJournal) -> None:
         self.root = root
         self._journal = journal
         self._published: set[Path] = set()
@@ -52,10 +53,12 @@ class JournalShelf:
         return sorted(self._journal.lineage.saved)
 
     def clean_up(self) -> None:
-        """Gives names that are owed, and removes what earlier runs left unfinished and what is retired.
-
-        What a run of an earlier epoch has not recorded can never be recorded any more.
+        """Gives names that are owed, and removes what earlier runs left unfinished and what is retired: once the run is
+        the writer. What a run of an earlier epoch has not recorded can never be recorded any more.
         """
+        self._journal.once_taken(self._clean_up)
+
+    def _clean_up(self) -> None:
         lineage = self._journal.lineage
         for saved in lineage.saved.values():
             place = where_is(self.root, saved)

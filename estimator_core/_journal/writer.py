@@ -81,6 +81,10 @@ class Journal:
             refresh(self._storage, self.lineage)
             self._refuse_if_superseded()
 
+    def once_taken(self, then: Callable[[], None]) -> None:
+        """Calls a function: this run is the writer already."""
+        then()
+
     def superseded_by(self) -> str | None:
         """Who has taken over, as of now; None while this run is the writer."""
         with self._lock:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from estimator_core._checkpoint.lock_holder import Holder
-from estimator_core._journal import Ended, Entry, Evaluated, Journal, Segment, lineage_of, observe
+from estimator_core._journal import Ended, Entry, Evaluated, Segment, lineage_of, observe
+from estimator_core._journal.pending import RunJournal
 from estimator_core._journal.views import results_dir
 from estimator_core._storage.local import LocalStorage
 from estimator_core._summaries import event_files_below
@@ -41,7 +42,7 @@ class WriterLedger:
         step: at which the call starts.
     """
 
-    def __init__(self, journal: Journal, model_dir: Path, step: int) -> None:
+    def __init__(self, journal: RunJournal, model_dir: Path, step: int) -> None:
         self._journal, self._model_dir, self._saved = journal, model_dir, step
         self._waiting: list[Evaluated] = []
 

@@ -36,7 +36,7 @@ class ResultLog:
             SupersededError, StorageGoneError: the run around it may not go on; nothing is made.
         """
         self._ledger.check()
-        file = open_summary_writer(directory, epoch=self._ledger.epoch)
+        file = open_summary_writer(directory, epoch=lambda: self._ledger.epoch)
         self._files.append(file)
         return file
 

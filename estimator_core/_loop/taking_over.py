@@ -8,45 +8,46 @@ from pathlib import Path
 from estimator_core._checkpoint import catalog, layout
 from estimator_core._checkpoint.journaled import JournalShelf
 from estimator_core._checkpoint.shelf import PlainShelf
-from estimator_core._cluster.together import chief_says
 from estimator_core._journal import Entry, Journal, Lineage, Saved, lineage_of, take_over
+from estimator_core._journal.pending import PendingJournal
 from estimator_core._journal.views import imported, trim_event_files, write_results_files
 from estimator_core._loop.ledgers import this_process
 from estimator_core._loop.resuming import Start
 from estimator_core._storage.local import LocalStorage
 from estimator_core.coordinator import Coordinator
+from estimator_core.errors import SupersededError
 
 
-class _ChangedError(Exception):
-    """Something was recorded since the start was chosen."""
+def take_model_dir(
+    model_dir: Path, processes: Coordinator, find: Callable[[], Start]
+) -> tuple[Start, PendingJournal | None]:
+    """Chooses where to start. The next epoch is taken with the first thing that the run writes.
 
-
-def take_model_dir(model_dir: Path, processes: Coordinator, find: Callable[[], Start]) -> tuple[Start, Journal | None]:
-    """Chooses where to start and takes the next epoch, as one step: what is recorded in between is not overlooked.
-
-    What was recorded after the start counts no more: event files and results of evaluations are brought in line.
+    What was recorded after the start counts no more then: event files and results of evaluations are brought in line.
 
     Args:
         model_dir: of the run; it is there.
         processes: the first one of them takes over.
-        find: chooses the start; called in all processes, again if the journal has changed meanwhile.
+        find: chooses the start; called in all processes.
 
     Returns:
         The start, and the journal in the first process.
     """
-    while True:
-        seen = _seen(model_dir) if processes.index == 0 else Lineage()
-        start = find()
-        journal = _taken(model_dir, seen.number, start.step) if processes.index == 0 else None
-        if chief_says(processes, "taken", journal is not None):
-            break
-    if journal is not None:
+    if processes.index != 0:
+        return find(), None
+    seen = _seen(model_dir)
+    start = find()
+
+    def take() -> Journal:
+        journal = _taken(model_dir, seen, start.step)
         trim_event_files(model_dir, journal.lineage, before=journal.epoch, ended=seen.ended is not None)
         write_results_files(model_dir, journal.lineage)
-    return start, journal
+        return journal
+
+    return start, PendingJournal(take, seen)
 
 
-def shelf_of(model_dir: Path, journal: Journal | None) -> JournalShelf | PlainShelf:
+def shelf_of(model_dir: Path, journal: PendingJournal | None) -> JournalShelf | PlainShelf:
     """Where the checkpoints of a run go; processes but the first one, which have no journal, only write there."""
     root = layout.checkpoints_dir(model_dir.absolute())
     return PlainShelf(root) if journal is None else JournalShelf(root, journal)
@@ -60,16 +61,18 @@ def _seen(model_dir: Path) -> Lineage:
     return lineage or Lineage()
 
 
-def _taken(model_dir: Path, seen: int, step: int) -> Journal | None:
+def _taken(model_dir: Path, seen: Lineage, step: int) -> Journal:
+    epoch, newest = seen.epoch, seen.newest
+
     def unchanged(lineage: Lineage) -> int:
-        if lineage.number != seen:
-            raise _ChangedError
+        if lineage.epoch != epoch or lineage.newest != newest:
+            raise SupersededError(
+                f"Another run has begun in {model_dir} while this one was starting: {lineage.writer}. Start again when "
+                "it has ended."
+            )
         return step
 
-    try:
-        return take_over(LocalStorage(model_dir), this_process(), unchanged, lambda lineage: _first(model_dir, lineage))
-    except _ChangedError:
-        return None
+    return take_over(LocalStorage(model_dir), this_process(), unchanged, lambda lineage: _first(model_dir, lineage))
 
 
 def _first(model_dir: Path, lineage: Lineage) -> Sequence[Entry]:

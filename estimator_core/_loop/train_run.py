@@ -76,7 +76,7 @@ class TrainRun:
         self._ledger = ledger
         summaries = NO_SUMMARIES
         if config.is_chief:
-            summaries = open_summary_writer(call.model_dir, resume_step=start.step, epoch=ledger.epoch)
+            summaries = open_summary_writer(call.model_dir, resume_step=start.step, epoch=lambda: ledger.epoch)
         cleanup.callback(summaries.close)
         asked = None if call.steps is None else start.step + call.steps
         self._run = run = LoopRun(
@@ -284,6 +284,7 @@ class TrainRun:
         run.batch, run.batch_size = first, first.size
         calls.restore(self._start.hook_states)
         if is_chief:
+            self._ledger.check()  # from here on the run writes
             write_run_record(
                 call.model_dir,
                 config=run.config,

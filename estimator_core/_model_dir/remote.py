@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
+import copy
 import hashlib
 import logging
 import os
 import shutil
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -40,7 +39,8 @@ from estimator_core._model_dir.side_files import (
     is_event_file,
     side_files,
 )
-from estimator_core._storage import Storage
+from estimator_core._storage import Storage, StorageDeniedError
+from estimator_core._storage.scratch import scratch_directory
 from estimator_core._storage.transfer import download_file, upload_directory, upload_file
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, EstimatorError, SupersededError
@@ -60,9 +60,7 @@ class RemoteModelDir:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        holder = tempfile.mkdtemp(prefix="estimator-run-")
-        atexit.register(shutil.rmtree, holder, ignore_errors=True)
-        self._path = Path(holder, storage.url.rpartition("/")[2] or "run")
+        self._path = Path(scratch_directory("run"), storage.url.rpartition("/")[2] or "run")
         self._path.mkdir()
         self._lock = threading.RLock()
         self._journal: Journal | None = None
@@ -102,8 +100,7 @@ class RemoteModelDir:
             )
         with self._lock:
             self.refresh()
-            step = max(committed_steps(checkpoints_dir(self._path)), default=0)
-            journal = take_over(self._storage, _writer(), lambda lineage: step)
+            journal = take_over(self._storage, _writer(), self._step_to_go_on_from)
             self._journal = journal
         try:
             self._repair_event_files(journal.lineage)
@@ -120,8 +117,18 @@ class RemoteModelDir:
     def written(self) -> None:
         """Publishes results, event files and exports; within training the next checkpoint does so."""
         with self._lock:
-            if self._journal is None and (entries := self._send_side_files(self._newest_step())):
-                observe(self._storage, _writer(), *entries)
+            if self._journal is not None:
+                return
+            try:
+                if entries := self._send_side_files(self._newest_step()):
+                    observe(self._storage, _writer(), *entries)
+            except StorageDeniedError as error:
+                _log.warning("What this call has written stays in the copy %s: %s", self._path, error)
+
+    def _step_to_go_on_from(self, lineage: Lineage) -> int:
+        """The newest that is recorded, brought here: another run may have saved since the copy was refreshed."""
+        self._bring_newest(copy.deepcopy(lineage))
+        return self._newest_step()
 
     # Publishing
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
-import tempfile
 from pathlib import Path
 
 from estimator_core._paths import is_url
 from estimator_core._plugins import Plugins
 from estimator_core._storage.opening import open_storage
+from estimator_core._storage.scratch import scratch_directory
 from estimator_core._storage.transfer import download_directory
 
 
@@ -34,8 +32,7 @@ def local_copy(location: str | os.PathLike[str], plugins: Plugins | None = None)
     if not is_url(text):
         return Path(location)
     storage = open_storage(text.rstrip("/"), plugins)
-    holder = tempfile.mkdtemp(prefix="estimator-copy-")
-    atexit.register(shutil.rmtree, holder, ignore_errors=True)
+    holder = scratch_directory("copy")
     try:
         # The last part keeps its name: exports are told apart by it.
         return download_directory(storage, "", Path(holder, text.rstrip("/").rpartition("/")[2]))

@@ -22,7 +22,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -62,7 +62,7 @@ def event_files_below(root: Path) -> list[EventFile]:
 
 
 def open_summary_writer(
-    directory: str | os.PathLike[str], *, resume_step: int | None = None, epoch: int | None = None
+    directory: str | os.PathLike[str], *, resume_step: int | None = None, epoch: Callable[[], int] | None = None
 ) -> EventFile:
     """Returns the summary writer of a directory: the same object for every caller in this process.
 
@@ -72,7 +72,7 @@ def open_summary_writer(
         directory: where the event file goes; created when needed.
         resume_step: the global step a run starts from. Points of later steps, left by a run that was killed, disappear
             from TensorBoard. None (the default) leaves everything that is there.
-        epoch: of the run that writes; None: that of the last one that said it.
+        epoch: gives that of the run that writes, when the file is made; None: that of the last one that said it.
 
     Raises:
         ArgumentError: the directory's path is taken by a file.
@@ -109,7 +109,7 @@ class EventFile:
 
     def __init__(self, directory: Path) -> None:
         self.directory: Final = directory
-        self.epoch = 0
+        self.epoch: Callable[[], int] = lambda: 0
         self._existed = directory.is_dir()
         self._lock = threading.RLock()
         self._writer: Any = None
@@ -268,7 +268,7 @@ class EventFile:
                 return _NOWHERE  # removed while the run used it: nobody makes it again
             self.directory.mkdir(parents=True, exist_ok=True)
             self._existed = True
-            self._path = _new_file(self.directory, self.epoch)
+            self._path = _new_file(self.directory, self.epoch())
             self._inode = self._path.stat().st_ino
             self._writer = import_module("tensorboardX.record_writer").RecordWriter(str(self._path))
             self._record(self._writer, _events().Event(wall_time=time.time(), file_version="brain.Event:2"))

@@ -16,17 +16,22 @@ def model_fn(features: Any, mode: str) -> Any:
 
 
 @pytest.mark.parametrize("url", ["gs://bucket/run", "s3://bucket/run", "memory://run", "https://host/run"])
-def test_a_url_is_refused_and_no_folder_appears(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_url_without_its_package_is_refused_and_no_folder_appears(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ArgumentError, match=f"model_dir is '{url}'"):
-        ec.Estimator(model_fn, url)
-    with pytest.raises(ArgumentError, match="model_dir is"):
-        ec.RunConfig(model_dir=url)
+    plugins, scheme = ec.Plugins(autoload=False, environ={}), url.partition("://")[0]
+    absent = f"no installed package brings storage for {scheme}://"
+    with pytest.raises(ArgumentError, match=absent):
+        ec.Estimator(model_fn, url, plugins=plugins)
+    with pytest.raises(ArgumentError, match=absent):
+        ec.Estimator(model_fn, config=ec.RunConfig(model_dir=url), plugins=plugins)
     with pytest.raises(ArgumentError, match="compile_cache is"):
         ec.RunConfig(compile_cache=url)
-    estimator = ec.Estimator(model_fn, str(tmp_path / "run"))
-    with pytest.raises(ArgumentError, match="export_dir_base is"):
-        estimator.export_saved_model(url, lambda: None)
+    estimator = ec.Estimator(model_fn, str(tmp_path / "run"), plugins=plugins)
+    receiver = ec.export.build_raw_serving_input_receiver_fn({"x": ec.export.Feature((None, 3), "float32")})
+    with pytest.raises(ArgumentError, match=absent):
+        estimator.export_saved_model(url, receiver)
     assert not any(":" in path.name for path in tmp_path.iterdir())
 
 

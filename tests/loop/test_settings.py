@@ -23,6 +23,9 @@ from estimator_core.testing import run_with_devices
 #: Fields whose effect has tests of its own.
 ELSEWHERE = {
     "compile_cache": "tests/loop/test_compile_cache.py",
+    "full_checkpoint_every": (
+        "tests/packs/test_training.py::test_it_ends_with_the_same_bits_also_where_it_was_begun_anew"
+    ),
     "grace_secs": ("tests/loop/test_interruption.py::test_when_the_grace_time_is_over_the_log_says_what_is_waited_for"),
     "batches_per_dispatch": "tests/loop/test_groups.py::test_groups_are_asked_for_by_a_number",
     "mesh": "tests/loop/test_settings.py::test_mesh_and_partition_rules_place_the_variables",

@@ -121,9 +121,9 @@ def _call(scenario, call, model_dir):
     estimator = ec.Estimator(model(params, hook), config=ec.RunConfig(model_dir=str(model_dir), **settings))
     save = CheckpointStore.save
 
-    def noted_save(store, step, items):
+    def noted_save(store, step, *rest):
         saves.append(step)
-        return save(store, step, items)
+        return save(store, step, *rest)
 
     with mock.patch.object(CheckpointStore, "save", noted_save):
         try:
