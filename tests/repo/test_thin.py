@@ -28,7 +28,7 @@ BUDGETS = {
     "_cluster": 680,
     "_export": 1110,  # the words in which host transforms say what they do, and requests made of them
     "_inputs": 1420,
-    "_journal": 730,
+    "_journal": 740,
     "_loop": 4180,
     "_metrics": 345,
     "_model": 985,
