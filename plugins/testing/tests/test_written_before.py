@@ -25,6 +25,8 @@ PACKAGES = {
     "acme_model": ("estimator-experiment", "estimator-warm-start"),
 }
 KINDS = sorted(path.name for path in BEFORE.iterdir())
+#: Kinds whose plugins import other packages than the core and the kit.
+NEED_PACKAGES = ("format", "input", "model")
 
 
 class Package:
@@ -81,7 +83,9 @@ class Package:
         )
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(
+    params=[pytest.param(kind, marks=[pytest.mark.plugins] if kind in NEED_PACKAGES else []) for kind in KINDS]
+)
 def package(request, tmp_path, monkeypatch):
     made = Package(request.param, tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path / "src"))
