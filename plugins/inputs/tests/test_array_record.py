@@ -70,5 +70,5 @@ def test_arguments_that_cannot_be(pattern: str, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(ArgumentError, match="label_key 'z' is none of the features"):
         array_record_input_fn(pattern, 16, SPEC, shuffle=False, label_key="z")
     monkeypatch.setitem(__import__("sys").modules, "grain", None)
-    with pytest.raises(PluginError, match=r"pip install 'estimator-inputs\[array_record\]'"):
+    with pytest.raises(PluginError, match=r"pip install 'estimator-inputs\[array-record\]'"):
         array_record_input_fn(pattern, 16, SPEC, shuffle=False)
