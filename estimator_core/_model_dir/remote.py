@@ -82,7 +82,7 @@ class RemoteModelDir:
                 return
             lineage = read_lineage(self._storage)
             if not self._brought:
-                self._bring_side_files()
+                self._bring_side_files(lineage)
                 self._brought = True
             self._bring_newest(lineage)
 
@@ -138,6 +138,7 @@ class RemoteModelDir:
         place = new_place(journal, step)
         upload_directory(self._storage, place, checkpoint)
         with self._lock:
+            journal.check()  # what stands beside is replaced: a run that was superseded must not do that
             beside = self._send_side_files(step)
             saved = Saved(step=step, place=place, digest=str(manifest_digest(checkpoint)))
             self._here.add(step)
@@ -183,6 +184,7 @@ class RemoteModelDir:
 
     def _end(self, journal: Journal, reason: str, *, failed: bool) -> None:
         with self._lock:
+            journal.check()
             step = self._newest_step()
             journal.publish(*self._send_side_files(step), Ended(step=step, reason=reason, failed=failed))
 
@@ -222,20 +224,24 @@ class RemoteModelDir:
             if saved is None or manifest_digest(root / str(step)) != saved.digest:
                 shutil.rmtree(root / str(step))
 
-    def _bring_side_files(self) -> None:
+    def _bring_side_files(self, lineage: Lineage) -> None:
+        """Event files too, as far as they count: new ones get later numbers, and take no name that is in the store."""
+        counted = _counted(lineage)
         for entry in self._storage.list(""):
             key = entry.key
-            if key.split("/")[0] in RESERVED or is_event_file(key) or belongs_to_export(key):
+            if key.split("/")[0] in RESERVED or belongs_to_export(key) or (is_event_file(key) and key not in counted):
                 continue
             path = self._path / key
             if not path.exists():
                 download_file(self._storage, entry, path)
+                if key in counted:
+                    os.truncate(path, counted[key])
                 stat = path.stat()
                 self._sent[key] = (stat.st_size, stat.st_mtime_ns)
 
     def _repair_event_files(self, lineage: Lineage) -> None:
         """Cuts event files to what was recorded: a run that was killed may have written points beyond it."""
-        counted = {f"{one.directory}/{one.name}".lstrip("/"): one.size for one in lineage.segments}
+        counted = _counted(lineage)
         for entry in self._storage.list(""):
             if not is_event_file(entry.key) or entry.key.split("/")[0] in RESERVED or belongs_to_export(entry.key):
                 continue
@@ -245,6 +251,11 @@ class RemoteModelDir:
             elif size < entry.size:
                 (kept,) = self._storage.get_ranges(entry.key, [(0, size)])
                 self._storage.put(entry.key, bytes(kept))
+
+
+def _counted(lineage: Lineage) -> dict[str, int]:
+    """How many bytes of each event file are recorded, by its key."""
+    return {f"{one.directory}/{one.name}".lstrip("/"): one.size for one in lineage.segments}
 
 
 def _writer() -> str:

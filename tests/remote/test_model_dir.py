@@ -171,3 +171,12 @@ def test_the_copy_follows_what_another_process_trains(url, plugins, forget):
     assert first.evaluate(held_out)["global_step"] == 20
     first.train(batches, max_steps=30)
     assert sorted(read_lineage(Shelf(url), whole=True).saved)[-1] == 30
+
+
+def test_event_files_of_an_earlier_process_stay(url, plugins, forget):
+    for last in (10, 20):
+        estimator(url, plugins, save_summary_steps=5).train(batches, max_steps=last)
+        forget()
+    sizes = {entry.key: entry.size for entry in Shelf(url).list("") if "tfevents" in entry.key}
+    assert len(sizes) == 2
+    assert sizes == {segment.name: segment.size for segment in read_lineage(Shelf(url)).segments}
