@@ -3,14 +3,16 @@
     estimator launch --processes 4 -- python train.py
     estimator launch --processes 2 --devices 4 -- estimator run experiment.py
 
-Each process gets JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID. Output is shown with the number of the
-process in front. SIGTERM and SIGINT are passed on. When one fails, the others get a minute to end by themselves.
+Each process gets JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES, JAX_PROCESS_ID and ESTIMATOR_RUN_SECRET. Output is shown
+with the number of the process in front. SIGTERM and SIGINT are passed on. When one fails, the others get a minute to
+end by themselves.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -44,10 +46,11 @@ def run(args: argparse.Namespace) -> int:
     if args.processes < 1:
         raise ArgumentError(f"--processes should be at least 1, given: {args.processes}.")
     port = args.port or _free_port()
+    secret = os.environ.get("ESTIMATOR_RUN_SECRET") or secrets.token_hex(32)
     children = [
         subprocess.Popen(
             program,
-            env=_environment(index, args.processes, port, args.devices),
+            env=_environment(index, args.processes, port, args.devices) | {"ESTIMATOR_RUN_SECRET": secret},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )

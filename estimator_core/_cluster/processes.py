@@ -15,7 +15,8 @@ class Processes:
         coordinator: `host:port` of process 0, which all others can reach; the port must be free there.
         count: how many processes there are.
         index: which of them this is, from 0.
-        source: what told so, for messages.
+        source: what told so, for messages. Of "jax.distributed", which has connected them already, jax alone knows the
+            coordinator: it stays empty.
 
     Raises:
         ArgumentError: a count or an index that cannot be.
@@ -36,7 +37,9 @@ class Processes:
                 f"{self.source}: process {self.index} of {self.count} cannot be: indices go from 0 to count - 1."
             )
         host, colon, port = self.coordinator.rpartition(":")
-        if not (host and colon and port.isdigit() and 0 < int(port) < 65536):
+        if not (self.source == "jax.distributed" and not self.coordinator) and not (
+            host and colon and port.isdigit() and 0 < int(port) < 65536
+        ):
             raise ArgumentError(
                 f"{self.source}: the coordinator must be host:port of process 0, given: {self.coordinator!r}."
             )
