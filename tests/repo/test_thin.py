@@ -25,20 +25,20 @@ BUDGETS = {
     "_builtin_hooks": 540,
     "_checkpoint": 2570,  # the catalog, the audit and incremental saves included
     "_cli": 560,
-    "_cluster": 420,
+    "_cluster": 335,
     "_export": 1110,  # the words in which host transforms say what they do, and requests made of them
     "_inputs": 1420,
     "_journal": 740,
-    "_loop": 4230,  # what the line between processes did in `_cluster`, as flags of a batch
+    "_loop": 4270,  # what the line between processes did in `_cluster`, as flags of a batch
     "_metrics": 345,
     "_model": 985,
     "_model_dir": 310,
     "_packs": 620,
-    "_plugins": 1292,
+    "_plugins": 1290,
     "_step": 1295,
     "_storage": 460,
     "_summaries": 300,
-    "flat": 2330,
+    "flat": 2340,
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
