@@ -46,7 +46,7 @@ def step_flags(mesh: Mesh) -> Flags:
     """
     sharding = NamedSharding(mesh, PartitionSpec(tuple(mesh.axis_names)))
     shape = (mesh.size, 2 * WIDTH)
-    reduced = _reduction(mesh)
+    reduced = reduction(mesh)
 
     @functools.lru_cache(maxsize=2)  # most batches say what the one before said
     def on_devices(numbers: tuple[int, ...]) -> jax.Array:
@@ -67,7 +67,8 @@ def step_flags(mesh: Mesh) -> Flags:
 
 
 @functools.cache
-def _reduction(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
+def reduction(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
+    """The program, one a mesh: the maximum over a row of each device, whole on all of them."""
     whole = NamedSharding(mesh, PartitionSpec())
     return jax.jit(lambda flags: jnp.max(flags, axis=0), out_shardings=whole)
 
