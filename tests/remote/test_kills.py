@@ -102,6 +102,7 @@ def test_two_kills_leave_what_no_kill_leaves(tmp_path, undisturbed):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(0)
 def test_thirty_pairs_of_kills(tmp_path, undisturbed):
     kills = sum(killed_in_pairs(tmp_path / str(seed), 100 + seed, undisturbed) for seed in range(30))
     print(f"{kills} kills in 30 runs")
@@ -109,6 +110,7 @@ def test_thirty_pairs_of_kills(tmp_path, undisturbed):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(0)
 @pytest.mark.plugins
 def test_thirty_pairs_of_kills_over_s3(tmp_path, undisturbed, monkeypatch):
     from plugins.storage.tests import emulators  # the core's own tests run without plugins
