@@ -59,8 +59,9 @@ def check_finite(step: int, items: Mapping[str, Mapping[str, HostArray]]) -> Non
     ]
     if bad:
         first = _first_bad_step(items)
+        since = f"The loss is not finite at step {first}. " if first else ""
         raise NanLossDuringTrainingError(
-            f"{f'The loss is not finite at step {first}. ' * bool(first)}Checkpoint {step} is not written: NaN or infinity in {', '.join(bad[:5])}"
+            f"{since}Checkpoint {step} is not written: NaN or infinity in {', '.join(bad[:5])}"
             f"{f' and {len(bad) - 5} more' if bad[5:] else ''}. The checkpoints before it are intact; lower the "
             "learning rate, clip the gradients, or look for the first bad step with RunConfig(debug=True).",
             first or step,

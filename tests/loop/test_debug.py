@@ -37,7 +37,7 @@ def test_the_step_is_exact_between_looks(make_estimator: Any, train_input: Any, 
 
 def test_the_step_is_named_where_the_input_ends_before_anybody_looks(make_estimator: Any, train_input: Any) -> None:
     estimator = make_estimator(params={"poison_after": 11}, save_checkpoints_steps=1000)
-    with pytest.raises(NanLossDuringTrainingError, match="not finite at step 11. Checkpoint 40 is not") as raised:
+    with pytest.raises(NanLossDuringTrainingError, match=r"not finite at step 11\. Checkpoint 40 is not") as raised:
         estimator.train(lambda: itertools.islice(train_input(), 40))
     assert raised.value.step == 11
 

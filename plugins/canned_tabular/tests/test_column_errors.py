@@ -75,13 +75,13 @@ SEQUENCE = tab.sequence_categorical_column_with_identity("s", 3)
         (lambda: tab.DCNEstimator(BinaryClassHead(), [X], hidden_units=8), "hidden_units must be a list"),
         (
             lambda: tab.DNNClassifier([2], ["num"]),
-            r"Given: 'num'. For a feature of numbers write numeric_column\('num'",
+            r"Given: 'num'. .* write numeric_column\('num'",
         ),
         (lambda: tab.LinearClassifier(["num"]), "Items of feature_columns must be feature columns. Given: 'num'"),
         (lambda: tab.LinearRegressor("num"), r"feature_columns must be a list .* Given: 'num'. Put it in a list"),
         (
             lambda: tab.DNNRegressor([2], X),
-            r"feature_columns must be a list .* Given: NumericColumn.* Put it in a list",
+            r"must be a list .* Given: NumericColumn.* Put it in a list",
         ),
         (lambda: tab.LinearClassifier(X), "feature_columns must be a list of feature columns"),
         (lambda: tab.DNNLinearCombinedClassifier(linear_feature_columns=X), "linear_feature_columns must be a list"),
