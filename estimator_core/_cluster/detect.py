@@ -11,8 +11,19 @@ from estimator_core.errors import ArgumentError
 
 #: One of these is set wherever anything is told. A process alone, the common one, looks no further.
 _MARKS: Final = frozenset(
-    "JAX_COORDINATOR_ADDRESS JAX_NUM_PROCESSES JAX_PROCESS_ID TF_CONFIG WORLD_SIZE OMPI_COMM_WORLD_SIZE PMI_SIZE "
-    "MV2_COMM_WORLD_SIZE SM_HOSTS SLURM_STEP_NUM_TASKS JOB_COMPLETION_INDEX".split()
+    (
+        "JAX_COORDINATOR_ADDRESS",
+        "JAX_NUM_PROCESSES",
+        "JAX_PROCESS_ID",
+        "JOB_COMPLETION_INDEX",
+        "MV2_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_SIZE",
+        "PMI_SIZE",
+        "SLURM_STEP_NUM_TASKS",
+        "SM_HOSTS",
+        "TF_CONFIG",
+        "WORLD_SIZE",
+    )
 )
 
 

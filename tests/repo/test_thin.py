@@ -24,8 +24,8 @@ BUDGETS = {
     "_backends": 440,
     "_builtin_hooks": 540,
     "_checkpoint": 2570,  # the catalog, the audit and incremental saves included
-    "_cli": 560,
-    "_cluster": 775,  # every environment read and refused by name
+    "_cli": 470,
+    "_cluster": 780,  # every environment read and refused by name
     "_export": 1110,  # the words in which host transforms say what they do, and requests made of them
     "_inputs": 1420,
     "_journal": 740,
