@@ -51,8 +51,8 @@ def train_and_evaluate(
     if _evaluated_elsewhere(estimator.config):
         if any(spec.every_steps for spec in specs):
             _log.warning(
-                "EvalSpec.every_steps has no effect here: beside the chief of TF_CONFIG an evaluator is a process of"
-                " its own, which sees checkpoints only."
+                "EvalSpec.every_steps has no effect here: beside the chief of TF_CONFIG an evaluator is a process of "
+                "its own, which sees checkpoints only."
             )
         estimator.train(
             train_spec.input_fn,

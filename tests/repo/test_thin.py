@@ -24,7 +24,7 @@ BUDGETS = {
     "_backends": 440,
     "_builtin_hooks": 540,
     "_checkpoint": 2575,  # the catalog, the audit and incremental saves included
-    "_cli": 560,
+    "_cli": 470,
     "_cluster": 790,  # every environment read and refused by name
     "_export": 1110,  # the words in which host transforms say what they do, and requests made of them
     "_inputs": 1420,
