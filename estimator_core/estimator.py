@@ -30,6 +30,7 @@ from estimator_core._loop.training import execute
 from estimator_core._model_dir import agreed_model_dir, model_dir_at
 from estimator_core._paths import expanded
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
+from estimator_core._roles import ROLES
 from estimator_core._step import bind_model_fn
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
@@ -39,11 +40,13 @@ from estimator_core.specs import check_hooks, check_input_fn, check_listeners, c
 if TYPE_CHECKING:
     from estimator_core._backends import Backend
     from estimator_core._builtin_hooks.evaluation import RunEvaluations
+    from estimator_core._cluster import Processes
     from estimator_core._export.pending import PendingExport
     from estimator_core._inputs import Batch, InputFn
     from estimator_core._loop.inference import InferenceStates
     from estimator_core._model.initial_values import InitialValues
     from estimator_core._step import Discovery, TrainState
+    from estimator_core.coordinator import Coordinator
     from estimator_core.predictor import Predictor
 
 __all__ = ["Estimator", "History"]
@@ -116,7 +119,7 @@ class Estimator:
         self._warm_start = warm_start_source(warm_start_from, self._plugins)
         self._feature_transforms = (*getattr(model_fn, "host_transforms", ()), *host_transforms)
         self._label_transforms = (*getattr(model_fn, "label_transforms", ()), *label_transforms)
-        self._devices = Devices(config, self._select_backend)
+        self._devices = Devices(config, self._select_backend, self._connect)
         self._programs = Programs(self._bound)
         self._state = DeviceState()
         self._open: RunContext | None = None  # of the call under way that others may be made in
@@ -565,6 +568,11 @@ class Estimator:
     def _select_backend(self, config: RunConfig) -> Backend:
         plugins = self._plugins
         return select_backend(config.backend, lambda name: plugins.get("backend", name), plugins.names("backend"))
+
+    def _connect(self, processes: Processes | None) -> Coordinator:
+        name = str(self._config.components.get("coordinator", ROLES["coordinator"].default))
+        connect: Callable[..., Coordinator] = self._plugins.get("coordinator", name)
+        return connect(processes, self._plugins.options("coordinator", name))
 
     def _all_variables(self) -> dict[str, np.ndarray]:
         from estimator_core._checkpoint.read import load_variables

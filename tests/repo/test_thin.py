@@ -25,7 +25,7 @@ BUDGETS = {
     "_builtin_hooks": 540,
     "_checkpoint": 2575,  # the catalog, the audit and incremental saves included
     "_cli": 470,
-    "_cluster": 790,  # every environment read and refused by name
+    "_cluster": 600,  # every environment read and refused by name
     "_export": 1110,  # the words in which host transforms say what they do, and requests made of them
     "_inputs": 1420,
     "_journal": 740,
@@ -34,7 +34,7 @@ BUDGETS = {
     "_model": 985,
     "_model_dir": 370,
     "_packs": 620,
-    "_plugins": 1285,
+    "_plugins": 1292,
     "_step": 1295,
     "_storage": 480,  # files at URLs, for plugins, included
     "_summaries": 300,
