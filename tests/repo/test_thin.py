@@ -27,9 +27,9 @@ BUDGETS = {
     "_cli": 560,
     "_cluster": 680,
     "_export": 1110,  # the words in which host transforms say what they do, and requests made of them
-    "_inputs": 1420,
+    "_inputs": 1425,
     "_journal": 740,
-    "_loop": 4180,
+    "_loop": 4190,  # what a hook may add to an evaluation: see estimator-slices
     "_metrics": 345,
     "_model": 985,
     "_model_dir": 310,
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1295,
     "_storage": 460,
     "_summaries": 300,
-    "flat": 2330,
+    "flat": 2340,
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
