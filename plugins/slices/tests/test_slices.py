@@ -161,7 +161,7 @@ def test_train_and_evaluate_and_its_event_file(tmp_path):
     assert [rows_of(one)[1].examples for one in ec.read_eval_metrics(tmp_path / "eval").values()] == [2, 2]
     events = EventAccumulator(str(tmp_path / "eval"))
     events.Reload()
-    assert [(point.step, point.value) for point in events.Scalars("mean/key=b")] == [(1, 2.0), (2, 2.0)]
+    assert [(point.step, point.value) for point in events.Scalars("mean/key_b")] == [(1, 2.0), (2, 2.0)]
 
 
 def test_train_and_evaluate_refuses_slices_before_it_trains(tmp_path):
