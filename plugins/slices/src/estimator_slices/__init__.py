@@ -10,6 +10,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "gate": ("SliceGate",),
     "hook": ("SliceHook",),
     "rows": ("RESULT", "SliceRow", "rows_of", "slice_name"),
 }
