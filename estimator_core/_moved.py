@@ -40,6 +40,7 @@ MOVED_MODULES: dict[str, tuple[str, str]] = {
 #: Sub-command of `estimator` -> distribution whose plugin declares it.
 MOVED_COMMANDS: dict[str, str] = {
     "doctor": "estimator-testing",
+    "evaluate": "estimator-experiment",
     "new-plugin": "estimator-testing",
     "plan": "estimator-plan",
     "run": "estimator-experiment",
