@@ -29,15 +29,17 @@ class Dealt(NamedTuple):
 Deal: TypeAlias = Callable[[Parts, Callable[[Parts], Mask]], Dealt]
 
 
-def dealing(context: InputContext, opened: Walk) -> Deal | None:
-    """How the rows of a walk's batches are dealt out; None where they are this process's own.
+def dealing(context: InputContext, opened: Walk) -> tuple[Walk, Deal | None]:
+    """The walk of one of several processes, and how the rows of its batches are dealt out.
 
-    The function it returns takes a batch and how batches are masked. A batch that is whole is padded as one process
-    would pad it, before this process's rows are taken.
+    That takes a batch and how batches are masked; one that is whole is padded as one process would pad it, before this
+    process's rows are taken. It is None where the input has divided itself: then its position is one of this process
+    and of this division.
     """
     drawn = opened.global_rows
-    if context.num_input_pipelines == 1 or (drawn is None and not opened.options.whole):
-        return None
+    if drawn is None and not opened.options.whole:
+        process = f"process={context.input_pipeline_id}/{context.num_input_pipelines}"
+        return opened._replace(fingerprint=lambda: f"{opened.fingerprint()}; {process}"), None
 
     def deal(parts: Parts, masked: Callable[[Parts], Mask]) -> Dealt:
         total = parts.rows if drawn is None else drawn()
@@ -47,15 +49,7 @@ def dealing(context: InputContext, opened: Walk) -> Deal | None:
         whole = masked(parts)
         return Dealt(_own_rows(whole, context), whole.parts.rows)
 
-    return deal
-
-
-def of_one_process(context: InputContext, opened: Walk) -> Walk:
-    """The walk of an input that has divided itself: its position is one of this process and of this division."""
-    if context.num_input_pipelines == 1:
-        return opened
-    process = f"process={context.input_pipeline_id}/{context.num_input_pipelines}"
-    return opened._replace(fingerprint=lambda: f"{opened.fingerprint()}; {process}")
+    return opened, deal
 
 
 def _own_rows(whole: Mask, context: InputContext) -> Mask:

@@ -80,6 +80,7 @@ def _merged(known: InputOptions, declared: InputOptions | None) -> InputOptions:
         fresh_arrays=declared.fresh_arrays or known.fresh_arrays,
         batch_size=declared.batch_size or known.batch_size,
         endless=declared.endless or known.endless,
+        varying_shapes=declared.varying_shapes or known.varying_shapes,
         whole=declared.whole or known.whole,
     )
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Generator, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from estimator_core._inputs.batch import Batch
 from estimator_core._inputs.calling import InputFn, check_input_fn
 from estimator_core._inputs.context import InputContext
-from estimator_core._inputs.dealing import Deal, dealing, of_one_process
 from estimator_core._inputs.foreign import Walk, walk
 from estimator_core._inputs.making import make_input
 from estimator_core._inputs.normalise import NO_HOST, Normaliser, Parts
@@ -18,6 +17,9 @@ from estimator_core._inputs.position import InputPosition
 from estimator_core._inputs.resume import TakenUp, take_up
 from estimator_core._types import Params, PyTree
 from estimator_core.modes import ModeKeys
+
+if TYPE_CHECKING:
+    from estimator_core._inputs.dealing import Deal
 
 _new = tuple.__new__  # half the time of calling the class: one of each is made for every step
 
@@ -89,7 +91,7 @@ class BatchSource(Iterator[Batch]):
         self._with_labels = with_labels
         self._context = context
         self._normalise = Normaliser(fresh_arrays=True)  # of the input, once that is open
-        self._deal: Deal | None = None  # of the input, once that is open
+        self._deal: Deal | None = None  # how the input's rows are dealt out, once that is open
         self._batches = self._draw()
         self.restored: str | None = None
         self.endless = False
@@ -140,9 +142,10 @@ class BatchSource(Iterator[Batch]):
         source = self._make() if self._source is None else self._source
         self._source = None
         opened = walk(source)
-        self._deal = dealing(self._context, opened)
-        if self._deal is None:
-            opened = of_one_process(self._context, opened)
+        if self._context.num_input_pipelines > 1:
+            from estimator_core._inputs.dealing import dealing
+
+            opened, self._deal = dealing(self._context, opened)
         self.endless = opened.options.endless
         self._normalise = Normaliser(
             fresh_arrays=opened.options.fresh_arrays,

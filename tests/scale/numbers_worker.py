@@ -1,8 +1,7 @@
 """One process of a run whose numbers are compared: `numbers_worker.py SETTINGS_JSON`; writes `<out>.<process>.npz`.
 
-Settings: model_dir, out; batch (of all processes together), examples, epochs, max_steps, mesh, config; marked (whether
-the input says by `is_real_example` which rows count), ragged. It trains with dropout in shuffled order, evaluates and
-predicts, and notes which examples came when.
+Settings: model_dir, out, mesh, max_steps, ragged, config. It trains with dropout in shuffled order, evaluates, and
+predicts twice: the second time the input says by `is_real_example` which rows count. It notes which examples came when.
 """
 
 import dataclasses
@@ -44,13 +43,14 @@ class Notes(ec.Hook):
         self.numbers.append(np.asarray(out["number"]).tolist())
 
 
-def arrays(settings: dict[str, Any], examples: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Examples with their numbers; of marked ones every fifth does not count."""
+#: Of a batch, of all processes together; and of the inputs, in which it leaves a rest of 6 and of 5.
+BATCH, TRAINED, EVALUATED = 24, 51, 53
+
+
+def arrays(examples: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Examples with their numbers."""
     x, y = models.data(examples)
-    x["number"] = np.arange(examples, dtype=np.int32)
-    if settings.get("marked"):
-        x["is_real_example"] = (x["number"] % 5 != 4).astype(np.float32)
-    return x, y
+    return {**x, "number": np.arange(examples, dtype=np.int32)}, y
 
 
 def main(settings: dict[str, Any]) -> None:
@@ -63,17 +63,16 @@ def main(settings: dict[str, Any]) -> None:
     )
     estimator = ec.Estimator(model_fn, config=config, params={"width": 32, "dropout": True})
     devices_of = estimator._devices
-    size = settings.get("batch", 24) // input_context(devices_of).num_input_pipelines
-    x, y = arrays(settings, settings.get("examples", 51))
+    size = BATCH // input_context(devices_of).num_input_pipelines
     notes, ragged = Notes(), settings.get("ragged", "exact")
-    estimator.train(
-        ec.inputs.numpy_input_fn(x, y, size, num_epochs=settings.get("epochs", 2), shuffle=True, seed=3, ragged=ragged),
-        hooks=[notes],
-        max_steps=settings.get("max_steps"),
-    )
-    x, y = arrays(settings, settings.get("evaluated", 53))
+    x, y = arrays(TRAINED)
+    train_input = ec.inputs.numpy_input_fn(x, y, size, num_epochs=2, shuffle=True, seed=3, ragged=ragged)
+    estimator.train(train_input, hooks=[notes], max_steps=settings.get("max_steps"))
+    x, y = arrays(EVALUATED)
     metrics = estimator.evaluate(ec.inputs.numpy_input_fn(x, y, size, shuffle=False, ragged=ragged))
     rows = list(estimator.predict(ec.inputs.numpy_input_fn(x, None, size, shuffle=False, ragged=ragged)))
+    x["is_real_example"] = (x["number"] % 5 != 4).astype(np.float32)
+    marked = estimator.predict(ec.inputs.numpy_input_fn(x, None, size, shuffle=False), predict_keys=["number"])
     state = estimator._state.ready
     np.savez(
         f"{settings['out']}.{devices_of.processes.index}.npz",
@@ -83,6 +82,7 @@ def main(settings: dict[str, Any]) -> None:
         sizes=np.array([len(numbers) for numbers in notes.numbers]),
         metrics=np.array([metrics["accuracy"], metrics["per_example"], metrics["loss"]]),
         predicted=np.array([row["number"] for row in rows]),
+        marked=np.array([row["number"] for row in marked]),
         logits=np.array([row["logits"] for row in rows]),
     )
 
