@@ -27,7 +27,7 @@ BUDGETS = {
     "_cli": 560,
     "_cluster": 680,
     "_export": 1110,  # the words in which host transforms say what they do, and requests made of them
-    "_inputs": 1420,
+    "_inputs": 1490,  # how global batches are dealt out to processes included
     "_journal": 740,
     "_loop": 4180,
     "_metrics": 345,
