@@ -51,9 +51,9 @@ class WrappedInput:
         self, *, mode: Any = None, params: Params = None, config: Any = None, input_context: InputContext | None = None
     ) -> Wrapped:
         """Calls the inner input_fn."""
-        arguments: Mapping[str, Any] = dict(
-            zip(ARGUMENTS, (mode, params, config, input_context or InputContext()), strict=True)
-        )
+        whole = self.options is not None and self.options.whole  # then it is not divided a second time
+        context = InputContext() if whole or input_context is None else input_context
+        arguments: Mapping[str, Any] = dict(zip(ARGUMENTS, (mode, params, config, context), strict=True))
         source = make_input(self.input_fn, arguments)
         return Wrapped(source=source, options=self.options, convert=self.convert)
 
