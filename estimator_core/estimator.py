@@ -36,6 +36,7 @@ from estimator_core._roles import ROLES
 from estimator_core._step import bind_model_fn
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
+from estimator_core.hooks import SeesBatches
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import check_hooks, check_input_fn, check_listeners, check_steps
 
@@ -205,6 +206,8 @@ class Estimator:
         hooks: Sequence[Any] | None = None,
         checkpoint_path: str | None = None,
         name: str | None = None,
+        *,
+        slices: Sequence[Any] = (),
     ) -> dict[str, Any]:
         """Evaluates the newest state, or a checkpoint.
 
@@ -214,6 +217,7 @@ class Estimator:
             hooks: `Hook`s of this evaluation; they count batches.
             checkpoint_path: a checkpoint to evaluate instead.
             name: results go to `eval_dir(name)`.
+            slices: see `EvalSpec`.
 
         Returns:
             Metrics by name, with "loss" and "global_step".
@@ -223,7 +227,7 @@ class Estimator:
         """
         check_input_fn(input_fn)
         check_steps("steps", steps)
-        checked = check_hooks(hooks, "hooks")
+        checked = (*check_hooks(hooks, "hooks"), *self._slicing(slices))
         self._check_name(name)
         context = self._context(ModeKeys.EVAL, name, checkpoint_path)
         metrics = self._evaluate(context, input_fn, steps, checked, checkpoint_path)
@@ -513,18 +517,23 @@ class Estimator:
         hooks: Sequence[Any],
         checkpoint_path: str | None,
     ) -> dict[str, Any]:
+        from estimator_core._inputs.wrapped import shown
         from estimator_core._loop.evaluate_call import EvaluateCall
 
         return EvaluateCall(
             context=context,
             programs=self._programs,
             states=self._states,
-            input_fn=self._transformed(input_fn),
+            input_fn=self._transformed(shown(input_fn, [hook.see for hook in hooks if isinstance(hook, SeesBatches)])),
             steps=steps,
             hooks=hooks,
             checkpoint_path=checkpoint_path,
             history=self._history,
         ).execute()
+
+    def _slicing(self, slices: Sequence[Any]) -> tuple[Any, ...]:
+        """The hook that evaluates slices, where there are any: a component."""
+        return (self._plugins.get("hook", "slices")(slices),) if slices else ()
 
     def _predict(
         self,

@@ -76,8 +76,8 @@ def reduction(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
 def agreed_batches(
     flags: Flags, processes: Coordinator, topic: str
 ) -> Callable[[Mapping[str, Any]], Callable[[], list[Mapping[str, Any]]]]:
-    """What every process tells of a batch: `rows`, `size`, `form`, and `flags`, a mapping whose values are empty while
-    nothing is wanted.
+    """What every process tells of a batch: `rows`, `size`, whatever else must be alike, and `flags`, a mapping whose
+    values are empty while nothing is wanted.
 
     Batches that are alike, and of which nobody wants anything, are known by the flags. What differs, and words, are
     gathered by the coordinator: at the end of an input, and where somebody asks for something.
@@ -85,8 +85,8 @@ def agreed_batches(
 
     def tell(told: Mapping[str, Any]) -> Callable[[], list[Mapping[str, Any]]]:
         rows = -1 if told["rows"] is None else told["rows"]
-        form = zlib.crc32(str(told["form"]).encode()) >> 1
-        wait = flags([any(told["flags"].values()), rows, told["size"], form])
+        alike = zlib.crc32(str([value for name, value in told.items() if name != "flags"]).encode()) >> 1
+        wait = flags([any(told["flags"].values()), rows, told["size"], alike])
 
         def of_all() -> list[Mapping[str, Any]]:
             low, high = wait()

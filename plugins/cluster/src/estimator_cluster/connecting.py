@@ -65,7 +65,7 @@ def connect(processes: Processes | None, options: Mapping[str, Any]) -> Coordina
 
 
 def _numbers(processes: Processes) -> tuple[int, int, str, str]:
-    return processes.index, processes.count, processes.source, processes.coordinator
+    return processes.index, processes.count, processes.source, _place(processes)
 
 
 def coordinator_of(
@@ -124,12 +124,17 @@ def coordinator_of(
     return coordinator
 
 
+def _place(processes: Processes) -> str:
+    return processes.coordinator or f"the address that jax finds by {processes.method}"
+
+
 def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
     """Connects to jax's service. It waits in C++, where no signal is heard, and aborts when not all have come: so it
     runs in a thread, and this one looks at the clock.
     """
     deadline = time.monotonic() + start_secs
-    _reachable(processes, deadline)
+    if processes.coordinator:  # else jax finds it
+        _reachable(processes, deadline)
     errors: list[Exception] = []
 
     def start() -> None:
@@ -145,9 +150,9 @@ def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
         if time.monotonic() > deadline:
             sys.stderr.flush()
             raise BackendUnavailableError(
-                f"Not all of {processes.count} processes have come to {processes.coordinator} within {start_secs} s; "
-                f"this is process {processes.index}, told so by {processes.source}. Start all of them; each must "
-                "reach that address."
+                f"Not all of {processes.count} processes have come to {_place(processes)} within {start_secs} s; this "
+                f"is process {processes.index}, told so by {processes.source}. Start all of them; each must reach that "
+                "address."
             )
     if errors:
         raise errors[0]

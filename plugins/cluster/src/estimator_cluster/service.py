@@ -23,10 +23,7 @@ def start(processes: Processes, *, heartbeat_secs: int, timeout_secs: int) -> No
     # It would take SIGTERM for the whole life of the process; the loop has its own agreement about signals.
     jax.config.update("jax_enable_preemption_service", False)
     jax.distributed.initialize(
-        processes.coordinator,
-        processes.count,
-        processes.index,
-        cluster_detection_method="deactivate",
+        **processes.initialize_arguments(),
         initialization_timeout=timeout_secs,
         heartbeat_timeout_seconds=heartbeat_secs,
         shutdown_timeout_seconds=heartbeat_secs,
