@@ -17,8 +17,7 @@ import numpy as np
 
 from estimator_core._backends import Devices, select_backend
 from estimator_core._checkpoint import latest_checkpoint
-from estimator_core._cluster.together import ending_together
-from estimator_core._loop.announcing import announce
+from estimator_core._cluster.together import announce, ending_together
 from estimator_core._loop.call_of import CallOf, inner_context, outermost_context
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
@@ -553,7 +552,7 @@ class Estimator:
                 processes,
                 "predict",
                 hooks=hooks,
-                plugins=context.plugins,
+                versions=context.plugins.versions,
                 keys=predict_keys,
                 checkpoint=checkpoint_path,
             )

@@ -25,11 +25,11 @@ BUDGETS = {
     "_builtin_hooks": 540,
     "_checkpoint": 2575,  # the catalog, the audit and incremental saves included
     "_cli": 470,
-    "_cluster": 435,  # every environment read and refused by name
+    "_cluster": 460,  # every environment read and refused by name
     "_export": 1110,  # the words in which host transforms say what they do, and requests made of them
     "_inputs": 1495,  # how global batches are dealt out to processes included
     "_journal": 740,
-    "_loop": 4295,  # what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4270,  # what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 345,
     "_model": 985,
     "_model_dir": 370,
