@@ -73,5 +73,6 @@ def with_model_fn(estimator: Estimator, model_fn: Callable[..., Any]) -> Estimat
         warm_start_from=estimator._warm_start,
         host_transforms=estimator._feature_transforms,
         label_transforms=estimator._label_transforms,
+        data_contract=estimator._contract,
         plugins=estimator._plugins,
     )

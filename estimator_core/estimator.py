@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from estimator_core._builtin_hooks.evaluation import RunEvaluations
     from estimator_core._export.pending import PendingExport
     from estimator_core._inputs import Batch, InputFn
+    from estimator_core._inputs.data_contract import DataContract
     from estimator_core._loop.inference import InferenceStates
     from estimator_core._model.initial_values import InitialValues
     from estimator_core._step import Discovery, TrainState
@@ -57,8 +58,7 @@ class Estimator:
 
     Args:
         model_fn: `(features, labels, mode, params, config)`, any of them by name, `features` at least; returns an
-            `EstimatorSpec`. It is traced by
-            JAX: once to discover its variables, then once for every mode and batch shape.
+            `EstimatorSpec`. JAX traces it once to discover its variables, then once for every mode and batch shape.
         model_dir: directory of checkpoints, events, evaluations and exports; default: `config.model_dir`, else a
             temporary one.
         config: a `RunConfig`.
@@ -66,8 +66,8 @@ class Estimator:
         warm_start_from: where initial values come from: a `WarmStartSettings` or other `InitialValues`, or the path of
             a checkpoint or model_dir, which estimator-warm-start reads.
         host_transforms, label_transforms: `HostTransform`s applied on the host to the features and labels of every
-            batch, before the step. A
-            model_fn may carry its own as attributes of these names; they come first.
+            batch, before the step. Those that model_fn carries as attributes of these names come first.
+        data_contract: an `ec.inputs.DataContract`; None: the attribute of this name of model_fn, if it has one.
         plugins: the plugin registry; default: the installed plugins.
 
     Raises:
@@ -100,6 +100,7 @@ class Estimator:
         *,
         host_transforms: Sequence[Any] = (),
         label_transforms: Sequence[Any] = (),
+        data_contract: DataContract | None = None,
         plugins: Plugins | None = None,
     ) -> None:
         self._refuse_overrides()
@@ -116,6 +117,7 @@ class Estimator:
         self._warm_start = warm_start_source(warm_start_from, self._plugins)
         self._feature_transforms = (*getattr(model_fn, "host_transforms", ()), *host_transforms)
         self._label_transforms = (*getattr(model_fn, "label_transforms", ()), *label_transforms)
+        self._contract = data_contract or getattr(model_fn, "data_contract", None)
         self._devices = Devices(config, self._select_backend)
         self._programs = Programs(self._bound)
         self._state = DeviceState()
@@ -268,12 +270,8 @@ class Estimator:
             context = replace(self._context(ModeKeys.PREDICT), devices=devices)
             return self._states.get(context, batch, checkpoint_path)
 
-        return Predictor(
-            devices,
-            self._programs,
-            state,
-            self._feature_transforms,
-        )
+        transformed = functools.partial(self._transformed, checkpoint=checkpoint_path)
+        return Predictor(devices, self._programs, state, transformed)
 
     def first_batch(self, input_fn: Callable[..., Any], hooks: Sequence[Any] | None = None) -> Batch | None:
         """The first batch that `train` would draw, without training: its shapes are what a planner needs.
@@ -365,6 +363,8 @@ class Estimator:
     ) -> PendingExport:
         from estimator_core._loop.export_call import start_export
 
+        contract = self._contract
+        kept = () if contract is None else contract.transforms(Path(checkpoint_path or self.model_dir))
         return start_export(
             self._context(ModeKeys.EVAL),
             programs=self._programs,
@@ -375,7 +375,7 @@ class Estimator:
             assets_extra=assets_extra,
             checkpoint_path=checkpoint_path,
             format_name=format_name,
-            host_transforms=self._feature_transforms,
+            host_transforms=(*kept, *self._feature_transforms),
         )
 
     def eval_dir(self, name: str | None = None) -> str:
@@ -475,7 +475,14 @@ class Estimator:
 
         return noting(model_dir if self._config.is_chief else None)
 
-    def _transformed(self, input_fn: Callable[..., Any], *before: Any) -> Callable[..., Any]:
+    def _transformed(
+        self, input_fn: Callable[..., Any], *before: Any, checkpoint: str | None = None
+    ) -> Callable[..., Any]:
+        if self._contract is not None:
+            from estimator_core._inputs.data_contract import under_contract
+
+            memory = Path(checkpoint or self.model_dir)
+            input_fn = under_contract(input_fn, self._contract, memory=memory, check=self._config.check_inputs)
         if not (self._feature_transforms or self._label_transforms):
             return input_fn
         from estimator_core._inputs.transforms import with_transforms
@@ -514,7 +521,7 @@ class Estimator:
             context=context,
             programs=self._programs,
             states=self._states,
-            input_fn=self._transformed(input_fn),
+            input_fn=self._transformed(input_fn, checkpoint=checkpoint_path),
             steps=steps,
             hooks=hooks,
             checkpoint_path=checkpoint_path,
@@ -536,7 +543,7 @@ class Estimator:
             self._context(ModeKeys.PREDICT),
             programs=self._programs,
             states=self._states,
-            input_fn=self._transformed(input_fn),
+            input_fn=self._transformed(input_fn, checkpoint=checkpoint_path),
             predict_keys=predict_keys,
             hooks=hooks,
             checkpoint_path=checkpoint_path,

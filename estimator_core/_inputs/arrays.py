@@ -156,6 +156,18 @@ class ArrayIterator(Iterator[Any]):
         """Which data in which order; loads the data where it is loaded lazily."""
         return self._open().fingerprint
 
+    def mapped(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> ArrayIterator:
+        """The same over what `function` gives for all features and all labels (None: there are none), called once."""
+
+        def load() -> ArrayData:
+            data = self._load()
+            x, y = function(data.x, data.y)
+            return data if x is data.x and y is data.y else ArrayData.of(x, y)
+
+        made = ArrayIterator(load, self._plan, self._seed, self._shard)
+        made.set_state(self._examples)
+        return made
+
     def get_state(self) -> int:
         """Examples read so far."""
         return self._examples

@@ -40,11 +40,13 @@ class WrappedInput:
         input_fn: the inner one.
         options: see `Wrapped`.
         convert: see `Wrapped`.
+        opened: gets what the inner one returned, and the mode; returns what is read in its place, and its `convert`.
     """
 
     input_fn: InputFn
     options: InputOptions | None = None
     convert: Callable[[PyTree], PyTree] | None = None
+    opened: Callable[[Any, Any], tuple[Any, Callable[[PyTree], PyTree] | None]] | None = None
 
     def __call__(
         self, *, mode: Any = None, params: Params = None, config: Any = None, input_context: InputContext | None = None
@@ -54,4 +56,7 @@ class WrappedInput:
             zip(ARGUMENTS, (mode, params, config, input_context or InputContext()), strict=True)
         )
         source = make_input(self.input_fn, arguments)
-        return Wrapped(source=source, options=self.options, convert=self.convert)
+        convert = self.convert
+        if self.opened is not None:
+            source, convert = self.opened(source, mode)
+        return Wrapped(source=source, options=self.options, convert=convert)

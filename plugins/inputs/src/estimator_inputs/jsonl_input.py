@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from estimator_core.errors import InputError
-from estimator_inputs.reading.blocks import BadRow, Block, Piece, Place, split_labels
+from estimator_inputs.reading.blocks import BadRow, Block, Piece, Place, joined, split_labels
 from estimator_inputs.reading.file_input import FileInput
 from estimator_inputs.reading.files import FilePattern, find_files, opened
 from estimator_inputs.reading.options import ReadOptions, ReadPlan
@@ -125,7 +125,7 @@ class JsonLinesKind:
         good = [block.columns for block in blocks if block.rows]
         rows = sum(block.rows for block in blocks)
         ordered = [row for _, row in sorted(bad, key=lambda item: item[0])]
-        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=chunk.row)
+        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=chunk.row, where=joined(blocks))
 
     def batch(self, columns: Columns) -> Any:
         """Features, and labels where there is a label name."""
