@@ -23,13 +23,13 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 440,
     "_builtin_hooks": 540,
-    "_checkpoint": 2570,  # the catalog, the audit and incremental saves included
+    "_checkpoint": 2610,  # the catalog, the audit, incremental saves and checkpoints of others included
     "_cli": 560,
     "_cluster": 680,
     "_export": 1110,  # the words in which host transforms say what they do, and requests made of them
     "_inputs": 1420,
     "_journal": 740,
-    "_loop": 4180,
+    "_loop": 4190,
     "_metrics": 345,
     "_model": 985,
     "_model_dir": 370,
@@ -70,7 +70,7 @@ PAGE_STATEMENTS = 30
 #: Occurrences of `Any` a thousand code lines; the target is 50.
 ANY_DENSITY = 63.0
 #: Files of the core that the smallest training enters; the target is 130, and 22 belong to the storage of a model_dir.
-ENTERED = 198
+ENTERED = 199
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 
