@@ -27,7 +27,7 @@ BUDGETS = {
     "_cli": 470,
     "_cluster": 600,  # every environment read and refused by name
     "_export": 1110,  # the words in which host transforms say what they do, and requests made of them
-    "_inputs": 1490,  # how global batches are dealt out to processes included
+    "_inputs": 1500,  # how global batches are dealt out to processes included
     "_journal": 740,
     "_loop": 4290,  # what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 345,
