@@ -29,6 +29,9 @@ def report(context: RunContext, metrics: Mapping[str, Any]) -> None:
         "" if context.name is None else f" ({context.name})",
         ", ".join(f"{name} = {value}" for name, value in metrics.items()),
     )
+    if not np.isfinite(metrics.get("loss", 0.0)):
+        told = "loss = %s at global step %d: a label, a feature or a value inside the model is not finite."
+        _log.warning(told, metrics["loss"], metrics["global_step"])
 
 
 def write_results(context: RunContext, metrics: Mapping[str, Any]) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import jax
 import numpy as np
 
 from estimator_core._backends import Placement
+from estimator_core._loop.step_flags import agreed_batches, step_flags
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import InputError
 
@@ -18,20 +18,12 @@ from estimator_core.errors import InputError
 AHEAD = 2
 
 
-@runtime_checkable
-class Posting(Coordinator, Protocol):
-    """A coordinator that can be told something now and waited for later."""
-
-    def post(self, topic: str, value: str) -> Callable[[], list[str]]:
-        """As `agree`, without waiting: gives the function that waits."""
-        ...
-
-
 class SharedFeed(Iterator[Any]):
     """Global batches, made of what each process's input gives; ends when all inputs have ended.
 
-    Parts of one size are put on the devices where they are. At the end of an input parts may differ, or be missing:
-    then every process gets all of them, so that each example counts once whatever the number of processes.
+    Rows that are dealt out (`Batch.total`) are put on the devices as they are. So are an input's own parts of one size.
+    At its end they may differ, or be missing: then every process gets all of them, so that each example counts once
+    whatever the number of processes.
 
     Args:
         source: this process's batches, on the host; has `close()`.
@@ -40,9 +32,10 @@ class SharedFeed(Iterator[Any]):
         name: of the feed, the same in all processes.
     """
 
-    def __init__(self, source: Any, placement: Placement, processes: Posting, name: str) -> None:
-        self._source, self._placement, self._processes, self._name = source, placement, processes, name
-        self._ahead: deque[tuple[Any, Callable[[], list[Any]]]] = deque()
+    def __init__(self, source: Any, placement: Placement, processes: Coordinator, name: str) -> None:
+        self._source, self._placement = source, placement
+        self._tell = agreed_batches(step_flags(placement.mesh), processes, name)
+        self._ahead: deque[tuple[Any, Callable[[], Sequence[Mapping[str, Any]]]]] = deque()
         self._ended = False
         self._last: Any = None
         self.flags: Callable[[], Mapping[str, Any]] = _no_flags
@@ -71,6 +64,15 @@ class SharedFeed(Iterator[Any]):
                 + "; ".join(f"process {p}: {part['form']}" for p, part in enumerate(parts))
                 + ". All processes must run the same input_fn."
             )
+        totals = {part["total"] for part in parts}
+        if len(totals) > 1:
+            raise InputError(
+                f"The processes' inputs have another number of examples each: their batches have "
+                f"{[part['total'] for part in parts]} rows in all. All processes must run the same input_fn on the "
+                "same data; one that divides its data itself takes `input_context`."
+            )
+        if totals != {None}:
+            return self._dealt(batch)
         size = sum(parts[members[0]]["size"] for members in self._placement.pipelines)
         return self._shared(batch, sizes)._replace(size=size)
 
@@ -86,11 +88,11 @@ class SharedFeed(Iterator[Any]):
         told = {
             "rows": None if batch is None else _rows(batch),
             "size": 0 if batch is None else batch.size,
+            "total": None if batch is None else batch.total,
             "form": getattr(self, "_form", None),
             "flags": dict(self.flags()),
         }
-        answers = self._processes.post(self._name, json.dumps(told))
-        self._ahead.append((batch, lambda: [json.loads(text) for text in answers()]))
+        self._ahead.append((batch, self._tell(told)))
 
     def _sizes(self, rows: Sequence[int | None]) -> list[int]:
         """The rows of each part of the input; processes that share a part must have the same."""
@@ -105,6 +107,12 @@ class SharedFeed(Iterator[Any]):
                 )
             sizes.append(found.pop() or 0)
         return sizes
+
+    def _dealt(self, batch: Any) -> Any:
+        features, labels, weights = jax.tree.map(
+            lambda leaf: self._placement.global_batch(leaf, batch.total), (batch.features, batch.labels, batch.weights)
+        )
+        return batch._replace(features=features, labels=labels, weights=weights)
 
     def _shared(self, batch: Any, sizes: list[int]) -> Any:
         placement = self._placement

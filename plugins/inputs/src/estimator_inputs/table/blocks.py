@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,18 @@ from estimator_inputs.reading.blocks import BadRow, Block
 from estimator_inputs.reading.ragged import Column, take
 from estimator_inputs.table.arrays import to_column
 from estimator_inputs.table.types import ColumnType
+
+
+class Tables(NamedTuple):
+    """The rows of a piece of a file as Arrow tables, nulls included, and what makes no row.
+
+    Attributes:
+        found: tables, each with a function that names the place of a row.
+        bad: in no order.
+    """
+
+    found: Sequence[tuple[Any, Callable[[int], str]]]
+    bad: Sequence[BadRow] = ()
 
 
 def block_of(table: Any, types: Mapping[str, ColumnType], where: Callable[[int], str], *, first: int = 0) -> Block:
@@ -34,9 +46,11 @@ def block_of(table: Any, types: Mapping[str, ColumnType], where: Callable[[int],
                 faults.setdefault(row, unknown)
     rows = table.num_rows
     if not faults:
-        return Block(columns=columns, rows=rows, first=first)
+        return Block(columns=columns, rows=rows, first=first, where=where)
     good = np.ones(rows, bool)
     good[list(faults)] = False
     bad = [BadRow(where(row), faults[row]) for row in sorted(faults)]
     kept = np.flatnonzero(good)
-    return Block(columns=take(columns, kept), rows=len(kept), bad=bad, first=first)
+    numbers = kept.tolist()
+    good_columns = take(columns, kept)
+    return Block(columns=good_columns, rows=len(numbers), bad=bad, first=first, where=lambda row: where(numbers[row]))
