@@ -376,6 +376,7 @@ class Estimator:
             checkpoint_path=checkpoint_path,
             format_name=format_name,
             host_transforms=self._feature_transforms,
+            label_transforms=self._label_transforms,
         )
 
     def eval_dir(self, name: str | None = None) -> str:
