@@ -26,10 +26,10 @@ BUDGETS = {
     "_checkpoint": 2615,  # the catalog, the audit, incremental saves and checkpoints of others included
     "_cli": 470,
     "_cluster": 435,  # every environment read and refused by name
-    "_export": 1110,  # the words in which host transforms say what they do, and requests made of them
+    "_export": 1170,  # words of host transforms, requests made of them, metrics of what an export gives
     "_inputs": 1540,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 740,
-    "_loop": 4295,  # what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4310,  # what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 345,
     "_model": 985,
     "_model_dir": 370,
