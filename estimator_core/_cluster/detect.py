@@ -15,14 +15,14 @@ _MARKS: Final = frozenset(
         "JAX_COORDINATOR_ADDRESS",
         "JAX_NUM_PROCESSES",
         "JAX_PROCESS_ID",
-        "TF_CONFIG",
-        "WORLD_SIZE",
+        "JOB_COMPLETION_INDEX",
+        "MV2_COMM_WORLD_SIZE",
         "OMPI_COMM_WORLD_SIZE",
         "PMI_SIZE",
-        "MV2_COMM_WORLD_SIZE",
-        "SM_HOSTS",
         "SLURM_STEP_NUM_TASKS",
-        "JOB_COMPLETION_INDEX",
+        "SM_HOSTS",
+        "TF_CONFIG",
+        "WORLD_SIZE",
     )
 )
 

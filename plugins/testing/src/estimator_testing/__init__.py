@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from estimator_testing import simulation as simulation
     from estimator_testing.backend_suite import BackendSuite as BackendSuite
     from estimator_testing.checkpoint_policy_suite import CheckpointPolicySuite as CheckpointPolicySuite
+    from estimator_testing.coordinator_suite import CoordinatorSuite as CoordinatorSuite
     from estimator_testing.devices import run_with_devices as run_with_devices
     from estimator_testing.export_check_suite import ExportCheckSuite as ExportCheckSuite
     from estimator_testing.export_format_suite import ExportFormatSuite as ExportFormatSuite
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from estimator_testing.module_adapter_suite import ModuleAdapterSuite as ModuleAdapterSuite
     from estimator_testing.module_runner import ModuleRunner as ModuleRunner
     from estimator_testing.plugin_suite import PluginSuite as PluginSuite
+    from estimator_testing.processes import run_processes as run_processes
     from estimator_testing.storage_suite import StorageSuite as StorageSuite
     from estimator_testing.suite import Suite as Suite
     from estimator_testing.suite import overrides as overrides
@@ -47,6 +49,7 @@ _SUBMODULES = ("array_format", "simulation")
 _HOME = {
     "BackendSuite": "backend_suite",
     "CheckpointPolicySuite": "checkpoint_policy_suite",
+    "CoordinatorSuite": "coordinator_suite",
     "ExportCheckSuite": "export_check_suite",
     "ExportFormatSuite": "export_format_suite",
     "ExporterSuite": "exporter_suite",
@@ -69,6 +72,7 @@ _HOME = {
     "drive": "hook_driver",
     "failing_input_fn": "faults",
     "overrides": "suite",
+    "run_processes": "processes",
     "run_with_devices": "devices",
     "tiny_estimator": "tiny",
     "tiny_input_fn": "tiny",

@@ -71,6 +71,21 @@ def cells_of(column: Any) -> Cells:
     return _leaf(column)
 
 
+def plain_values(values: Any) -> list[Any]:
+    r"""The values of a flat Arrow array as Python objects; bytes as text, those that are no UTF-8 with backslashes.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> plain_values(pa.array([b"a", b"\xff"])), plain_values(pa.array([1, 2]))
+        (['a', '\\xff'], [1, 2])
+    """
+    import pyarrow as pa
+
+    if _is_text(values.type):
+        return [value.decode(errors="backslashreplace") for value in values.cast(pa.large_binary()).to_pylist()]
+    return values.to_pylist()
+
+
 def ragged_cells(values: np.ndarray, lengths: np.ndarray) -> Cells:
     """The cells of a feature of tf.Examples: values[total], row after row, and how many each has: int64[rows]."""
     return replace(_grouped(cells_of(values), lengths, None), folds=True)
