@@ -489,6 +489,16 @@ def tritonclient(session: nox.Session, form: str) -> None:
 
 
 @nox.session(python=OLDEST, default=False)
+def input_forms(session: nox.Session) -> None:
+    """Data of libraries that the development environment lacks: datasets, ADBC, SQLAlchemy, DuckDB."""
+    session.install("--no-sources", wheel("estimator_core"), wheel("estimator_inputs"))
+    session.install("--group", "test")
+    session.install("adbc-driver-sqlite", "datasets", "duckdb", "pandas", "sqlalchemy")
+    with outside(session, "plugins/inputs/tests") as env:
+        session.run("python", "-m", "pytest", "-q", "plugins/inputs/tests/separate/check_forms.py", env=env)
+
+
+@nox.session(python=OLDEST, default=False)
 def tpu_aot(session: nox.Session) -> None:
     """Training steps compiled for TPU slices that are not here, by libtpu."""
     compile_without_device(session, "backends_tpu", "tpu", "compile_for_slices.py")
