@@ -35,7 +35,13 @@ def evaluate_within(context: RunContext, spec: EvalSpec, checkpoint_path: str | 
         replaces=True,
         checkpoint=checkpoint_path or context.checkpoint,
     )
-    return estimator._evaluate(inside, spec.input_fn, spec.steps, check_hooks(spec.hooks, "hooks"), checkpoint_path)
+    hooks = (*check_hooks(spec.hooks, "hooks"), *estimator._slicing(spec.slices))
+    return estimator._evaluate(inside, spec.input_fn, spec.steps, hooks, checkpoint_path)
+
+
+def check_slices(estimator: Estimator, spec: EvalSpec) -> None:
+    """Refuses slices that cannot be evaluated, before anything is trained."""
+    estimator._slicing(spec.slices)
 
 
 def entered(context: RunContext) -> contextlib.AbstractContextManager[None]:

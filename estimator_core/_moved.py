@@ -41,6 +41,7 @@ MOVED_MODULES: dict[str, tuple[str, str]] = {
 MOVED_COMMANDS: dict[str, str] = {
     "cluster": "estimator-launchers",
     "doctor": "estimator-testing",
+    "evaluate": "estimator-experiment",
     "launch": "estimator-launchers",
     "migrate": "estimator-migration",
     "new-plugin": "estimator-testing",

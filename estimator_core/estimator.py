@@ -30,21 +30,25 @@ from estimator_core._loop.training import execute
 from estimator_core._model_dir import agreed_model_dir, model_dir_at
 from estimator_core._paths import expanded
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
+from estimator_core._roles import ROLES
 from estimator_core._step import bind_model_fn
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
+from estimator_core.hooks import SeesBatches
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import check_hooks, check_input_fn, check_listeners, check_steps
 
 if TYPE_CHECKING:
     from estimator_core._backends import Backend
     from estimator_core._builtin_hooks.evaluation import RunEvaluations
+    from estimator_core._cluster import Processes
     from estimator_core._export.pending import PendingExport
     from estimator_core._inputs import Batch, InputFn
     from estimator_core._inputs.data_contract import DataContract
     from estimator_core._loop.inference import InferenceStates
     from estimator_core._model.initial_values import InitialValues
     from estimator_core._step import Discovery, TrainState
+    from estimator_core.coordinator import Coordinator
     from estimator_core.predictor import Predictor
 
 __all__ = ["Estimator", "History"]
@@ -118,7 +122,7 @@ class Estimator:
         self._feature_transforms = (*getattr(model_fn, "host_transforms", ()), *host_transforms)
         self._label_transforms = (*getattr(model_fn, "label_transforms", ()), *label_transforms)
         self._contract = data_contract or getattr(model_fn, "data_contract", None)
-        self._devices = Devices(config, self._select_backend)
+        self._devices = Devices(config, self._select_backend, self._connect)
         self._programs = Programs(self._bound)
         self._state = DeviceState()
         self._open: RunContext | None = None  # of the call under way that others may be made in
@@ -202,6 +206,8 @@ class Estimator:
         hooks: Sequence[Any] | None = None,
         checkpoint_path: str | None = None,
         name: str | None = None,
+        *,
+        slices: Sequence[Any] = (),
     ) -> dict[str, Any]:
         """Evaluates the newest state, or a checkpoint.
 
@@ -211,6 +217,7 @@ class Estimator:
             hooks: `Hook`s of this evaluation; they count batches.
             checkpoint_path: a checkpoint to evaluate instead.
             name: results go to `eval_dir(name)`.
+            slices: see `EvalSpec`.
 
         Returns:
             Metrics by name, with "loss" and "global_step".
@@ -220,7 +227,7 @@ class Estimator:
         """
         check_input_fn(input_fn)
         check_steps("steps", steps)
-        checked = check_hooks(hooks, "hooks")
+        checked = (*check_hooks(hooks, "hooks"), *self._slicing(slices))
         self._check_name(name)
         context = self._context(ModeKeys.EVAL, name, checkpoint_path)
         metrics = self._evaluate(context, input_fn, steps, checked, checkpoint_path)
@@ -515,18 +522,24 @@ class Estimator:
         hooks: Sequence[Any],
         checkpoint_path: str | None,
     ) -> dict[str, Any]:
+        from estimator_core._inputs.wrapped import shown
         from estimator_core._loop.evaluate_call import EvaluateCall
 
+        seen = shown(input_fn, [hook.see for hook in hooks if isinstance(hook, SeesBatches)])
         return EvaluateCall(
             context=context,
             programs=self._programs,
             states=self._states,
-            input_fn=self._transformed(input_fn, checkpoint=checkpoint_path),
+            input_fn=self._transformed(seen, checkpoint=checkpoint_path),
             steps=steps,
             hooks=hooks,
             checkpoint_path=checkpoint_path,
             history=self._history,
         ).execute()
+
+    def _slicing(self, slices: Sequence[Any]) -> tuple[Any, ...]:
+        """The hook that evaluates slices, where there are any: a component."""
+        return (self._plugins.get("hook", "slices")(slices),) if slices else ()
 
     def _predict(
         self,
@@ -572,6 +585,11 @@ class Estimator:
     def _select_backend(self, config: RunConfig) -> Backend:
         plugins = self._plugins
         return select_backend(config.backend, lambda name: plugins.get("backend", name), plugins.names("backend"))
+
+    def _connect(self, processes: Processes | None) -> Coordinator:
+        name = str(self._config.components.get("coordinator", ROLES["coordinator"].default))
+        connect: Callable[..., Coordinator] = self._plugins.get("coordinator", name)
+        return connect(processes, self._plugins.options("coordinator", name))
 
     def _all_variables(self) -> dict[str, np.ndarray]:
         from estimator_core._checkpoint.read import load_variables

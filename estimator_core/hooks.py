@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from estimator_core._metrics.base import Metric
     from estimator_core.config import RunConfig
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Run",
     "RunState",
     "SavedCheckpoint",
+    "SeesBatches",
     "StepOutputs",
     "SummaryWriter",
     "Wake",
@@ -227,6 +229,27 @@ class Run(Protocol):
         """Seconds of a training call so far: "step", "input", "compile", "hooks", "evaluation" and "checkpoint"."""
         ...
 
+    @property
+    def input_part(self) -> tuple[int, int]:
+        """Which part of the input this process draws, and of how many."""
+        ...
+
+    @property
+    def batch_metrics(self) -> Callable[[Any, Any, Any, Any], dict[str, Metric]]:
+        """`(state, features, labels, weights)` to the metrics of one batch of an evaluation, from `after_create` on.
+
+        It is pure, to be traced, and the same object in all evaluations of one model and batch form. `state` is
+        `run.state`; features and labels are as in `run.batch`; `weights` is float32 [rows], 1 for an example that
+        counts and 0 for one that does not.
+        """
+        ...
+
+    def add_result(self, name: str, value: Any) -> None:
+        """Adds to the results of an evaluation, in `end` at the latest: a number, an array, or a list of JSON values,
+        which only `metrics.jsonl` keeps.
+        """
+        ...
+
     def step_flops(self) -> float | None:
         """Floating point operations of a training step, as XLA counts them before optimisation.
 
@@ -365,6 +388,15 @@ class Hook:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Takes back what `state` gave; called before `after_create` if and only if `run.resumed`."""
+
+
+@runtime_checkable
+class SeesBatches(Protocol):
+    """What a hook of an evaluation may be, too: shown every batch as the input gives it, before host transforms."""
+
+    def see(self, features: Any, labels: Any) -> None:
+        """Called where a batch is drawn, in the order of the batches, perhaps ahead of their steps and in a thread."""
+        ...
 
 
 class CheckpointPolicy:

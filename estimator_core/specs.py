@@ -147,6 +147,8 @@ class EvalSpec:
             every checkpoint.
         every_steps: evaluates at the multiples of so many steps, too, with or without a checkpoint; exporters run at
             checkpoints only. A separate evaluator process sees checkpoints only. None (the default): at checkpoints.
+        slices: names of features, and tuples of names: every metric of the model for each of their values, too, by
+            the hook "slices" of estimator-slices.
 
     Example:
         >>> EvalSpec(lambda: iter([]), name="validation").steps is None
@@ -164,6 +166,7 @@ class EvalSpec:
     start_delay_secs: float = 120
     throttle_secs: float = 0
     every_steps: int | None = None
+    slices: Sequence[Any] = ()
 
     def __post_init__(self) -> None:
         check_input_fn(self.input_fn)
@@ -181,6 +184,9 @@ class EvalSpec:
                 raise ArgumentError(f"Must specify {field} >= 0, given: {value!r}.")
         object.__setattr__(self, "hooks", check_hooks(self.hooks, "EvalSpec.hooks"))
         object.__setattr__(self, "exporters", check_exporters(self.exporters))
+        object.__setattr__(
+            self, "slices", _as_tuple(self.slices, "EvalSpec.slices", "a list of feature names", ArgumentTypeError)
+        )
 
 
 def check_input_fn(input_fn: Any) -> None:

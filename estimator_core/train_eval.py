@@ -9,7 +9,7 @@ from typing import Any
 
 from estimator_core._cluster import TaskType
 from estimator_core._continuous_eval import evaluate_continuously, new_checkpoints
-from estimator_core._door import train_within
+from estimator_core._door import check_slices, train_within
 from estimator_core._evaluations import Evaluations
 from estimator_core._loop.checkpoint_policy import has_policy
 from estimator_core.config import RunConfig
@@ -123,6 +123,8 @@ def check_specs(estimator: Any, train_spec: Any, eval_spec: Any) -> list[EvalSpe
             "train_and_evaluate evaluates at checkpoints. Please set one of the RunConfig.save_checkpoints_steps or "
             "RunConfig.save_checkpoints_secs."
         )
+    for spec in specs:
+        check_slices(estimator, spec)
     Path(estimator.model_dir)
     return specs
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from estimator_core._inputs.calling import ARGUMENTS, InputFn
 from estimator_core._inputs.context import InputContext
 from estimator_core._inputs.making import make_input
+from estimator_core._inputs.normalise import split_element
 from estimator_core._inputs.options import InputOptions
 from estimator_core._types import Params, PyTree
 
@@ -52,11 +53,24 @@ class WrappedInput:
         self, *, mode: Any = None, params: Params = None, config: Any = None, input_context: InputContext | None = None
     ) -> Wrapped:
         """Calls the inner input_fn."""
-        arguments: Mapping[str, Any] = dict(
-            zip(ARGUMENTS, (mode, params, config, input_context or InputContext()), strict=True)
-        )
+        whole = self.options is not None and self.options.whole  # then it is not divided a second time
+        context = InputContext() if whole or input_context is None else input_context
+        arguments: Mapping[str, Any] = dict(zip(ARGUMENTS, (mode, params, config, context), strict=True))
         source = make_input(self.input_fn, arguments)
         convert = self.convert
         if self.opened is not None:
             source, convert = self.opened(source, mode)
         return Wrapped(source=source, options=self.options, convert=convert)
+
+
+def shown(input_fn: InputFn, see: Sequence[Callable[[PyTree, PyTree], None]]) -> InputFn:
+    """An input_fn whose elements are shown to functions as they are drawn; itself where there is none."""
+    if not see:
+        return input_fn
+
+    def convert(element: PyTree) -> PyTree:
+        for function in see:
+            function(*split_element(element))
+        return element
+
+    return WrappedInput(input_fn=input_fn, convert=convert)

@@ -79,6 +79,7 @@ class EvaluateCall:
             calls = HookCalls(in_order([*context.plugins.run_hooks(run), *self.hooks]), run)
             metrics = self._run_to_end(context, run, calls, cleanup)
             report(context, metrics)
+            metrics = {**metrics, **run.results}
             if writes:
                 write_results(context, metrics)
             self.history.add_evaluation(context.name, metrics)
@@ -145,7 +146,9 @@ class EvaluateCall:
             step, run.step = run.live.step, 0
             context.decisions.break_off(run)
             run.batch, run.batch_size = first, first.size
-            total = Total(run, prepared(run, calls, partial(self.programs.eval_step, devices), first))
+            step_of_batch = prepared(run, calls, partial(self.programs.eval_step, devices), first)
+            run.batch_metrics = step_of_batch.metrics
+            total = Total(run, step_of_batch)
             schedule.start()
             metrics = evaluate_loop(run, batches, total, schedule, context.decisions, steps=self.steps)
         return dict(sorted({**metrics, "global_step": step}.items()))
@@ -202,4 +205,6 @@ def _run_of(context: RunContext, steps: int | None) -> LoopRun:
         last_step=steps,
     )
     run.context = context
+    part = input_context(context.devices)
+    run.input_part = part.input_pipeline_id, part.num_input_pipelines
     return run

@@ -24,6 +24,7 @@ from estimator_core.modes import ModeKeys
 
 if TYPE_CHECKING:
     from estimator_core._loop.context import RunContext
+    from estimator_core._metrics.base import Metric
 
 _log = logging.getLogger("estimator_core")
 
@@ -70,6 +71,9 @@ class LoopRun:
         self.time_spent = TimeSpent()
         self.context: RunContext | None = None
         self.count_flops: Callable[[], float | None] = _unknown
+        self.batch_metrics: Callable[[Any, Any, Any, Any], dict[str, Metric]] = _no_metrics
+        self.input_part: tuple[int, int] = (0, 1)
+        self.results: dict[str, Any] = {}
         self._batch_functions: list[Callable[[Any, Any], tuple[Any, Any]]] = []
         self._may_fetch = True
         self._stop_reason: str | None = None
@@ -95,6 +99,10 @@ class LoopRun:
         """Notes why the loop ended by itself."""
         if self._stop_reason is None:
             self._stop_reason = reason
+
+    def add_result(self, name: str, value: Any) -> None:
+        """Adds to the results of an evaluation."""
+        self.results[name] = value
 
     def fetch(self, name: str) -> None:
         """Declares, in `begin`, that `out[name]` of a non-scalar output will be read."""
@@ -163,3 +171,7 @@ class LoopRun:
 
 def _unknown() -> float | None:
     return None
+
+
+def _no_metrics(state: Any, features: Any, labels: Any, weights: Any) -> dict[str, Metric]:
+    raise HookError("batch_metrics is of evaluations, from `after_create` on.")

@@ -117,6 +117,11 @@ class EvalStep:
             (features, labels, weights),
         )
 
+    def metrics(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> dict[str, Any]:
+        """The metrics of a batch but for its loss, which is no metric of examples: a pure function, to be traced."""
+        on_device, on_host, _ = self._batch(state._replace(opt_state=()), features, labels, weights)
+        return {name: metric for name, metric in {**on_device, **on_host}.items() if name != "loss"}
+
     def has_effects(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> bool:
         """Whether evaluating a batch calls back to the host, as `jax.debug.print` does."""
         return self._program(state, features, labels, weights).has_effects

@@ -3,6 +3,7 @@
 from tests.mutants.record import Mutant
 
 _ROOM = "estimator_core/_metrics/"
+_SLICES = "plugins/slices/src/estimator_slices/"
 
 MUTANTS = (
     Mutant(
@@ -148,5 +149,59 @@ MUTANTS = (
         old="array.reshape(array.shape + (1,) * (len(shape) - array.ndim))",
         new="array.reshape((1,) * (len(shape) - array.ndim) + array.shape)",
         tests=("test_weights_fit_by_leading_axes",),
+    ),
+    Mutant(
+        name="a-slice-is-all-but-itself",
+        guarantee="rule 71",
+        file=_SLICES + "fold.py",
+        old="jnp.any(keys.slots == slot, axis=1)",
+        new="jnp.any(keys.slots != slot, axis=1)",
+        tests=("test_equal_to_scikit_learn_on_each_filtered_subset",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="padding-counts-in-slices",
+        guarantee="rule 71",
+        file=_SLICES + "tally.py",
+        old="np.unique(slots[drawn.real], return_counts=True)",
+        new="np.unique(slots, return_counts=True)",
+        tests=("test_padding_is_in_no_slice",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="late-slices-have-no-room",
+        guarantee="rule 71",
+        file=_SLICES + "tally.py",
+        old="elif self._table.seen.shape[0] < room:",
+        new="elif self._table.seen.shape[0] < 0:",
+        tests=("test_slices_that_appear_late_grow_beyond_the_first_room",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="intervals-too-narrow",
+        guarantee="rule 72",
+        file=_SLICES + "jackknife.py",
+        old="(groups - 1) / groups * math.fsum",
+        new="1 / groups * math.fsum",
+        tests=("test_it_holds_the_true_value_as_often_as_it_says",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="units-are-ignored",
+        guarantee="rule 72",
+        file=_SLICES + "keys.py",
+        old="if self._unit is not None:",
+        new="if self._unit == 1:",
+        tests=("test_examples_of_one_unit_are_in_one_group",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-fall-of-a-slice-is-a-rise",
+        guarantee="rule 73",
+        file=_SLICES + "gate.py",
+        old="self._sign * (old - value) > self._fall",
+        new="self._sign * (value - old) > self._fall",
+        tests=("test_a_slice_that_falls_holds_the_export_up",),
+        in_cut=False,
     ),
 )

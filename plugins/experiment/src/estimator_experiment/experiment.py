@@ -124,6 +124,11 @@ class Experiment:
         return list(self._train_hooks)
 
     @property
+    def eval_hooks(self) -> list[Any]:
+        """Hooks of the evaluations."""
+        return list(self._eval_hooks)
+
+    @property
     def train_steps(self) -> int | None:
         """The global step at which training ends."""
         return self._train_steps

@@ -10,11 +10,16 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 
 def estimator_commands() -> Sequence[Command]:
-    """`estimator run`."""
+    """`estimator run` and `estimator evaluate`."""
     return [
         Command(
             name="run",
             target="estimator_experiment.cli.run",
             summary="Run the experiment a file describes: train, evaluate, export, predict a few.",
-        )
+        ),
+        Command(
+            name="evaluate",
+            target="estimator_experiment.cli.evaluate",
+            summary="Evaluate checkpoints of the experiment a file describes, by slice where asked.",
+        ),
     ]

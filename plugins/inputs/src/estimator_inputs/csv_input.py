@@ -90,7 +90,13 @@ def csv_input_fn(
     files = find_files(file_pattern)
     kind = CsvKind(files[0], form, header=header, column_names=column_names, plan=plan)
     kind.schema = chosen_columns(
-        kind.infer(num_rows_for_inference), select_columns, column_types, column_defaults, label_name, vocabularies
+        kind.infer(num_rows_for_inference),
+        select_columns,
+        column_types,
+        column_defaults,
+        label_name,
+        vocabularies,
+        where=files[0],
     )
     return FileInput(files, kind, plan)
 
@@ -161,11 +167,9 @@ class CsvKind:
         types = self.schema.types
         where = _Lines(piece.path, chunk, self._form.quote)
         try:
-            table = read_table(chunk.data, names, types, self._form)
+            return Tables([(read_table(chunk.data, names, types, self._form), where.of_row)])
         except pa.ArrowInvalid:
-            table = None
-        if table is not None:
-            return Tables([(table, where.of_row)])
+            pass
         tables, faulty = read_what_can_be(chunk.data, names, types, self._form, first_only=not all_bad_rows)
         found = [(table, where.of_begins(begins)) for table, begins in tables]
         return Tables(found, [BadRow(where(fault.begin), fault.text) for fault in faulty])

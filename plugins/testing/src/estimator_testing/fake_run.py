@@ -75,6 +75,7 @@ class FakeRun:
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     flops: float | None = None
     assigned: dict[str, Any] = field(default_factory=dict[str, Any])
+    results: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def estimator(self) -> Any:
@@ -96,6 +97,20 @@ class FakeRun:
     def transform_batches(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> None:
         """Records the function."""
         self.batch_functions.append(function)
+
+    @property
+    def input_part(self) -> tuple[int, int]:
+        """The whole input."""
+        return 0, 1
+
+    @property
+    def batch_metrics(self) -> Callable[[Any, Any, Any, Any], dict[str, Any]]:
+        """Gives none."""
+        return lambda state, features, labels, weights: {}
+
+    def add_result(self, name: str, value: Any) -> None:
+        """Records the result."""
+        self.results[name] = value
 
     def step_flops(self) -> float | None:
         """What `flops` says."""

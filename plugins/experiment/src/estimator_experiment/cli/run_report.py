@@ -16,7 +16,8 @@ def show(experiment: Any, result: Any, *, predictions: int) -> None:
     estimator = experiment.estimator
     metrics = result[0] if isinstance(result, tuple) else result if isinstance(result, Mapping) else None
     if metrics:
-        print("\n" + table([(name, number(value)) for name, value in metrics.items()], ("metric", "value")))
+        shown = [(name, number(value)) for name, value in metrics.items() if not isinstance(value, list)]  # no slices
+        print("\n" + table(shown, ("metric", "value")))
     if estimator.stop_reason:
         print(f"\nTraining ended: {estimator.stop_reason}.")
     if predictions and estimator.latest_checkpoint():

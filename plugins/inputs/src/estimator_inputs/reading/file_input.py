@@ -45,8 +45,9 @@ class FileInput:
         if seed is None:
             seed = getattr(config, "tf_random_seed", None) or 0
         context = input_context or InputContext()
-        shard = (context.input_pipeline_id, context.num_input_pipelines)
-        return FileIterator(self, int(seed), shard)
+        if self.plan.by_batches:
+            return FileIterator(self, int(seed), (0, 1), together=context.num_input_pipelines)
+        return FileIterator(self, int(seed), (context.input_pipeline_id, context.num_input_pipelines))
 
 
 class FileIterator(Iterator[Any]):
@@ -55,16 +56,25 @@ class FileIterator(Iterator[Any]):
     A position is where the reading of the window that holds the next row began, and how many rows of the window were
     handed out: the file offsets of the open files, a few numbers each. So the batch size and the number of threads may
     be others after a restart.
+
+    Args:
+        source: what is read.
+        seed: of the order.
+        shard: (this process, number of processes) where rows are shared by files or by their numbers.
+        together: processes that have the same batches and keep their own rows of each.
     """
 
-    def __init__(self, source: FileInput, seed: int, shard: tuple[int, int]) -> None:
+    def __init__(self, source: FileInput, seed: int, shard: tuple[int, int], *, together: int = 1) -> None:
         plan = source.plan
         self._source = source
         self.input_options = InputOptions(
-            fresh_arrays=True, endless=plan.num_epochs is None, varying_shapes=source.kind.varying_shapes
+            fresh_arrays=True,
+            endless=plan.num_epochs is None,
+            varying_shapes=source.kind.varying_shapes,
+            whole=together > 1,
         )
         self._batch = source.kind.batch
-        self._batch_size = plan.batch_size
+        self._batch_size = plan.batch_size * together
         self._drop_remainder = plan.drop_remainder
         self._epochs = EpochReader(source.files, source.kind, plan, seed, shard)
         self._windows: Iterator[EpochWindow] | None = None

@@ -1,0 +1,93 @@
+"""`estimator evaluate`: checkpoints of a run, by slice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from estimator_core.cli import main
+
+PROGRAM = """
+import jax.numpy as jnp, numpy as np, optax
+import estimator_core as ec
+
+HPARAMS = ec.HParams(rate=0.3, train_steps=4)
+
+
+def model_fn(features, labels, mode, params):
+    y = features["x"] * ec.get_variable("slope", ()) + ec.get_variable("offset", ())
+    error = jnp.abs(y - labels)
+    metrics = {"error": ec.metrics.mean(error), "positive": ec.metrics.mean(labels > 0)}
+    return ec.EstimatorSpec(mode, loss=jnp.mean(error), train_op=optax.sgd(params.rate), eval_metric_ops=metrics)
+
+
+def experiment_fn(run_config, hparams):
+    x = np.linspace(-1, 1, 32, dtype=np.float32)
+    features = {"x": x, "sign": np.where(x < 0, "minus", "plus")}
+    inputs = dict(x=features, y=3 * x + hparams.rate, batch_size=8, shuffle=False)
+    return ec.Experiment(
+        ec.Estimator(model_fn, config=run_config.replace(default_hooks=False), params=hparams),
+        ec.inputs.numpy_input_fn(**inputs, num_epochs=None),
+        ec.inputs.numpy_input_fn(**inputs, num_epochs=1),
+        train_steps=hparams.train_steps,
+        eval_steps=None,
+    )
+"""
+RUN = ["run", "line.py", "--hparams", "rate=0.0", "--set", "run_config.save_checkpoints_steps=2", "--predictions", "0"]
+
+
+@pytest.fixture
+def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "line.py").write_text(PROGRAM)
+    monkeypatch.setattr("sys.argv", ["estimator", *RUN])
+    assert main([*RUN, "--model-dir", "here"]) == 0
+    return tmp_path / "here"
+
+
+@pytest.mark.plugins
+def test_every_checkpoint_by_slice_as_the_run_record_says(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["evaluate", "--model-dir", "here", "--checkpoint", "all", "--slices", "sign", "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert [found["global_step"] for found in results] == [0, 2, 4]
+    for found in results:
+        rows = {json.dumps(row["slice"]): row for row in found["slices"]}
+        assert rows['{"sign": "minus"}']["examples"] == 16
+        # The rate of the recorded run, 0.0, not that of the file: no label is moved.
+        assert rows['{"sign": "plus"}']["metrics"]["positive"] == 1.0
+        assert rows['{"sign": "minus"}']["metrics"]["positive"] == 0.0
+    lines = (trained / "eval_one_pass" / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["global_step"] for line in lines] == [0, 2, 4]
+
+
+@pytest.mark.plugins
+def test_the_table_and_the_file_of_the_command_line(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    arguments = ["evaluate", "line.py", "--model-dir", "here", "--hparams", "rate=5.0", "--slices", "sign"]
+    assert main([*arguments, "--metrics", "positive", "--name", "other"]) == 0
+    output = capsys.readouterr().out
+    assert "slice       examples  positive" in output
+    assert "sign=minus  16        1 [1, 1]" in output
+    assert "eval_other" in output
+    assert main([*arguments, "--metrics", "auc"]) == 1
+    assert "no ['auc'] by slice" in capsys.readouterr().err
+
+
+def test_without_slices_and_refusals(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["evaluate", "line.py", "--model-dir", "here"]) == 0
+    assert "global_step  4" in capsys.readouterr().out
+    code: Any
+    for arguments, message in [
+        (["--model-dir", "here", "--checkpoint", "3"], "Steps: [0, 2, 4]"),
+        (["--model-dir", "nowhere", "line.py"], "There is no checkpoint in nowhere"),
+        (["--model-dir", "nowhere"], "names no file of `estimator run`"),
+    ]:
+        code = main(["evaluate", *arguments])
+        assert code == 1
+        assert message in capsys.readouterr().err
+    assert not Path("nowhere").exists()

@@ -1,0 +1,29 @@
+"""Evaluation by slice: every metric for the examples with one value of a feature, with confidence intervals.
+
+Importing this package imports neither jax nor scipy: every public name is imported when it is first used.
+`__init__.pyi` is the typed list of them.
+"""
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "gate": ("SliceGate",),
+    "hook": ("SliceHook",),
+    "rows": ("RESULT", "SliceRow", "rows_of", "slice_name"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULE_OF])

@@ -1,0 +1,79 @@
+"""The slice keys of a batch that several processes have drawn together, known to all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from estimator_slices.keys import Drawn
+
+
+def parts_of_batch(drawn: Drawn | None, part: int, parts: int) -> list[Drawn]:
+    """What each part of the input gave to a batch, in the order of the parts, the same in every process.
+
+    Args:
+        drawn: what this process drew; None: its input has ended.
+        part: which part of the input this process draws. Processes with the same one draw the same.
+        parts: how many there are; with one nothing is exchanged.
+    """
+    if parts == 1:
+        return [] if drawn is None else [drawn]
+    told = _gathered(json.dumps({"part": part, "drawn": None if drawn is None else _to_json(drawn)}))
+    by_part = {each["part"]: each["drawn"] for each in map(json.loads, told)}
+    return [_from_json(value) for _, value in sorted(by_part.items()) if value is not None]
+
+
+def whole_batch(parts: Sequence[Drawn], rows: int) -> Drawn:
+    """The parts as one, in the rows that the batch has on the devices: padding follows each part.
+
+    Args:
+        parts: at least one.
+        rows: of the batch on the devices.
+    """
+    own = [len(part.real) for part in parts]
+    # Where batches are padded, every part has as many rows as the others.
+    sizes = own if sum(own) == rows else [rows // len(parts)] * len(parts)
+    values: list[list[list[Any]]] = []
+    codes: list[np.ndarray[Any, np.dtype[np.int32]]] = []
+    for crossing in range(len(parts[0].values)):
+        of_parts = [part.values[crossing] for part in parts]
+        offsets = np.cumsum([0, *map(len, of_parts)])
+        values.append([value for each in of_parts for value in each])
+        codes.append(
+            np.concatenate(
+                [_filled(p.codes[crossing] + o, n) for p, o, n in zip(parts, offsets, sizes, strict=False)]
+            ).astype(np.int32)
+        )
+    groups = np.concatenate([_filled(part.groups, size) for part, size in zip(parts, sizes, strict=True)])
+    real = np.concatenate([_filled(part.real, size) for part, size in zip(parts, sizes, strict=True)])
+    return Drawn(values, codes, groups.astype(np.int32), real.astype(bool))
+
+
+def _filled(array: np.ndarray[Any, Any], rows: int) -> np.ndarray[Any, Any]:
+    return np.concatenate([array, np.zeros(rows - len(array), array.dtype)])
+
+
+def _to_json(drawn: Drawn) -> list[Any]:
+    codes = [each.tolist() for each in drawn.codes]
+    return [drawn.values, codes, drawn.groups.tolist(), drawn.real.tolist()]
+
+
+def _from_json(value: list[Any]) -> Drawn:
+    values, codes, groups, real = value
+    return Drawn(values, [np.array(each, np.int32) for each in codes], np.array(groups, np.int32), np.array(real, bool))
+
+
+def _gathered(text: str) -> list[str]:
+    """The texts of all processes, in their order."""
+    from jax.experimental import multihost_utils
+
+    raw = np.frombuffer(text.encode(), np.uint8)
+    sizes = np.asarray(multihost_utils.process_allgather(np.array(len(raw), np.int32))).reshape(-1)
+    padded = np.zeros(int(sizes.max()), np.uint8)
+    padded[: len(raw)] = raw
+    everything = np.asarray(multihost_utils.process_allgather(padded)).reshape(jax.process_count(), -1)
+    return [bytes(row[:size]).decode() for row, size in zip(everything, sizes, strict=True)]

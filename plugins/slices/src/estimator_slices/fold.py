@@ -1,0 +1,123 @@
+"""The program that adds one batch to the metrics of its slices, and the one that reads them at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimator_core.metrics import Metric, merge_metrics, split_host_metrics
+from estimator_slices.hoisting import hoisted
+
+#: How many weights of examples are looked at together: slices times groups times rows.
+_TOGETHER = 2**19
+Metrics = dict[str, Metric]
+
+
+class Table(NamedTuple):
+    """The metrics of slices.
+
+    Attributes:
+        seen: bool [slices, groups]: whether there was an example.
+        metrics: by name, each with the leading axes [slices, groups].
+    """
+
+    seen: Any
+    metrics: Metrics
+
+
+class Keys(NamedTuple):
+    """The slices of a batch.
+
+    Attributes:
+        slots: int32 [rows, crossings + 1]: the places in the table that a row counts for; -1: none.
+        groups: int32 [rows].
+        cells: int32 [any]: the places that occur in `slots`, filled up with a number that is no place.
+    """
+
+    slots: Any
+    groups: Any
+    cells: Any
+
+
+def folding(batch_metrics: Callable[..., Metrics], groups: int) -> Callable[..., tuple[Table, Metrics]]:
+    """The function `(table, state, features, labels, weights, keys) -> (table, metrics of whole arrays)`.
+
+    Args:
+        batch_metrics: as `Run.batch_metrics`.
+        groups: how many groups of examples.
+    """
+
+    def fold(table: Table, state: Any, features: Any, labels: Any, weights: Any, keys: Keys) -> tuple[Table, Metrics]:
+        rows = keys.slots.shape[0]
+        counts = jnp.ones(rows, jnp.float32) if weights is None else weights
+        metrics_for, _ = hoisted(batch_metrics, (state, features, labels), counts)
+
+        def cell(place: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, Metrics]:
+            slot, group = place
+            inside = jnp.any(keys.slots == slot, axis=1) & (keys.groups == group) & (counts > 0)
+            return jnp.any(inside), split_host_metrics(metrics_for(inside.astype(jnp.float32)))[0]
+
+        places = jnp.repeat(keys.cells, groups), jnp.tile(jnp.arange(groups), keys.cells.shape[0])
+        found = jax.lax.map(cell, places, batch_size=groups * _together(keys.cells.shape[0], groups * rows))
+        new = Table(*jax.tree.map(lambda leaf: leaf.reshape(-1, groups, *leaf.shape[1:]), found))
+        old = jax.tree.map(lambda leaf: leaf.at[keys.cells].get(mode="fill", fill_value=0), table)
+        both = _joined(old, new)
+        table = jax.tree.map(lambda leaf, rows: leaf.at[keys.cells].set(rows, mode="drop"), table, both)
+        return table, dict(split_host_metrics(metrics_for(counts))[1])
+
+    return fold
+
+
+def _together(cells: int, each: int) -> int:
+    """How many cells, a power of two as their number, are computed at once."""
+    return min(cells, 1 << max(0, (_TOGETHER // max(each, 1)).bit_length() - 1))
+
+
+def empty(batch_metrics: Callable[..., Metrics], slices: int, groups: int, *batch: Any) -> Table:
+    """A table without examples; `batch`: state, features, labels and weights."""
+    shapes = jax.eval_shape(lambda *args: split_host_metrics(batch_metrics(*args))[0], *batch)
+    metrics = jax.tree.map(lambda leaf: np.zeros((slices, groups, *leaf.shape), leaf.dtype), shapes)
+    return Table(np.zeros((slices, groups), bool), metrics)
+
+
+def widened(table: Table, slices: int) -> Table:
+    """The table with room for more slices, on the host: it grows seldom."""
+
+    def wide(leaf: Any) -> Any:
+        return np.concatenate([leaf, np.zeros((slices - leaf.shape[0], *leaf.shape[1:]), leaf.dtype)])
+
+    return jax.tree.map(wide, jax.device_get(table))
+
+
+@jax.jit
+def without_each_group(table: Table) -> tuple[Table, Table]:
+    """The metrics of all groups together, [slices]; and of all but each, [groups, slices]."""
+    by_group: Table = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 1, 0), table)
+    nothing: Table = jax.tree.map(lambda leaf: jnp.zeros_like(leaf[0]), by_group)
+
+    def add(before: Table, group: Table) -> tuple[Table, Table]:
+        return _joined(before, group), before
+
+    everything, before = jax.lax.scan(add, nothing, by_group)
+    _, behind = jax.lax.scan(add, nothing, by_group, reverse=True)
+    return everything, _joined(before, behind)
+
+
+def _joined(left: Table, right: Table) -> Table:
+    """Both tables together; what only one has seen is that one's, since zeros need not be neutral."""
+    merge: Callable[..., Metrics] = merge_metrics
+    for _ in range(left.seen.ndim):
+        merge = jax.vmap(merge)
+    merged = merge(left.metrics, right.metrics)
+
+    def chosen(one: jax.Array, other: jax.Array, together: jax.Array) -> jax.Array:
+        def wide(seen: jax.Array) -> jax.Array:
+            return seen.reshape(seen.shape + (1,) * (one.ndim - seen.ndim))
+
+        return jnp.where(wide(left.seen & right.seen), together, jnp.where(wide(left.seen), one, other))
+
+    return Table(left.seen | right.seen, jax.tree.map(chosen, left.metrics, right.metrics, merged))

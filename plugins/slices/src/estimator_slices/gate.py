@@ -1,0 +1,163 @@
+"""Exporting only while no slice falls behind."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.export import Exporter, ExportsInBackground, KnowsEvaluation
+from estimator_slices.rows import SliceRow, rows_of
+
+_log = logging.getLogger("estimator_slices")
+_STATE = "slices.json"
+
+
+class SliceGate:
+    """An exporter around another one, which is asked only if no slice is worse than at the last export by too much.
+
+    The metrics of the last export are kept in `<export_path>/slices.json`, over restarts. The first export is held to
+    `at_least` alone. It is used in an EvalSpec with slices.
+
+    Args:
+        exporter: the one to ask; it has its say, too.
+        metric: the metric that is compared.
+        largest_fall: by how much a slice may be worse than at the last export.
+        higher_is_better: False for an error.
+        at_least: what every slice must reach, whatever was before (at most, where lower is better); None: nothing.
+        fewest: slices with fewer examples do not count.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: for arguments that cannot be used.
+
+    Example:
+        >>> class Never:
+        ...     name = "never"
+        ...
+        ...     def export(self, *arguments):
+        ...         return None
+        >>> SliceGate(Never(), metric="accuracy", largest_fall=0.02).name
+        'never'
+    """
+
+    def __init__(
+        self,
+        exporter: Exporter,
+        *,
+        metric: str,
+        largest_fall: float,
+        higher_is_better: bool = True,
+        at_least: float | None = None,
+        fewest: int = 30,
+    ) -> None:
+        if not callable(getattr(exporter, "export", None)):
+            raise ArgumentTypeError(f"SliceGate stands before an Exporter, given: {exporter!r}.")
+        if not largest_fall >= 0 or math.isinf(largest_fall):
+            raise ArgumentError(f"largest_fall must be a number of at least 0, given: {largest_fall!r}.")
+        self._exporter = exporter
+        self._metric, self._fall, self._at_least, self._fewest = metric, largest_fall, at_least, fewest
+        self._sign = 1.0 if higher_is_better else -1.0
+        #: What to remember once an export in the background is complete.
+        self._pending: tuple[Path, dict[str, float]] | None = None
+
+    @property
+    def name(self) -> str:
+        """That of the exporter behind it."""
+        return self._exporter.name
+
+    def used_in(self, eval_name: str | None) -> None:
+        """Tells the exporter the evaluation it is used in."""
+        if isinstance(self._exporter, KnowsEvaluation):
+            self._exporter.used_in(eval_name)
+
+    def wait(self) -> str | None:
+        """As that of the exporter."""
+        written = self._exporter.wait() if isinstance(self._exporter, ExportsInBackground) else None
+        if written is not None and self._pending is not None:
+            _write(*self._pending)
+        self._pending = None
+        return written
+
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: Mapping[str, Any],
+        is_the_final_export: bool,
+    ) -> str | None:
+        """Asks the exporter, unless a slice is too bad; None then.
+
+        Raises:
+            ArgumentError: the evaluation has no slices, or no such metric.
+        """
+        self.wait()
+        rows = self._compared(eval_result)
+        state = Path(export_path) / _STATE
+        problems = self._problems(rows, _read(state))
+        if problems:
+            _log.warning(
+                "Exporter %s: nothing is exported at step %s: %s.",
+                self.name,
+                eval_result.get("global_step"),
+                "; ".join(problems),
+            )
+            return None
+        written = self._exporter.export(
+            estimator, export_path, checkpoint_path, eval_result, is_the_final_export=is_the_final_export
+        )
+        values = {row.name: float(row.metrics[self._metric]) for row in rows}
+        if written is None:
+            self._pending = state, values
+        else:
+            _write(state, values)
+        return written
+
+    def _compared(self, eval_result: Mapping[str, Any]) -> list[SliceRow]:
+        rows = rows_of(eval_result)
+        if not rows:
+            raise ArgumentError(
+                f"Exporter {self.name!r}: SliceGate compares slices, and the evaluation has none. Give its EvalSpec "
+                "slices=[...]."
+            )
+        value = rows[0].metrics.get(self._metric)
+        if not isinstance(value, float):
+            numbers = sorted(name for name, value in rows[0].metrics.items() if isinstance(value, float))
+            raise ArgumentError(
+                f"Exporter {self.name!r}: the evaluation gives no number {self._metric!r} by slice. It gives {numbers}."
+            )
+        return [row for row in rows if row.examples >= self._fewest]
+
+    def _problems(self, rows: Sequence[SliceRow], before: Mapping[str, float]) -> list[str]:
+        found: list[str] = []
+        for row in rows:
+            value, old = row.metrics[self._metric], before.get(row.name)
+            if math.isnan(value):
+                found.append(f"{self._metric} of {row.name} is NaN")
+            elif self._at_least is not None and self._sign * (value - self._at_least) < 0:
+                found.append(f"{self._metric} of {row.name} is {value:.6g}, the limit {self._at_least:.6g}")
+            elif old is not None and self._sign * (old - value) > self._fall:
+                found.append(f"{self._metric} of {row.name} went from {old:.6g} to {value:.6g}")
+        return found
+
+
+def _read(path: Path) -> dict[str, float]:
+    """The values of the last export; none where there was none, or the file is damaged."""
+    try:
+        values = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    sound = isinstance(values, dict) and all(isinstance(value, float) for value in values.values())
+    return values if sound else {}
+
+
+def _write(path: Path, values: Mapping[str, float]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".draft-{os.getpid()}-{path.name}")
+    draft.write_text(json.dumps(values, indent=1))
+    draft.replace(path)

@@ -1,0 +1,56 @@
+"""A traced function split into what one of its inputs does not touch, and the rest.
+
+The metrics of many slices are computed from one forward pass: only what depends on the weights of examples is computed
+again for each slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend import core as jax_core
+
+
+def hoisted(function: Callable[..., Any], args: Sequence[Any], last: Any) -> tuple[Callable[[Any], Any], Any]:
+    """`function(*args, last)` as a function of the last argument alone, what does not depend on it computed already.
+
+    Args:
+        function: pure; called once, in a trace of its own.
+        args: arrays or trees of arrays.
+        last: an array of the shape and dtype that the last argument has.
+
+    Returns:
+        The function, and what it returns as shapes.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> rest, shape = hoisted(lambda x, w: (jnp.tanh(x) * w).sum(), [jnp.zeros(3)], jnp.ones(3))
+        >>> float(rest(jnp.ones(3))), shape.shape
+        (0.0, ())
+    """
+    closed, shapes = jax.make_jaxpr(function, return_shape=True)(*args, last)
+    treedef = jax.tree.structure(shapes)
+    jaxpr = closed.jaxpr
+    varying, early, late = {jaxpr.invars[-1]}, list[Any](), list[Any]()
+    for equation in jaxpr.eqns:
+        if varying.isdisjoint(_variables(equation.invars)):
+            early.append(equation)
+        else:
+            late.append(equation)
+            varying.update(equation.outvars)
+    used = [v for equation in late for v in _variables(equation.invars)] + _variables(jaxpr.outvars)
+    needed = [v for v in dict.fromkeys(used) if v not in varying]
+    first = jaxpr.replace(eqns=early, outvars=needed)
+    second = jaxpr.replace(eqns=late, constvars=[], invars=[*needed, jaxpr.invars[-1]])
+    known = jax_core.jaxpr_as_fun(jax_core.ClosedJaxpr(first, closed.consts))(
+        *jax.tree.leaves(tuple(args)), jnp.zeros_like(last)
+    )
+    rest = jax_core.jaxpr_as_fun(jax_core.ClosedJaxpr(second, []))
+    return lambda value: jax.tree.unflatten(treedef, rest(*known, value)), shapes
+
+
+def _variables(values: Any) -> list[Any]:
+    return [value for value in values if not isinstance(value, jax_core.Literal)]

@@ -1,0 +1,133 @@
+"""The hook that evaluates slices: what `EvalSpec(slices=...)` adds to an evaluation."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from estimator_core.errors import ArgumentError
+from estimator_core.hooks import Hook
+from estimator_core.modes import ModeKeys
+from estimator_slices.exchange import parts_of_batch, whole_batch
+from estimator_slices.fold import folding
+from estimator_slices.keys import Drawn, KeyReader, crossings
+from estimator_slices.rows import RESULT, SliceRow
+from estimator_slices.tally import Tally
+
+if TYPE_CHECKING:
+    from estimator_core.hooks import Run, StepOutputs
+
+#: The compiled programs of each Estimator: one evaluation after another has the same model.
+_PROGRAMS: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+
+
+class SliceHook(Hook):
+    """Computes every metric of an evaluation for each slice of its data, too.
+
+    The results get the rows of all slices as "slices" (see `rows_of`), and `metric/feature=value` for each number.
+    Slices are exact whatever the batches and the devices. `EvalSpec(slices=...)` and `Estimator.evaluate(slices=...)`
+    make this hook with its defaults.
+
+    Args:
+        slices: names of features (or of labels; "labels" where they are one array), and tuples of names.
+        groups: of examples that are left out in turn for the intervals; 0: no intervals.
+        level: of the intervals.
+        unit: the feature that says which examples belong together (a user, say): they are left out together, so the
+            intervals hold for new units. None: examples are independent.
+        most: slices; more are refused.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: for slices that cannot be.
+
+    Example:
+        >>> SliceHook(["sex", ("pclass", "embarked")]).crossings
+        (('sex',), ('pclass', 'embarked'))
+    """
+
+    def __init__(
+        self,
+        slices: Iterable[Any] = (),
+        *,
+        groups: int = 20,
+        level: float = 0.95,
+        unit: str | None = None,
+        most: int = 500,
+    ) -> None:
+        if groups < 0 or groups == 1:
+            raise ArgumentError(f"groups must be 0 (no intervals) or at least 2, given: {groups}.")
+        if not 0 < level < 1:
+            raise ArgumentError(f"level must lie between 0 and 1, given: {level}.")
+        self.crossings = crossings(slices)
+        self._groups, self._level, self._unit, self._most = max(groups, 1), level, unit, most
+        self._reader = self._new_reader(0)
+        self._tally = self._new_tally()
+        self._drawn: deque[Drawn] = deque()
+        self._active = False
+
+    def see(self, features: Any, labels: Any) -> None:
+        """Reads the keys of a batch."""
+        if self._active:
+            self._drawn.append(self._reader.read(features, labels))
+
+    def begin(self, run: Run) -> None:
+        """Forgets the evaluation before."""
+        self._active = run.mode == ModeKeys.EVAL
+        self._reader, self._tally = self._new_reader(run.input_part[0]), self._new_tally()
+        self._drawn.clear()
+
+    def next_step(self, step: int) -> int | None:
+        """Every batch."""
+        return step + 1 if self._active else None
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Adds the batch to its slices."""
+        drawn = self._drawn.popleft() if self._drawn else None
+        parts = parts_of_batch(drawn, *run.input_part)
+        batch = run.state, run.batch.features, run.batch.labels, run.batch.weights
+        rows = next(leaf.shape[0] for leaf in jax.tree.leaves(batch[1:]) if np.ndim(leaf))
+        whole = whole_batch(parts, rows)
+        self._tally.add(self._program(run), run.batch_metrics, batch, whole)
+
+    def end(self, run: Run) -> None:
+        """Adds the slices to the results, unless the evaluation failed."""
+        active, self._active = self._active, False
+        if active and not run.failed:
+            rows = self._tally.rows()
+            for row in rows[1:]:
+                _add_numbers(run, row)
+            run.add_result(RESULT, [row.to_json() for row in rows])
+
+    def _program(self, run: Run) -> Any:
+        programs = _PROGRAMS.setdefault(run.estimator, {})
+        key = run.batch_metrics, self._groups
+        if key not in programs:
+            # Every process reads all slices, so the table is whole on each device.
+            whole = _whole(run.state.variables)
+            programs[key] = jax.jit(folding(run.batch_metrics, self._groups), out_shardings=whole)
+        return programs[key]
+
+    def _new_reader(self, part: int) -> KeyReader:
+        return KeyReader(self.crossings, groups=self._groups, unit=self._unit, part=part)
+
+    def _new_tally(self) -> Tally:
+        return Tally(self.crossings, groups=self._groups, most=self._most, level=self._level)
+
+
+def _add_numbers(run: Run, row: SliceRow) -> None:
+    for name, value in row.metrics.items():
+        if np.ndim(value) == 0:
+            run.add_result(f"{name}/{row.name}", value)
+
+
+def _whole(variables: Any) -> Any:
+    """The sharding of arrays that are whole on each device of the variables; None where there is one device."""
+    leaf = next(iter(jax.tree.leaves(variables)), None)
+    sharding = getattr(leaf, "sharding", None)
+    if not isinstance(sharding, jax.sharding.NamedSharding):
+        return None
+    return jax.sharding.NamedSharding(sharding.mesh, jax.sharding.PartitionSpec())

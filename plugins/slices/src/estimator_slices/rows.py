@@ -1,0 +1,70 @@
+"""The result of an evaluation by slice: one row a slice, as it stands in `metrics.jsonl`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+#: The name of the rows among the results of an evaluation.
+RESULT = "slices"
+MISSING = "(missing)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SliceRow:
+    """One slice.
+
+    Args:
+        slice: value by feature; none: all examples. None: the value is missing.
+        examples: how many there are.
+        metrics: by name, as the evaluation has them: numbers, and lists where a metric has several values.
+        intervals: lower and upper end by metric; a metric of which none can be told is absent.
+    """
+
+    slice: Mapping[str, Any]
+    examples: int
+    metrics: Mapping[str, Any]
+    intervals: Mapping[str, tuple[float, float]]
+
+    @property
+    def name(self) -> str:
+        """The slice in words."""
+        return slice_name(self.slice)
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as JSON values."""
+        return {
+            "slice": dict(self.slice),
+            "examples": self.examples,
+            "metrics": dict(self.metrics),
+            "intervals": {name: list(ends) for name, ends in self.intervals.items()},
+        }
+
+
+def slice_name(values: Mapping[str, Any]) -> str:
+    """A slice in words.
+
+    Example:
+        >>> slice_name({"sex": "female", "pclass": 1}), slice_name({"deck": None}), slice_name({})
+        ('sex=female,pclass=1', 'deck=(missing)', 'all')
+    """
+    return ",".join(f"{key}={MISSING if value is None else value}" for key, value in values.items()) or "all"
+
+
+def rows_of(metrics: Mapping[str, Any]) -> list[SliceRow]:
+    """The rows in the results of an evaluation; none where it had no slices.
+
+    Example:
+        >>> rows_of({"loss": 0.5})
+        []
+    """
+    return [
+        SliceRow(
+            slice=row["slice"],
+            examples=row["examples"],
+            metrics=row["metrics"],
+            intervals={name: (low, high) for name, (low, high) in row["intervals"].items()},
+        )
+        for row in metrics.get(RESULT, ())
+    ]
