@@ -39,8 +39,11 @@ MOVED_MODULES: dict[str, tuple[str, str]] = {
 
 #: Sub-command of `estimator` -> distribution whose plugin declares it.
 MOVED_COMMANDS: dict[str, str] = {
+    "cluster": "estimator-launchers",
     "doctor": "estimator-testing",
     "evaluate": "estimator-experiment",
+    "launch": "estimator-launchers",
+    "migrate": "estimator-migration",
     "new-plugin": "estimator-testing",
     "plan": "estimator-plan",
     "run": "estimator-experiment",

@@ -14,6 +14,7 @@ from estimator_core._storage import (
     StorageFullError,
     StorageGoneError,
 )
+from estimator_core._storage.copies import copied_files, local_copy, published_file
 from estimator_core._storage.keys import check_key, check_ranges, is_key
 from estimator_core._storage.local import LocalStorage
 from estimator_core._storage.opening import open_storage
@@ -33,7 +34,10 @@ __all__ = [
     "OutcomeUnknownError",
     "check_key",
     "check_ranges",
+    "copied_files",
     "is_key",
     "is_url",
+    "local_copy",
     "open_storage",
+    "published_file",
 ]

@@ -25,6 +25,7 @@ from estimator_testing import counting_traces as counting_traces
 from estimator_testing import drive as drive
 from estimator_testing import failing_input_fn as failing_input_fn
 from estimator_testing import overrides as overrides
+from estimator_testing import run_processes as run_processes
 from estimator_testing import run_with_devices as run_with_devices
 from estimator_testing import simulation as simulation
 from estimator_testing import tiny_estimator as tiny_estimator

@@ -51,7 +51,8 @@ def train_and_evaluate(
     if _evaluated_elsewhere(estimator.config):
         if any(spec.every_steps for spec in specs):
             _log.warning(
-                "EvalSpec.every_steps has no effect here: TF_CONFIG names an evaluator, which sees checkpoints only."
+                "EvalSpec.every_steps has no effect here: beside the chief of TF_CONFIG an evaluator is a process of "
+                "its own, which sees checkpoints only."
             )
         estimator.train(
             train_spec.input_fn,
@@ -66,9 +67,8 @@ def train_and_evaluate(
 
 
 def _evaluated_elsewhere(config: RunConfig) -> bool:
-    """Whether TF_CONFIG tells of a cluster, whose evaluator is a process of its own."""
-    cluster = config.cluster
-    return bool(cluster.cluster) and (cluster.num_worker_replicas > 1 or TaskType.EVALUATOR in cluster.cluster)
+    """Whether TF_CONFIG tells of a chief, beside which the evaluator is a process of its own; a master evaluates."""
+    return TaskType.CHIEF in config.cluster.cluster
 
 
 def train(estimator: Estimator, spec: TrainSpec, evaluations: Evaluations) -> None:

@@ -51,19 +51,16 @@ class Devices:
         if self.apart:
             return ALONE
         group = self._config.process_group
-        if group is not None:
-            from estimator_core._cluster.connect import connect
+        if group is None:
+            if self._config.processes != "auto":
+                return ALONE
+            _ = self.backend
+            if not jax.distributed.is_initialized():
+                return ALONE
+        from estimator_core._cluster.connect import Connected, connect, join_initialized
 
-            return connect(group)
-        if self._config.processes != "auto":
-            return ALONE
-        _ = self.backend
-        if not jax.distributed.is_initialized():
-            return ALONE
-        from estimator_core._cluster.connect import Connected, join_initialized
-
-        found = join_initialized()
-        if isinstance(found, Connected):
+        found = join_initialized() if group is None else connect(group)
+        if isinstance(found, Connected) and found.group != group:
             self._config = self._config.replace(processes=found.group)
         return found
 

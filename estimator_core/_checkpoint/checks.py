@@ -58,12 +58,20 @@ def check_finite(step: int, items: Mapping[str, Mapping[str, HostArray]]) -> Non
         if not _sound(host.stored, finite=item == "variables")
     ]
     if bad:
+        first = _first_bad_step(items)
+        since = f"The loss is not finite at step {first}. " if first else ""
         raise NanLossDuringTrainingError(
-            f"Checkpoint {step} is not written: NaN or infinity in {', '.join(bad[:5])}"
+            f"{since}Checkpoint {step} is not written: NaN or infinity in {', '.join(bad[:5])}"
             f"{f' and {len(bad) - 5} more' if bad[5:] else ''}. The checkpoints before it are intact; lower the "
             "learning rate, clip the gradients, or look for the first bad step with RunConfig(debug=True).",
-            step,
+            first or step,
         )
+
+
+def _first_bad_step(items: Mapping[str, Mapping[str, HostArray]]) -> int:
+    """The first step whose loss was not finite, as the state's clock has noted it; 0: none."""
+    clock = items.get("clock", {}).get("clock")
+    return 0 if clock is None else int(clock.stored[1])
 
 
 def _sound(array: np.ndarray, *, finite: bool) -> bool:

@@ -18,7 +18,8 @@ class CheckpointItems:
     that were not asked for are empty.
 
     Args:
-        clock: uint32[4]; the first word is the global step.
+        clock: uint32[4]; the first word is the global step, the second the first step whose loss was not finite, 0
+            where none was.
         variables: trainable variables by path.
         model_state: the other variables by path.
         opt_state: leaves of the optimizer's state by path.

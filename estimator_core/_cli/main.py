@@ -23,11 +23,6 @@ from estimator_core.errors import EstimatorError, PreemptedError
 
 COMMANDS = (
     Command(
-        name="launch",
-        target="estimator_core._cli.launch",
-        summary="Run a command as several processes that train together.",
-    ),
-    Command(
         name="audit",
         target="estimator_core._cli.audit",
         summary="Prove that a model_dir holds what its journal says; mend what an interrupted run left.",

@@ -51,7 +51,7 @@ def plugin_environment(args: argparse.Namespace) -> Generator[None]:
 
 def _option(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    plugin, dot, option = name.partition(".")
+    plugin, dot, option = name.rpartition(".")  # the name of a distribution may have dots
     if not (equals and dot and plugin and option):
-        raise ArgumentError(f"--plugin-option {text!r}: write PLUGIN.NAME=VALUE, such as acme.url=host:8080")
+        raise ArgumentError(f"--plugin-option {text!r}: write PLUGIN.NAME=VALUE, such as acme-tracker.url=host:8080")
     return settings.option_variable(plugin, option), value

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from estimator_core._cluster.link import Link
 from estimator_core._cluster.processes import Processes
@@ -107,7 +108,7 @@ class Connected:
 
 
 @functools.cache
-def connect(processes: Processes, timeout: float = 300.0) -> Connected:
+def connect(processes: Processes, timeout: float = 300.0) -> Connected | Alone:
     """Connects this process with the others of its run; once in the life of the process.
 
     Raises:
@@ -115,12 +116,16 @@ def connect(processes: Processes, timeout: float = 300.0) -> Connected:
     """
     import jax
 
+    if jax.distributed.is_initialized():  # by the program, or by Ray: what jax says counts
+        return join_initialized()
     _log.info("Process %d of %d (%s): connecting to %s", processes.index, processes.count, processes.source, processes)
+    if not processes.coordinator:
+        jax.distributed.initialize(**processes.initialize_arguments(), initialization_timeout=round(timeout))
+        return join_initialized()
     connected = Connected(processes, timeout=timeout)
-    if not jax.distributed.is_initialized():
-        host = processes.coordinator.rpartition(":")[0]
-        port = chief_says(connected, "jax-port", _free_port())
-        jax.distributed.initialize(f"{host}:{port}", processes.count, processes.index)
+    port = chief_says(connected, "jax-port", _free_port())
+    address = f"{processes.coordinator.rpartition(':')[0]}:{port}"
+    jax.distributed.initialize(**replace(processes, coordinator=address).initialize_arguments())
     return connected
 
 

@@ -2,156 +2,90 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from estimator_core._cluster.info import ClusterInfo, TaskType
 from estimator_core._cluster.processes import Processes
 from estimator_core.errors import ArgumentError
 
-#: Where no port is given.
-DEFAULT_PORT: Final = 7464
-_Environ = Mapping[str, str]
+#: One of these is set wherever anything is told. A process alone, the common one, looks no further.
+_MARKS: Final = frozenset(
+    (
+        "JAX_COORDINATOR_ADDRESS",
+        "JAX_NUM_PROCESSES",
+        "JAX_PROCESS_ID",
+        "JOB_COMPLETION_INDEX",
+        "MV2_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_SIZE",
+        "PMI_SIZE",
+        "SLURM_STEP_NUM_TASKS",
+        "SM_HOSTS",
+        "TF_CONFIG",
+        "WORLD_SIZE",
+    )
+)
 
 
-def detect_processes(environ: _Environ, cluster: ClusterInfo) -> Processes | None:
-    """The processes this one trains with; None where it is alone.
+def detect_processes(environ: Mapping[str, str], cluster: ClusterInfo) -> Processes | None:
+    """The processes this one trains with; None where it is alone, or where jax alone knows (TPU pods, Ray).
 
-    The first of these that tells of more than one process counts: the variables JAX_COORDINATOR_ADDRESS,
-    JAX_NUM_PROCESSES and JAX_PROCESS_ID (set by `estimator launch`), TF_CONFIG, Kubernetes (an Indexed Job or a
-    JobSet), a SLURM step, MPI and its kin.
+    Read are the variables JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID (set by `estimator launch`),
+    TF_CONFIG, those of torchrun, SageMaker, a Slurm step, MPI. JAX_NUM_PROCESSES=1 says that this process is alone.
 
     Args:
         environ: the environment.
         cluster: what TF_CONFIG says in it.
 
     Raises:
-        ArgumentError: variables contradict each other, or leave out the address of process 0.
+        ArgumentError: variables contradict each other, or tell of several processes without the rest.
 
     Example:
-        >>> slurm = {"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1", "SLURM_STEP_NODELIST": "n[3-4]"}
-        >>> detect_processes({**slurm, "SLURM_JOB_ID": "70001"}, ClusterInfo())
-        Processes(coordinator='n3:11217', count=2, index=1, source='SLURM')
+        >>> told = {"JAX_COORDINATOR_ADDRESS": "n3:7000", "JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "1"}
+        >>> detect_processes(told, ClusterInfo()).count
+        2
     """
-    if cluster.task_type in (TaskType.EVALUATOR, TaskType.PS):
+    if cluster.task_type in (TaskType.EVALUATOR, TaskType.PS) or _MARKS.isdisjoint(environ):
         return None
-    finders: tuple[Callable[[], Processes | None], ...] = (
-        lambda: _from_variables(environ),
-        lambda: _from_tf_config(cluster),
-        lambda: _from_kubernetes(environ),
-        lambda: _from_slurm(environ),
-        lambda: _from_mpi(environ),
-    )
-    found = next((processes for find in finders if (processes := find()) is not None), None)
-    return None if found is None or found.count == 1 else found
+    from estimator_core._cluster import environments as of
 
-
-def _from_variables(environ: _Environ) -> Processes | None:
-    count, index = _number(environ, "JAX_NUM_PROCESSES"), _number(environ, "JAX_PROCESS_ID")
-    if count is None or index is None:
+    if of.number(environ, "JAX_NUM_PROCESSES") == 1:
         return None
-    if count == 1:
+    # mpirun and torchrun start their processes within what a scheduler has given, whose variables these inherit.
+    inner = [of.from_torchrun(environ), of.from_mpi(environ)]
+    outer = [] if any(inner) else [of.from_sagemaker(environ), of.from_slurm(environ)]
+    told = [of.from_variables(environ), of.from_tf_config(cluster), *inner, *outer]
+    found = [processes for processes in told if processes is not None and processes.count > 1]
+    if not found:
+        _refuse_silence(environ)
         return None
-    return Processes(_coordinator(environ, "JAX_NUM_PROCESSES"), count, index, "JAX_NUM_PROCESSES")
+    _refuse_conflict(found)
+    return found[0]
 
 
-def _from_tf_config(cluster: ClusterInfo) -> Processes | None:
-    """Chief first, then the others; parameter servers and the evaluator do not train."""
-    if not cluster.cluster or cluster.num_worker_replicas < 2 or cluster.global_id_in_cluster is None:
-        return None
-    chief = TaskType.MASTER if TaskType.MASTER in cluster.cluster else TaskType.CHIEF
-    order = [chief, *sorted(role for role in cluster.cluster if role not in (chief, TaskType.PS, TaskType.EVALUATOR))]
-    addresses = [(role, i, address) for role in order for i, address in enumerate(cluster.cluster[role])]
-    index = next(n for n, (role, i, _) in enumerate(addresses) if (role, i) == (cluster.task_type, cluster.task_id))
-    return Processes(_with_port(addresses[0][2]), len(addresses), index, "TF_CONFIG")
+def _refuse_conflict(found: Sequence[Processes]) -> None:
+    first = found[0]
+    for other in found[1:]:
+        if (other.count, other.index) != (first.count, first.index):
+            raise ArgumentError(
+                f"{first.source} says that this is process {first.index} of {first.count}, {other.source} that it is "
+                f"process {other.index} of {other.count}. Unset the variables of the one that does not hold, or give "
+                "RunConfig(processes=ec.Processes(...)); JAX_NUM_PROCESSES=1 makes each process a run of its own."
+            )
 
 
-def _from_kubernetes(environ: _Environ) -> Processes | None:
-    """An Indexed Job, or a JobSet of several: JAX_PROCESS_COUNT pods, PROCESSES_IN_JOB of them in each job."""
-    within = _number(environ, "JOB_COMPLETION_INDEX")
-    count = _number(environ, "JAX_PROCESS_COUNT")
-    if within is None or count is None or count == 1:
-        return None
-    job, size = _number(environ, "JOB_INDEX") or 0, _number(environ, "PROCESSES_IN_JOB") or 0
-    if job and not size:
+def _refuse_silence(environ: Mapping[str, str]) -> None:
+    """What tells of other processes, but not of how many, would be as many runs in one model_dir."""
+    if environ.get("JAX_COORDINATOR_ADDRESS"):
         raise ArgumentError(
-            "Kubernetes: JOB_INDEX is set, but PROCESSES_IN_JOB, the number of pods in a job, is not. Set it."
+            "JAX_COORDINATOR_ADDRESS is set, but nothing tells how many processes there are and which this is. Set "
+            "JAX_NUM_PROCESSES and JAX_PROCESS_ID, or JAX_NUM_PROCESSES=1 for a process by itself."
         )
-    coordinator = _coordinator(environ, "JAX_PROCESS_COUNT", jobset=_jobset_host(environ))
-    return Processes(coordinator, count, job * size + within, "Kubernetes")
-
-
-def _jobset_host(environ: _Environ) -> str | None:
-    name, replicated = environ.get("JOBSET_NAME"), environ.get("REPLICATED_JOB_NAME")
-    return f"{name}-{replicated}-0-0.{name}" if name and replicated else None
-
-
-def _from_slurm(environ: _Environ) -> Processes | None:
-    """Inside a step only (srun): a batch script or an allocation is one process."""
-    count, index = _number(environ, "SLURM_STEP_NUM_TASKS"), _number(environ, "SLURM_PROCID")
-    nodes = environ.get("SLURM_STEP_NODELIST")
-    if count is None or index is None or nodes is None or count == 1:
-        return None
-    # Jobs that share a node need ports that differ; all processes of one must choose the same.
-    port = 60000 % 2**12 + 2**13 + (_number(environ, "SLURM_JOB_ID") or 0) % 2**12
-    given = environ.get("JAX_COORDINATOR_ADDRESS")
-    return Processes(_with_port(given) if given else f"{_first_host(nodes)}:{port}", count, index, "SLURM")
-
-
-def _first_host(nodes: str) -> str:
-    """The first of a list as SLURM writes it: `a[03-07,9],b1` starts with a03."""
-    match = re.match(r"([^,\[]+)(?:\[([^\]]+)\])?", nodes)
-    if match is None:
-        raise ArgumentError(f"SLURM_STEP_NODELIST cannot be read: {nodes!r}.")
-    prefix, numbers = match.groups()
-    return prefix if numbers is None else prefix + re.split(r"[-,]", numbers)[0]
-
-
-def _from_mpi(environ: _Environ) -> Processes | None:
-    """Open MPI, MPICH and Intel MPI, MVAPICH, and the variables that torchrun and Kubeflow set."""
-    for count_name, index_name, local in (
-        ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
-        ("PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS"),
-        ("MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"),
-        ("WORLD_SIZE", "RANK", "LOCAL_WORLD_SIZE"),
-    ):
-        count, index = _number(environ, count_name), _number(environ, index_name)
-        if count is None or index is None or count == 1:
-            continue
-        if count_name == "WORLD_SIZE" and "MASTER_ADDR" not in environ:
-            continue  # too common a name to mean anything by itself
-        one_host = _number(environ, local) == count
-        return Processes(_coordinator(environ, count_name, one_host=one_host), count, index, count_name)
-    return None
-
-
-def _coordinator(environ: _Environ, source: str, *, jobset: str | None = None, one_host: bool = False) -> str:
-    given = environ.get("JAX_COORDINATOR_ADDRESS")
-    if given:
-        return _with_port(given)
-    if environ.get("MASTER_ADDR"):
-        return f"{environ['MASTER_ADDR']}:{environ.get('MASTER_PORT', DEFAULT_PORT)}"
-    if jobset is not None:
-        return f"{jobset}:{DEFAULT_PORT}"
-    if one_host:
-        return f"127.0.0.1:{DEFAULT_PORT}"
-    raise ArgumentError(
-        f"{source} tells of several processes, but nothing tells where process 0 is. Set JAX_COORDINATOR_ADDRESS to "
-        "its host:port in all of them, give RunConfig(processes=ec.Processes(...)), or RunConfig(processes=None) to "
-        "train alone."
-    )
-
-
-def _with_port(address: str) -> str:
-    return address if re.search(r":\d+$", address) else f"{address}:{DEFAULT_PORT}"
-
-
-def _number(environ: _Environ, name: str) -> int | None:
-    text = environ.get(name)
-    if text is None or text == "":
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        raise ArgumentError(f"The environment variable {name} should be a number, but is {text!r}.") from None
+    # On TPUs, GKE tells jax itself.
+    if environ.get("JOB_COMPLETION_INDEX") and not environ.get("TPU_WORKER_HOSTNAMES"):
+        raise ArgumentError(
+            "Kubernetes: JOB_COMPLETION_INDEX tells that this pod is one of an Indexed Job, but nothing tells how many "
+            "train together. Set JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID in the manifest, as "
+            "`estimator launch --on kubernetes --dry-run` writes it, or JAX_NUM_PROCESSES=1 where each pod is a run of "
+            "its own."
+        )

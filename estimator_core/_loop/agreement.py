@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from estimator_core._backends import Devices
 from estimator_core._checkpoint.preemption import Preemption
@@ -12,6 +12,9 @@ from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import PreemptedError
 from estimator_core.hooks import Run
+
+if TYPE_CHECKING:
+    from estimator_core._loop.step_flags import Flags
 
 INTERRUPTED = "interrupted by the platform"
 
@@ -113,18 +116,19 @@ class SharedDecisions(_Decides):
     """The same for several processes.
 
     A signal to any of them and the clock of the first travel with the batches, so they act some batches later, in all
-    processes at the same one. A stop that a hook asks for is exchanged where hooks had control.
+    processes at the same one. Where hooks had control, flags tell whether one asked for a stop.
 
     Args:
         preemption: notices signals to this process.
         processes: those that decide together.
+        flags: of their devices.
         lag: batches between telling and acting.
     """
 
     shared = True
 
-    def __init__(self, preemption: Preemption, processes: Coordinator, *, lag: int) -> None:
-        self._preemption, self._processes, self._lag = preemption, processes, lag
+    def __init__(self, preemption: Preemption, processes: Coordinator, flags: Flags, *, lag: int) -> None:
+        self._preemption, self._processes, self._flags_of_all, self._lag = preemption, processes, flags, lag
         self._due: Sequence[int] = ()
         self._just_fired: dict[int, int] = {}
         self._requested = False
@@ -146,6 +150,8 @@ class SharedDecisions(_Decides):
 
     def agree(self, run: Run) -> None:
         """Hooks had control: a stop that one of them asked for anywhere is one everywhere."""
+        if not any(self._flags_of_all([run.stop_reason is not None])().high):
+            return
         reasons = gather(self._processes, "stop", run.stop_reason)
         reason = next((one for one in reasons if one is not None), None)
         if reason is not None:
@@ -181,5 +187,6 @@ def decisions_of(devices: Devices, preemption: Preemption) -> OwnDecisions | Sha
     if not devices.placement.spans_processes:
         return OwnDecisions(preemption)
     from estimator_core._loop.shared_feed import AHEAD
+    from estimator_core._loop.step_flags import step_flags
 
-    return SharedDecisions(preemption, devices.processes, lag=AHEAD)
+    return SharedDecisions(preemption, devices.processes, step_flags(devices.placement.mesh), lag=AHEAD)

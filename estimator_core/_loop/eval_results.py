@@ -29,6 +29,13 @@ def report(context: RunContext, metrics: Mapping[str, Any]) -> None:
         "" if context.name is None else f" ({context.name})",
         ", ".join(f"{name} = {value}" for name, value in metrics.items()),
     )
+    if not np.isfinite(metrics.get("loss", 0.0)):
+        _log.warning(
+            "The evaluation at global step %d has loss = %s: a label, a feature or a value inside the model is not "
+            "finite. Evaluate parts of the input to find it.",
+            metrics["global_step"],
+            metrics["loss"],
+        )
 
 
 def write_results(context: RunContext, metrics: Mapping[str, Any]) -> None:

@@ -89,9 +89,8 @@ class Feed(Iterator[Any]):
 def feed(source: Any, placement: Placement, depth: int | Literal["auto"], peers: Coordinator) -> Feed | SharedFeed:
     """The batches of an input, placed on the devices."""
     if placement.spans_processes:
-        from estimator_core._loop.shared_feed import Posting, SharedFeed
+        from estimator_core._loop.shared_feed import SharedFeed
 
-        assert isinstance(peers, Posting), "devices of several processes are reached by a link that can post"
         return SharedFeed(Feed(source, None, depth), placement, peers, f"feed-{next(_NUMBERS)}")
     return Feed(source, None if placement.single else placement.batch, depth)
 

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import jax
 import numpy as np
 
 from estimator_core._backends import Placement
+from estimator_core._loop.step_flags import agreed_batches, step_flags
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import InputError
 
 #: Batches drawn before they are needed, so that what processes tell each other has arrived when it is.
 AHEAD = 2
-
-
-@runtime_checkable
-class Posting(Coordinator, Protocol):
-    """A coordinator that can be told something now and waited for later."""
-
-    def post(self, topic: str, value: str) -> Callable[[], list[str]]:
-        """As `agree`, without waiting: gives the function that waits."""
-        ...
 
 
 class SharedFeed(Iterator[Any]):
@@ -40,9 +31,10 @@ class SharedFeed(Iterator[Any]):
         name: of the feed, the same in all processes.
     """
 
-    def __init__(self, source: Any, placement: Placement, processes: Posting, name: str) -> None:
-        self._source, self._placement, self._processes, self._name = source, placement, processes, name
-        self._ahead: deque[tuple[Any, Callable[[], list[Any]]]] = deque()
+    def __init__(self, source: Any, placement: Placement, processes: Coordinator, name: str) -> None:
+        self._source, self._placement = source, placement
+        self._tell = agreed_batches(step_flags(placement.mesh), processes, name)
+        self._ahead: deque[tuple[Any, Callable[[], Sequence[Mapping[str, Any]]]]] = deque()
         self._ended = False
         self._last: Any = None
         self.flags: Callable[[], Mapping[str, Any]] = _no_flags
@@ -89,8 +81,7 @@ class SharedFeed(Iterator[Any]):
             "form": getattr(self, "_form", None),
             "flags": dict(self.flags()),
         }
-        answers = self._processes.post(self._name, json.dumps(told))
-        self._ahead.append((batch, lambda: [json.loads(text) for text in answers()]))
+        self._ahead.append((batch, self._tell(told)))
 
     def _sizes(self, rows: Sequence[int | None]) -> list[int]:
         """The rows of each part of the input; processes that share a part must have the same."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import hashlib
 import logging
 import os
 import shutil
@@ -19,34 +18,24 @@ from estimator_core._checkpoint.fetched import bring
 from estimator_core._checkpoint.layout import checkpoints_dir, committed_steps
 from estimator_core._journal import (
     Ended,
-    Entry,
-    Exported,
     Journal,
     Lineage,
     Retired,
     Saved,
-    Segment,
     collect,
     new_place,
     observe,
     read_lineage,
     take_over,
 )
-from estimator_core._model_dir.side_files import (
-    RESERVED,
-    belongs_to_export,
-    complete_exports,
-    is_event_file,
-    side_files,
-)
+from estimator_core._model_dir.beside import Beside
 from estimator_core._storage import Storage, StorageDeniedError
 from estimator_core._storage.scratch import scratch_directory
-from estimator_core._storage.transfer import download_file, upload_directory, upload_file
+from estimator_core._storage.transfer import upload_directory
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, EstimatorError, SupersededError
 
 _log = logging.getLogger("estimator_core.storage")
-_EXPORT_MANIFEST = "manifest.json"
 #: From so many on, `keep_checkpoint_every_n_hours` keeps nothing; it is the default.
 _NEVER_HOURS = 10_000
 
@@ -64,8 +53,7 @@ class RemoteModelDir:
         self._path.mkdir()
         self._lock = threading.RLock()
         self._journal: Journal | None = None
-        self._sent: dict[str, tuple[int, int]] = {}
-        self._exports: set[str] = set()
+        self._beside = Beside(storage, self._path)
         self._brought = False
         self._here: set[int] = set()  # steps of checkpoints that were in the copy at some time
         _log.info("%s: the run works in the copy %s.", storage.url, self._path)
@@ -82,7 +70,7 @@ class RemoteModelDir:
                 return
             lineage = read_lineage(self._storage)
             if not self._brought:
-                self._bring_side_files(lineage)
+                self._beside.bring(lineage)
                 self._brought = True
             self._bring_newest(lineage)
 
@@ -103,7 +91,7 @@ class RemoteModelDir:
             journal = take_over(self._storage, _writer(), self._step_to_go_on_from)
             self._journal = journal
         try:
-            self._repair_event_files(journal.lineage)
+            self._beside.trim(journal.lineage)
             try:
                 yield lambda checkpoint: self._publish(journal, config, checkpoint)
             except BaseException as error:
@@ -120,7 +108,8 @@ class RemoteModelDir:
             if self._journal is not None:
                 return
             try:
-                if entries := self._send_side_files(self._newest_step()):
+                lineage = read_lineage(self._storage)
+                if entries := self._beside.send(lineage, self._newest_step(), epoch=0):
                     observe(self._storage, _writer(), *entries)
             except StorageDeniedError as error:
                 _log.warning("What this call has written stays in the copy %s: %s", self._path, error)
@@ -139,7 +128,7 @@ class RemoteModelDir:
         upload_directory(self._storage, place, checkpoint)
         with self._lock:
             journal.check()  # what stands beside is replaced: a run that was superseded must not do that
-            beside = self._send_side_files(step)
+            beside = self._beside.send(journal.lineage, step, epoch=journal.epoch)
             saved = Saved(step=step, place=place, digest=str(manifest_digest(checkpoint)))
             self._here.add(step)
             journal.publish(saved, *beside)
@@ -160,33 +149,12 @@ class RemoteModelDir:
             gone.update(older[: max(0, len(lineage.saved) - len(gone) - most)])
         return [Retired(place=lineage.saved[step].place) for step in sorted(gone)]
 
-    def _send_side_files(self, step: int) -> list[Entry]:
-        """Writes files that have changed, and exports that are new; what the journal should say of them."""
-        entries: list[Entry] = []
-        for key in sorted(side_files(self._path)):
-            stat = (self._path / key).stat()
-            if self._sent.get(key) != (stat.st_size, stat.st_mtime_ns):
-                upload_file(self._storage, key, self._path / key, size=stat.st_size)
-                self._sent[key] = (stat.st_size, stat.st_mtime_ns)
-                if is_event_file(key):
-                    folder, _, name = key.rpartition("/")
-                    entries.append(Segment(directory=folder, name=name, size=stat.st_size, step=step))
-        exports = set(complete_exports(self._path))
-        for key in sorted(exports - self._exports):
-            upload_directory(self._storage, key, self._path / key, last=_EXPORT_MANIFEST)
-            manifest = self._path / key / _EXPORT_MANIFEST
-            digest = hashlib.sha256(manifest.read_bytes()).hexdigest() if manifest.is_file() else ""
-            entries.append(Exported(place=key, step=step, digest=digest))
-        for key in sorted(self._exports - exports):
-            self._storage.delete([entry.key for entry in self._storage.list(key)])
-        self._exports = exports
-        return entries
-
     def _end(self, journal: Journal, reason: str, *, failed: bool) -> None:
         with self._lock:
             journal.check()
             step = self._newest_step()
-            journal.publish(*self._send_side_files(step), Ended(step=step, reason=reason, failed=failed))
+            beside = self._beside.send(journal.lineage, step, epoch=journal.epoch)
+            journal.publish(*beside, Ended(step=step, reason=reason, failed=failed))
 
     def _end_after_error(self, journal: Journal, error: BaseException) -> None:
         try:
@@ -223,39 +191,6 @@ class RemoteModelDir:
             saved = lineage.saved.get(step)
             if saved is None or manifest_digest(root / str(step)) != saved.digest:
                 shutil.rmtree(root / str(step))
-
-    def _bring_side_files(self, lineage: Lineage) -> None:
-        """Event files too, as far as they count: new ones get later numbers, and take no name that is in the store."""
-        counted = _counted(lineage)
-        for entry in self._storage.list(""):
-            key = entry.key
-            if key.split("/")[0] in RESERVED or belongs_to_export(key) or (is_event_file(key) and key not in counted):
-                continue
-            path = self._path / key
-            if not path.exists():
-                download_file(self._storage, entry, path)
-                if key in counted:
-                    os.truncate(path, counted[key])
-                stat = path.stat()
-                self._sent[key] = (stat.st_size, stat.st_mtime_ns)
-
-    def _repair_event_files(self, lineage: Lineage) -> None:
-        """Cuts event files to what was recorded: a run that was killed may have written points beyond it."""
-        counted = _counted(lineage)
-        for entry in self._storage.list(""):
-            if not is_event_file(entry.key) or entry.key.split("/")[0] in RESERVED or belongs_to_export(entry.key):
-                continue
-            size = counted.get(entry.key, 0)
-            if size == 0:
-                self._storage.delete([entry.key])
-            elif size < entry.size:
-                (kept,) = self._storage.get_ranges(entry.key, [(0, size)])
-                self._storage.put(entry.key, bytes(kept))
-
-
-def _counted(lineage: Lineage) -> dict[str, int]:
-    """How many bytes of each event file are recorded, by its key."""
-    return {f"{one.directory}/{one.name}".lstrip("/"): one.size for one in lineage.segments}
 
 
 def _writer() -> str:

@@ -33,6 +33,11 @@ class Candidate:
         """Unique among candidates: two distributions may use one entry-point name."""
         return f"{self.distribution or 'code'}:{self.name}"
 
+    @property
+    def identity(self) -> str:
+        """What lists and options name: the distribution, or the name where there is none."""
+        return self.distribution or self.name
+
 
 def installed_candidates() -> list[Candidate]:
     """Every plugin installed, sorted by entry-point name and distribution: the order of metadata does not matter."""

@@ -14,11 +14,11 @@ from estimator_core._plugins.kinds import Kind
 from estimator_core._plugins.listing import opening_line, with_collisions
 from estimator_core._plugins.loader import LoadedPlugins, load_plugins
 from estimator_core._plugins.log import warn_unmatched
-from estimator_core._plugins.options import check_option_owners, resolve_options
+from estimator_core._plugins.options import options_by_owner, resolve_options
 from estimator_core._plugins.records import PluginRecord
 from estimator_core._plugins.registry import Registered, Registry
 from estimator_core._plugins.run_level import RunLevel
-from estimator_core._plugins.settings import resolve_settings
+from estimator_core._plugins.settings import normalise, resolve_settings
 from estimator_core._plugins.targets import import_target
 from estimator_core.errors import ArgumentError, PluginError, PluginLookupError
 
@@ -45,12 +45,13 @@ class Plugins:
     other and can be pickled: the other process finds its plugins again by the same settings.
 
     Args:
-        only: names (entry point or distribution) of the plugins that may load; None: `ESTIMATOR_PLUGINS`, or all.
-        block: names of plugins that may not; None: `ESTIMATOR_PLUGINS_BLOCK`.
+        only: names of the distributions whose plugins may load; an empty list allows none. None: `ESTIMATOR_PLUGINS`,
+            or all.
+        block: names of distributions whose plugins may not; None: `ESTIMATOR_PLUGINS_BLOCK`.
         autoload: False loads nothing but the core's own, `only` and `extra`; None: `ESTIMATOR_DISABLE_PLUGIN_AUTOLOAD`.
         strict: a broken plugin raises instead of being listed; None: `ESTIMATOR_STRICT_PLUGINS`.
         extra: plugin modules that are not installed (notebooks, tests), or objects with hook functions as attributes.
-        options: values of plugins' options, by plugin name and option name.
+        options: values of plugins' options, by the name of the distribution and that of the option.
         environ: the environment to read; None: that of the process.
 
     Example:
@@ -244,9 +245,9 @@ class Plugins:
                 warn_unmatched(self._settings, installed)
                 candidates = [builtin_candidate(), *installed, *given_candidates(self._extra)]
                 loaded = load_plugins(candidates, self._settings)
-                check_option_owners(self._options, loaded.records)
+                given = options_by_owner(self._options, loaded.records)
                 options = {
-                    record.key: resolve_options(record, self._options.get(record.name, {}), self._environ)
+                    record.key: resolve_options(record, given.get(normalise(record.owner), {}), self._environ)
                     for record in loaded.records
                     if record.usable
                 }

@@ -32,7 +32,7 @@ def opening_line(records: Sequence[PluginRecord]) -> str:
     failed = [f"{record.label} ({record.error})" for record in records if record.status == "failed"]
     parts = [f"plugins: {', '.join(record.label for record in loaded) or 'none'}"]
     if adding:
-        names = ",".join(record.name for record in adding)
+        names = ",".join(record.owner for record in adding)
         labels = ", ".join(record.label for record in adding)
         parts.append(f"hooks added to every run by: {labels} (switch off: ESTIMATOR_PLUGINS_BLOCK={names})")
     if failed:

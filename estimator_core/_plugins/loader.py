@@ -103,7 +103,7 @@ def _import(candidate: Candidate, settings: PluginSettings) -> tuple[PluginRecor
         status="built-in" if candidate.builtin else "loaded",
     )
     exempt = candidate.builtin or candidate.given
-    refusal = None if exempt else settings.refusal(candidate.name, candidate.distribution)
+    refusal = None if exempt else settings.refusal(candidate.identity)
     if refusal is not None:
         return replace(record, status="blocked", error=refusal), None
     with observe() as observed:

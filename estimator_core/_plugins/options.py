@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Protocol
 
 from estimator_core._plugins.records import Option, PluginRecord
-from estimator_core._plugins.settings import option_variable
+from estimator_core._plugins.settings import normalise, option_variable
 from estimator_core.errors import ArgumentError
 
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
@@ -17,19 +17,13 @@ def resolve_options(record: PluginRecord, given: Mapping[str, Any], environ: Map
     """The value of every option of a plugin: given, else from the environment, else its default.
 
     Raises:
-        ArgumentError: an option given does not exist, or a value does not have the declared type.
+        ArgumentError: a value does not have the declared type.
     """
-    known = [option.name for option in record.options]
-    for name in given:
-        if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known) or 'no options'}"
-            raise ArgumentError(f"plugin {record.name!r} ({record.label}) has no option {name!r}; {hint}")
     values: dict[str, Any] = {}
     for option in record.options:
-        variable = option_variable(record.name, option.name)
+        variable = option_variable(record.owner, option.name)
         if option.name in given:
-            values[option.name] = _typed(option, given[option.name], f"option {record.name}.{option.name}")
+            values[option.name] = _typed(option, given[option.name], f"option {record.owner}.{option.name}")
         elif variable in environ:
             values[option.name] = _typed(option, environ[variable], f"environment variable {variable}")
         else:
@@ -37,14 +31,61 @@ def resolve_options(record: PluginRecord, given: Mapping[str, Any], environ: Map
     return values
 
 
-def check_option_owners(given: Mapping[str, Mapping[str, Any]], records: Iterable[PluginRecord]) -> None:
-    """Refuses options for a plugin that is not installed; those of one that is blocked or broken are left alone."""
-    names = [record.name for record in records]
-    for name in given:
-        if name not in names:
-            close = get_close_matches(name, names, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"plugins are {', '.join(names)}"
-            raise ArgumentError(f"options are given for plugin {name!r}, which is not installed; {hint}")
+class HasNames(Protocol):
+    """A plugin that may be loaded or not."""
+
+    @property
+    def name(self) -> str:
+        """Of its entry point."""
+        ...
+
+    @property
+    def distribution(self) -> str | None:
+        """That brings it; None for one handed over in code."""
+        ...
+
+
+def hint_for_entry_point(name: str, plugins: Iterable[HasNames]) -> str:
+    """What to write instead of the name of an entry point; "" where it is none.
+
+    Example:
+        >>> heads = PluginRecord(name="heads", distribution="acme-heads", version="1.0", status="loaded")
+        >>> hint_for_entry_point("heads", [heads])
+        "; plugins are named by their distribution: 'acme-heads'"
+    """
+    meant = sorted({one.distribution for one in plugins if one.name == name and one.distribution})
+    return f"; plugins are named by their distribution: {' or '.join(map(repr, meant))}" if meant else ""
+
+
+def options_by_owner(
+    given: Mapping[str, Mapping[str, Any]], records: Sequence[PluginRecord]
+) -> Mapping[str, Mapping[str, Any]]:
+    """The given options, by the normalised name of their distribution.
+
+    Raises:
+        ArgumentError: options of a distribution that is not installed, or that it does not have; those of one that is
+            blocked or broken are left alone.
+    """
+    owners = {normalise(record.owner): record.owner for record in records}
+    for name, values in given.items():
+        own = [record for record in records if normalise(record.owner) == normalise(name)]
+        if not own:
+            close = get_close_matches(normalise(name), owners, n=1)
+            near = f"; did you mean {owners[close[0]]!r}?" if close else f"; plugins are {', '.join(owners.values())}"
+            hint = hint_for_entry_point(name, records) or near
+            raise ArgumentError(f"options are given for plugin {name!r}, which is not installed{hint}")
+        if all(record.usable for record in own):
+            _require_known(values, own)
+    return {normalise(name): values for name, values in given.items()}
+
+
+def _require_known(values: Mapping[str, Any], own: Sequence[PluginRecord]) -> None:
+    known = [option.name for record in own for option in record.options]
+    for name in values:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known) or 'no options'}"
+            raise ArgumentError(f"plugin {own[0].label} has no option {name!r}; {hint}")
 
 
 def _typed(option: Option, value: Any, where: str) -> Any:

@@ -70,8 +70,9 @@ class Command:
 class Option:
     """Declares a setting of a plugin; its values are handed to the plugin's run-level hooks as `options[name]`.
 
-    Set by `Plugins(options={"plugin": {"name": value}})`, `estimator --plugin-option plugin.name=value`, or the
-    environment variable `ESTIMATOR_OPTION_<PLUGIN>_<NAME>`; the environment counts last.
+    Set by `Plugins(options={"acme-tracker": {"url": value}})`, `estimator --plugin-option acme-tracker.url=value`, or
+    the environment variable `ESTIMATOR_OPTION_ACME_TRACKER_URL`; the environment counts last. `acme-tracker` is the
+    name of the distribution.
 
     Args:
         name: lower-case words joined by underscores.

@@ -69,7 +69,7 @@ class RunLevel:
         allowed = config.default_hooks
         for implementation in self._implementations[name]:
             record = implementation.record
-            if allowed is True or (allowed and matches(allowed, record.name, record.distribution)):
+            if allowed is True or (allowed and matches(allowed, record.owner)):
                 yield implementation
 
     def _call(self, name: str, implementation: Implementation, arguments: Mapping[str, Any]) -> Any:

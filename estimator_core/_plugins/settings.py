@@ -17,7 +17,7 @@ TRACE = "ESTIMATOR_TRACE_PLUGINS"
 
 @dataclass(frozen=True, kw_only=True)
 class PluginSettings:
-    """Which plugins may load. Names are entry-point names or distribution names.
+    """Which plugins may load. Names are those of distributions: anybody may give an entry point any name.
 
     Attributes:
         only: None: every installed plugin; else these alone.
@@ -31,23 +31,25 @@ class PluginSettings:
     strict: bool = False
     trace: bool = False
 
-    def refusal(self, name: str, distribution: str | None) -> str | None:
-        """Why a plugin may not load, None if it may; `name` is its entry point's.
+    def refusal(self, identity: str) -> str | None:
+        """Why a plugin may not load, None if it may; `identity` is the name of its distribution.
 
         Example:
-            >>> PluginSettings(block=("acme",)).refusal("acme", "acme-tracker")
-            'blocked by name (block list: acme)'
+            >>> PluginSettings(block=("Acme_Tracker",)).refusal("acme-tracker")
+            'blocked by name (block list: Acme_Tracker)'
+            >>> PluginSettings(only=()).refusal("acme-tracker")
+            'the allow list is empty, as by --no-plugins'
         """
-        if matches(self.block, name, distribution):
+        if matches(self.block, identity):
             return f"blocked by name (block list: {', '.join(self.block)})"
-        if self.only is not None and not matches(self.only, name, distribution):
-            switched_off = "plugins are switched off, as by --no-plugins"
-            return f"not on the allow list ({', '.join(self.only)})" if self.only else switched_off
+        if self.only is not None and not matches(self.only, identity):
+            empty = "the allow list is empty, as by --no-plugins"
+            return f"not on the allow list ({', '.join(self.only)})" if self.only else empty
         return None
 
-    def unmatched(self, installed: Iterable[tuple[str, str | None]]) -> list[str]:
-        """Names on the lists that no installed plugin has: `installed` gives (name, distribution)."""
-        known = {normalise(name) for pair in installed for name in pair if name}
+    def unmatched(self, installed: Iterable[str]) -> list[str]:
+        """Names on the lists that no installed distribution with a plugin has."""
+        known = {normalise(name) for name in installed}
         return [name for name in (*(self.only or ()), *self.block) if normalise(name) not in known]
 
 
@@ -62,12 +64,15 @@ def resolve_settings(
     """Settings from arguments, and from the environment where an argument is None.
 
     Example:
-        >>> resolve_settings({"ESTIMATOR_PLUGINS": "heads, hooks ,"}).only
-        ('heads', 'hooks')
+        >>> resolve_settings({"ESTIMATOR_PLUGINS": "acme-heads, acme-hooks ,"}).only
+        ('acme-heads', 'acme-hooks')
+        >>> resolve_settings({"ESTIMATOR_PLUGINS": ""}).only  # an empty list allows nothing
+        ()
         >>> resolve_settings({}, autoload=False).only
         ()
     """
-    allowed = _names(environ.get(ONLY, "")) or None if only is None else _given("only", only)
+    listed = _names(environ[ONLY]) if ONLY in environ else None
+    allowed = listed if only is None else _given("only", only)
     if autoload is None:
         autoload = not _flag(environ, NO_AUTOLOAD)
     return PluginSettings(
@@ -78,14 +83,14 @@ def resolve_settings(
     )
 
 
-def option_variable(plugin: str, option: str) -> str:
-    """The environment variable that sets an option of a plugin.
+def option_variable(identity: str, option: str) -> str:
+    """The environment variable that sets an option of a distribution's plugins.
 
     Example:
         >>> option_variable("acme-tracker", "url")
         'ESTIMATOR_OPTION_ACME_TRACKER_URL'
     """
-    return f"ESTIMATOR_OPTION_{plugin}_{option}".upper().replace("-", "_")
+    return f"ESTIMATOR_OPTION_{normalise(identity)}_{option}".upper().replace("-", "_")
 
 
 def normalise(name: str) -> str:
@@ -93,10 +98,9 @@ def normalise(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def matches(names: Iterable[str], name: str, distribution: str | None) -> bool:
-    """Whether a list names a plugin, by its entry point or its distribution."""
-    own = {normalise(name), normalise(distribution or name)}
-    return any(normalise(listed) in own for listed in names)
+def matches(names: Iterable[str], identity: str) -> bool:
+    """Whether a list names a distribution."""
+    return normalise(identity) in map(normalise, names)
 
 
 def _names(text: str) -> tuple[str, ...]:

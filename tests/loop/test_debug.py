@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from typing import Any
 
@@ -32,6 +33,24 @@ def test_the_step_is_exact_between_looks(make_estimator: Any, train_input: Any, 
             train_input, max_steps=300
         )
     assert raised.value.step == 37
+
+
+def test_the_step_is_named_where_the_input_ends_before_anybody_looks(make_estimator: Any, train_input: Any) -> None:
+    estimator = make_estimator(params={"poison_after": 11}, save_checkpoints_steps=1000)
+    with pytest.raises(NanLossDuringTrainingError, match=r"not finite at step 11\. Checkpoint 40 is not") as raised:
+        estimator.train(lambda: itertools.islice(train_input(), 40))
+    assert raised.value.step == 11
+
+
+def test_a_loss_of_an_evaluation_that_is_nan_is_told(
+    make_estimator: Any, train_input: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    estimator = make_estimator(params={}).train(train_input, max_steps=2)
+    features, labels = next(iter(train_input()))
+    estimator.evaluate(lambda: [(features, labels)])
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+    estimator.evaluate(lambda: [(features, np.full_like(labels, np.nan))])
+    assert "at global step 2 has loss = nan" in caplog.text
 
 
 def test_debug_names_the_first_bad_value_and_shows_shapes(

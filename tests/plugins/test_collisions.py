@@ -51,4 +51,5 @@ def test_two_distributions_with_one_entry_point_name(site):
             """,
             name="acme",
         )
-    assert site.plugins(only=["acme"]).names("head") == ("one", "two")
+    assert site.plugins(only=["acme", "acme-two"]).names("head") == ("one", "two")
+    assert site.plugins(only=["acme"]).names("head") == ("one",)

@@ -31,7 +31,7 @@ def frozen(tmp_path, monkeypatch):
 
 
 def plugins(**arguments):
-    return Plugins(**{"only": ["frozen"], "environ": {}, "strict": True, **arguments})
+    return Plugins(**{"only": ["frozen-1-0"], "environ": {}, "strict": True, **arguments})
 
 
 def test_the_files_are_as_they_were_shipped():
@@ -49,7 +49,7 @@ def test_every_kind_is_looked_up(frozen):
 
 
 def test_its_hook_goes_through_a_run(frozen):
-    (hook,) = plugins(options={"frozen": {"text": "given"}}).run_hooks(FakeRun())
+    (hook,) = plugins(options={"frozen-1-0": {"text": "given"}}).run_hooks(FakeRun())
     assert hook.text == "given"
     drive([hook], steps=4, outputs={"loss": lambda step: np.float32(step)}, resume=[{"calls": 9}])
     values = [call for call in hook.calls if call[0] == "values"]
@@ -62,7 +62,7 @@ def test_its_hook_goes_through_a_run(frozen):
 
 
 def test_its_observers_are_called_with_its_options(frozen):
-    found, run = plugins(environ={"ESTIMATOR_OPTION_FROZEN_SHARE": "0.25"}), FakeRun(name="test")
+    found, run = plugins(environ={"ESTIMATOR_OPTION_FROZEN_1_0_SHARE": "0.25"}), FakeRun(name="test")
     found.run_start(run)
     found.checkpoint_saved(run, 3, "path")
     found.evaluation_finished(run, {"loss": 1.0})

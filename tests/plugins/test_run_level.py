@@ -103,7 +103,7 @@ def test_strict_raises(site):
 
 @pytest.mark.parametrize(
     ("default_hooks", "active"),
-    [(True, True), (False, False), ((), False), (("tracker",), True), (("acme-tracker",), True), (("other",), False)],
+    [(True, True), (False, False), ((), False), (("tracker",), False), (("acme-tracker",), True), (("other",), False)],
 )
 def test_run_config_switches_them_off(site, default_hooks, active):
     site.add("acme-tracker", EVENTS, name="tracker")
@@ -148,7 +148,7 @@ def test_the_opening_line_names_who_adds_hooks(site):
     site.add("broken", "raise ValueError('no')")
     line = site.plugins().opening_line()
     assert "plugins: acme-tracker 1.0; hooks added to every run by: acme-tracker 1.0" in line
-    assert "(switch off: ESTIMATOR_PLUGINS_BLOCK=tracker)" in line
+    assert "(switch off: ESTIMATOR_PLUGINS_BLOCK=acme-tracker)" in line
     assert "failed to load: broken 1.0 (ValueError: no)" in line
 
 

@@ -13,13 +13,13 @@ import sys
 
 import estimator_core as ec
 from estimator_core.plugins import Plugins
-from estimator_core.storage import LocalStorage
+from estimator_core.storage import LocalStorage, open_storage
 from tests.remote import shelves
 from tests.remote.linear import batches, held_out, model_fn
 
 
-def kill_at(number: int) -> None:
-    """Lets the process die at a writing call."""
+def kill_at(number: int, kind: type) -> None:
+    """Lets the process die at a writing call of a kind of storage."""
     calls = -1
 
     def wrapped(original):
@@ -37,18 +37,18 @@ def kill_at(number: int) -> None:
         return call
 
     for name in ("put_new", "put_stream", "delete"):
-        setattr(LocalStorage, name, wrapped(getattr(LocalStorage, name)))
+        setattr(kind, name, wrapped(getattr(kind, name)))
 
 
 def main() -> None:
     """Trains and evaluates."""
     url, last, *rest = sys.argv[1:]
     if rest:
-        kill_at(int(rest[0]))
+        kill_at(int(rest[0]), LocalStorage if url.startswith(shelves.PREFIX) else type(open_storage(url)))
     config = ec.RunConfig(
         model_dir=url, tf_random_seed=1, save_checkpoints_steps=5, save_summary_steps=5, keep_checkpoint_max=3
     )
-    run = ec.Estimator(model_fn, config=config, plugins=Plugins(autoload=False, extra=[shelves]))
+    run = ec.Estimator(model_fn, config=config, plugins=Plugins(only=["estimator-storage"], extra=[shelves]))
     train = ec.TrainSpec(batches, max_steps=int(last))
     ec.train_and_evaluate(run, train, ec.EvalSpec(held_out, steps=None, throttle_secs=0, start_delay_secs=0))
 

@@ -13,6 +13,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from estimator_core._checkpoint.read import load_variables
 from estimator_core._storage.transfer import download_directory
 from estimator_core.journal import read_lineage
+from estimator_core.storage import open_storage
 from estimator_core.summaries import read_eval_metrics
 from tests.remote.shelves import PREFIX, Shelf
 
@@ -37,7 +38,7 @@ def run(url, kill_at=None):
 
 def outcome(url, directory):
     """What a run has come to: weights, results, points of the event files, kept checkpoints."""
-    storage = Shelf(url)
+    storage = Shelf(url) if url.startswith(PREFIX) else open_storage(url)
     lineage = read_lineage(storage, whole=True)
     newest = lineage.newest
     variables = load_variables(download_directory(storage, newest.place, directory / "newest"))
@@ -76,25 +77,51 @@ def undisturbed(tmp_path_factory):
     return outcome(url, directory)
 
 
-def killed_in_pairs(directory, seed, undisturbed):
+def killed_in_pairs(directory, seed, undisturbed, url=None):
     """Kills at two calls drawn from the seed: the second one in the process that recovers."""
     draw = random.Random(seed)
-    url = f"{PREFIX}{directory / 'store'}"
-    kills = [draw.randrange(60), draw.randrange(40)]
+    return killed_at([draw.randrange(120), draw.randrange(120)], directory, undisturbed, url)
+
+
+def killed_at(kills, directory, undisturbed, url=None):
+    url = url or f"{PREFIX}{directory / 'store'}"
     statuses = [run(url, at) for at in kills] + [run(url)]
     assert statuses[-1] == 0
-    assert outcome(url, directory) == undisturbed, (seed, kills, statuses)
-    shutil.rmtree(directory)
+    assert outcome(url, directory) == undisturbed, (kills, statuses)
+    shutil.rmtree(directory, ignore_errors=True)
     return statuses.count(-9)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_two_kills_leave_what_no_kill_leaves(tmp_path, seed, undisturbed):
-    assert killed_in_pairs(tmp_path / "one", seed, undisturbed) > 0
+def test_an_evaluation_that_overtakes_its_checkpoint_is_recorded_once(tmp_path, undisturbed):
+    """The results of step 5 are in the event file while checkpoint 0 is still being written to the store."""
+    assert killed_at([54, 24], tmp_path / "one", undisturbed) == 2
+
+
+def test_two_kills_leave_what_no_kill_leaves(tmp_path, undisturbed):
+    assert killed_in_pairs(tmp_path / "one", 0, undisturbed) > 0
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(0)
 def test_thirty_pairs_of_kills(tmp_path, undisturbed):
     kills = sum(killed_in_pairs(tmp_path / str(seed), 100 + seed, undisturbed) for seed in range(30))
+    print(f"{kills} kills in 30 runs")
+    assert kills >= 40
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+@pytest.mark.plugins
+def test_thirty_pairs_of_kills_over_s3(tmp_path, undisturbed, monkeypatch):
+    from plugins.storage.tests import emulators  # the core's own tests run without plugins
+
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    with emulators.s3_server(tmp_path) as address:
+        for name, value in {**emulators.S3_KEYS, "AWS_ENDPOINT_URL": "http://{}:{}".format(*address)}.items():
+            monkeypatch.setenv(name, value)
+        emulators.s3_client().create_bucket(Bucket="runs")
+        kills = sum(
+            killed_in_pairs(tmp_path / str(seed), 200 + seed, undisturbed, f"s3://runs/{seed}") for seed in range(30)
+        )
     print(f"{kills} kills in 30 runs")
     assert kills >= 40

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core.testing import run_processes
+
 HERE = Path(__file__).parent
 #: How far two orders of summation may lead apart. A sum of 32 float32 terms in another order differs by at most
 #: 31 * 2**-24 = 1.8e-6 of its terms; Adam turns that into at most about twice the part of a step of 1e-2, and twelve
@@ -32,17 +34,9 @@ def environment(devices: int = 1, **more: str) -> dict[str, str]:
 def launch(
     worker: str, count: int, settings: Any, *, devices: int = 1, arguments: Sequence[str] | None = None
 ) -> "subprocess.CompletedProcess[str]":
-    """`estimator launch` of a worker, with its settings as JSON, or with arguments."""
-    command = [sys.executable, "-m", "estimator_core._cli.main", "launch", "--processes", str(count), "--"]
+    """A worker as several processes, with its settings as JSON, or with arguments."""
     given = [json.dumps(settings)] if arguments is None else arguments
-    return subprocess.run(
-        [*command, sys.executable, str(HERE / worker), *given],
-        env=environment(devices),
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
+    return run_processes([sys.executable, str(HERE / worker), *given], count, env=environment(devices))
 
 
 def run_worker(worker: str, *arguments: str, devices: int = 1) -> Any:

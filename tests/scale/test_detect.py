@@ -1,17 +1,31 @@
 """Which processes belong together, as schedulers and launchers say it."""
 
+import importlib.util
 import json
 
 import pytest
 
 import estimator_core as ec
 from estimator_core._cluster import ClusterInfo, Processes, detect_processes
+from estimator_core._cluster.environments import cards_of
 from estimator_core.errors import ArgumentError
 
 TF_CONFIG = {"cluster": {"worker": ["b:2", "c:3"], "chief": ["a:1"], "ps": ["d:4"]}}
 OMPI = {"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "3"}
-SLURM = {"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "2", "SLURM_STEP_NODELIST": "gpu[07-09,12],cpu1"}
-POD = {"JOB_COMPLETION_INDEX": "1", "JAX_PROCESS_COUNT": "4"}
+SLURM = {
+    "SLURM_JOB_ID": "5",
+    "SLURM_NTASKS": "4",
+    "SLURM_STEP_NUM_TASKS": "4",
+    "SLURM_PROCID": "2",
+    "SLURM_LOCALID": "0",
+    "SLURM_NODEID": "2",
+    "SLURM_STEP_TASKS_PER_NODE": "1(x4)",
+    "SLURM_STEP_NODELIST": "gpu[07-09,12],cpu1",
+}
+POD = {"JOB_COMPLETION_INDEX": "1"}
+TRIPLE = {"JAX_COORDINATOR_ADDRESS": "h:9", "JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "1"}
+TORCHRUN = {"WORLD_SIZE": "4", "RANK": "3", "MASTER_ADDR": "m", "MASTER_PORT": "29500"}
+SAGEMAKER = {"SM_HOSTS": '["algo-2", "algo-1"]', "SM_CURRENT_HOST": "algo-2", "SM_NUM_GPUS": "8"}
 
 
 def detect(environ: dict[str, str]) -> Processes | None:
@@ -22,31 +36,56 @@ def tf_config(kind: str, index: int) -> dict[str, str]:
     return {"TF_CONFIG": json.dumps({**TF_CONFIG, "task": {"type": kind, "index": index}})}
 
 
+@pytest.fixture(autouse=True)
+def without_mpi4py(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+
+
 @pytest.mark.parametrize(
-    ("environ", "coordinator", "count", "index"),
+    ("environ", "coordinator", "count", "index", "cards"),
     [
-        ({"JAX_COORDINATOR_ADDRESS": "h:9", "JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "1"}, "h:9", 2, 1),
-        (tf_config("chief", 0), "a:1", 3, 0),
-        (tf_config("worker", 1), "a:1", 3, 2),
-        ({**SLURM, "SLURM_JOB_ID": "5"}, f"gpu07:{60000 % 2**12 + 2**13 + 5}", 4, 2),
-        ({**SLURM, "JAX_COORDINATOR_ADDRESS": "x"}, "x:7464", 4, 2),
-        ({**POD, "JAX_COORDINATOR_ADDRESS": "j-0-0.j:88"}, "j-0-0.j:88", 4, 1),
-        (
-            {**POD, "JOB_INDEX": "1", "PROCESSES_IN_JOB": "2", "JOBSET_NAME": "run", "REPLICATED_JOB_NAME": "slice"},
-            "run-slice-0-0.run:7464",
-            4,
-            3,
-        ),
-        ({**OMPI, "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}, "127.0.0.1:7464", 4, 3),
-        ({"PMI_SIZE": "2", "PMI_RANK": "0", "MASTER_ADDR": "m", "MASTER_PORT": "77"}, "m:77", 2, 0),
-        ({"WORLD_SIZE": "2", "RANK": "1", "MASTER_ADDR": "m"}, "m:7464", 2, 1),
+        (TRIPLE, "h:9", 2, 1, None),
+        (tf_config("chief", 0), "a:1", 3, 0, None),
+        (tf_config("worker", 1), "a:1", 3, 2, None),
+        (SLURM, "", 4, 2, ()),  # one task a node has all its cards; jax finds the address
+        ({**SLURM, "JAX_COORDINATOR_ADDRESS": "x"}, "x:7464", 4, 2, ()),
+        ({**SLURM, "SLURM_STEP_TASKS_PER_NODE": "2,4,4(x2)", "SLURM_LOCALID": "3"}, "", 4, 2, (3,)),
+        ({**SLURM, "SLURM_STEP_NUM_TASKS": "3"}, "", 3, 2, ()),  # srun -n3 in an allocation of four
+        ({**POD, **TRIPLE}, "h:9", 2, 1, None),
+        ({**OMPI, "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}, "127.0.0.1:7464", 4, 3, (0,)),
+        ({**OMPI, "OMPI_MCA_orte_hnp_uri": "1.0;tcp://10.96.0.1:34911"}, "", 4, 3, None),
+        ({**SLURM, **OMPI, "MASTER_ADDR": "m"}, "m:7464", 4, 3, None),  # srun starts mpirun's daemons, not its ranks
+        ({"PMI_SIZE": "2", "PMI_RANK": "0", "MASTER_ADDR": "m", "MASTER_PORT": "77"}, "m:77", 2, 0, None),
+        ({"WORLD_SIZE": "2", "RANK": "1", "MASTER_ADDR": "m"}, "m:7464", 2, 1, ()),
+        ({**TORCHRUN, "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}, "m:29500", 4, 3, (1,)),
+        ({**TORCHRUN, **SLURM, "TORCHELASTIC_USE_AGENT_STORE": "True"}, "m:29501", 4, 3, ()),
+        (SAGEMAKER, "algo-1:7464", 2, 1, ()),
     ],
 )
-def test_found(environ: dict[str, str], coordinator: str, count: int, index: int):
+def test_found(environ: dict[str, str], coordinator: str, count: int, index: int, cards: tuple[int, ...] | None):
     found = detect(environ)
     assert found is not None
     assert (found.coordinator, found.count, found.index) == (coordinator, count, index)
+    assert found.local_device_ids == cards
     assert found.is_chief == (index == 0)
+    assert (found.method == "deactivate") == bool(coordinator)
+
+
+@pytest.mark.parametrize(
+    ("environ", "index", "count", "cards"),
+    [
+        ({}, 0, 1, ()),
+        ({}, 3, 8, (3,)),
+        ({"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7"}, 0, 1, ()),
+        ({"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, 1, 2, (2, 3)),
+        ({"CUDA_VISIBLE_DEVICES": "5"}, 3, 4, ()),  # bound to a card of its own, which is number 0 here
+        ({"CUDA_VISIBLE_DEVICES": "2,3", "SLURM_GPUS_ON_NODE": "4"}, 1, 2, ()),
+        ({"CUDA_VISIBLE_DEVICES": "0,1,2"}, 1, 2, (1,)),
+        ({"JAX_LOCAL_DEVICE_IDS": "6,7"}, 1, 2, None),
+    ],
+)
+def test_cards(environ: dict[str, str], index: int, count: int, cards: tuple[int, ...] | None):
+    assert cards_of(environ, index, count) == cards
 
 
 @pytest.mark.parametrize(
@@ -57,8 +96,14 @@ def test_found(environ: dict[str, str], coordinator: str, count: int, index: int
         tf_config("ps", 0),
         {"TF_CONFIG": json.dumps({"cluster": {"chief": ["a:1"]}, "task": {"type": "chief", "index": 0}})},
         {"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_JOB_NODELIST": "a[1-4]"},  # a batch script, no step
+        {**SLURM, "SLURM_STEP_NUM_TASKS": "1"},  # srun -n1 in an allocation of four
         {"WORLD_SIZE": "8", "RANK": "0"},
         {"JAX_NUM_PROCESSES": "1", "JAX_PROCESS_ID": "0"},
+        {"JAX_NUM_PROCESSES": "1"},
+        {**SLURM, "JAX_NUM_PROCESSES": "1"},  # tasks that are runs of their own
+        {**POD, "JAX_NUM_PROCESSES": "1"},
+        {**POD, "TPU_WORKER_HOSTNAMES": "a,b"},  # jax asks GKE
+        {**SAGEMAKER, "SM_HOSTS": '["algo-2"]'},
     ],
 )
 def test_alone(environ: dict[str, str]):
@@ -68,16 +113,61 @@ def test_alone(environ: dict[str, str]):
 @pytest.mark.parametrize(
     ("environ", "message"),
     [
-        (OMPI, "nothing tells where process 0 is"),
+        (OMPI, "Install mpi4py"),
         ({**OMPI, "OMPI_COMM_WORLD_RANK": "four"}, "should be a number"),
         ({**OMPI, "OMPI_COMM_WORLD_RANK": "4", "MASTER_ADDR": "m"}, "process 4 of 4 cannot be"),
-        ({**POD, "JOB_INDEX": "1", "JAX_COORDINATOR_ADDRESS": "h"}, "PROCESSES_IN_JOB"),
-        ({"JAX_COORDINATOR_ADDRESS": "h:0", "JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "1"}, "host:port"),
+        ({"JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "1"}, "nothing tells where process 0 is"),
+        ({**TRIPLE, "JAX_COORDINATOR_ADDRESS": "h:0"}, "host:port"),
+        ({"JAX_NUM_PROCESSES": "2"}, "JAX_PROCESS_ID is not"),
+        ({"JAX_PROCESS_ID": "2"}, "JAX_NUM_PROCESSES is not"),
+        ({"JAX_COORDINATOR_ADDRESS": "h:9"}, "nothing tells how many processes"),
+        (POD, "one of an Indexed Job, but nothing tells how many"),
+        ({"JOB_COMPLETION_INDEX": "0"}, "one of an Indexed Job, but nothing tells how many"),
+        ({**SLURM, "SLURM_LOCALID": ""}, "SLURM_LOCALID is not set"),
+        ({**SAGEMAKER, "SM_CURRENT_HOST": "algo-3"}, "SM_CURRENT_HOST 'algo-3'"),
+        ({**SAGEMAKER, "SM_HOSTS": "algo-1,algo-2"}, "should be a JSON list"),
     ],
 )
 def test_refused(environ: dict[str, str], message: str):
     with pytest.raises(ArgumentError, match=message):
         detect(environ)
+
+
+@pytest.mark.parametrize(
+    ("environ", "names"),
+    [
+        ({**TRIPLE, **SLURM}, ("JAX_NUM_PROCESSES", "SLURM_STEP_NUM_TASKS")),
+        ({**tf_config("worker", 0), **TRIPLE}, ("JAX_NUM_PROCESSES", "TF_CONFIG")),
+        ({**tf_config("worker", 0), **SAGEMAKER}, ("TF_CONFIG", "SM_HOSTS")),
+        ({**TORCHRUN, **OMPI, "RANK": "2"}, ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE")),
+    ],
+)
+def test_environments_that_disagree_are_refused(environ: dict[str, str], names: tuple[str, str]):
+    with pytest.raises(ArgumentError, match=f"{names[0]} says that this is process . of ., {names[1]} that it is"):
+        detect(environ)
+
+
+def test_environments_that_agree_are_one():
+    found = detect({**SLURM, "JAX_COORDINATOR_ADDRESS": "h:9", "JAX_NUM_PROCESSES": "4", "JAX_PROCESS_ID": "2"})
+    assert found == Processes("h:9", 4, 2, "JAX_NUM_PROCESSES")
+
+
+def test_mpi4py_finds_the_address_where_it_is_installed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name == "mpi4py")
+    found = detect(OMPI)
+    assert found is not None
+    assert (found.coordinator, found.method) == ("", "mpi4py")
+
+
+def test_what_jax_is_given():
+    told = Processes("", 4, 2, "SLURM_STEP_NUM_TASKS", (), method="slurm").initialize_arguments()
+    assert told == {
+        "coordinator_address": None,
+        "num_processes": 4,
+        "process_id": 2,
+        "local_device_ids": (),
+        "cluster_detection_method": "slurm",
+    }
 
 
 def test_run_config_takes_them(monkeypatch: pytest.MonkeyPatch):
@@ -94,6 +184,5 @@ def test_run_config_takes_them(monkeypatch: pytest.MonkeyPatch):
 
 def test_an_evaluator_beside_processes_that_train_is_alone():
     """What a launcher gives to all of them does not make it one of those that train."""
-    launched = {"JAX_COORDINATOR_ADDRESS": "h:9", "JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "1"}
-    assert detect({**tf_config("evaluator", 0), **launched}) is None
-    assert detect({**tf_config("worker", 0), **launched}) is not None
+    assert detect({**tf_config("evaluator", 0), **TRIPLE}) is None
+    assert detect({**tf_config("worker", 0), **TRIPLE, "JAX_NUM_PROCESSES": "3"}) is not None

@@ -70,6 +70,23 @@ SEQUENCE = tab.sequence_categorical_column_with_identity("s", 3)
         (lambda: tab.DNNClassifier([2], [C]), "wrap a categorical column with an embedding_column"),
         (lambda: tab.DNNClassifier([2], [tab.embedding_column(SEQUENCE, 2)]), "is a sequence"),
         (lambda: tab.DNNClassifier([0], [X]), "hidden_units must be positive"),
+        (lambda: tab.DNNClassifier(8, [X]), r"hidden_units must be a list .* given: 8. For one layer write \[64\]"),
+        (lambda: tab.DNNClassifier("8", [X]), "hidden_units must be a list .* given: '8'"),
+        (lambda: tab.DCNEstimator(BinaryClassHead(), [X], hidden_units=8), "hidden_units must be a list"),
+        (
+            lambda: tab.DNNClassifier([2], ["num"]),
+            r"Given: 'num'. .* write numeric_column\('num'",
+        ),
+        (lambda: tab.LinearClassifier(["num"]), "Items of feature_columns must be feature columns. Given: 'num'"),
+        (lambda: tab.LinearRegressor("num"), r"feature_columns must be a list .* Given: 'num'. Put it in a list"),
+        (
+            lambda: tab.DNNRegressor([2], X),
+            r"must be a list .* Given: NumericColumn.* Put it in a list",
+        ),
+        (lambda: tab.LinearClassifier(X), "feature_columns must be a list of feature columns"),
+        (lambda: tab.DNNLinearCombinedClassifier(linear_feature_columns=X), "linear_feature_columns must be a list"),
+        (lambda: tab.TwoTowerEstimator(RetrievalHead(4), X, [X], 4), "query_columns must be a list"),
+        (lambda: tab.make_parse_example_spec(X), "feature_columns must be a list"),
         (lambda: tab.DNNClassifier([2], [X], dropout=1.0), r"dropout must lie in \[0, 1\)"),
         (lambda: tab.DNNLinearCombinedClassifier(), "Either linear_feature_columns or dnn_feature_columns"),
         (

@@ -2,13 +2,13 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from estimator_core.testing import run_processes
 from plugins.inputs.tests.shares_worker import ROWS
 
 WORKER = Path(__file__).with_name("shares_worker.py")
@@ -16,16 +16,8 @@ WORKER = Path(__file__).with_name("shares_worker.py")
 
 def launched(folder: Path, pattern: str, shard_by: str, batch_size: int) -> list[dict]:
     kept = {name: value for name, value in os.environ.items() if name not in ("TF_CONFIG", "XLA_FLAGS")}
-    command = [sys.executable, "-m", "estimator_core._cli.main", "launch", "--processes", "2", "--"]
     worker = [sys.executable, str(WORKER), pattern, shard_by, str(batch_size), str(folder)]
-    done = subprocess.run(
-        [*command, *worker],
-        env={**kept, "JAX_PLATFORMS": "cpu"},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    done = run_processes(worker, 2, env={**kept, "JAX_PLATFORMS": "cpu"}, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
     return [json.loads((folder / f"seen.{process}.json").read_text()) for process in range(2)]
 

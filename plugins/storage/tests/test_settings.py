@@ -79,11 +79,11 @@ def test_an_option_wins_over_the_environment(s3, monkeypatch):
     right = "http://{}:{}".format(*s3)
     for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    plugins = Plugins(options={"storage": {"s3_endpoint": right}})
+    plugins = Plugins(options={"estimator-storage": {"s3_endpoint": right}})
     open_storage("s3://by-option/run", plugins).put("a", b"x")
-    monkeypatch.setenv("ESTIMATOR_OPTION_STORAGE_S3_ENDPOINT", right)
+    monkeypatch.setenv("ESTIMATOR_OPTION_ESTIMATOR_STORAGE_S3_ENDPOINT", right)
     assert open_storage("s3://by-option/run").get("a") == b"x"
-    monkeypatch.delenv("ESTIMATOR_OPTION_STORAGE_S3_ENDPOINT")
+    monkeypatch.delenv("ESTIMATOR_OPTION_ESTIMATOR_STORAGE_S3_ENDPOINT")
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", right)
     assert open_storage("s3://by-option/run").get("a") == b"x"
 
@@ -91,7 +91,7 @@ def test_an_option_wins_over_the_environment(s3, monkeypatch):
 def test_the_command_line_has_the_option_too(s3, monkeypatch, capsys):
     emulators.s3_client().create_bucket(Bucket="by-command")
     monkeypatch.delenv("AWS_ENDPOINT_URL")
-    option = "storage.s3_endpoint=http://{}:{}".format(*s3)
+    option = "estimator-storage.s3_endpoint=http://{}:{}".format(*s3)
     assert main(["--plugin-option", option, "storage", "doctor", "s3://by-command/x", "--megabytes", "1"]) == 0
     assert "Runs are safe here" in capsys.readouterr().out
 

@@ -1,5 +1,8 @@
 """What the test kit offers beside the suites: each does what it says in a real run."""
 
+import subprocess
+import sys
+
 import pytest
 
 from estimator_core.hooks import Hook
@@ -12,6 +15,7 @@ from estimator_testing import (
     counting_traces,
     drive,
     failing_input_fn,
+    run_processes,
     run_with_devices,
     tiny_estimator,
     tiny_input_fn,
@@ -96,3 +100,18 @@ def test_drive_calls_hooks_as_the_loop_does():
     drive([hook], steps=20, run=run, outputs={"loss": float}, steps_per_dispatch=3)
     assert hook.calls == [("before", 3), ("after", 4, 4.0), ("before", 7), ("after", 8, 8.0)]
     assert (run.step, run.stop_reason) == (8, "enough")
+
+
+def test_processes_that_know_each_other():
+    code = (
+        "import os, sys, time\nme, count = os.environ['JAX_PROCESS_ID'], os.environ['JAX_NUM_PROCESSES']\n"
+        "print(me, 'of', count, flush=True)\nwhat = sys.argv[1 + int(me)]\n"
+        "time.sleep(60) if what == 'hang' else sys.exit(int(what))"
+    )
+    done = run_processes([sys.executable, "-c", code, "0", "0"], 2)
+    assert (done.returncode, sorted(done.stdout.splitlines())) == (0, ["[0] 0 of 2", "[1] 1 of 2"])
+    done = run_processes([sys.executable, "-c", code, "75", "hang"], 2, grace=0.5)
+    assert (done.returncode, done.stderr) == (75, "process 1 did not end; it is killed.\n")
+    assert run_processes([sys.executable, "-c", code, "75", "3"], 2).returncode == 3
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_processes([sys.executable, "-c", code, "hang", "0"], 2, timeout=1.0)

@@ -104,4 +104,6 @@ def test_the_log_tells_what_was_loaded_and_what_was_not(
 
 def test_a_path_is_looked_up_with_the_plugins_of_the_estimator(tmp_path: Path) -> None:
     with pytest.raises(ec.errors.PluginLookupError, match="is blocked"):
-        estimator(tmp_path / "a", model(), warm_start_from="runs/old", plugins=ec.Plugins(block=["warm_start"]))
+        estimator(
+            tmp_path / "a", model(), warm_start_from="runs/old", plugins=ec.Plugins(block=["estimator-warm-start"])
+        )

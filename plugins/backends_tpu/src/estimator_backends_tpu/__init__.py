@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from estimator_backends_tpu.config import TPURunConfig as TPURunConfig
     from estimator_backends_tpu.devices import FIGURES as FIGURES
     from estimator_backends_tpu.estimator import TPUEstimator as TPUEstimator
-    from estimator_backends_tpu.pod import Pod as Pod
-    from estimator_backends_tpu.pod import find_pod as find_pod
     from estimator_backends_tpu.spec import TPUEstimatorSpec as TPUEstimatorSpec
 
 __version__ = "0.1.0"
@@ -22,13 +20,11 @@ __version__ = "0.1.0"
 _HOME = {
     "FIGURES": "devices",
     "InputPipelineConfig": "config",
-    "Pod": "pod",
     "TPUBackend": "backend",
     "TPUConfig": "config",
     "TPUEstimator": "estimator",
     "TPUEstimatorSpec": "spec",
     "TPURunConfig": "config",
-    "find_pod": "pod",
 }
 
 

@@ -9,11 +9,13 @@ from typing import Any
 
 from estimator_backends_tpu import topologies
 from estimator_backends_tpu.devices import FIGURES
-from estimator_backends_tpu.pod import find_pod, machine_attribute
 from estimator_backends_tpu.probe import chips_on_bus, libtpu_installed, probe
 from estimator_core.backends import Available, Topology, Unavailable
+from estimator_core.errors import BackendUnavailableError
 
 _log = logging.getLogger("estimator_core")
+#: What jax says where neither the environment nor the machine's metadata tells of a pod: this machine is alone.
+_NOTHING_TOLD = "coordinator_address should be defined."
 
 
 class TPUBackend:
@@ -34,18 +36,25 @@ class TPUBackend:
         return probe(os.environ, libtpu_installed, chips_on_bus)
 
     def initialize(self) -> None:
-        """Connects the processes of a pod, one a machine, unless the program has done so."""
+        """Connects the processes of a pod, one a machine, unless the program has done so. Jax knows them.
+
+        Raises:
+            BackendUnavailableError: the others of the pod cannot be reached, or what tells of them does not hold.
+        """
         import jax
 
         if jax.distributed.is_initialized() or _jax_has_started():
             return
-        pod = find_pod(os.environ, machine_attribute)
-        if pod is None or pod.process_count == 1:
-            return
-        _log.info("TPU pod %s: process %d of %d", pod.accelerator, pod.process_index, pod.process_count)
-        jax.distributed.initialize(
-            coordinator_address=pod.coordinator, num_processes=pod.process_count, process_id=pod.process_index
-        )
+        try:
+            jax.distributed.initialize()
+        except (ValueError, RuntimeError) as error:
+            if str(error) == _NOTHING_TOLD:
+                return
+            raise BackendUnavailableError(
+                f"The machines of this TPU pod cannot be connected: {error}. Start the program on all of them at the "
+                "same time; RunConfig(processes=ec.Processes(...)) names them where jax cannot find them."
+            ) from error
+        _log.info("TPU pod: process %d of %d", jax.process_index(), jax.process_count())
 
     def devices(self) -> Sequence[Any]:
         """Jax's TPUs, all processes together."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from estimator_canned_tabular.columns.checks import check_key
+from estimator_canned_tabular.columns.checks import check_key, listed
 from estimator_canned_tabular.columns.contract import FeatureColumn
 from estimator_canned_tabular.columns.dtypes import FLOAT32, INT64, dtype_name
 from estimator_canned_tabular.columns.numeric import NumericColumn
@@ -33,7 +33,7 @@ def make_parse_example_spec(feature_columns: Iterable[Any]) -> dict[str, Any]:
     Source: `tf.feature_column.make_parse_example_spec`.
     """
     found: dict[str, Any] = {}
-    for column in feature_columns:
+    for column in listed(feature_columns, "feature_columns"):
         if not isinstance(column, FeatureColumn):
             raise ArgumentError(f"All feature_columns must be FeatureColumn instances. Given: {column}")
         for key, spec in column.parse_example_spec.items():

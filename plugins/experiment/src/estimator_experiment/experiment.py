@@ -190,8 +190,18 @@ class Experiment:
             self._train_input_fn, delay_secs, throttle_delay_secs, True, continuous_eval_predicate_fn, name, ()
         )
 
-    def train_and_evaluate(self) -> tuple[dict[str, Any], list[Any]]:
-        """Trains with evaluations in between and at the end, and exports at the end; returns `(metrics, exports)`."""
+    def train_and_evaluate(self) -> tuple[dict[str, Any] | None, list[Any]]:
+        """Trains with evaluations in between and at the end, and exports at the end; returns `(metrics, exports)`.
+
+        Beside the chief of TF_CONFIG an evaluator is a process of its own: chief and workers train, `(None, [])`, the
+        evaluator evaluates their checkpoints.
+        """
+        config = self._estimator.config
+        if config.task_type == "evaluator":
+            return self.continuous_eval(), []
+        if "chief" in config.cluster.cluster:
+            self.train(delay_secs=0)
+            return None, []
         name = "intermediate_export" if self._checkpoint_and_export else None
         spec = EvalSpec(
             self._eval_input_fn, steps=self._eval_steps, name=name, hooks=self._eval_hooks, exporters=self._exporters

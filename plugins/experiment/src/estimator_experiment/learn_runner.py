@@ -10,10 +10,11 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_experiment.experiment import Experiment
 from estimator_experiment.hparams import HParams
 
+# Processes that train together make the same calls: a worker does what the chief does.
 _BY_ROLE = {
     "master": "train_and_evaluate",
     "chief": "train_and_evaluate",
-    "worker": "train",
+    "worker": "train_and_evaluate",
     "ps": "run_std_server",
     "evaluator": "continuous_eval",
 }

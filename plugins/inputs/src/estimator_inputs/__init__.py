@@ -21,6 +21,8 @@ _HOME = {
     "parquet_input": ("parquet_input_fn",),
     "reading.file_input": ("FileInput",),
     "reading.options": ("ReadOptions",),
+    "schema.contract": ("FeatureSchema", "Schema", "Seen"),
+    "schema.learn": ("learn_schema",),
     "tfrecord.framing": ("write_tfrecord",),
     "tfrecord.records": ("read_tfrecord",),
     "tfrecord_input": ("make_batched_features_dataset", "tfrecord_input_fn"),

@@ -15,6 +15,10 @@ from estimator_inputs.pandas_input import pandas_input_fn as pandas_input_fn
 from estimator_inputs.parquet_input import parquet_input_fn as parquet_input_fn
 from estimator_inputs.reading.file_input import FileInput as FileInput
 from estimator_inputs.reading.options import ReadOptions as ReadOptions
+from estimator_inputs.schema.contract import FeatureSchema as FeatureSchema
+from estimator_inputs.schema.contract import Schema as Schema
+from estimator_inputs.schema.contract import Seen as Seen
+from estimator_inputs.schema.learn import learn_schema as learn_schema
 from estimator_inputs.tfrecord.framing import write_tfrecord as write_tfrecord
 from estimator_inputs.tfrecord.records import read_tfrecord as read_tfrecord
 from estimator_inputs.tfrecord_input import make_batched_features_dataset as make_batched_features_dataset

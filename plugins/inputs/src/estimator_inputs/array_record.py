@@ -16,7 +16,7 @@ from estimator_inputs.reading.files import FilePattern, find_files
 from estimator_inputs.reading.options import OnError, ReadPlan
 from estimator_inputs.reading.ragged import Columns, rows_of
 from estimator_inputs.reading.vocabulary import Vocabularies
-from estimator_inputs.tfrecord.decode import decode_examples
+from estimator_inputs.tfrecord.decode import Fault, decode_examples
 from estimator_inputs.tfrecord.spec import FeatureSpec, feature_specs, summary_of
 
 
@@ -182,9 +182,8 @@ class ArrayRecordIterator(Iterator[Any]):
         sizes = np.array([len(record) for record in records], np.int64)
         columns, faults = decode_examples(b"".join(records), np.cumsum(sizes) - sizes, sizes, self._source.specs)
         bad: list[BadRow] = []
-        for row, (feature, text) in faults.items():
-            what = text if feature is None else f"feature {feature!r} {text}"
-            bad.append(BadRow(self._where(numbers[row]), what))
+        for row, fault in faults.items():
+            bad.append(BadRow(self._where(numbers[row]), _told(fault)))
         self._bad.add(bad)
         return columns
 
@@ -223,6 +222,24 @@ def _grain() -> Any:
             "ArrayRecord files are read by grain, which is not installed: pip install 'estimator-inputs[array-record]'."
         ) from error
     return grain
+
+
+def blocks_of_records(
+    path: Path, specs: Mapping[str, FeatureSpec], size: int = 4096
+) -> Iterator[tuple[np.ndarray, Columns, list[BadRow]]]:
+    """The records of a file in order: numbers of the good ones, their columns, and the bad ones."""
+    source = _grain().sources.ArrayRecordDataSource(str(path))
+    for first in range(0, len(source), size):
+        records: list[bytes] = source.__getitems__(list(range(first, min(first + size, len(source)))))
+        sizes = np.array([len(record) for record in records], np.int64)
+        columns, faults = decode_examples(b"".join(records), np.cumsum(sizes) - sizes, sizes, specs)
+        bad = [BadRow(f"{path}, record {first + row}", _told(fault)) for row, fault in faults.items()]
+        yield first + np.setdiff1d(np.arange(len(records)), list(faults)), columns, bad
+
+
+def _told(fault: Fault) -> object:
+    feature, text = fault
+    return text if feature is None else f"feature {feature!r} {text}"
 
 
 def some_records(path: Path, most: int) -> list[bytes]:

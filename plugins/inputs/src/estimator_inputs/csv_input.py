@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -16,7 +16,7 @@ from estimator_inputs.reading.files import FilePattern, find_files, opened
 from estimator_inputs.reading.options import ReadOptions, ReadPlan
 from estimator_inputs.reading.ragged import Columns, join
 from estimator_inputs.reading.vocabulary import Vocabularies
-from estimator_inputs.table.blocks import block_of
+from estimator_inputs.table.blocks import Tables, block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
 from estimator_inputs.text.chunks import Chunk, Quoting, read_chunks
 from estimator_inputs.text.csv_header import infer_types, read_header
@@ -147,17 +147,17 @@ class CsvKind:
             ):
                 yield Piece(path, (names, chunk), list(chunk.after))
 
-    def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
-        """The rows of a block."""
+    def tables(self, piece: Piece, *, all_bad_rows: bool) -> Tables:
+        """The rows of a block before missing values and vocabularies are looked at."""
         import pyarrow as pa
 
         names: list[str]
         chunk: Chunk
         names, chunk = piece.content
         if chunk.fault is not None:
-            return Block(columns={}, rows=0, bad=[BadRow(f"{piece.path}, line {chunk.line}", chunk.fault)])
+            return Tables([], [BadRow(f"{piece.path}, line {chunk.line}", chunk.fault)])
         if not chunk.data.strip(b"\r\n"):
-            return Block(columns={}, rows=0)
+            return Tables([])
         types = self.schema.types
         where = _Lines(piece.path, chunk, self._form.quote)
         try:
@@ -165,15 +165,22 @@ class CsvKind:
         except pa.ArrowInvalid:
             table = None
         if table is not None:
-            return block_of(table, types, where.of_row, first=chunk.row)
+            return Tables([(table, where.of_row)])
         tables, faulty = read_what_can_be(chunk.data, names, types, self._form, first_only=not all_bad_rows)
-        blocks = [block_of(one, types, lambda row, begins=begins: where(begins[row])) for one, begins in tables]
-        bad = [BadRow(where(fault.begin), fault.text) for fault in faulty]
-        bad += [row for block in blocks for row in block.bad]
+        found = [(table, where.of_begins(begins)) for table, begins in tables]
+        return Tables(found, [BadRow(where(fault.begin), fault.text) for fault in faulty])
+
+    def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
+        """The rows of a block."""
+        first: int = piece.content[1].row
+        found, bad = self.tables(piece, all_bad_rows=all_bad_rows)
+        blocks = [block_of(table, self.schema.types, where, first=first) for table, where in found]
+        if len(blocks) == 1 and not bad:
+            return blocks[0]
         good: list[Columns] = [block.columns for block in blocks if block.rows]
         rows = sum(block.rows for block in blocks)
-        ordered = sorted(bad, key=_line_of)
-        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=chunk.row)
+        ordered = sorted([*bad, *(row for block in blocks for row in block.bad)], key=_line_of)
+        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=first)
 
     def batch(self, columns: Columns) -> Any:
         """Features, and labels where there is a label name."""
@@ -211,6 +218,10 @@ class _Lines:
     def of_row(self, row: int) -> str:
         """File and line of a row, where all records that are not empty are rows."""
         return self(self._filled[row])
+
+    def of_begins(self, begins: np.ndarray) -> Callable[[int], str]:
+        """A function from row to place, where rows begin at `begins`."""
+        return lambda row: self(int(begins[row]))
 
     @functools.cached_property
     def _newlines(self) -> np.ndarray:

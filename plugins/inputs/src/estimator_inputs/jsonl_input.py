@@ -14,7 +14,7 @@ from estimator_inputs.reading.files import FilePattern, find_files, opened
 from estimator_inputs.reading.options import ReadOptions, ReadPlan
 from estimator_inputs.reading.ragged import Columns, join
 from estimator_inputs.reading.vocabulary import Vocabularies
-from estimator_inputs.table.blocks import block_of
+from estimator_inputs.table.blocks import Tables, block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
 from estimator_inputs.table.types import inferred
 from estimator_inputs.text.chunks import Chunk, read_chunks
@@ -82,7 +82,7 @@ class JsonLinesKind:
     name = "jsonl"
 
     def __init__(self, schema: TableSchema, plan: ReadPlan) -> None:
-        self._schema = schema
+        self.schema = schema
         self._plan = plan
         self.summary = schema.summary
         self.columns = tuple(schema.types)
@@ -103,33 +103,36 @@ class JsonLinesKind:
             ):
                 yield Piece(path, chunk, list(chunk.after))
 
-    def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
-        """The rows of a block."""
+    def tables(self, piece: Piece, *, all_bad_rows: bool) -> Tables:
+        """The rows of a block before missing values and vocabularies are looked at."""
         import pyarrow as pa
 
         chunk: Chunk = piece.content
-        types = self._schema.types
         if chunk.fault is not None:
-            return Block(columns={}, rows=0, bad=[BadRow(f"{piece.path}, line {chunk.line}", chunk.fault)])
+            return Tables([], [BadRow(f"{piece.path}, line {chunk.line}", chunk.fault)])
         if not chunk.data.strip():
-            return Block(columns={}, rows=0)
-        try:
-            found = [(json_table(chunk.data, types), list[int]())]
-            faulty = list[tuple[int, str]]()
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            found, faulty = json_what_can_be(chunk.data, types, first_only=not all_bad_rows)
+            return Tables([])
         where = _Lines(piece.path, chunk)
-        blocks = [block_of(table, types, where.of_rows(lines)) for table, lines in found]
-        bad = [(line, BadRow(where(line), text)) for line, text in faulty]
-        bad += [(int(row.where.rsplit(" ", 1)[1]) - chunk.line, row) for block in blocks for row in block.bad]
+        try:
+            return Tables([(json_table(chunk.data, self.schema.types), where.of_rows([]))])
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            found, faulty = json_what_can_be(chunk.data, self.schema.types, first_only=not all_bad_rows)
+        bad = [BadRow(where(line), text) for line, text in faulty]
+        return Tables([(table, where.of_rows(lines)) for table, lines in found], bad)
+
+    def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
+        """The rows of a block."""
+        first: int = piece.content.row
+        found, bad = self.tables(piece, all_bad_rows=all_bad_rows)
+        blocks = [block_of(table, self.schema.types, where) for table, where in found]
         good = [block.columns for block in blocks if block.rows]
         rows = sum(block.rows for block in blocks)
-        ordered = [row for _, row in sorted(bad, key=lambda item: item[0])]
-        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=chunk.row)
+        ordered = sorted([*bad, *(row for block in blocks for row in block.bad)], key=_line_of)
+        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=first)
 
     def batch(self, columns: Columns) -> Any:
         """Features, and labels where there is a label name."""
-        return split_labels(columns, self._schema.label_name)
+        return split_labels(columns, self.schema.label_name)
 
 
 class _Lines:
@@ -153,6 +156,10 @@ class _Lines:
     @functools.cached_property
     def _filled(self) -> list[int]:
         return [n for n, text in enumerate(self._chunk.data.split(b"\n")) if text.strip()]
+
+
+def _line_of(row: BadRow) -> int:
+    return int(row.where.rsplit(" ", 1)[1])
 
 
 def _infer(path: Path, plan: ReadPlan) -> dict[str, Any]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from estimator_testing.module_adapter_suite import ModuleAdapterSuite as ModuleAdapterSuite
     from estimator_testing.module_runner import ModuleRunner as ModuleRunner
     from estimator_testing.plugin_suite import PluginSuite as PluginSuite
+    from estimator_testing.processes import run_processes as run_processes
     from estimator_testing.storage_suite import StorageSuite as StorageSuite
     from estimator_testing.suite import Suite as Suite
     from estimator_testing.suite import overrides as overrides
@@ -69,6 +70,7 @@ _HOME = {
     "drive": "hook_driver",
     "failing_input_fn": "faults",
     "overrides": "suite",
+    "run_processes": "processes",
     "run_with_devices": "devices",
     "tiny_estimator": "tiny",
     "tiny_input_fn": "tiny",

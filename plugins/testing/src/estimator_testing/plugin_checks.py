@@ -150,7 +150,7 @@ def check_run_hooks(examined: Examined) -> Iterator[str]:
     """Its run-level hooks work on a run of each mode, and give fresh Hook objects each time."""
     if not any(name not in _DECLARATIONS for name in examined.record.hooks):
         return
-    plugins = Plugins(only=[examined.record.name], strict=True)
+    plugins = Plugins(only=[examined.record.owner], strict=True)
     for mode in ("train", "eval", "infer"):
         try:
             first, second = plugins.run_hooks(FakeRun(mode=mode)), plugins.run_hooks(FakeRun(mode=mode))

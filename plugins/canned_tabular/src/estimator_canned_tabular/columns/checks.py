@@ -85,3 +85,26 @@ def check_oov(num_oov_buckets: int, default_value: int | None, key: str) -> int:
     if num_oov_buckets and default_value not in (None, -1):
         raise ArgumentError(f"Can't specify both num_oov_buckets and default_value in {key}.")
     return num_oov_buckets
+
+
+def listed(columns: Any, what: str) -> tuple[Any, ...]:
+    """The columns of an argument that takes several.
+
+    Args:
+        columns: as given.
+        what: the argument.
+
+    Raises:
+        ArgumentError: a column by itself, or names of features where columns belong.
+    """
+    if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
+        raise ArgumentError(f"{what} must be a list of feature columns. Given: {columns!r}. Put it in a list: [...].")
+    given = tuple(columns)
+    for column in given:
+        if isinstance(column, (str, bytes)):
+            raise ArgumentError(
+                f"Items of {what} must be feature columns. Given: {column!r}. For a feature of numbers write "
+                f"numeric_column({column!r}), for one of texts categorical_column_with_vocabulary_list({column!r}, "
+                "[...])."
+            )
+    return given

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,11 @@ class DeepOptions:
         Raises:
             ArgumentError: a layer without units, or a share out of [0, 1).
         """
+        if isinstance(hidden_units, (str, int)) or not isinstance(hidden_units or (), Iterable):
+            raise ArgumentError(
+                "hidden_units must be a list of positive integers, one for each hidden layer, given: "
+                f"{hidden_units!r}. For one layer write [64]."
+            )
         units = tuple(hidden_units or ())
         if any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in units):
             raise ArgumentError(f"hidden_units must be positive integers, given: {hidden_units}.")

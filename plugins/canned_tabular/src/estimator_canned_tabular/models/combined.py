@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import estimator_core as ec
+from estimator_canned_tabular.columns.checks import listed
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.deep import DeepOptions, deep_logits
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features, shared_tables
@@ -47,7 +48,8 @@ def dnn_linear_combined_model_fn(
         ...     RegressionHead(), [x], dnn_feature_columns=[x], dnn_hidden_units=[8]
         ... )
     """
-    wide, deep = tuple(linear_feature_columns or ()), tuple(dnn_feature_columns or ())
+    wide = listed(linear_feature_columns or (), "linear_feature_columns")
+    deep = listed(dnn_feature_columns or (), "dnn_feature_columns")
     if not wide and not deep:
         raise ArgumentError("Either linear_feature_columns or dnn_feature_columns must be defined.")
     if bool(deep) != bool(dnn_hidden_units):

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 import estimator_core as ec
+from estimator_canned_tabular.columns.checks import listed
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.deep import DeepOptions, dense, hidden_layers
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
@@ -44,7 +45,7 @@ def dcn_model_fn(
         >>> from estimator_heads import RegressionHead
         >>> model_fn = dcn_model_fn(RegressionHead(), [numeric_column("x")], hidden_units=[8])
     """
-    columns = tuple(feature_columns)
+    columns = listed(feature_columns, "feature_columns")
     check_dense(columns, "feature_columns")
     if cross_layers < 1:
         raise ArgumentError(f"cross_layers must be at least 1, given: {cross_layers}.")

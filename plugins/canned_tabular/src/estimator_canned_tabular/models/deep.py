@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from estimator_canned_tabular.columns.checks import listed
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.deep import DeepOptions, deep_logits
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
@@ -36,7 +37,7 @@ def dnn_model_fn(
         >>> from estimator_heads import RegressionHead
         >>> model_fn = dnn_model_fn(RegressionHead(), [8], [numeric_column("x")])
     """
-    columns = tuple(feature_columns)
+    columns = listed(feature_columns, "feature_columns")
     check_dense(columns, "feature_columns")
     options = DeepOptions.of(hidden_units, activation_fn, dropout, batch_norm)
     chosen = choose_optimizer(optimizer, None, row_sparse)

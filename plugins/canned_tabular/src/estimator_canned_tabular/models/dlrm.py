@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from estimator_canned_tabular.columns.checks import listed
 from estimator_canned_tabular.columns.embedding import EmbeddingColumn
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.deep import DeepOptions, deep_logits, dense, hidden_layers
@@ -43,7 +44,8 @@ def dlrm_model_fn(
         >>> ad = embedding_column(categorical_column_with_identity("ad", 100), 8)
         >>> model_fn = dlrm_model_fn(BinaryClassHead(), [numeric_column("x")], [ad])
     """
-    numbers, tables = tuple(dense_columns), tuple(by_name(embedding_columns))
+    numbers = listed(dense_columns, "dense_columns")
+    tables = tuple(by_name(listed(embedding_columns, "embedding_columns")))
     check_dense(tables, "embedding_columns")
     if numbers:
         check_dense(numbers, "dense_columns")

@@ -12,6 +12,7 @@ import numpy as np
 import optax
 
 import estimator_core as ec
+from estimator_canned_tabular.columns.checks import listed
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
 from estimator_canned_tabular.layers.initial_clusters import kmeans_plus_plus, random_points
@@ -56,7 +57,7 @@ def kmeans_model_fn(options: KMeansOptions, feature_columns: Sequence[Any] | Non
     Example:
         >>> model_fn = kmeans_model_fn(KMeansOptions(num_clusters=3))
     """
-    columns = tuple(feature_columns or ())
+    columns = listed(feature_columns or (), "feature_columns")
     if columns:
         check_dense(columns, "feature_columns")
     plan = FeaturePlan.of(columns)

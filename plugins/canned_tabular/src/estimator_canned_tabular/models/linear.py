@@ -9,6 +9,7 @@ from typing import Any
 import jax
 
 import estimator_core as ec
+from estimator_canned_tabular.columns.checks import listed
 from estimator_canned_tabular.columns.embedding import COMBINERS
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.linear import SCOPE, check_linear, linear_logits
@@ -37,7 +38,7 @@ def linear_model_fn(
         >>> from estimator_heads import RegressionHead
         >>> model_fn = linear_model_fn(RegressionHead(), [numeric_column("x")])
     """
-    columns = tuple(feature_columns)
+    columns = listed(feature_columns, "feature_columns")
     check_linear(columns, "feature_columns")
     check_combiner(sparse_combiner)
     chosen = choose_optimizer(optimizer, linear_learning_rate(columns, _HIGHEST_RATE), row_sparse)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import optax
 
 import estimator_core as ec
+from estimator_canned_tabular.columns.checks import listed
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.cells import GRUCell, LSTMCell, RecurrentCell, SimpleRNNCell
 from estimator_canned_tabular.layers.deep import dense
@@ -46,7 +47,8 @@ def rnn_model_fn(
         >>> from estimator_heads import RegressionHead
         >>> model_fn = rnn_model_fn(RegressionHead(), [sequence_numeric_column("x")], units=8)
     """
-    sequences, context = tuple(sequence_feature_columns), tuple(context_feature_columns or ())
+    sequences = listed(sequence_feature_columns, "sequence_feature_columns")
+    context = listed(context_feature_columns or (), "context_feature_columns")
     check_sequences(sequences)
     if context:
         check_dense(context, "context_feature_columns")

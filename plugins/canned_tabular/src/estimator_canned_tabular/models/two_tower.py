@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from estimator_canned_tabular.columns.checks import listed
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.deep import DeepOptions, deep_logits
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
@@ -42,7 +43,10 @@ def two_tower_model_fn(
         >>> from estimator_heads import RetrievalHead
         >>> model_fn = two_tower_model_fn(RetrievalHead(8), [numeric_column("age")], [numeric_column("price")], 8)
     """
-    towers = {QUERY: tuple(query_columns), CANDIDATE: tuple(candidate_columns)}
+    towers = {
+        QUERY: listed(query_columns, "query_columns"),
+        CANDIDATE: listed(candidate_columns, "candidate_columns"),
+    }
     for name, columns in towers.items():
         check_dense(columns, f"{name}_columns")
     if dimension < 1:

@@ -15,25 +15,26 @@ from typing import Any
 
 from estimator_core.errors import ArgumentError
 from estimator_core.export import exports_in
+from estimator_core.storage import local_copy
 from estimator_exporters.bundle.manifest import MANIFEST, format_of, read_manifest
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
-    parser.add_argument("directory", type=Path, metavar="DIRECTORY", help="an export, or a directory with exports")
+    parser.add_argument("directory", metavar="DIRECTORY", help="an export, or a directory with exports; a URL too")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Lists or inspects."""
-    directory: Path = args.directory
+    directory = local_copy(args.directory)
     if (directory / MANIFEST).is_file():
         manifest = read_manifest(directory, str(format_of(directory)))
-        print(json.dumps(manifest, indent=1) if args.json else _described(directory, manifest))
+        print(json.dumps(manifest, indent=1) if args.json else _described(args.directory, manifest))
         return 0
     found = exports_in(directory) or [path for child in sorted(directory.glob("*")) for path in exports_in(child)]
     if not found:
-        raise ArgumentError(f"{directory} holds no export.")
+        raise ArgumentError(f"{args.directory} holds no export.")
     rows = [_row(path, directory) for path in found]
     print(json.dumps(rows, indent=1) if args.json else "\n".join(_line(row) for row in rows))
     return 0
@@ -59,7 +60,7 @@ def _line(row: dict[str, Any]) -> str:
     return f"{row['path']:<32} {row['format']:<12} step {step:<9} {size:8.2f} MB  {signatures}"
 
 
-def _described(directory: Path, manifest: dict[str, Any]) -> str:
+def _described(directory: str, manifest: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in manifest["provenance"].get("versions", {}).items())
     lines = [
         f"{directory}: {manifest['format']}, step {manifest['global_step']}, all files sound",

@@ -5,6 +5,7 @@
     estimator predict runs/text/export/best --input rows.jsonl --output scores.jsonl --signature predict
 
 Inputs are CSV, Parquet, JSON lines, TFRecord and npz files, by their suffix; files, glob patterns, or several of them.
+The export, the inputs and the output may be URLs.
 The output is csv, parquet, jsonl or npz (which alone is held in memory); it has one column a class, and the predicted
 class as `classes`. It appears when it is whole. Rows are what clients send: host transforms run before and after. Empty
 fields and bad rows are treated as in training where the export tells; otherwise the first bad row ends it, with file,
@@ -15,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from estimator_core.errors import ArgumentError
 
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "export", metavar="DIRECTORY", help="an export, or a directory with exports (the newest is used)"
     )
     parser.add_argument("--input", nargs="+", required=True, metavar="FILES", help="paths or glob patterns of rows")
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help=".csv, .parquet, .jsonl or .npz")
+    parser.add_argument("--output", required=True, metavar="FILE", help=".csv, .parquet, .jsonl or .npz")
     parser.add_argument("--signature", default="serving_default", help="signature to call (default: %(default)s)")
     parser.add_argument("--batch-size", type=int, help="rows at a time (default: by the size of a row, at most 16384)")
     parser.add_argument("--keep", default="", metavar="NAMES", help="input columns to copy, with commas between")

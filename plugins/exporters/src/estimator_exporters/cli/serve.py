@@ -18,7 +18,7 @@ from estimator_core.errors import ArgumentError
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
-    parser.add_argument("exports", nargs="+", metavar="DIRECTORY", help="DIRECTORY or NAME=DIRECTORY")
+    parser.add_argument("exports", nargs="+", metavar="DIRECTORY", help="DIRECTORY or NAME=DIRECTORY; a URL too")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--port", type=int, default=8080, help="port to listen on; 0: any (default: 8080)")
     parser.add_argument("--grpc-port", type=int, help="port for gRPC; 0: any (default: no gRPC)")

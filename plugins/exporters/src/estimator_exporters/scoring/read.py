@@ -12,6 +12,7 @@ import numpy as np
 
 from estimator_core.errors import ArgumentError
 from estimator_core.export import Feature
+from estimator_core.storage import copied_files, is_url
 from estimator_exporters.scoring.batch import Batch
 from estimator_exporters.scoring.plain import read_arrays, read_lines
 
@@ -40,17 +41,15 @@ class Reading:
 
 
 def find(patterns: Sequence[str]) -> list[Path]:
-    """The files of paths and glob patterns, each once, those of a pattern by name.
+    """The files of paths and glob patterns, each once, those of a pattern by name; of URLs, copies.
 
     Raises:
         ArgumentError: nothing there, or a file of a kind that is not read.
+        StorageError: a URL cannot be read.
     """
     found: dict[Path, None] = {}
     for pattern in patterns:
-        path = Path(pattern)
-        base = Path(path.anchor or ".")
-        relative = path.relative_to(base) if path.anchor else path
-        paths = [path] if path.is_file() else sorted(one for one in base.glob(str(relative)) if one.is_file())
+        paths = copied_files(pattern) if is_url(pattern) else _here(pattern)
         if not paths:
             raise ArgumentError(f"--input: no file matches {pattern!r}.")
         for one in paths:
@@ -58,6 +57,13 @@ def find(patterns: Sequence[str]) -> list[Path]:
                 raise ArgumentError(f"--input: {one} must end in {', '.join(SUFFIXES)}, or one of those and .gz.")
         found |= dict.fromkeys(paths)
     return list(found)
+
+
+def _here(pattern: str) -> list[Path]:
+    path = Path(pattern)
+    base = Path(path.anchor or ".")
+    relative = path.relative_to(base) if path.anchor else path
+    return [path] if path.is_file() else sorted(one for one in base.glob(str(relative)) if one.is_file())
 
 
 def suffix_of(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError
+from estimator_core.storage import published_file
 from estimator_exporters.scoring.batch import Batch, batch_size_for
 from estimator_exporters.scoring.read import Reading, find, read
 from estimator_exporters.scoring.score import Scored, score
@@ -24,9 +26,9 @@ class Job:
     """What is to be scored.
 
     Attributes:
-        export: a directory with an export, or with several: the newest is used.
-        inputs: paths or glob patterns.
-        output: the file to write.
+        export: a directory with an export, or with several: the newest is used; a URL too.
+        inputs: paths, URLs or glob patterns of either.
+        output: the file to write, or its URL.
         signature: its name.
         batch_size: rows at a time; None: by the size of a row.
         keep: columns of the input to copy: those that the signature takes as they are read, others as text.
@@ -35,7 +37,7 @@ class Job:
 
     export: str
     inputs: tuple[str, ...]
-    output: Path
+    output: str | os.PathLike[str]
     signature: str = "serving_default"
     batch_size: int | None = None
     keep: tuple[str, ...] = ()
@@ -64,7 +66,12 @@ def score_files(job: Job) -> Done:
         ArgumentError, InputError: files, columns or rows that cannot be used, named; no output is left.
         ExportError: the export cannot be read.
     """
-    check_output(job.output)
+    with published_file(job.output) as output:
+        return _score(job, output)
+
+
+def _score(job: Job, path: Path) -> Done:
+    check_output(path)
     loaded: Any = ec.export.load(job.export)
     signatures = loaded.raw_signatures
     if job.signature not in signatures:
@@ -80,7 +87,7 @@ def score_files(job: Job) -> Done:
     )
     files = find(job.inputs)
     rows, refused, shown = 0, 0, list[str]()
-    with writing(job.output) as output:
+    with writing(path) as output:
         for piece in _scored(signature, files, reading):
             if piece.rows:
                 output.add(piece.columns)

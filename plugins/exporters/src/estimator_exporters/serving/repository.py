@@ -6,7 +6,7 @@ import asyncio
 import functools
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ from typing import Any
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, EstimatorError
 from estimator_core.export import exports_in
+from estimator_core.storage import is_url
 from estimator_exporters.serving.decoding import Decoding
 from estimator_exporters.serving.metrics import Metrics
+from estimator_exporters.serving.mirror import Mirror
 from estimator_exporters.serving.models import ServedModel, served_models
 from estimator_exporters.serving.refusals import NotFoundError
 
@@ -30,13 +32,20 @@ class Source:
     Attributes:
         name: of the model.
         directory: of one export, or of the time-stamped exports of the model.
+        update: brings the newest exports into the directory, so many; does nothing where they are written there.
     """
 
     name: str
     directory: Path
+    update: Callable[[int], None] = lambda count: None
 
     def newest(self, count: int) -> list[Path]:
-        """The newest exports, oldest first."""
+        """The newest exports, oldest first.
+
+        Raises:
+            StorageError: they lie at a URL that cannot be read.
+        """
+        self.update(count)
         return exports_in(self.directory)[-count:] or (
             [self.directory] if (self.directory / "manifest.json").exists() else []
         )
@@ -45,32 +54,45 @@ class Source:
 def sources_of(arguments: Sequence[str]) -> list[Source]:
     """The models of a command line: `DIR` or `NAME=DIR`.
 
-    DIR is an export, a directory of time-stamped exports, or a directory of several of those (`<model_dir>/export`).
+    DIR is an export, a directory of time-stamped exports, or a directory of several of those (`<model_dir>/export`); or
+    the URL of one of these.
 
     Raises:
         ArgumentError: nothing to serve, or two models of one name.
+        StorageError: a URL cannot be read.
     """
     found: list[Source] = []
     for argument in arguments:
         name, equals, rest = argument.partition("=")
-        directory = Path(rest if equals else argument)
+        directory, update = _opened(rest if equals else argument)
         own = name if equals else _name_of(directory)
         if exports_in(directory) or (directory / "manifest.json").is_file():
-            found.append(Source(name=own, directory=directory))
+            found.append(Source(name=own, directory=directory, update=update))
             continue
         below = [child for child in sorted(directory.glob("*")) if child.is_dir() and exports_in(child)]
         if not below:
             raise ArgumentError(
-                f"{directory} holds no export. Give the directory that export_saved_model returned, the one above "
-                "it, or "
-                "<model_dir>/export."
+                f"{rest if equals else argument} holds no export. Give the directory that export_saved_model returned, "
+                "the one above it, or <model_dir>/export."
             )
-        found += [Source(name=f"{name}.{child.name}" if equals else child.name, directory=child) for child in below]
+        found += [
+            Source(name=f"{name}.{child.name}" if equals else child.name, directory=child, update=update)
+            for child in below
+        ]
     names = [source.name for source in found]
     for name in names:
         if names.count(name) > 1 or not _NAME.fullmatch(name):
             raise ArgumentError(f"The model name {name!r} is taken or no name. Give another one: NAME=DIRECTORY.")
     return found
+
+
+def _opened(location: str) -> tuple[Path, Callable[[int], None]]:
+    """The directory of exports, and what brings those of a URL into it."""
+    if not is_url(location):
+        return Path(location), lambda count: None
+    mirror = Mirror(location)
+    mirror.refresh(1)
+    return mirror.directory, mirror.refresh
 
 
 def _name_of(directory: Path) -> str:
@@ -157,7 +179,11 @@ class Repository:
         self._loading.close()
 
     async def _refresh(self, source: Source) -> None:
-        wanted = await asyncio.to_thread(source.newest, self.versions)
+        try:
+            wanted = await asyncio.to_thread(source.newest, self.versions)
+        except EstimatorError as error:  # a store that cannot be read for a while: what is served goes on
+            _log.error("New exports of %s cannot be looked for: %s", source.name, error)
+            return
         loaded = {version for name, versions in self.models.items() if _belongs(name, source) for version in versions}
         for path in wanted:
             if path.name not in loaded and self._failed.get(path) != _stamp(path):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,18 @@ from estimator_inputs.reading.blocks import BadRow, Block
 from estimator_inputs.reading.ragged import Column, take
 from estimator_inputs.table.arrays import to_column
 from estimator_inputs.table.types import ColumnType
+
+
+class Tables(NamedTuple):
+    """The rows of a piece of a file as Arrow tables, nulls included, and what makes no row.
+
+    Attributes:
+        found: tables, each with a function that names the place of a row.
+        bad: in no order.
+    """
+
+    found: Sequence[tuple[Any, Callable[[int], str]]]
+    bad: Sequence[BadRow] = ()
 
 
 def block_of(table: Any, types: Mapping[str, ColumnType], where: Callable[[int], str], *, first: int = 0) -> Block:

@@ -1,0 +1,172 @@
+"""What stands beside the checkpoints of a working copy, and what of it the store has: event files, results, exports."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from estimator_core._journal import Entry, Evaluated, Exported, Lineage, Segment, lineage_of
+from estimator_core._journal.views import imported, write_results_files
+from estimator_core._model_dir.side_files import (
+    RESERVED,
+    belongs_to_export,
+    complete_exports,
+    is_event_file,
+    side_files,
+)
+from estimator_core._storage import Storage
+from estimator_core._storage.transfer import download_file, upload_directory, upload_file
+
+_EXPORT_MANIFEST = "manifest.json"
+_EPOCH = re.compile(r"(events\.out\.tfevents\.\d{10}\.e)\d{6}$")
+
+
+class Beside:
+    """Brings and sends it. The journal of the store counts what is complete; the other bytes are never read.
+
+    An event file has the epoch of the store's journal in its key there: two processes never write one key.
+
+    Args:
+        storage: of the model_dir.
+        path: of the working copy.
+    """
+
+    def __init__(self, storage: Storage, path: Path) -> None:
+        self._storage, self._path = storage, path
+        self._sent: dict[str, tuple[int, int]] = {}
+        self._keys: dict[str, str] = {}  # in the store, of the event files written here
+        self._exports: set[str] = set()
+        self._brought: dict[tuple[str, int], Evaluated] = {}
+
+    def bring(self, lineage: Lineage) -> None:
+        """Fills the copy. New event files get later numbers."""
+        counted = _counted(lineage)
+        for entry in self._storage.list(""):
+            key = entry.key
+            if _is_other(key) or (is_event_file(key) and key not in counted) or (self._path / key).exists():
+                continue
+            download_file(self._storage, entry, self._path / key)
+            if key in counted:
+                os.truncate(self._path / key, counted[key])
+                self._keys[key] = key
+            self._sent[key] = _stamp(self._path / key)
+        self._derive(lineage)
+
+    def trim(self, lineage: Lineage) -> None:
+        """Removes what the journal no longer counts, from the copy and from the store: a run goes on from a step."""
+        counted = _counted(lineage)
+        for entry in self._storage.list(""):
+            if not is_event_file(entry.key) or _is_other(entry.key):
+                continue
+            size = counted.get(entry.key, 0)
+            if size == 0:
+                self._storage.delete([entry.key])
+            elif size < entry.size:
+                (kept,) = self._storage.get_ranges(entry.key, [(0, size)])
+                self._storage.put(entry.key, bytes(kept))
+        for name, key in self._keys.items():
+            path = self._path / name
+            if path.is_file() and counted.get(key, 0) < path.stat().st_size:
+                os.truncate(path, counted[key]) if key in counted else path.unlink()
+        self._derive(lineage)
+
+    def send(self, lineage: Lineage, step: int, *, epoch: int) -> list[Entry]:
+        """Writes what the store lacks.
+
+        Args:
+            lineage: what the journal of the store comes to.
+            step: of the newest checkpoint.
+            epoch: of this run; 0 for one that only observes.
+
+        Returns:
+            What the journal should say of it.
+        """
+        told = list(self._told(step))
+        results = (one for one in told if isinstance(one, Evaluated))
+        entries: list[Entry] = [
+            one for one in results if one not in (self._brought.get(_id(one)), lineage.evaluations.get(_id(one)))
+        ]
+        segments = [self._in_store(one, epoch) for one in told if isinstance(one, Segment)]
+        for key, one in segments:
+            before = lineage.marks.get((one.directory, one.name), [])
+            if not before or before[-1].size < one.size:
+                entries.append(one)
+                self._upload(key, _key(one), one.size)
+        names = {name for name, _ in segments}
+        for name in sorted(side_files(self._path)):
+            if name not in names and not (is_event_file(name) and _EPOCH.search(name)):
+                self._upload(name, name, (self._path / name).stat().st_size)
+        return [*entries, *self._send_exports(step)]
+
+    def _told(self, step: int) -> Iterator[Evaluated | Segment]:
+        """Results, and event files up to bytes that belong to them, as the journal of the copy says.
+
+        Only that journal knows how far an event file and the results of evaluations go together. A call that does not
+        train may have none, and nothing else writes to its copy.
+        """
+        local = lineage_of(self._path)
+        if local is None:
+            yield from (one for one in imported(self._path) if isinstance(one, Evaluated))
+        else:
+            yield from local.evaluations.values()
+            yield from (one for told in local.marks.values() for one in told)
+        for name in side_files(self._path):
+            if is_event_file(name) and (local is None or not _EPOCH.search(name)):
+                folder, _, file = name.rpartition("/")
+                yield Segment(directory=folder, name=file, size=(self._path / name).stat().st_size, step=step)
+
+    def _in_store(self, segment: Segment, epoch: int) -> tuple[str, Segment]:
+        """The file's name in the copy, and the segment as the store's journal says it."""
+        name = _key(segment)
+        key = self._keys.setdefault(name, _EPOCH.sub(rf"\g<1>{epoch:06d}", name))
+        return name, Segment(
+            directory=segment.directory, name=key.rpartition("/")[2], size=segment.size, step=segment.step
+        )
+
+    def _upload(self, name: str, key: str, size: int) -> None:
+        stamp = (size, (self._path / name).stat().st_mtime_ns)
+        if self._sent.get(name) != stamp:
+            upload_file(self._storage, key, self._path / name, size=size)
+            self._sent[name] = stamp
+
+    def _send_exports(self, step: int) -> Iterator[Entry]:
+        exports = set(complete_exports(self._path))
+        for key in sorted(exports - self._exports):
+            upload_directory(self._storage, key, self._path / key, last=_EXPORT_MANIFEST)
+            manifest = self._path / key / _EXPORT_MANIFEST
+            digest = hashlib.sha256(manifest.read_bytes()).hexdigest() if manifest.is_file() else ""
+            yield Exported(place=key, step=step, digest=digest)
+        for key in sorted(self._exports - exports):
+            self._storage.delete([entry.key for entry in self._storage.list(key)])
+        self._exports = exports
+
+    def _derive(self, lineage: Lineage) -> None:
+        """Lets the results in the copy be those of the journal; files that were put there by hand have none."""
+        if lineage.number >= 0:
+            write_results_files(self._path, lineage)
+        self._brought = {_id(one): one for one in imported(self._path) if isinstance(one, Evaluated)}
+
+
+def _is_other(key: str) -> bool:
+    return key.split("/")[0] in RESERVED or belongs_to_export(key)
+
+
+def _key(segment: Segment) -> str:
+    return f"{segment.directory}/{segment.name}".lstrip("/")
+
+
+def _id(result: Evaluated) -> tuple[str, int]:
+    return result.name, result.step
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns
+
+
+def _counted(lineage: Lineage) -> dict[str, int]:
+    """How many bytes of each event file are recorded, by its key."""
+    return {_key(one): one.size for one in lineage.segments}

@@ -1,0 +1,128 @@
+"""Exports, rows and scores at URLs: predict, exports and serve, as for directories of this machine."""
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimator_core.cli import main
+from estimator_core.errors import ArgumentError
+from estimator_core.storage import StorageError
+from estimator_exporters.serving.limits import Limits
+from estimator_exporters.serving.mirror import Mirror
+from estimator_exporters.serving.repository import sources_of
+from estimator_exporters.serving.server import new_engine
+from plugins.exporters.tests.live_server import SIZES
+
+FIRST = 1_700_000_000
+
+
+@pytest.fixture
+def store(export, tmp_path):
+    """A directory with one export, as a store has it."""
+    shutil.copytree(export, tmp_path / "store" / "final" / str(FIRST))
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def rows(store):
+    for name, value in (("a", 1.0), ("b", 2.0)):
+        (store / f"{name}.jsonl").write_text(json.dumps({"x": [value, 0.0, 0.0]}) + "\n")
+    return f"file://{store}/*.jsonl"
+
+
+def test_rows_at_a_url_are_scored_into_a_url_as_on_this_machine(store, rows, tmp_path, capsys):
+    url, here = f"file://{store}/scores.jsonl", tmp_path / "scores.jsonl"
+    assert main(["predict", f"file://{store}/final/{FIRST}", "--input", rows, "--output", url]) == 0
+    local = [str(store / "a.jsonl"), str(store / "b.jsonl")]
+    assert main(["predict", str(store / "final"), "--input", *local, "--output", str(here)]) == 0
+    assert (store / "scores.jsonl").read_text() == here.read_text()
+    assert here.read_text().count("\n") == 2
+    assert f"2 rows scored; {url}" in capsys.readouterr().out
+
+
+def test_a_bad_row_leaves_no_output_at_a_url(store, capsys):
+    (store / "bad.jsonl").write_text('{"x": [1, 2]}\n')
+    url = f"file://{store}/scores.jsonl"
+    assert main(["predict", f"file://{store}/final", "--input", f"file://{store}/bad.jsonl", "--output", url]) == 1
+    assert "bad.jsonl" in capsys.readouterr().err
+    assert not (store / "scores.jsonl").exists()
+
+
+def test_a_url_that_matches_nothing_is_named(store, capsys):
+    pattern = f"file://{store}/*.csv"
+    assert main(["predict", str(store / "final"), "--input", pattern, "--output", "scores.csv"]) == 1
+    assert f"No file matches {pattern}" in capsys.readouterr().err
+
+
+def test_exports_at_a_url_are_listed_and_shown(store, capsys):
+    assert main(["exports", f"file://{store}/final"]) == 0
+    assert str(FIRST) in capsys.readouterr().out
+    assert main(["exports", f"file://{store}/final/{FIRST}"]) == 0
+    assert "all files sound" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["exports", "serve"])
+def test_a_scheme_that_nobody_serves_is_refused(command, capsys):
+    assert main([command, "ftp://host/exports"]) == 1
+    assert "no installed package brings storage for ftp://" in capsys.readouterr().err
+
+
+def test_a_server_takes_new_exports_of_a_url_and_drops_old_ones(store):
+    async def served():
+        engine = new_engine(sources_of([f"file://{store}"]), SIZES, 1, Limits())
+        await engine.repository.refresh()
+        versions = [sorted(engine.repository.models["final"])]
+        shutil.copytree(store / "final" / str(FIRST), store / "final" / str(FIRST + 1))
+        await engine.repository.refresh()
+        versions.append(sorted(engine.repository.models["final"]))
+        answer = await engine.repository.get("final", None)[1].infer({"x": np.ones((1, 3), np.float32)})
+        await engine.repository.close()
+        engine.decoding.close()
+        return versions, answer
+
+    versions, answer = asyncio.run(served())
+    assert versions == [[str(FIRST)], [str(FIRST + 1)]]
+    assert answer
+
+
+def test_a_store_that_cannot_be_read_for_a_while_ends_nothing(store, caplog):
+    def fail(self, count):
+        raise StorageError("the store is away")
+
+    async def served():
+        engine = new_engine(sources_of([f"file://{store}"]), SIZES, 1, Limits())
+        await engine.repository.refresh()
+        for source in engine.repository.sources:
+            object.__setattr__(source, "update", lambda count: fail(None, count))
+        await engine.repository.refresh()
+        left = sorted(engine.repository.models["final"])
+        await engine.repository.close()
+        engine.decoding.close()
+        return left
+
+    assert asyncio.run(served()) == [str(FIRST)]
+    assert "the store is away" in caplog.text
+
+
+def test_an_export_without_its_manifest_is_not_brought(store):
+    unfinished = store / "final" / str(FIRST + 1)
+    shutil.copytree(store / "final" / str(FIRST), unfinished)
+    (unfinished / "manifest.json").unlink()
+    mirror = Mirror(f"file://{store}")
+    mirror.refresh(2)
+    assert [path.name for path in (mirror.directory / "final").iterdir()] == [str(FIRST)]
+
+
+def test_a_url_without_exports_is_refused(tmp_path):
+    with pytest.raises(ArgumentError, match="holds no export"):
+        sources_of([f"file://{tmp_path}"])
+
+
+def test_an_export_itself_is_served_from_its_url(store):
+    (source,) = sources_of([f"one=file://{store}/final/{FIRST}"])
+    assert source.name == "one"
+    assert [Path(path).name for path in source.newest(1)] == [str(FIRST)]

@@ -1,0 +1,40 @@
+"""Numbers cut into parts: the shares by which two data sets are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from estimator_inputs.statistics.numbers import Numbers
+
+#: Parts with about as many values each.
+_PARTS = 20
+
+
+def edges_of(numbers: Numbers, *, whole: bool) -> tuple[float, ...]:
+    """Where numbers are cut: into parts with about as many values each; fewer where many values are the same.
+
+    Args:
+        numbers: of a column.
+        whole: whether all are whole numbers; then the edges are too.
+    """
+    quantiles = np.array(numbers.quantiles(np.linspace(0, 1, _PARTS + 1).tolist()))
+    finite = quantiles[np.isfinite(quantiles)]
+    return tuple(float(edge) for edge in np.unique(np.floor(finite) if whole else finite))
+
+
+def shares_of(numbers: Numbers, edges: Sequence[float]) -> tuple[float, ...]:
+    """Up to the first edge, between two (the upper one included), above the last: float[len(edges) + 1].
+
+    Example:
+        >>> import pyarrow as pa
+        >>> numbers = Numbers()
+        >>> numbers.add(pa.array([1, 2, 2, 5]))
+        >>> shares_of(numbers, [1.0, 2.0])
+        (0.25, 0.5, 0.25)
+    """
+    if not edges:
+        return ()
+    below = [0.0, *numbers.below(edges), 1.0]
+    return tuple(np.round(np.diff(below), 9).tolist())

@@ -1,0 +1,106 @@
+"""`learn_schema`: a schema from some rows, in one pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_inputs.schema.bins import edges_of, shares_of
+from estimator_inputs.schema.contract import FeatureSchema, Schema, Seen
+from estimator_inputs.statistics.gather import gather
+from estimator_inputs.statistics.record import ColumnStatistics, Statistics
+
+#: Words of a category, and whole numbers of a label that are classes.
+MOST_WORDS, MOST_CLASSES = 10_000, 100
+
+
+def learn_schema(source: Any, *, label: str | None = None, limit: int | None = None) -> Schema:
+    """The schema of some rows, learned in one pass and in memory that does not grow with them.
+
+    Words that come twice on average are a category, whose vocabulary holds them all; others are text. A label of words,
+    booleans, or at most 100 different whole numbers is a category: its vocabulary is the classes. Where rows lacked a
+    value, half as many again may; elsewhere none.
+
+    Args:
+        source: files (a path, a pattern, or a list of them), a pandas or polars DataFrame, an Arrow table or anything
+            that exports an Arrow stream, a dict of arrays by column, a Hugging Face dataset, an input_fn or what one
+            returns. The labels of an input_fn are the column "labels".
+        label: the column that is the label. None: none, or the labels of an input_fn.
+        limit: rows to look at; None: all. An input that never ends needs one.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: a source that cannot be read, no row, or no such label.
+        InputError: a file that cannot be read, or a column of several types.
+
+    Example:
+        >>> schema = learn_schema({"age": [31.0, float("nan"), 8.0], "ill": ["yes", "no", "no"]}, label="ill")
+        >>> schema.feature("age").mean, schema.feature("age").missing_rate, schema.classes
+        (19.5, 0.3333333333333333, ('no', 'yes'))
+    """
+    return schema_of(gather(source, limit=limit), label=label)
+
+
+def schema_of(statistics: Statistics, *, label: str | None = None) -> Schema:
+    """The schema that statistics suggest; see `learn_schema`."""
+    if not statistics.rows:
+        bad = f" {statistics.bad_rows} bad ones were left out: {statistics.bad[0]}." if statistics.bad_rows else ""
+        raise ArgumentError(f"There are no rows to learn a schema from.{bad}")
+    if label is None and "labels" in statistics.columns:
+        label = "labels"
+    if label is not None and label not in statistics.columns:
+        raise ArgumentError(f"There is no column {label!r}. Columns: {', '.join(statistics.columns)}.")
+    features = {name: _feature(column, is_label=name == label) for name, column in statistics.columns.items()}
+    return Schema(features=features, label=label)
+
+
+def _feature(column: ColumnStatistics, *, is_label: bool) -> FeatureSchema:
+    vocabulary = _vocabulary(column, is_label=is_label)
+    kind = column.kind
+    numbers = column.numbers
+    edges = () if numbers is None or vocabulary else edges_of(numbers, whole=column.whole)
+    known: Mapping[Any, int] = _whole_counts(column) if kind == "number" else column.words
+    return FeatureSchema(
+        name=column.name,
+        kind="category" if vocabulary else "text" if kind == "word" else kind,
+        dtype=column.dtype,
+        shape=column.shape,
+        most_missing=_allowance(column),
+        minimum=None if vocabulary else column.minimum,
+        maximum=None if vocabulary else column.maximum,
+        vocabulary=vocabulary,
+        seen=Seen(
+            rows=column.rows,
+            missing=column.missing,
+            different=column.different,
+            mean=column.mean,
+            deviation=column.deviation,
+            median=column.median,
+            edges=edges,
+            shares=() if numbers is None or vocabulary else shares_of(numbers, edges),
+            counts=tuple(known[value] for value in vocabulary),
+        ),
+    )
+
+
+def _vocabulary(column: ColumnStatistics, *, is_label: bool) -> tuple[Any, ...]:
+    if column.kind == "word":
+        often = is_label or column.dtype == "bool" or column.values >= 2 * column.different
+        few = column.all_words and 0 < column.different <= MOST_WORDS
+        return tuple(sorted(column.words)) if few and often else ()
+    numbers = column.numbers
+    if is_label and column.kind == "number" and column.whole and numbers is not None and numbers.exact:
+        return tuple(sorted(_whole_counts(column))) if column.different <= MOST_CLASSES else ()
+    return ()
+
+
+def _whole_counts(column: ColumnStatistics) -> dict[int, int]:
+    if column.numbers is None or not column.whole or column.infinite:
+        return {}
+    return {int(number): count for number, count in column.numbers.counts.known.items()}
+
+
+def _allowance(column: ColumnStatistics) -> float:
+    """Half as many missing again, rounded up to a thousandth."""
+    return min(1.0, math.ceil(column.missing_rate * 1500) / 1000)

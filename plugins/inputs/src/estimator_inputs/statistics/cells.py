@@ -1,0 +1,171 @@
+"""The cells of one column of some rows: their values in one flat Arrow array, and which rows have none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+#: "number", "word" (text, bytes, bool), "time" (seconds since 1970), or "other": only missing rows are counted.
+CellKind = Literal["number", "word", "time", "other"]
+_FLOATS = {32: "float32", 64: "float64"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """Cells of a column.
+
+    Attributes:
+        kind: what the values are.
+        dtype: such as "int64", "float32", "string", "bool", "timestamp"; "null" where no row has a value.
+        values: pyarrow.Array of all values, row after row, without missing ones.
+        rows: int64[values], the row that each is of.
+        missing: int64[n], the rows that lack a value: null, NaN, empty text, an empty list, a list with one of these.
+        shape: of one row; None where rows differ.
+        sizes: (least, most) values in a row that has some; None: one each.
+        folds: lists that have one size in all rows are of that shape, and of one value no lists: tf.Examples.
+    """
+
+    kind: CellKind
+    dtype: str
+    values: Any
+    rows: np.ndarray
+    missing: np.ndarray
+    shape: tuple[int | None, ...] = ()
+    sizes: tuple[int, int] | None = None
+    folds: bool = False
+
+    def first(self, rows: int) -> Cells:
+        """The cells of the first so many rows."""
+        kept = int(np.searchsorted(self.rows, rows))
+        values, missing = self.values.slice(0, kept), self.missing[self.missing < rows]
+        return replace(self, values=values, rows=self.rows[:kept], missing=missing)
+
+
+def cells_of(column: Any) -> Cells:
+    """The cells of an Arrow array, a numpy array or a list.
+
+    Args:
+        column: whose first axis is the row.
+
+    Raises:
+        pyarrow.ArrowInvalid, pyarrow.ArrowTypeError: values of several types in one column.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> cells = cells_of(pa.array([1.5, None, float("nan"), 2.0]))
+        >>> cells.values.to_pylist(), cells.rows.tolist(), cells.missing.tolist()
+        ([1.5, 2.0], [0, 3], [1, 2])
+    """
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    if not isinstance(column, pa.Array):
+        return _of_numpy(np.asarray(column))
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if _is_list(column.type):
+        return _of_lists(column)
+    return _leaf(column)
+
+
+def ragged_cells(values: np.ndarray, lengths: np.ndarray) -> Cells:
+    """The cells of a feature of tf.Examples: values[total], row after row, and how many each has: int64[rows]."""
+    return replace(_grouped(cells_of(values), lengths, None), folds=True)
+
+
+def _of_numpy(array: np.ndarray) -> Cells:
+    import pyarrow as pa
+
+    if array.ndim > 1:
+        inner = _of_numpy(array.reshape(-1))
+        each = int(np.prod(array.shape[1:]))
+        grouped = _grouped(inner, np.full(len(array), each, np.int64), each)
+        return replace(grouped, shape=tuple(array.shape[1:]))
+    if array.dtype.kind in "OT":
+        return cells_of(pa.array(array.tolist(), from_pandas=True))
+    if array.dtype.kind == "V" or array.dtype == np.float16:  # bfloat16 and its like
+        array = array.astype(np.float32)
+    return cells_of(pa.array(array))
+
+
+def _of_lists(array: Any) -> Cells:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    inner = cells_of(array.flatten())
+    size = array.type.list_size if pa.types.is_fixed_size_list(array.type) else None
+    return _grouped(inner, lengths, size)
+
+
+def _grouped(inner: Cells, lengths: np.ndarray, size: int | None) -> Cells:
+    """Cells of items, put together to rows of so many items each."""
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    missing = np.union1d(np.flatnonzero(lengths == 0), owner[inner.missing])
+    filled = lengths[lengths > 0]
+    sizes = (int(filled.min()), int(filled.max())) if filled.size else None
+    return replace(
+        inner, rows=owner[inner.rows], missing=missing, shape=(size, *inner.shape), sizes=None if size else sizes
+    )
+
+
+def _leaf(array: Any) -> Cells:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    types, arrow = pa.types, array.type
+    if types.is_decimal(arrow) or types.is_float16(arrow):
+        array = array.cast(pa.float64() if types.is_decimal(arrow) else pa.float32())
+        arrow = array.type
+    if types.is_floating(arrow):
+        nan = np.isnan(_numpy(array.fill_null(np.nan)))
+        return _kept(array, nan, "number", _FLOATS[arrow.bit_width])
+    if types.is_integer(arrow):
+        return _kept(array, _nulls(array), "number", str(arrow))
+    if types.is_boolean(arrow):
+        return _kept(array, _nulls(array), "word", "bool")
+    if types.is_date(arrow) or types.is_timestamp(arrow):
+        micro = array.cast(pa.timestamp("us", arrow.tz if types.is_timestamp(arrow) else None), safe=False)
+        seconds = pc.divide(micro.cast(pa.int64()).cast(pa.float64(), safe=False), 1e6)
+        return _kept(seconds, _nulls(array), "time", "date" if types.is_date(arrow) else "timestamp")
+    if _is_text(arrow):
+        if "view" in str(arrow):  # of polars; few functions take it
+            array = array.cast(pa.large_binary() if "binary" in str(arrow) else pa.large_string())
+        empty = _numpy(pc.fill_null(pc.equal(pc.binary_length(array), 0), True))
+        return _kept(array, empty, "word", "string")
+    nothing = np.arange(0)
+    dtype = "null" if types.is_null(arrow) else str(arrow)
+    return Cells(kind="other", dtype=dtype, values=array[:0], rows=nothing, missing=np.flatnonzero(_nulls(array)))
+
+
+def _kept(array: Any, lacking: np.ndarray, kind: CellKind, dtype: str) -> Cells:
+    import pyarrow as pa
+
+    every = np.arange(len(array))
+    if not lacking.any():
+        return Cells(kind=kind, dtype=dtype, values=array, rows=every, missing=every[:0])
+    kept = every[~lacking]
+    return Cells(kind=kind, dtype=dtype, values=array.take(pa.array(kept)), rows=kept, missing=every[lacking])
+
+
+def _nulls(array: Any) -> np.ndarray:
+    return _numpy(array.is_null())
+
+
+def _numpy(array: Any) -> np.ndarray:
+    return array.to_numpy(zero_copy_only=False)
+
+
+def _is_list(arrow: Any) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_fixed_size_list(arrow)
+
+
+def _is_text(arrow: Any) -> bool:
+    return any(word in str(arrow) for word in ("string", "utf8", "binary")) and "<" not in str(arrow)

@@ -1,0 +1,120 @@
+"""How often each value of a column came, exact up to a limit, and how many different ones there are beyond it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+#: Different values that are counted one by one, and the bytes of text that they may have together.
+MOST_COUNTED, MOST_BYTES = 1 << 16, 1 << 25
+#: log2 of the registers of the sketch, and its standard error: 1.04 / sqrt(2 ** 14), as for every HyperLogLog.
+_REGISTERS, RELATIVE_ERROR = 14, 0.0082
+#: Whole numbers below are exact as float64.
+_EXACT = 2**53
+
+
+class Counts:
+    """Counts of values; of a column with more than `most` different ones, of those that came first, and an estimate.
+
+    Attributes:
+        known: how often each value came: of all, or of those that came first.
+        exact: whether `known` holds all.
+
+    Args:
+        most: different values that are counted.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> counts = Counts()
+        >>> counts.add(pa.array(["a", "b", "a"]))
+        >>> dict(counts.known), counts.different, counts.exact
+        ({'a': 2, 'b': 1}, 2, True)
+    """
+
+    def __init__(self, most: int = MOST_COUNTED) -> None:
+        self._most = most
+        self._bytes = 0
+        self._known: dict[Any, int] = {}
+        self._sketch: Any = None
+
+    @property
+    def known(self) -> Mapping[Any, int]:
+        """See the class."""
+        return self._known
+
+    @property
+    def exact(self) -> bool:
+        """See the class."""
+        return self._sketch is None
+
+    @property
+    def different(self) -> int:
+        """How many different values came: exact, or with a relative standard error of `error`."""
+        if self._sketch is None:
+            return len(self._known)
+        return max(round(self._sketch.get_estimate()), len(self._known))
+
+    @property
+    def error(self) -> float:
+        """The relative standard error of `different`."""
+        return 0.0 if self._sketch is None else RELATIVE_ERROR
+
+    def add(self, values: Any) -> None:
+        """Takes a flat Arrow array without nulls."""
+        found = values.value_counts()
+        pairs = zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True)
+        known = self._known
+        if self._sketch is None:
+            for value, count in pairs:
+                before = known.get(value)
+                if before is None:
+                    known[value] = count
+                    self._bytes += len(value) if isinstance(value, (str, bytes)) else 0
+                else:
+                    known[value] = before + count
+            if len(known) > self._most or self._bytes > MOST_BYTES:
+                self._sketch = _sketch_of(known)
+            return
+        words: list[Any] = []
+        for value, count in pairs:
+            words.append(value)
+            if value in known:
+                known[value] += count
+        _feed(self._sketch, map(_plain, words))
+
+    def forget(self) -> None:
+        """Keeps the estimate alone; only once there are more values than are counted."""
+        assert self._sketch is not None
+        self._known = {}
+
+    def add_estimated(self, numbers: np.ndarray) -> None:
+        """Takes numbers of which none is counted; after `forget`."""
+        if numbers.dtype.kind == "f":
+            _feed(self._sketch, numbers.tolist())
+            return
+        real = numbers.astype(np.float64)  # so that 3 and 3.0 are one number
+        small = np.abs(real) < _EXACT
+        _feed(self._sketch, real[small].tolist())
+        _feed(self._sketch, numbers[~small].tolist())
+
+
+def _sketch_of(values: Iterable[Any]) -> Any:
+    import datasketches
+
+    sketch = datasketches.hll_sketch(_REGISTERS, datasketches.tgt_hll_type.HLL_8)
+    _feed(sketch, map(_plain, values))
+    return sketch
+
+
+def _feed(sketch: Any, values: Iterable[Any]) -> None:
+    deque(map(sketch.update, values), maxlen=0)
+
+
+def _plain(value: Any) -> Any:
+    """What a sketch takes: bytes as text, whole numbers as real ones where those are exact."""
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    return float(value) if isinstance(value, int) and abs(value) < _EXACT else value

@@ -1,0 +1,190 @@
+"""The rows of files for statistics: missing cells stay, and what makes no row is told."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError
+from estimator_inputs.inspect.detect import kind_of
+from estimator_inputs.inspect.examples import guessed_features
+from estimator_inputs.reading.blocks import BadRow
+from estimator_inputs.reading.files import FilePattern, find_files, opened
+from estimator_inputs.reading.ragged import Column, Ragged, rows_of
+from estimator_inputs.statistics.cells import Cells, ragged_cells
+from estimator_inputs.statistics.rows import Rows, cells_in
+from estimator_inputs.table.blocks import Tables
+from estimator_inputs.tfrecord.spec import feature_specs
+
+#: Rows whose values tell types; records whose features tell the specification.
+_LOOKED_AT, _RECORDS = 10_000, 1000
+#: Bytes of a file that are looked at together.
+_BLOCK = 1 << 22
+KINDS = ("csv", "jsonl", "parquet", "tfrecord", "array_record")
+
+
+def rows_of_files(file_pattern: FilePattern, limit: int | None, kind: str | None = None) -> Iterator[Rows]:
+    """The rows of files of one kind.
+
+    Args:
+        file_pattern: a path, a glob pattern, or a list of them.
+        limit: rows to read; None: all.
+        kind: one of `KINDS`; None: told from the first file.
+
+    Raises:
+        ArgumentError: no such file, or an unknown kind.
+        InputError: a file that cannot be read as that kind.
+    """
+    files = find_files(file_pattern)
+    kind = kind or kind_of(files[0])
+    if kind in ("csv", "jsonl"):
+        batches = _of_text(kind, files)
+    elif kind == "parquet":
+        batches = _of_parquet(files)
+    elif kind == "tfrecord":
+        batches = _of_tfrecords(files)
+    elif kind == "array_record":
+        batches = _of_array_records(files)
+    else:
+        raise ArgumentError(f"kind must be one of {', '.join(KINDS)}, given: {kind!r}.")
+    return _cut(batches, limit)
+
+
+def _cut(batches: Iterator[Rows], limit: int | None) -> Iterator[Rows]:
+    """The batches up to the last row wanted, where one is cut; then one more, which tells that there are others."""
+    left = limit
+    for batch in batches:
+        if left is None or batch.rows <= left:
+            left = None if left is None else left - batch.rows
+            yield batch
+            continue
+        if left:
+            columns = {name: cells.first(left) for name, cells in batch.columns.items()}
+            yield batch._replace(columns=columns, rows=left)
+        yield batch
+        return
+
+
+def _of_text(kind: str, files: tuple[Path, ...]) -> Iterator[Rows]:
+    reader = _text_kind(kind, files)
+    for path in files:
+        for piece in reader.pieces(path, None):
+            found = reader.tables(piece, all_bad_rows=True)
+            if found.bad:
+                reader, found = _wider(reader, piece, found)
+            for table, where in found.found:
+                columns = {name: table.column(name) for name in reader.columns}
+                yield _rows(columns, table.num_rows, where)
+            if found.bad:
+                yield Rows({}, 0, str, found.bad)
+
+
+def _text_kind(kind: str, files: tuple[Path, ...]) -> Any:
+    """How files of lines are read, real numbers as float64: sums of a file are those of its text."""
+    import estimator_inputs as inputs
+
+    options: dict[str, Any] = {"shuffle": False, "on_error": "skip", "block_bytes": _BLOCK}
+    if kind == "csv":
+        delimiter = "\t" if ".tsv" in files[0].suffixes else ","
+        options |= {"num_rows_for_inference": _LOOKED_AT, "field_delim": delimiter}
+    make: Callable[..., Any] = inputs.csv_input_fn if kind == "csv" else inputs.jsonl_input_fn
+    types = make(files, 1, **options).kind.schema.types
+    real = {name: "float64" for name, one in types.items() if one.dtype == np.float32}
+    return make(files, 1, column_types=real, **options).kind
+
+
+def _wider(reader: Any, piece: Any, found: Tables) -> tuple[Any, Tables]:
+    """The reader with those whole numbers as real ones of which later rows have real ones."""
+    for name, kind in reader.schema.types.items():
+        if kind.dtype.kind != "i":
+            continue
+        types = {**reader.schema.types, name: replace(kind, dtype=np.dtype(np.float64))}
+        wider = copy.copy(reader)
+        wider.schema = replace(reader.schema, types=types)
+        again = wider.tables(piece, all_bad_rows=True)
+        if len(again.bad) < len(found.bad):
+            reader, found = wider, again
+    return reader, found
+
+
+def _rows(columns: Mapping[str, Any], rows: int, where: Callable[[int], str]) -> Rows:
+    """Rows of a file, with real numbers named as the inputs return them."""
+    cells = {name: cells_in(name, column) for name, column in columns.items()}
+    named = {name: replace(one, dtype="float32") if one.dtype == "float64" else one for name, one in cells.items()}
+    return Rows(named, rows, where)
+
+
+def _of_parquet(files: tuple[Path, ...]) -> Iterator[Rows]:
+    import estimator_inputs as inputs
+
+    reader = inputs.parquet_input_fn(files, 1, shuffle=False).kind
+    for path in files:
+        for piece in reader.pieces(path, None):
+            first, batch = piece.content
+            columns = {name: batch.column(name) for name in reader.columns}
+            yield _rows(columns, batch.num_rows, _numbered(path, "row", range(first, first + batch.num_rows)))
+
+
+def _of_tfrecords(files: tuple[Path, ...]) -> Iterator[Rows]:
+    import estimator_inputs as inputs
+
+    features = {name: _of_any_length(spec) for name, spec in tfrecord_features(files[0]).items()}
+    options: dict[str, Any] = {"shuffle": False, "on_error": "skip", "block_bytes": _BLOCK}
+    reader = inputs.tfrecord_input_fn(files, 1, features, **options).kind
+    for path in files:
+        for piece in reader.pieces(path, None):
+            block = reader.decode(piece, all_bad_rows=True)
+            bad = [int(row.where.rsplit(" ", 1)[1]) for row in block.bad]
+            kept = np.setdiff1d(np.arange(block.first, block.first + block.rows + len(bad)), bad)
+            yield _of_examples(block.columns, _numbered(path, "record", kept), block.bad)
+
+
+def _of_array_records(files: tuple[Path, ...]) -> Iterator[Rows]:
+    from estimator_inputs.array_record import blocks_of_records, some_records
+
+    guessed = guessed_features(some_records(files[0], _RECORDS), str(files[0]))
+    features = feature_specs({name: _of_any_length(spec) for name, spec in guessed.items()})
+    for path in files:
+        for numbers, columns, bad in blocks_of_records(path, features):
+            yield _of_examples(columns, _numbered(path, "record", numbers), bad)
+
+
+def _of_examples(columns: Mapping[str, Column], where: Callable[[int], str], bad: Sequence[BadRow]) -> Rows:
+    cells: dict[str, Cells] = {}
+    for name, column in columns.items():
+        assert isinstance(column, Ragged)
+        cells[name] = ragged_cells(column.values, column.lengths)
+    return Rows(cells, rows_of(columns) if columns else 0, where, bad)
+
+
+def tfrecord_features(path: Path) -> dict[str, Any]:
+    """The features that the first records of a file have.
+
+    Raises:
+        InputError: no record, or one that is no tf.Example.
+    """
+    from estimator_inputs.tfrecord.framing import read_frames
+
+    with opened(path, "auto") as stream:
+        records = (
+            frames.data[begin : begin + size]
+            for frames in read_frames(stream, block_bytes=1 << 18)
+            for begin, size in zip(frames.begins.tolist(), frames.sizes.tolist(), strict=True)
+        )
+        return guessed_features(itertools.islice(records, _RECORDS), str(path))
+
+
+def _of_any_length(spec: Any) -> Any:
+    from estimator_inputs.examples.features import VarLenFeature
+
+    return VarLenFeature(spec.dtype)
+
+
+def _numbered(path: Path, word: str, numbers: Sequence[int] | np.ndarray) -> Callable[[int], str]:
+    return lambda row: f"{path}, {word} {numbers[row]}"

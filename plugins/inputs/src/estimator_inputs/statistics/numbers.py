@@ -1,0 +1,147 @@
+"""Numbers of a column: moments, and where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from estimator_inputs.statistics.counts import Counts
+
+#: Of the sketch: the rank of a quantile is off by at most 0.3% of the rows (with 99% confidence).
+_K = 1024
+_PIECE = 1 << 16
+
+
+class Moments:
+    """Mean, deviation, limits and zeros of finite numbers.
+
+    Attributes:
+        count, infinite, zeros: numbers seen, and among them infinite ones and zeros.
+        mean: of the finite ones.
+        low, high: of all; None before the first.
+        whole: whether all finite ones are whole numbers.
+    """
+
+    def __init__(self) -> None:
+        self.count = self.infinite = self.zeros = 0
+        self.mean = 0.0
+        self.low: float | None = None
+        self.high: float | None = None
+        self.whole = True
+        self._squares = 0.0
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the finite numbers, of the population."""
+        return float(np.sqrt(self._squares / max(self.count - self.infinite, 1)))
+
+    def add(self, numbers: np.ndarray) -> None:
+        """Takes numbers[n], none of them NaN."""
+        if not numbers.size:
+            return
+        low, high = numbers.min().item(), numbers.max().item()
+        self.low = low if self.low is None else min(low, self.low)
+        self.high = high if self.high is None else max(high, self.high)
+        before = self.count - self.infinite
+        self.count += numbers.size
+        self.zeros += int(numbers.size - np.count_nonzero(numbers))
+        finite = numbers
+        if numbers.dtype.kind == "f":
+            finite = numbers[np.isfinite(numbers)]
+            self.infinite += numbers.size - finite.size
+            self.whole = self.whole and bool((finite == np.rint(finite)).all())
+        if not finite.size:
+            return
+        real = finite.astype(np.float64)
+        # two parts put together: Chan, Golub and LeVeque
+        mean = float(real.mean())
+        total = before + real.size
+        self._squares += float(np.square(real - mean).sum()) + (mean - self.mean) ** 2 * before * real.size / total
+        self.mean += (mean - self.mean) * real.size / total
+
+
+class Numbers:
+    """Where the numbers of a column lie: exact while there are few different ones, sketched beyond.
+
+    Attributes:
+        counts: how often each came, while they are few.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> numbers = Numbers()
+        >>> numbers.add(pa.array([3, 1, 2, 2]))
+        >>> numbers.quantiles([0.0, 0.5, 1.0]), numbers.below([1, 2]), numbers.exact
+        ([1.0, 2.0, 3.0], [0.25, 0.75], True)
+    """
+
+    def __init__(self) -> None:
+        self.counts = Counts()
+        self._sketch: Any = None
+        self._sorted: tuple[np.ndarray, np.ndarray] | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether `quantiles` and `below` are."""
+        return self._sketch is None
+
+    @property
+    def rank_error(self) -> float:
+        """By how much of all numbers the rank of a quantile may be off, with a confidence of 99%."""
+        return 0.0 if self._sketch is None else float(self._sketch.normalized_rank_error(False))
+
+    def add(self, values: Any) -> None:
+        """Takes a flat Arrow array of numbers, none of them null or NaN."""
+        self._sorted = None
+        if self._sketch is None:
+            self.counts.add(values)
+            if not self.counts.exact:
+                self._sketch = self._begun()
+            return
+        numbers = values.to_numpy(zero_copy_only=False)
+        self.counts.add_estimated(numbers)
+        self._sketch.update(numbers.astype(np.float64))
+
+    def quantiles(self, levels: Sequence[float]) -> list[float]:
+        """The numbers that lie above such shares of all; interpolated where exact, as `numpy.quantile` does."""
+        if self._sketch is not None:
+            return [float(value) for value in self._sketch.get_quantiles(np.array(levels, np.float64))]
+        numbers, ends = self._in_order()
+        at = np.array(levels) * (ends[-1] - 1)
+        low = numbers[np.searchsorted(ends, np.floor(at), side="right")]
+        high = numbers[np.searchsorted(ends, np.ceil(at), side="right")]
+        part = at - np.floor(at)
+        with np.errstate(invalid="ignore"):
+            between = np.where((part == 0) | (low == high), low, low + (high - low) * part)
+        return between.tolist()
+
+    def below(self, points: Sequence[float]) -> list[float]:
+        """The share of numbers at or below each point."""
+        if self._sketch is not None:
+            return [float(self._sketch.get_rank(float(point), True)) for point in points]
+        numbers, ends = self._in_order()
+        ranks = np.append(0, ends)[np.searchsorted(numbers, np.array(points, np.float64), side="right")]
+        return (ranks / ends[-1]).tolist()
+
+    def _in_order(self) -> tuple[np.ndarray, np.ndarray]:
+        """Different numbers in order, and how many come up to each, itself included."""
+        if self._sorted is None:
+            known = sorted(self.counts.known.items())
+            numbers = np.array([number for number, _ in known], np.float64)
+            self._sorted = numbers, np.cumsum([count for _, count in known])
+        return self._sorted
+
+    def _begun(self) -> Any:
+        import datasketches
+
+        sketch = datasketches.kll_doubles_sketch(_K)
+        numbers, ends = self._in_order()
+        counts = np.diff(ends, prepend=0)
+        for first in range(0, int(ends[-1]), _PIECE):  # as often as they came, never all at once
+            last = min(first + _PIECE, int(ends[-1]))
+            begins = np.clip(ends - counts, first, last)
+            sketch.update(np.repeat(numbers, np.clip(ends, first, last) - begins))
+        self._sorted = None
+        self.counts.forget()
+        return sketch

@@ -1,0 +1,84 @@
+"""Say which process of which run this one believes to be, why, and what it reaches.
+
+Reads the environment only. `--reach` opens a connection to process 0, or says why that fails; `--devices` lets jax look
+for its devices, and connects to nobody.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+from typing import Any
+
+#: Variables by which schedulers and launchers tell who a process is.
+_PREFIXES = ("JAX_", "SLURM_", "OMPI_COMM_", "PMI_", "MV2_COMM_", "SM_", "TPU_WORKER", "MEGASCALE_", "JOB_COMPLETION_")
+_NAMES = ("TF_CONFIG", "WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator cluster`."""
+    parser.add_argument("--reach", action="store_true", help="open a connection to process 0")
+    parser.add_argument("--devices", action="store_true", help="list the devices of this machine; imports jax")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints it; 1 where process 0 is not reached."""
+    from estimator_core.config import RunConfig
+
+    config = RunConfig()
+    group = config.process_group
+    told: dict[str, Any] = {
+        "role": config.task_type,
+        "process": 0 if group is None else group.index,
+        "processes": 1 if group is None else group.count,
+        "chief": config.is_chief,
+        "source": "nothing tells of others" if group is None else group.source,
+        "coordinator": "" if group is None else group.coordinator or f"found by jax ({group.method})",
+        "cards": _cards(None if group is None else group.local_device_ids),
+        "host": socket.gethostname(),
+        "variables": {name: value for name, value in sorted(os.environ.items()) if _tells(name)},
+    }
+    reached = True
+    if args.reach:
+        told["reached"] = _reach("" if group is None else group.coordinator)
+        reached = told["reached"] in ("yes", "nobody to reach")
+    if args.devices:
+        told["devices"] = _devices()
+    print(json.dumps(told, indent=2) if args.json else _table(told))
+    return 0 if reached else 1
+
+
+def _tells(name: str) -> bool:
+    return name in _NAMES or name.startswith(_PREFIXES)
+
+
+def _cards(given: tuple[int, ...] | None) -> str:
+    if given is None:
+        return os.environ.get("JAX_LOCAL_DEVICE_IDS") or "as jax finds them"
+    return ", ".join(map(str, given)) if given else "all of this machine that it sees"
+
+
+def _reach(address: str) -> str:
+    if not address:
+        return "nobody to reach"
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=5):
+            return "yes"
+    except OSError as error:
+        return f"no: {address}: {error}; process 0 listens there once it has started"
+
+
+def _devices() -> list[str]:
+    import jax
+
+    return [str(device) for device in jax.local_devices()]
+
+
+def _table(told: dict[str, Any]) -> str:
+    rows = {name: value for name, value in told.items() if name != "variables"}
+    lines = [f"{name:<12} {', '.join(value) if isinstance(value, list) else value}" for name, value in rows.items()]
+    return "\n".join([*lines, "variables", *(f"  {name}={value}" for name, value in told["variables"].items())])

@@ -1,0 +1,97 @@
+"""Run a command as several processes that train together: here, under Slurm, on Kubernetes, on Ray.
+
+    estimator launch --processes 4 -- python train.py
+    estimator launch --on slurm --processes 8 --hosts 2 --option partition=gpu -- estimator run experiment.py
+    estimator launch --on kubernetes --processes 4 --image IMAGE --model-dir gs://b/run --dry-run -- python train.py
+
+Shows what the processes write, each line with the number of its process. Returns 0 when all end well, 75 when starting
+again goes on, 1 when the job failed. SIGTERM and SIGINT ask the processes to save and end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from estimator_core.errors import ArgumentError
+from estimator_launchers.contract import JobSpec, JobStatus
+from estimator_launchers.launching import find_launcher, follow, parse_pairs
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator launch`."""
+    parser.add_argument("--on", default="local", metavar="NAME", help="the launcher (default: local)")
+    parser.add_argument("--processes", type=int, metavar="N", help="processes that train together")
+    parser.add_argument("--hosts", type=int, default=1, metavar="N", help="machines they are spread over (default: 1)")
+    parser.add_argument("--devices", type=int, metavar="K", help="cards of each process; virtual CPU devices elsewhere")
+    parser.add_argument("--evaluator", action="store_true", help="one further process evaluates checkpoints")
+    parser.add_argument("--name", default="train", help="of the job (default: train)")
+    parser.add_argument("--image", default="", help="container image")
+    parser.add_argument("--model-dir", default="", metavar="DIR", help="where the run writes, for TensorBoard")
+    parser.add_argument("--max-restarts", type=int, default=0, metavar="N", help="starts again so often (default: 0)")
+    parser.add_argument("--grace-secs", type=float, default=60.0, metavar="S", help="to save and end (default: 60)")
+    parser.add_argument("--time-limit-secs", type=float, metavar="S", help="after which the scheduler ends the job")
+    parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="a variable of each process")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of this launcher alone")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be submitted")
+    parser.add_argument("--detach", action="store_true", help="submit, print the job's id, and end")
+    actions = parser.add_mutually_exclusive_group()
+    actions.add_argument("--status", metavar="ID", help="how a job stands")
+    actions.add_argument("--stop", metavar="ID", help="ask a job to save and end")
+    actions.add_argument("--logs", metavar="ID", help="show what a process of a job writes; --process says which")
+    parser.add_argument("--process", type=int, default=0, metavar="I", help="with --logs (default: 0)")
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="what each process runs")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Submits and follows a job, or does one thing with an earlier one."""
+    launcher = find_launcher(args.on)
+    if args.status:
+        return _tell(launcher.status(args.status))
+    if args.stop:
+        launcher.stop(args.stop, args.grace_secs)
+        return _tell(launcher.status(args.stop))
+    if args.logs:
+        for line in launcher.logs(args.logs, args.process):
+            print(line, flush=True)
+        return 0
+    program = args.program[1:] if args.program[:1] == ["--"] else args.program
+    if not program:
+        raise ArgumentError("estimator launch: give the command to run after --, for example -- python train.py")
+    if args.processes is None:
+        raise ArgumentError("estimator launch: say how many processes train together, for example --processes 2")
+    job = JobSpec(
+        command=tuple(program),
+        processes=args.processes,
+        name=args.name,
+        hosts=args.hosts,
+        devices=args.devices,
+        evaluator=args.evaluator,
+        env=parse_pairs(args.env, "--env"),
+        image=args.image,
+        max_restarts=args.max_restarts,
+        grace_secs=args.grace_secs,
+        time_limit_secs=args.time_limit_secs,
+        model_dir=args.model_dir,
+        attached=not args.detach,
+        options=parse_pairs(args.option, "--option"),
+    )
+    plan = launcher.plan(job)
+    if args.dry_run:
+        print(plan.text())
+        return 0
+    job_id = launcher.submit(plan)
+    if args.detach:
+        print(job_id)
+        return 0
+    print(f"estimator launch: job {job_id} on {launcher.name}", file=sys.stderr, flush=True)
+    status = follow(launcher, job_id, job)
+    if status.phase != "succeeded":
+        print(f"estimator launch: {status.phase}: {status.why or 'no reason is known'}", file=sys.stderr)
+    return status.exit_status
+
+
+def _tell(status: JobStatus) -> int:
+    restarts = f", started again {status.restarts} times" if status.restarts else ""
+    print(f"{status.phase}{restarts}{f': {status.why}' if status.why else ''}")
+    return status.exit_status if status.ended else 0

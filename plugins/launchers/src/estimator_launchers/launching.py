@@ -1,0 +1,149 @@
+"""A job from its plan to its end: what `estimator launch` does, for programs."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_launchers.contract import JobSpec, JobStatus, Launcher
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+_POLL_SECS = 0.2
+
+
+def find_launcher(name: str) -> Launcher:
+    """The launcher of an installed package.
+
+    Raises:
+        PluginLookupError: there is none of that name; lists those there are.
+
+    Example:
+        >>> find_launcher("local").name
+        'local'
+    """
+    from estimator_core.plugins import default_plugins
+
+    launcher = default_plugins().get("launcher", name)()
+    if not isinstance(launcher, Launcher):
+        raise ArgumentTypeError(f"The launcher {name!r} gives {launcher!r}, which has not all methods of Launcher.")
+    return launcher
+
+
+def launch(job: JobSpec, on: str = "local", *, write: Callable[[str], Any] | None = None) -> JobStatus:
+    """Submits a job, shows what its processes write, and returns how it ended.
+
+    SIGTERM and SIGINT ask the processes to save and end; the job can then be resumed.
+
+    Args:
+        job: what to run.
+        on: the name of the launcher.
+        write: gets each line; None: standard output.
+
+    Raises:
+        ArgumentError, LaunchError: the job cannot be started.
+
+    Example:
+        >>> import sys
+        >>> launch(JobSpec(command=(sys.executable, "-c", "print('hello')"), processes=2)).phase  # doctest: +SKIP
+        [0] hello
+        [1] hello
+        'succeeded'
+    """
+    launcher = find_launcher(on)
+    return follow(launcher, launcher.submit(launcher.plan(job)), job, write=write)
+
+
+def follow(launcher: Launcher, job_id: str, job: JobSpec, *, write: Callable[[str], Any] | None = None) -> JobStatus:
+    """Shows what the processes of a submitted job write until it ends; returns how it ended."""
+    show = _Show(write or _to_stdout)
+    width = len(str(job.processes - 1))
+    readers = [
+        threading.Thread(target=show.all, args=(f"[{process:>{width}}] ", launcher, job_id, process), daemon=True)
+        for process in range(job.processes + job.evaluator)
+    ]
+    events = getattr(launcher, "events", None)
+    if events is not None:
+        readers.append(threading.Thread(target=show.events, args=(events, job_id), daemon=True))
+    for reader in readers:
+        reader.start()
+    asked = threading.Event()
+    with _Signals(asked):
+        status = launcher.status(job_id)
+        stopper: threading.Thread | None = None
+        while not status.ended:
+            if asked.is_set() and stopper is None:
+                stopper = threading.Thread(target=launcher.stop, args=(job_id, job.grace_secs), daemon=True)
+                stopper.start()
+            time.sleep(_POLL_SECS)
+            status = launcher.status(job_id)
+        for reader in readers:
+            reader.join()
+    return status
+
+
+class _Signals:
+    """SIGTERM and SIGINT set an event while this is open; outside of the main thread they are nobody's here."""
+
+    def __init__(self, asked: threading.Event) -> None:
+        self._asked = asked
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self._previous[number] = signal.signal(number, self._note)
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._asked.set()
+
+
+class _Show:
+    """Writes lines of several threads whole."""
+
+    def __init__(self, write: Callable[[str], Any]) -> None:
+        self._write, self._lock = write, threading.Lock()
+
+    def all(self, prefix: str, launcher: Launcher, job_id: str, process: int) -> None:
+        for line in launcher.logs(job_id, process):
+            with self._lock:
+                self._write(prefix + line)
+
+    def events(self, events: Callable[[str], Any], job_id: str) -> None:
+        for line in events(job_id):
+            sys.stderr.write(line + "\n")
+            sys.stderr.flush()
+
+
+def _to_stdout(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def parse_pairs(texts: list[str], what: str) -> dict[str, str]:
+    """`NAME=VALUE` words as a mapping.
+
+    Raises:
+        ArgumentError: a word without `=`.
+
+    Example:
+        >>> parse_pairs(["partition=gpu"], "--option")
+        {'partition': 'gpu'}
+    """
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise ArgumentError(f"{what} {text!r}: write {what} NAME=VALUE.")
+        pairs[name] = value
+    return pairs

@@ -1,0 +1,53 @@
+"""What the exit statuses of a job's processes mean together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+#: Stopped early; starting again goes on (EX_TEMPFAIL).
+RESUMABLE: Final = 75
+_ABORT = 6
+
+
+def signal_of(status: int) -> int | None:
+    """The signal that ended a process, from a status of Popen (negative) or of a shell (128 and more).
+
+    Example:
+        >>> signal_of(-9), signal_of(143), signal_of(75)
+        (9, 15, None)
+    """
+    if status < 0:
+        return -status
+    return status - 128 if 128 < status < 193 else None
+
+
+def can_go_on(status: int) -> bool:
+    """Whether a process that ends so may be started again: 75, a signal, or the abort by which jax ends it."""
+    return status == RESUMABLE or signal_of(status) is not None
+
+
+def outcome(statuses: Sequence[int]) -> int:
+    """The status of a job from those of its processes, in the order in which they ended.
+
+    A process that a signal ends takes others with it, which may fail of that in any way; so does one that fails of
+    itself, and the others may be told of it and end first.
+
+    Args:
+        statuses: as Popen gives them.
+
+    Returns:
+        0, 75, or the status of the process that failed of itself.
+
+    Example:
+        >>> outcome([0, 0]), outcome([-9, 1, 75]), outcome([75, 1]), outcome([-6, 75])
+        (0, 75, 1, 75)
+    """
+    bad = [status for status in statuses if status != 0]
+    for status in bad:
+        number = signal_of(status)
+        if number is not None and number != _ABORT:
+            return RESUMABLE
+        if not can_go_on(status):
+            return status
+    return RESUMABLE if bad else 0

@@ -1,0 +1,54 @@
+"""What estimator-launchers declares to estimator-core. Imported at start-up: keep it light."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from estimator_core.plugins import Command, Component, Kind
+
+ESTIMATOR_PLUGIN_API = (1, 1)
+
+
+def estimator_kinds() -> Sequence[Kind]:
+    """Launchers."""
+    return [
+        Kind(
+            name="launcher",
+            title="launchers",
+            contract="estimator_launchers:Launcher",
+            target="a class or function whose call without arguments gives a Launcher",
+            suite="estimator_launchers.launcher_suite:LauncherSuite",
+            scaffold="estimator_launchers:scaffold",
+        )
+    ]
+
+
+def estimator_components() -> Sequence[Component]:
+    """One launcher an engine."""
+    return [
+        Component(
+            kind="launcher",
+            name="local",
+            target="estimator_launchers:LocalLauncher",
+            summary="Child processes of this machine.",
+        ),
+        Component(
+            kind="launcher", name="slurm", target="estimator_launchers:SlurmLauncher", summary="Batch jobs of Slurm."
+        ),
+    ]
+
+
+def estimator_commands() -> Sequence[Command]:
+    """`estimator launch` and `estimator cluster`."""
+    return [
+        Command(
+            name="launch",
+            target="estimator_launchers.cli.launch",
+            summary="Run a command as several processes that train together.",
+        ),
+        Command(
+            name="cluster",
+            target="estimator_launchers.cli.cluster",
+            summary="Say which process of which run this one believes to be, and why.",
+        ),
+    ]

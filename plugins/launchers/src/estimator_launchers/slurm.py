@@ -1,0 +1,176 @@
+"""The launcher of Slurm: a batch script that starts the processes by srun, and requeues the job where that goes on."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from estimator_core.errors import ArgumentError
+from estimator_launchers.contract import JobSpec, JobStatus, Plan, PlannedFile
+from estimator_launchers.environment import virtual_devices
+from estimator_launchers.errors import LaunchError
+from estimator_launchers.following import follow_file
+from estimator_launchers.supervise import in_words
+
+#: Options of sbatch that a site may ask for.
+OPTIONS: Final[Mapping[str, str]] = {
+    "account": "who pays",
+    "array": "independent runs, for example 0-7: each gets SLURM_ARRAY_TASK_ID",
+    "constraint": "features of the nodes",
+    "cpus-per-task": "processors of each process",
+    "exclude": "nodes not to use",
+    "gpus-per-node": "cards of each node, which its processes share",
+    "gres": "for example gpu:8",
+    "mem": "memory of each node",
+    "partition": "the queue",
+    "qos": "quality of service",
+    "reservation": "a reservation",
+}
+_RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT")
+
+
+class SlurmLauncher:
+    """Submits batch jobs; jax finds the processes by Slurm's own variables.
+
+    Args:
+        folder: where each job keeps its logs and its secret, on a file system that all nodes share; None:
+            `estimator-jobs` in the working directory.
+
+    Example:
+        >>> plan = SlurmLauncher("/shared/jobs").plan(JobSpec(command=("python", "train.py"), processes=4, hosts=2))
+        >>> [line for line in plan.files[0].text.splitlines() if "ntasks" in line]
+        ['#SBATCH --ntasks=4', '#SBATCH --ntasks-per-node=2']
+    """
+
+    name = "slurm"
+
+    def __init__(self, folder: str | None = None) -> None:
+        self._folder = Path.cwd() / "estimator-jobs" if folder is None else Path(folder).absolute()
+
+    def plan(self, job: JobSpec) -> Plan:
+        """The batch script.
+
+        Raises:
+            ArgumentError: an option that sbatch is not given, or an image.
+        """
+        job.check_options(self.name, OPTIONS)
+        if job.image:
+            raise ArgumentError(
+                "Slurm by itself runs no container image. Put it into the command: -- apptainer exec IMAGE python ..."
+            )
+        file = PlannedFile(name=f"{job.name}.sbatch", text=_script(job, self._folder))
+        return Plan(launcher=self.name, job=job, files=(file,), commands=(("sbatch", "--parsable", file.name),))
+
+    def submit(self, plan: Plan) -> str:
+        """Hands the script to sbatch.
+
+        Raises:
+            LaunchError: sbatch is not here, or refuses.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        said = _slurm("sbatch", "--parsable", given=plan.files[0].text)
+        return said.strip().partition(";")[0]
+
+    def status(self, job_id: str) -> JobStatus:
+        """What the queue says, or what the script wrote when it ended.
+
+        Raises:
+            LaunchError: there is no such job.
+        """
+        states = self._states(job_id)
+        restarts = self._number(job_id, "restarts")
+        if any(state in _RUNNING for state in states):
+            return JobStatus(phase="running", restarts=restarts)
+        if any(state in ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT") for state in states):
+            return JobStatus(phase="pending", restarts=restarts)
+        folders = self._folders(job_id)
+        if not folders and not states:
+            raise LaunchError(f"Slurm knows no job {job_id!r}, and {self._folder} has nothing of one.")
+        outcomes = [self._number(folder.name, "outcome", missing=75) for folder in folders] or [75]
+        worst = next((code for code in outcomes if code not in (0, 75)), max(outcomes))
+        if worst == 0:
+            return JobStatus(phase="succeeded", restarts=restarts)
+        phase = "resumable" if worst == 75 else "failed"
+        lines = [line for folder in folders for line in _read(folder / "why").splitlines()]
+        why = "; ".join(f"process {index}: {in_words(int(code))}" for index, code in map(str.split, lines))
+        return JobStatus(phase=phase, restarts=restarts, why=why or "it was cancelled, or Slurm has lost it")
+
+    def stop(self, job_id: str, grace_secs: float) -> None:
+        """SIGTERM to the processes, without a requeue; scancel after the grace."""
+        for folder in self._folders(job_id):
+            (folder / "stop").touch()
+        _slurm("scancel", "--signal=TERM", "--batch", job_id, check=False)
+        deadline = time.monotonic() + grace_secs
+        while not self.status(job_id).ended and time.monotonic() < deadline:
+            if self.status(job_id).phase == "pending":
+                break
+            time.sleep(0.5)
+        if not self.status(job_id).ended:
+            _slurm("scancel", job_id, check=False)
+
+    def logs(self, job_id: str, process: int) -> Iterator[str]:
+        """Follows the log of a process."""
+        return follow_file(self._folder / job_id / f"{process}.log", lambda: self.status(job_id).ended)
+
+    def _states(self, job_id: str) -> list[str]:
+        said = _slurm("squeue", "--noheader", "--states=all", f"--jobs={job_id}", "--format=%T", check=False)
+        return said.split()
+
+    def _folders(self, job_id: str) -> list[Path]:
+        """Of the job, or of each run of an array."""
+        own = self._folder / job_id
+        return [own] if own.is_dir() else sorted(self._folder.glob(f"{job_id}_*"))
+
+    def _number(self, folder: str, name: str, missing: int = 0) -> int:
+        text = _read(self._folder / folder / name)
+        return int(text) if text.strip() else missing
+
+
+def _script(job: JobSpec, folder: Path) -> str:
+    settings = {
+        "job-name": job.name,
+        "nodes": job.hosts,
+        "ntasks": job.processes,
+        "ntasks-per-node": job.processes_per_host,
+        "open-mode": "append",
+        "output": f"{folder}/%x-%A-%a.out" if "array" in job.options else f"{folder}/%x-%j.out",
+        "signal": f"B:TERM@{math.ceil(job.grace_secs)}",
+        **({"time": math.ceil(job.time_limit_secs / 60)} if job.time_limit_secs is not None else {}),
+        **job.options,
+    }
+    directives = [f"#SBATCH --{name}={value}" for name, value in settings.items()]
+    directives.append("#SBATCH --requeue" if job.max_restarts else "#SBATCH --no-requeue")
+    variables = {**job.env, **({} if "gres" in job.options or "gpus-per-node" in job.options else virtual_devices(job))}
+    exports = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+    template = Template((resources.files("estimator_launchers") / "slurm.sh.tmpl").read_text(encoding="utf-8"))
+    return template.substitute(
+        directives="\n".join(directives),
+        exports="\n".join(exports),
+        folder=shlex.quote(str(folder)),
+        command=shlex.join(job.command),
+        processes=job.processes,
+        max_restarts=job.max_restarts,
+        grace=math.ceil(job.grace_secs),
+        evaluator=int(job.evaluator),
+    )
+
+
+def _slurm(*command: str, given: str | None = None, check: bool = True) -> str:
+    if shutil.which(command[0]) is None:
+        raise LaunchError(f"There is no {command[0]} here. Run this on a login node of Slurm.")
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+    if check and done.returncode != 0:
+        raise LaunchError(f"{command[0]} refuses: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout if done.returncode == 0 else ""
+
+
+def _read(path: Path) -> str:
+    return path.read_text() if path.is_file() else ""

@@ -1,0 +1,223 @@
+"""Processes of this machine: killed, stopped, frozen, failing, started again; an evaluator beside them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from estimator_core.errors import ArgumentError
+from estimator_launchers import JobSpec, LocalLauncher, launch, outcome
+from estimator_launchers.environment import SECRET, trainer_environment
+from plugins.launchers.tests import processes
+from plugins.launchers.tests.processes import ENDS, python, until
+
+
+@pytest.fixture(autouse=True)
+def _own_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("JAX_LOCAL_DEVICE_IDS", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("ends", "restarts", "status", "says"),
+    [
+        (["1=1"], "2", 1, "process 1: failed with status 1"),
+        (["1=1", "0=75"], "2", 1, "failed"),  # who is told of another's failure may end first
+        (["1=75"], "0", 75, "process 1: stopped early, can go on"),
+        (["1=75"], "1", 0, "starting all processes again (1 of 1)"),
+        (["1=SIGKILL"], "0", 75, "process 1: ended by SIGKILL"),
+        (["1=SIGKILL", "0=wait0.5!"], "1", 0, "starting all processes again"),
+        (["1=SIGABRT"], "1", 0, "starting all processes again"),
+        (["1=75!"], "2", 75, "starting all processes again (2 of 2)"),
+        (["1=freeze", "0=75"], "1", 0, "process 1 did not end; it is killed."),
+    ],
+)
+def test_how_it_ends(ends: list[str], restarts: str, status: int, says: str, tmp_path: Path) -> None:
+    words = ("--processes", "2", "--max-restarts", restarts, "--grace-secs", "2")
+    done = processes.launch(*words, *python(ENDS, str(tmp_path / "mark"), *ends))
+    assert done.returncode == status, done.stdout + done.stderr
+    assert says in done.stderr
+    if status == 0:
+        assert sorted(set(done.stdout.splitlines())) == ["[0] done", "[1] done"]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "together"),
+    [
+        ([0, 0], 0),
+        ([0, 75], 75),
+        ([-9, 1, 1], 75),  # the others fail of what the kill did to them
+        ([1, -9], 1),
+        ([-6, 1], 1),
+        ([134, 75, -6], 75),
+        ([137, 1], 75),
+        ([75, 3, 1], 3),
+    ],
+)
+def test_statuses_in_the_order_of_ending(statuses: list[int], together: int) -> None:
+    assert outcome(statuses) == together
+
+
+def test_sigterm_is_passed_on_and_the_job_can_go_on(tmp_path: Path) -> None:
+    code = (
+        "import pathlib, signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(75))\n"
+        "print('ready', flush=True); time.sleep(100)"
+    )
+    command = [sys.executable, "-m", "estimator_core._cli.main", "launch", "--processes", "2", "--max-restarts", "3"]
+    child = subprocess.Popen([*command, *python(code)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert sorted(child.stdout.readline() for _ in range(2)) == ["[0] ready\n", "[1] ready\n"]
+    child.terminate()
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == 75, said
+    assert "starting all processes again" not in said
+
+
+def test_a_killed_launcher_takes_its_processes_with_it(tmp_path: Path) -> None:
+    code = "import os, pathlib, sys, time; pathlib.Path(sys.argv[1], str(os.getpid())).touch(); time.sleep(100)"
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    command = [sys.executable, "-m", "estimator_core._cli.main", "launch", "--processes", "2", "--grace-secs", "5"]
+    with subprocess.Popen([*command, *python(code, str(pids))]) as child:
+        until(lambda: len(list(pids.iterdir())) == 2)
+        child.kill()
+    until(lambda: not any(Path("/proc", path.name).exists() for path in pids.iterdir()), 30)
+
+
+def test_the_evaluator_runs_beside_trainers_that_start_again(tmp_path: Path) -> None:
+    code = (
+        "import json, os, pathlib, sys, time\n"
+        "task = json.loads(os.environ['TF_CONFIG'])['task']; out = pathlib.Path(sys.argv[1])\n"
+        "mark = out / f\"{task['type']}{task['index']}\"\n"
+        "mark.write_text(mark.read_text() + 'x' if mark.exists() else 'x')\n"
+        "if task['type'] == 'evaluator':\n"
+        "    assert 'JAX_PROCESS_ID' not in os.environ\n"
+        "    while (out / 'chief0').read_text() != 'xx': time.sleep(0.05)\n"
+        "elif mark.read_text() == 'x': sys.exit(75)\n"
+        f"print(task['type'], len(os.environ['{SECRET}']))\n"
+    )
+    (tmp_path / "chief0").write_text("")
+    job = JobSpec(
+        command=(sys.executable, "-c", code, str(tmp_path)), processes=2, evaluator=True, max_restarts=1, grace_secs=10
+    )
+    lines: list[str] = []
+    status = launch(job, write=lines.append)
+    assert (status.phase, status.restarts) == ("succeeded", 1), lines
+    assert sorted(lines) == ["[0] chief 64", "[1] worker 64", "[2] evaluator 64"]
+    assert (tmp_path / "evaluator0").read_text() == "x"
+
+
+def test_an_evaluator_that_fails_fails_the_job() -> None:
+    code = "import json, os, sys; sys.exit(json.loads(os.environ['TF_CONFIG'])['task']['type'] == 'evaluator')"
+    done = processes.launch("--processes", "1", "--evaluator", *python(code))
+    assert done.returncode == 1
+    assert "the evaluator: failed with status 1" in done.stderr
+
+
+def test_what_each_process_is_told() -> None:
+    job = JobSpec(command=("x",), processes=4, evaluator=True)
+    told = [trainer_environment(job, index, "h:1", cards=8) for index in range(4)]
+    assert [one["JAX_LOCAL_DEVICE_IDS"] for one in told] == ["0,1", "2,3", "4,5", "6,7"]
+    assert [one["JAX_PROCESS_ID"] for one in told] == list("0123")
+    tasks = [json.loads(one["TF_CONFIG"])["task"] for one in told]
+    assert [(task["type"], task["index"]) for task in tasks] == [
+        ("chief", 0),
+        ("worker", 0),
+        ("worker", 1),
+        ("worker", 2),
+    ]
+
+
+def test_the_roles_it_tells_agree_with_what_the_core_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    from estimator_core.config import RunConfig
+
+    job = JobSpec(command=("x",), processes=3, evaluator=True, devices=2)
+    for name, value in trainer_environment(job, 2, "127.0.0.1:7000").items():
+        monkeypatch.setenv(name, value)
+    group = RunConfig().process_group
+    assert group is not None
+    assert (group.count, group.index, group.coordinator) == (3, 2, "127.0.0.1:7000")
+    assert os.environ["XLA_FLAGS"].endswith("--xla_force_host_platform_device_count=2")
+
+
+def test_the_secret_is_nowhere_to_be_read(tmp_path: Path) -> None:
+    """Neither in the command lines nor in the files of the job."""
+    out = tmp_path / "secret"
+    code = (
+        f"import os, pathlib, sys, time\npathlib.Path(sys.argv[1]).write_text(os.environ['{SECRET}']); time.sleep(60)"
+    )
+    launcher = LocalLauncher(str(tmp_path / "jobs"))
+    plan = launcher.plan(JobSpec(command=(sys.executable, "-c", code, str(out))))
+    job_id = launcher.submit(plan)
+    until(lambda: out.exists() and out.read_text())
+    secret = out.read_text()
+    assert len(secret) == 64
+    written = [path.read_bytes() for path in (tmp_path / "jobs").rglob("*") if path.is_file()]
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            lines.append(path.read_bytes())
+        except OSError:
+            continue
+    assert not [text for text in [*written, *lines, plan.text().encode()] if secret.encode() in text]
+    assert (tmp_path / "jobs" / job_id).stat().st_mode & 0o077 == 0
+    launcher.stop(job_id, 10)
+
+
+def test_a_supervisor_that_is_gone_leaves_a_job_that_can_go_on(tmp_path: Path) -> None:
+    launcher = LocalLauncher(str(tmp_path))
+    job_id = launcher.submit(launcher.plan(JobSpec(command=(sys.executable, "-c", "input()"))))
+    pid = json.loads((tmp_path / job_id / "state.json").read_text())["pid"]
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: launcher.status(job_id).ended)
+    assert launcher.status(job_id).phase == "resumable"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--processes", "2"], "give the command to run after --"),
+        (["--", "true"], "say how many processes"),
+        (["--processes", "0", "--", "true"], "0 processes on 1 hosts cannot be"),
+        (["--processes", "3", "--hosts", "2", "--", "true"], "3 processes on 2 hosts cannot be"),
+        (["--processes", "2", "--hosts", "2", "--", "true"], "the launcher 'local' has this machine only"),
+        (["--processes", "1", "--option", "queue", "--", "true"], "write --option NAME=VALUE"),
+        (["--processes", "1", "--", "/no/such/program"], "No such file or directory"),
+        (["--on", "slrum", "--processes", "1", "--", "true"], "slurm"),
+        (["--status", "nothing"], "There is no local job 'nothing'"),
+    ],
+)
+def test_refused_with_the_cure(words: list[str], says: str) -> None:
+    done = processes.launch(*words)
+    assert done.returncode == 1
+    assert says in done.stderr
+
+
+def test_a_dry_run_starts_nothing(tmp_path: Path) -> None:
+    done = processes.launch("--processes", "2", "--dry-run", "--", "touch", str(tmp_path / "touched"))
+    assert done.returncode == 0
+    assert json.loads(done.stdout.partition("\n")[2].rpartition("\n# ")[0])["processes"] == 2
+    assert not (tmp_path / "touched").exists()
+
+
+def test_a_detached_job_outlives_its_command_and_is_asked_about(tmp_path: Path) -> None:
+    code = (
+        "import pathlib, sys, time\n"
+        "print('here', flush=True)\n"
+        "while not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.05)"
+    )
+    job_id = processes.launch("--processes", "1", "--detach", *python(code, str(tmp_path / "go"))).stdout.strip()
+    assert processes.launch("--status", job_id).stdout == "running\n"
+    (tmp_path / "go").touch()
+    assert processes.launch("--logs", job_id).stdout == "here\n"
+    assert processes.launch("--status", job_id).stdout == "succeeded\n"
+
+
+def test_a_name_is_of_letters_digits_and_hyphens() -> None:
+    with pytest.raises(ArgumentError, match="name should be"):
+        JobSpec(command=("x",), name="../up")

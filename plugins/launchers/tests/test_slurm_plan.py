@@ -1,0 +1,67 @@
+"""The batch script, without a Slurm: what stands in it, and that bash can read it."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from estimator_core.errors import ArgumentError
+from estimator_launchers import JobSpec, LaunchError, SlurmLauncher
+from estimator_launchers.launcher_suite import LauncherSuite
+
+
+class TestSlurmPlans(LauncherSuite):
+    reachable = False
+
+    def make(self):
+        return SlurmLauncher("/shared/jobs")
+
+
+def script(**fields) -> str:
+    job = JobSpec(**{"command": ("python", "train.py", "a b"), "processes": 4, "hosts": 2, **fields})
+    return SlurmLauncher("/shared/jobs").plan(job).files[0].text
+
+
+def test_what_sbatch_is_told():
+    text = script(
+        max_restarts=3,
+        grace_secs=90.5,
+        time_limit_secs=3601,
+        env={"A": "it's"},
+        options={"partition": "gpu", "gres": "gpu:8"},
+        devices=4,
+    )
+    for line in (
+        "#SBATCH --ntasks=4",
+        "#SBATCH --nodes=2",
+        "#SBATCH --ntasks-per-node=2",
+        "#SBATCH --requeue",
+        "#SBATCH --open-mode=append",
+        "#SBATCH --signal=B:TERM@91",
+        "#SBATCH --time=61",
+        "#SBATCH --partition=gpu",
+        "#SBATCH --gres=gpu:8",
+        "export A='it'\"'\"'s'",
+    ):
+        assert line in text.splitlines()
+    assert "python train.py 'a b'" in text
+    assert "XLA_FLAGS" not in text  # the cards are real
+    assert "xla_force_host_platform_device_count=4" in script(devices=4)
+    assert "#SBATCH --no-requeue" in script()
+
+
+def test_bash_reads_it():
+    done = subprocess.run(["bash", "-n"], input=script(evaluator=True), text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_image_is_refused():
+    with pytest.raises(ArgumentError, match="apptainer exec"):
+        script(image="x")
+
+
+def test_without_slurm_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    launcher = SlurmLauncher(str(tmp_path))
+    with pytest.raises(LaunchError, match="There is no sbatch here"):
+        launcher.submit(launcher.plan(JobSpec(command=("x",))))

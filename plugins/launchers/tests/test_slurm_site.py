@@ -1,0 +1,192 @@
+"""A real Slurm of two virtual nodes: jobs end, are stopped, killed, requeued, cancelled; arrays of independent runs."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from estimator_launchers import JobSpec, SlurmLauncher
+from estimator_launchers.launcher_suite import LauncherSuite
+from plugins.launchers.tests import slurm_site
+from plugins.launchers.tests.processes import until
+
+ASKED_FOR = os.environ.get("ESTIMATOR_TEST_SLURM") == "1"
+REASON = slurm_site.missing() if ASKED_FOR else "session `slurm` runs it"
+pytestmark = pytest.mark.skipif(bool(REASON), reason=REASON)
+
+TRAIN = """
+import os, pathlib, signal, sys, time
+import jax.numpy as jnp, numpy as np, optax
+import estimator_core as ec
+
+FAULT, WHO, OUT = sys.argv[2], sys.argv[3], pathlib.Path(sys.argv[1])
+first = not (OUT / "again").exists()
+
+def model_fn(features, labels, mode):
+    loss = jnp.mean((features["x"] @ ec.get_variable("w", (2,)) - labels) ** 2)
+    return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(1e-2))
+
+class Fault(ec.Hook):
+    def next_step(self, step):
+        return step + 1
+    def after_step(self, run, step, out):
+        if FAULT == "slow":
+            (OUT / "step").write_text(str(step)); time.sleep(0.1)
+        if first and step == 12 and os.environ["SLURM_PROCID"] == WHO and FAULT in ("kill", "freeze"):
+            (OUT / "again").touch()
+            os.kill(os.getpid(), signal.SIGKILL if FAULT == "kill" else signal.SIGSTOP)
+
+x = np.arange(128, dtype=np.float32).reshape(64, 2) / 128
+data = ec.inputs.numpy_input_fn({"x": x}, x.sum(1), batch_size=4, num_epochs=None, shuffle=True, seed=1)
+config = ec.RunConfig(model_dir=str(OUT / "run"), save_checkpoints_steps=10, tf_random_seed=1, default_hooks=False)
+estimator = ec.Estimator(model_fn, config=config)
+estimator.train(data, max_steps=int(sys.argv[4]), hooks=[Fault()])
+group = estimator.config.process_group
+print("done", group.count, group.index, [float(f"{value:.6f}") for value in estimator.get_variable_value("w")])
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("slurm")
+    env = slurm_site.start(folder)
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in env.items():
+            patched.setenv(name, value)
+        # A program may import from where the tests do; jax must not look for devices of its own.
+        patched.setenv("JAX_PLATFORMS", "cpu")
+        yield folder
+    slurm_site.stop(folder)
+
+
+@pytest.fixture
+def requeued_at_once(site: Path) -> Iterator[None]:
+    """Slurm lets a requeued job wait for two minutes; these tests do not."""
+    code = (
+        "import subprocess, time\n"
+        "while True:\n"
+        "    said = subprocess.run(['squeue', '-h', '-o', '%i %r'], capture_output=True, text=True).stdout\n"
+        "    for line in said.splitlines():\n"
+        "        if line.endswith('BeginTime'):\n"
+        "            subprocess.run(['scontrol', 'update', f'jobid={line.split()[0]}', 'StartTime=now'])\n"
+        "    time.sleep(1)\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code])
+    yield
+    child.kill()
+    child.wait()
+
+
+@pytest.fixture
+def launcher(site: Path, tmp_path: Path) -> SlurmLauncher:
+    return SlurmLauncher(str(tmp_path / "jobs"))
+
+
+def train(out: Path, *words: str, **fields: object) -> JobSpec:
+    out.mkdir()
+    values = {"processes": 4, "hosts": 2, "grace_secs": 60.0, **fields}
+    return JobSpec(command=(sys.executable, "-c", TRAIN, str(out), *words), **values)  # type: ignore[arg-type]
+
+
+def ended(launcher: SlurmLauncher, job_id: str, secs: float = 240):
+    until(lambda: launcher.status(job_id).ended, secs)
+    return launcher.status(job_id), ["\n".join(launcher.logs(job_id, process)) for process in range(4)]
+
+
+@pytest.mark.usefixtures("requeued_at_once")
+class TestSlurmLauncher(LauncherSuite):
+    needs = {"hosts": 2}  # noqa: RUF012 - read only
+    patience_secs = 200.0
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, site, tmp_path):
+        self.folder = str(tmp_path / "jobs")
+
+    def make(self):
+        return SlurmLauncher(self.folder)
+
+
+def test_four_tasks_on_two_nodes_train_together(launcher: SlurmLauncher, tmp_path: Path) -> None:
+    job_id = launcher.submit(launcher.plan(train(tmp_path / "out", "none", "0", "20")))
+    status, logs = ended(launcher, job_id)
+    assert status.phase == "succeeded", logs
+    last = [log.splitlines()[-1].split(maxsplit=3) for log in logs]
+    assert [words[:3] for words in last] == [["done", "4", str(index)] for index in range(4)]
+    assert len({words[3] for words in last}) == 1, "the processes have different weights"
+
+
+@pytest.mark.usefixtures("requeued_at_once")
+def test_sigterm_saves_requeues_and_goes_on(launcher: SlurmLauncher, tmp_path: Path) -> None:
+    """As `--signal` sends it before the time limit: to the batch script."""
+    out = tmp_path / "out"
+    job_id = launcher.submit(launcher.plan(train(out, "slow", "0", "120", processes=2, max_restarts=2)))
+    until(lambda: (out / "step").exists() and int((out / "step").read_text() or 0) > 20, 200)
+    subprocess.run(["scancel", "--signal=TERM", "--batch", job_id], check=True)
+    status, logs = ended(launcher, job_id)
+    assert (status.phase, status.restarts) == ("succeeded", 1), logs
+    assert "its state saved at step" in logs[0]
+    assert logs[0].splitlines()[-1].startswith("done 2 0")
+
+
+@pytest.mark.usefixtures("requeued_at_once")
+@pytest.mark.parametrize("fault", ["kill", "freeze"])
+def test_a_task_that_is_lost_is_named_and_the_job_goes_on(launcher: SlurmLauncher, tmp_path: Path, fault: str) -> None:
+    began = time.monotonic()
+    job = train(tmp_path / "out", fault, "1", "20", processes=2, max_restarts=1, grace_secs=30.0)
+    job_id = launcher.submit(launcher.plan(job))
+    status, logs = ended(launcher, job_id)
+    print(f"{fault}: from the submission to the end after one restart: {time.monotonic() - began:.1f} s")
+    assert (status.phase, status.restarts) == ("succeeded", 1), logs
+    assert "Process 1 of 2" in logs[0]
+    assert "done 2 0" in logs[0].splitlines()[-1]
+
+
+def test_scancel_ends_it_and_it_can_go_on(launcher: SlurmLauncher, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    job_id = launcher.submit(launcher.plan(train(out, "slow", "0", "100000", processes=2, max_restarts=2)))
+    until(lambda: (out / "step").exists(), 200)
+    subprocess.run(["scancel", job_id], check=True)
+    status, _ = ended(launcher, job_id)
+    assert (status.phase, status.restarts) == ("resumable", 0)
+
+
+def test_an_array_is_as_many_runs_of_their_own(launcher: SlurmLauncher, tmp_path: Path) -> None:
+    code = (
+        "import os, estimator_core as ec; c = ec.RunConfig()\n"
+        "print(os.environ['SLURM_ARRAY_TASK_ID'], c.is_chief, c.process_group)"
+    )
+    job = JobSpec(command=(sys.executable, "-c", code), options={"array": "0-2"})
+    job_id = launcher.submit(launcher.plan(job))
+    until(lambda: launcher.status(job_id).ended, 200)
+    assert launcher.status(job_id).phase == "succeeded"
+    said = [list(launcher.logs(f"{job_id}_{task}", 0)) for task in range(3)]
+    assert said == [[f"{task} True None"] for task in range(3)]
+
+
+def test_an_evaluator_beside_the_tasks(launcher: SlurmLauncher, tmp_path: Path) -> None:
+    code = (
+        "import estimator_core as ec; c = ec.RunConfig(); g = c.process_group\n"
+        "print(c.task_type, c.task_id, g and (g.count, g.index))"
+    )
+    job = JobSpec(command=(sys.executable, "-c", code), processes=2, hosts=2, evaluator=True)
+    job_id = launcher.submit(launcher.plan(job))
+    until(lambda: launcher.status(job_id).ended, 200)
+    assert launcher.status(job_id).phase == "succeeded"
+    assert [list(launcher.logs(job_id, process)) for process in range(3)] == [
+        ["chief 0 (2, 0)"],
+        ["worker 0 (2, 1)"],
+        ["evaluator 0 None"],
+    ]
+
+
+def test_the_secret_is_in_a_file_of_its_owner_alone(launcher: SlurmLauncher, tmp_path: Path) -> None:
+    job_id = launcher.submit(launcher.plan(JobSpec(command=("true",))))
+    until(lambda: launcher.status(job_id).ended, 200)
+    path = tmp_path / "jobs" / job_id / "secret"
+    assert (path.stat().st_mode & 0o777, len(path.read_text())) == (0o600, 64)
+    shown = subprocess.run(["scontrol", "show", "job", job_id], capture_output=True, text=True, check=True).stdout
+    assert path.read_text() not in shown

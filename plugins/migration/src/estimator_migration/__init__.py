@@ -1,0 +1,29 @@
+"""For those who come from tf.estimator: what becomes of a program, line by line.
+
+Importing this package imports none of it: every public name is imported when it is first used. `__init__.pyi` is the
+typed list of them.
+"""
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "checking": ("Use", "check"),
+    "rewriting": ("Rewritten", "rewrite"),
+    "rows": ("Row", "Verdict", "find", "table"),
+}
+_MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULE_OF])

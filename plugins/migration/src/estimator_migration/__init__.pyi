@@ -1,0 +1,12 @@
+"""The public names, typed; `__init__.py` imports each when it is first used."""
+
+from estimator_migration.checking import Use as Use
+from estimator_migration.checking import check as check
+from estimator_migration.rewriting import Rewritten as Rewritten
+from estimator_migration.rewriting import rewrite as rewrite
+from estimator_migration.rows import Row as Row
+from estimator_migration.rows import Verdict as Verdict
+from estimator_migration.rows import find as find
+from estimator_migration.rows import table as table
+
+__version__: str

@@ -1,0 +1,67 @@
+"""One spelling for the many that TensorFlow has for one name."""
+
+from __future__ import annotations
+
+import re
+
+#: Packages whose names are looked at.
+ROOTS = frozenset(
+    {
+        "horovod",
+        "tensorflow",
+        "tensorflow_addons",
+        "tensorflow_datasets",
+        "tensorflow_estimator",
+        "tensorflow_hub",
+        "tensorflow_probability",
+        "tensorflow_text",
+        "tensorflow_transform",
+        "tf_metrics",
+        "tf_slim",
+    }
+)
+
+# In this order, each at most once.
+_SPELLINGS = (
+    (r"^tensorflow_estimator(\.python)?(\.estimator)?\b", "tf.estimator"),
+    (r"^tensorflow(_core)?\b", "tf"),
+    (r"^tf\.compat\.v[12]\b", "tf"),
+    (r"^tf\.python\.estimator\b", "tf.estimator"),
+    (r"^tf\.python\.(estimator|feature_column|summary|data|training)\.\w+\.(?=[A-Z])", r"tf.\1."),
+    (r"^tf\.python\.(keras|data|training|summary|feature_column|platform)\b", r"tf.\1"),
+    (r"^tf\.training\b", "tf.train"),
+    (r"^tf_slim\b", "tf.contrib.slim"),
+    (
+        r"^tf\.contrib\.(\w+)\.python\.(\1|training|framework|metrics|layers|ops)\b(\.(estimators|ops)\b)?",
+        r"tf.contrib.\1",
+    ),
+    (r"^tf\.estimator\.tpu\.", "tf.contrib.tpu."),
+    (r"^tf\.python_io\.", "tf.io."),
+    (r"^tf\.io\.gfile\b", "tf.gfile"),
+    (r"^tf\.contrib\.data\.", "tf.data.experimental."),
+    (r"^tf\.platform\.(flags|app|gfile)\b", r"tf.\1"),
+    (r"^tf\.app\.flags\b", "tf.flags"),
+    (
+        r"^tf\.math\.(reduce_\w+|abs|add|subtract|multiply|divide|argmax|argmin|equal|exp|log|sqrt|square|pow|maximum|"
+        r"minimum|sigmoid|tanh|less|greater|less_equal|greater_equal|logical_and|logical_not|logical_or|sign|floor|"
+        r"round|cumsum|not_equal|add_n)$",
+        r"tf.\1",
+    ),
+    (r"^tf\.linalg\.matmul$", "tf.matmul"),
+    (r"^tf\.nn\.(tanh|sigmoid)$", r"tf.\1"),
+)
+
+
+def canonical(name: str) -> str:
+    """The spelling that the table has.
+
+    Args:
+        name: dotted, as the imports of a program make it.
+
+    Example:
+        >>> canonical("tensorflow.compat.v1.estimator.inputs.numpy_input_fn"), canonical("tf_slim.conv2d")
+        ('tf.estimator.inputs.numpy_input_fn', 'tf.contrib.slim.conv2d')
+    """
+    for pattern, replacement in _SPELLINGS:
+        name = re.sub(pattern, replacement, name, count=1)
+    return name

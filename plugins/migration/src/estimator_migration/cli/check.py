@@ -1,0 +1,45 @@
+"""Lists every name of TensorFlow that programs use, with its line, its home here and what becomes of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from estimator_migration.cli.files import python_files
+
+SUMMARY = "what becomes of every name of TensorFlow; ends with 3 where something must change"
+MUST_CHANGE = 3
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator migrate check`."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a Python file, or a directory of them")
+    shape = parser.add_mutually_exclusive_group()
+    shape.add_argument("--json", action="store_true", help="print JSON")
+    shape.add_argument("--html", metavar="PAGE", help="write a page for a browser, with the programs")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command; 3: something must change."""
+    from libcst import ParserSyntaxError
+
+    from estimator_migration.checking import check
+    from estimator_migration.reports import Program, html_page, text_report
+
+    programs: list[Program] = []
+    for path in python_files(args.files):
+        source = path.read_text(encoding="utf-8")
+        try:
+            programs.append(Program(path=str(path), source=source, uses=tuple(check(source))))
+        except ParserSyntaxError as error:
+            programs.append(Program(path=str(path), source=source, error=_reason(error)))
+    if args.html:
+        Path(args.html).write_text(html_page(programs), encoding="utf-8")
+    print(json.dumps([each.to_json() for each in programs], indent=2) if args.json else text_report(programs))
+    return MUST_CHANGE if any(each.uses or each.error for each in programs) else 0
+
+
+def _reason(error: Exception) -> str:
+    line = getattr(error, "raw_line", None)
+    return f"line {line}: it is no Python 3" if line else "it is no Python 3"

@@ -1,0 +1,28 @@
+"""From tf.estimator: what becomes of a program, and what can be done without you.
+
+`migrate check FILES` lists every name of TensorFlow with its line, its home here and what becomes of it: the same,
+renamed, behaves differently, rewrite by hand, no successor, or unknown. It ends with 3 where something must change, so
+that a build can wait for the last one. `migrate rewrite FILES` prints what is mechanical as a diff, with a marked note
+(# MIGRATE:) at every other place; `--write` does it.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from estimator_migration.cli import check, rewrite
+
+_COMMANDS = {"check": check, "rewrite": rewrite}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator migrate`."""
+    commands = parser.add_subparsers(dest="migrate_command", metavar="COMMAND", required=True)
+    for name, module in _COMMANDS.items():
+        one = commands.add_parser(name, help=module.SUMMARY, description=module.__doc__)
+        module.configure(one)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command."""
+    return _COMMANDS[args.migrate_command].run(args)

@@ -1,0 +1,38 @@
+"""A program and what was found in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from estimator_migration.checking import Use
+from estimator_migration.rows import Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A checked file.
+
+    Args:
+        path: as the user named it.
+        source: its text.
+        uses: what it uses, by line.
+        error: why it could not be read; "" where it could.
+    """
+
+    path: str
+    source: str
+    uses: tuple[Use, ...] = ()
+    error: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """For files."""
+        return {"file": self.path, "error": self.error, "uses": [use.to_json() for use in self.uses]}
+
+
+def counts(programs: Iterable[Program]) -> dict[Verdict, int]:
+    """How many uses there are of each verdict, in the order of the work they make."""
+    found = Counter(use.row.verdict for program in programs for use in program.uses)
+    return {verdict: found[verdict] for verdict in Verdict if found[verdict]}

@@ -1,0 +1,25 @@
+"""A report for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from estimator_migration.reports.program import Program, counts
+
+
+def text_report(programs: Sequence[Program]) -> str:
+    """One line a use, and the counts."""
+    return "\n".join(_lines(programs))
+
+
+def _lines(programs: Sequence[Program]) -> Iterator[str]:
+    for program in programs:
+        if program.error:
+            yield f"{program.path}: cannot be read: {program.error}"
+        for use in program.uses:
+            row = use.row
+            place = f" -> {row.place}" if row.place else ""
+            how = f" {row.how}" if row.how else ""
+            yield f"{program.path}:{use.line}:{use.column + 1}: {use.written}{place} [{row.verdict.value}]{how}"
+    summary = ", ".join(f"{count} {verdict.value}" for verdict, count in counts(programs).items())
+    yield f"{len(programs)} file{'' if len(programs) == 1 else 's'}: {summary or 'no name of TensorFlow'}."

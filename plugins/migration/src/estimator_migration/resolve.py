@@ -1,0 +1,165 @@
+"""Expressions of a program resolved to dotted names: through imports, assignments, `getattr` and calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import libcst as cst
+from libcst.metadata import (
+    Assignment,
+    ImportAssignment,
+    MetadataWrapper,
+    ParentNodeProvider,
+    PositionProvider,
+    Scope,
+    ScopeProvider,
+)
+
+from estimator_migration.canonical import ROOTS
+from estimator_migration.rows import Verdict, find
+
+_DEPTH = 40
+CHOSEN_AT_RUN_TIME = "<chosen at run time>"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved:
+    """What an expression is.
+
+    Args:
+        name: dotted; `()` follows the class of an instance.
+        alias: the part of it that a variable of the program stands for, "" where the program says the name itself.
+    """
+
+    name: str
+    alias: str = ""
+
+
+class Resolver:
+    """Resolves the expressions of one program.
+
+    Args:
+        source: the program.
+
+    Raises:
+        libcst.ParserSyntaxError: it is no Python.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.wrapper = MetadataWrapper(cst.parse_module(source))
+        self.module = self.wrapper.module
+        self.positions: Mapping[Any, Any] = self.wrapper.resolve(PositionProvider)
+        self.parents: Mapping[Any, Any] = self.wrapper.resolve(ParentNodeProvider)
+        self._scopes: Mapping[Any, Scope | None] = self.wrapper.resolve(ScopeProvider)
+
+    def line(self, node: cst.CSTNode) -> int:
+        """The line of a node, from 1."""
+        return self.positions[node].start.line
+
+    def resolve(self, node: cst.BaseExpression, depth: int = 0) -> Resolved | None:
+        """What an expression is, None where nothing says so."""
+        if depth > _DEPTH:
+            return None
+        if isinstance(node, cst.Name):
+            return self._variable(node, depth)
+        if isinstance(node, cst.Attribute):
+            inner = self.resolve(node.value, depth + 1)
+            return None if inner is None else Resolved(name=f"{inner.name}.{node.attr.value}", alias=inner.alias)
+        if isinstance(node, cst.Call):
+            return self._call(node, depth)
+        return None
+
+    def base_classes(self, node: cst.ClassDef) -> list[str]:
+        """Names of all classes that a class derives from, as far as they are known."""
+        found: list[str] = []
+        for base in node.bases:
+            resolved = self.resolve(base.value)
+            if resolved is not None:
+                found.append(resolved.name)
+            elif isinstance(base.value, cst.Name):
+                for each in self._assignments(base.value):
+                    if isinstance(each, Assignment) and isinstance(each.node, cst.ClassDef) and each.node is not node:
+                        found.extend(self.base_classes(each.node))
+        return found
+
+    def _assignments(self, node: cst.Name) -> list[Any]:
+        scope = self._scopes.get(node)
+        return [] if scope is None else list(scope[node.value])
+
+    def _variable(self, node: cst.Name, depth: int) -> Resolved | None:
+        for each in self._assignments(node):
+            found = None
+            if isinstance(each, ImportAssignment):
+                names = sorted(one.name for one in each.get_qualified_names_for(node.value))
+                found = Resolved(name=names[0]) if names else None
+            elif isinstance(each, Assignment):
+                value = self._assigned(each.node)
+                inner = None if value is None else self.resolve(value, depth + 1)
+                found = None if inner is None else Resolved(name=inner.name, alias=inner.name)
+            if found is not None and is_ours(found.name):
+                return found
+        return None
+
+    def _assigned(self, target: cst.CSTNode) -> cst.BaseExpression | None:
+        """The expression that an assignment gives to a name: `a = x`, `a: T = x`, `a, b = x, y`."""
+        parent = self.parents.get(target)
+        if isinstance(parent, cst.AssignTarget):
+            statement = self.parents[parent]
+            return statement.value if isinstance(statement, cst.Assign) else None
+        if isinstance(parent, cst.AnnAssign | cst.NamedExpr):
+            return parent.value
+        if isinstance(parent, cst.Element):
+            group = self.parents[parent]
+            whole = self._assigned(group) if isinstance(group, cst.Tuple | cst.List) else None
+            if isinstance(whole, cst.Tuple | cst.List) and isinstance(group, cst.Tuple | cst.List):
+                place = list(group.elements).index(parent)
+                return whole.elements[place].value if place < len(whole.elements) else None
+        return None
+
+    def _call(self, node: cst.Call, depth: int) -> Resolved | None:
+        function = node.func
+        if isinstance(function, cst.Name) and function.value == "getattr" and len(node.args) >= 2:
+            inner = self.resolve(node.args[0].value, depth + 1)
+            if inner is None:
+                return None
+            word = text_of(node.args[1].value)
+            return Resolved(name=f"{inner.name}.{CHOSEN_AT_RUN_TIME if word is None else word}", alias=inner.alias)
+        imported = self.imported(node)
+        if imported is not None:
+            return Resolved(name=imported)
+        inner = self.resolve(function, depth + 1)
+        if inner is None or not is_ours(inner.name):
+            return None
+        row = find(inner.name)
+        if row is None or row.verdict is Verdict.UNKNOWN or not row.gives:
+            return None
+        return Resolved(name=f"{row.gives}()", alias=inner.alias)
+
+    def imported(self, node: cst.Call) -> str | None:
+        """The module that `__import__(...)` or `importlib.import_module(...)` names, None where it is none of ours."""
+        function = node.func
+        name = function.attr.value if isinstance(function, cst.Attribute) else getattr(function, "value", "")
+        if name not in ("import_module", "__import__") or not node.args:
+            return None
+        word = text_of(node.args[0].value)
+        if word is None or not is_ours(word):
+            return None
+        return word.partition(".")[0] if name == "__import__" else word
+
+
+def text_of(node: cst.BaseExpression) -> str | None:
+    """The text of a constant string, None where it is none."""
+    value = node.evaluated_value if isinstance(node, cst.SimpleString | cst.ConcatenatedString) else None
+    return value if isinstance(value, str) else None
+
+
+def is_ours(name: str) -> bool:
+    """Whether a dotted name belongs to a package that the table is about.
+
+    Example:
+        >>> is_ours("tensorflow.estimator"), is_ours("torch.nn")
+        (True, False)
+    """
+    return name.partition(".")[0] in ROOTS | {"tf"}

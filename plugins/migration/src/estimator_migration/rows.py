@@ -1,0 +1,149 @@
+"""The table of names: what becomes of each, and where it is now."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from importlib import resources
+from typing import Any
+
+from estimator_migration.canonical import canonical
+
+
+class Verdict(StrEnum):
+    """What becomes of a name."""
+
+    SAME = "the same"
+    RENAMED = "renamed"
+    DIFFERS = "behaves differently"
+    REWRITE = "rewrite by hand"
+    GONE = "no successor"
+    UNKNOWN = "unknown"
+
+
+_SHORT = {
+    "same": Verdict.SAME,
+    "renamed": Verdict.RENAMED,
+    "differs": Verdict.DIFFERS,
+    "rewrite": Verdict.REWRITE,
+    "gone": Verdict.GONE,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One name of TensorFlow.
+
+    Args:
+        name: as `tf.estimator.Estimator`; `tf.data.Dataset().map` is a member of an instance.
+        verdict: what becomes of it.
+        home: `module:name` of what takes its place, or "".
+        how: what differs, what to write or what to use.
+        arguments: keyword arguments with another name there; an empty name leaves the argument out.
+        gives: the class of what a call returns, or "".
+        module: it is a module of other names, of which it says nothing.
+    """
+
+    name: str
+    verdict: Verdict
+    home: str = ""
+    how: str = ""
+    arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+    gives: str = ""
+    module: bool = False
+
+    @property
+    def place(self) -> str:
+        """The home as one writes it: `ec.Estimator`, `jnp.sum`.
+
+        Example:
+            >>> Row(name="tf.reduce_sum", verdict=Verdict.RENAMED, home="jax.numpy:sum").place
+            'jnp.sum'
+        """
+        module, _, name = self.home.partition(":")
+        return ".".join(filter(None, (SHORT_MODULES.get(module, module), name)))
+
+
+_ATTRIBUTES = ("errors", "export", "inputs", "learn_runner", "metrics", "summary")
+#: Modules that programs import under a shorter name.
+SHORT_MODULES = {
+    "estimator_core": "ec",
+    "jax.numpy": "jnp",
+    **{f"estimator_core.{name}": f"ec.{name}" for name in _ATTRIBUTES},
+}
+
+
+@functools.cache
+def table() -> Mapping[str, Row]:
+    """All rows, by name.
+
+    Example:
+        >>> table()["tf.estimator.Estimator"].place
+        'ec.Estimator'
+    """
+    found: dict[str, Row] = {}
+    folder = resources.files("estimator_migration") / "table"
+    for file in sorted(folder.iterdir(), key=lambda each: each.name):
+        if file.name.endswith(".toml"):
+            for row in _rows(tomllib.loads(file.read_text(encoding="utf-8"))):
+                if row.name in found:
+                    raise AssertionError(f"{file.name}: {row.name} has two rows")
+                found[row.name] = row
+    return found
+
+
+def _rows(file: Mapping[str, Any]) -> list[Row]:
+    """The rows of a file: `[[rows]]` with the names they share, under the file's `module`."""
+    found: list[Row] = []
+    for group in file["rows"]:
+        module = group.get("module", file["module"])
+        for name in group["names"].split():
+            last = name.rpartition(".")[2]
+            found.append(
+                Row(
+                    name=module if name == "." else f"{module}.{name}",
+                    verdict=_SHORT[group["is"]],
+                    home=group.get("home", "").replace("*", last),
+                    how=group.get("how", ""),
+                    arguments=group.get("arguments", {}),
+                    gives=group.get("gives", "").replace("*", last),
+                    module=name == "." or group.get("only_module", False),
+                )
+            )
+    return found
+
+
+@functools.cache
+def _modules() -> frozenset[str]:
+    names = (name.rpartition(".")[0] for name in table())
+    return frozenset(part for name in names for part in _prefixes(name) if not part.endswith("()"))
+
+
+def _prefixes(name: str) -> list[str]:
+    parts = name.split(".")
+    return [".".join(parts[: count + 1]) for count in range(len(parts))]
+
+
+def find(name: str) -> Row | None:
+    """The row of a name, or of the longest part of it that has one; None for a module that only holds others.
+
+    Args:
+        name: dotted, as a program says it after its imports: `tensorflow.compat.v1.train.Saver`.
+
+    Example:
+        >>> find("tensorflow.compat.v1.train.Saver.save").name
+        'tf.train.Saver'
+        >>> find("tensorflow.train.Sever").verdict
+        <Verdict.UNKNOWN: 'unknown'>
+    """
+    plain = canonical(name)
+    for prefix in reversed(_prefixes(plain)):
+        row = table().get(prefix)
+        if row is not None and (prefix == plain or not row.module):
+            return row
+        if prefix == plain and plain in _modules():
+            return None
+    return Row(name=plain, verdict=Verdict.UNKNOWN, how="The table does not know it. Look it up by hand.")
