@@ -7,7 +7,7 @@ Sessions that prove something about packages (`core`, `plugin-*`, `all`, `wheels
 environments and run where the checkout cannot be imported. The tests of every package use the conformance kit, so the
 wheel of estimator-testing is a tool there, like pytest: installed after the packages under test were looked at alone.
 Sessions that look at the sources (`lint`, `types`, `imports`, `docs`) use the development environment of `uv sync`.
-`parity`, `bert_parity`, `faults`, `simulation` and `bench` are long and run only when named.
+`parity`, `bert_parity`, `faults`, `simulation`, `browser` and `bench` run only when named.
 """
 
 import functools
@@ -555,6 +555,14 @@ def simulation(session: nox.Session) -> None:
     session.run(*UV_RUN, "python", "-m", "tests.journal.explore", "100000", *session.posargs, external=True)
     session.run(*UV_RUN, "python", "-m", "tests.journal.explore", "20000", "--faults", "3", external=True)
     session.run(*UV_RUN, "python", "-m", "tests.journal.real_processes", "200", external=True)
+
+
+@nox.session(venv_backend="none", default=False)
+def browser(session: nox.Session) -> None:
+    """Pages of reports, opened in a real browser."""
+    if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+        session.skip("no browser is installed: Debian has it as chromium")
+    pytest(session, "plugins/report/tests/test_page.py", runner=UV_RUN)
 
 
 @nox.session(venv_backend="none", default=False)
