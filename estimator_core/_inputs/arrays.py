@@ -154,7 +154,7 @@ class ArrayIterator(Iterator[Any]):
     def __init__(self, load: Callable[[], ArrayData], plan: _Plan, seed: int, context: InputContext) -> None:
         self._load = load
         self._plan = plan
-        self._seed = seed
+        self._seed, self._context = seed, context
         self._rows = plan.batch_size * context.num_input_pipelines
         several = context.num_input_pipelines > 1
         self._own = context.rows(self._rows) if several else None
@@ -167,6 +167,18 @@ class ArrayIterator(Iterator[Any]):
     def fingerprint(self) -> str:
         """Which data in which order; loads the data where it is loaded lazily."""
         return self._open().fingerprint
+
+    def mapped(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> ArrayIterator:
+        """The same over what `function` gives for all features and all labels (None: there are none), called once."""
+
+        def load() -> ArrayData:
+            data = self._load()
+            x, y = function(data.x, data.y)
+            return data if x is data.x and y is data.y else ArrayData.of(x, y)
+
+        made = ArrayIterator(load, self._plan, self._seed, self._context)
+        made.set_state(self._examples)
+        return made
 
     def get_state(self) -> int:
         """Examples read so far."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from estimator_core.inputs import InputContext, InputOptions
+from estimator_inputs.reading.bad_rows import BadRows
 from estimator_inputs.reading.blocks import FileKind
 from estimator_inputs.reading.epochs import EpochReader, EpochWindow
 from estimator_inputs.reading.options import ReadPlan
@@ -64,6 +66,7 @@ class FileIterator(Iterator[Any]):
 
     def __init__(self, source: FileInput, seed: int, shard: tuple[int, int], *, together: int = 1) -> None:
         plan = source.plan
+        self._source = source
         self.input_options = InputOptions(
             fresh_arrays=True,
             endless=plan.num_epochs is None,
@@ -105,6 +108,19 @@ class FileIterator(Iterator[Any]):
             raise StopIteration
         return self._batch(columns)
 
+    def parts(self) -> Iterator[tuple[Any, Callable[[int], str]]]:
+        """All files from their beginning, in order, for all processes: features and labels, and where a row lies."""
+        kind, plan = self._source.kind, self._source.plan
+        bad = BadRows(skip=plan.on_error == "skip", log=False)
+        for path in self._source.files:
+            before = 0
+            for piece in kind.pieces(path, None):
+                block = kind.decode(piece, all_bad_rows=plan.on_error == "skip")
+                bad.add(block.bad)
+                if block.rows:
+                    yield kind.batch(block.columns), block.where or partial(_row_of, path, before)
+                before += block.rows
+
     def next_columns(self) -> Columns | None:
         """The columns of the next batch; None at the end."""
         wanted = self._batch_size
@@ -134,3 +150,7 @@ class FileIterator(Iterator[Any]):
             return False
         self._held, self._offset = found, min(skip, found.rows)
         return True
+
+
+def _row_of(path: Path, before: int, row: int) -> str:
+    return f"{path}, row {before + row}"
