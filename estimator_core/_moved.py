@@ -37,6 +37,33 @@ MOVED_MODULES: dict[str, tuple[str, str]] = {
     "testing": ("estimator_testing", "estimator-testing"),
 }
 
+#: Distribution -> names of tf.estimator that its module has, and `estimator_core` has not.
+_ELSEWHERE: dict[str, str] = {
+    "estimator-exporters": "BestExporter FinalExporter LatestExporter StepExporter",
+    "estimator-heads": "BinaryClassHead LogisticRegressionHead MultiClassHead MultiHead MultiLabelHead "
+    "PoissonRegressionHead RegressionHead",
+    "estimator-hooks": "CheckpointSaverHook FeedFnHook FinalOpsHook GlobalStepWaiterHook LoggingTensorHook "
+    "NanTensorHook ProfilerHook SecondOrStepTimer StepCounterHook StopAtStepHook SummarySaverHook "
+    "InMemoryEvaluatorHook IteratorInitializerHook make_early_stopping_hook make_stop_at_checkpoint_step_hook "
+    "stop_if_higher_hook stop_if_lower_hook stop_if_no_decrease_hook stop_if_no_increase_hook",
+    "estimator-canned-tabular": "BaselineClassifier BaselineEstimator BaselineRegressor DNNClassifier DNNEstimator "
+    "DNNLinearCombinedClassifier DNNLinearCombinedEstimator DNNLinearCombinedRegressor DNNRegressor KMeans "
+    "LinearClassifier LinearEstimator LinearRegressor RNNClassifier RNNEstimator classifier_parse_example_spec "
+    "model_to_estimator regressor_parse_example_spec",
+}
+#: Names of tf.estimator with another name here.
+_CALLED: dict[str, str] = {
+    "CheckpointSaverListener": "ec.CheckpointListener",
+    "Exporter": "ec.export.Exporter",
+    "SessionRunArgs": "run.fetch(name) in ec.Hook.begin",
+    "SessionRunContext": "ec.Run",
+    "SessionRunHook": "ec.Hook",
+    "SessionRunValues": "ec.StepOutputs",
+    "TPUEstimator": 'ec.Estimator with RunConfig(backend="tpu")',
+    "TPUEstimatorSpec": "ec.EstimatorSpec",
+    "TPUConfig": "a part of ec.RunConfig",
+}
+
 #: Sub-command of `estimator` -> distribution whose plugin declares it.
 MOVED_COMMANDS: dict[str, str] = {
     "cluster": "estimator-launchers",
@@ -105,3 +132,13 @@ def moved_names() -> list[str]:
     """The moved names of `estimator_core` itself whose package is installed: what `dir(estimator_core)` lists."""
     installed = {module: importlib.util.find_spec(module.partition(".")[0]) for module, _ in MOVED.values()}
     return [name for name, (module, _) in MOVED.items() if "." not in name and installed[module]]
+
+
+def home_of(name: str) -> str:
+    """Where a name of tf.estimator is that `estimator_core` has not, as the end of a message; "" for other names."""
+    if name in _CALLED:
+        return f": it is {_CALLED[name]}"
+    for distribution, names in _ELSEWHERE.items():
+        if name in names.split():
+            return f": it is {distribution.replace('-', '_')}.{name} (pip install {distribution})"
+    return ""

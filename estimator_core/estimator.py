@@ -17,6 +17,7 @@ import numpy as np
 
 from estimator_core._backends import Devices, select_backend
 from estimator_core._checkpoint import latest_checkpoint
+from estimator_core._left_out import leaving_out
 from estimator_core._loop.call_of import CallOf, inner_context, outermost_context
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
@@ -307,6 +308,15 @@ class Estimator:
         check_input_fn(input_fn)
         return first_batch(self, self._transformed(input_fn), check_hooks(hooks, "hooks"))
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            where = ": it is export_saved_model, and returns a str" if name == "export_savedmodel" else ""
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{where}", name=name, obj=self
+            )
+
+    @leaving_out("export_saved_model", {"as_text": (False, "a program is binary; `estimator exports` describes it")})
     def export_saved_model(
         self,
         export_dir_base: str,

@@ -76,7 +76,7 @@ def make_batched_features_dataset(
     label_key: str | None = None,
     num_epochs: int | None = None,
     shuffle: bool = True,
-    shuffle_buffer_size: int = 10_000,
+    shuffle_buffer_size: int | None = 10_000,
     shuffle_seed: int | None = None,
     reader_num_threads: int = 1,
     parser_num_threads: int = 0,
@@ -102,7 +102,8 @@ def make_batched_features_dataset(
         shuffle=shuffle,
         label_key=label_key,
         num_epochs=num_epochs,
-        shuffle_buffer_size=shuffle_buffer_size,
+        # None goes with shuffle=False there.
+        shuffle_buffer_size=10_000 if shuffle_buffer_size is None and not shuffle else shuffle_buffer_size,
         seed=shuffle_seed,
         reader_num_threads=reader_num_threads,
         parser_num_threads=parser_num_threads,
