@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 _EXPERIMENT = ("estimator_experiment", "estimator-experiment")
@@ -35,33 +37,6 @@ MOVED: dict[str, tuple[str, str]] = {
 MOVED_MODULES: dict[str, tuple[str, str]] = {
     "learn_runner": ("estimator_experiment.learn_runner", "estimator-experiment"),
     "testing": ("estimator_testing", "estimator-testing"),
-}
-
-#: Distribution -> names of tf.estimator that its module has, and `estimator_core` has not.
-_ELSEWHERE: dict[str, str] = {
-    "estimator-exporters": "BestExporter FinalExporter LatestExporter StepExporter",
-    "estimator-heads": "BinaryClassHead LogisticRegressionHead MultiClassHead MultiHead MultiLabelHead "
-    "PoissonRegressionHead RegressionHead",
-    "estimator-hooks": "CheckpointSaverHook FeedFnHook FinalOpsHook GlobalStepWaiterHook LoggingTensorHook "
-    "NanTensorHook ProfilerHook SecondOrStepTimer StepCounterHook StopAtStepHook SummarySaverHook "
-    "InMemoryEvaluatorHook IteratorInitializerHook make_early_stopping_hook make_stop_at_checkpoint_step_hook "
-    "stop_if_higher_hook stop_if_lower_hook stop_if_no_decrease_hook stop_if_no_increase_hook",
-    "estimator-canned-tabular": "BaselineClassifier BaselineEstimator BaselineRegressor DNNClassifier DNNEstimator "
-    "DNNLinearCombinedClassifier DNNLinearCombinedEstimator DNNLinearCombinedRegressor DNNRegressor KMeans "
-    "LinearClassifier LinearEstimator LinearRegressor RNNClassifier RNNEstimator classifier_parse_example_spec "
-    "model_to_estimator regressor_parse_example_spec",
-}
-#: Names of tf.estimator with another name here.
-_CALLED: dict[str, str] = {
-    "CheckpointSaverListener": "ec.CheckpointListener",
-    "Exporter": "ec.export.Exporter",
-    "SessionRunArgs": "run.fetch(name) in ec.Hook.begin",
-    "SessionRunContext": "ec.Run",
-    "SessionRunHook": "ec.Hook",
-    "SessionRunValues": "ec.StepOutputs",
-    "TPUEstimator": 'ec.Estimator with RunConfig(backend="tpu")',
-    "TPUEstimatorSpec": "ec.EstimatorSpec",
-    "TPUConfig": "a part of ec.RunConfig",
 }
 
 #: Sub-command of `estimator` -> distribution whose plugin declares it.
@@ -136,9 +111,5 @@ def moved_names() -> list[str]:
 
 def home_of(name: str) -> str:
     """Where a name of tf.estimator is that `estimator_core` has not, as the end of a message; "" for other names."""
-    if name in _CALLED:
-        return f": it is {_CALLED[name]}"
-    for distribution, names in _ELSEWHERE.items():
-        if name in names.split():
-            return f": it is {distribution.replace('-', '_')}.{name} (pip install {distribution})"
-    return ""
+    homes = json.loads(Path(__file__).with_name("_homes.json").read_text(encoding="utf-8"))
+    return f": it is {homes[name]}" if name in homes else ""

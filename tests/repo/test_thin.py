@@ -27,10 +27,10 @@ BUDGETS = {
     "_cli": 470,
     "_cluster": 600,  # every environment read and refused by name
     "_export": 1110,  # the words in which host transforms say what they do, and requests made of them
-    "_inputs": 1425,
+    "_inputs": 1540,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 740,
     "_loop": 4290,  # what a hook may add to an evaluation, and the flags of a batch, included
-    "_metrics": 345,
+    "_metrics": 347,
     "_model": 985,
     "_model_dir": 370,
     "_packs": 620,
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1295,
     "_storage": 480,  # files at URLs, for plugins, included
     "_summaries": 300,
-    "flat": 2340,
+    "flat": 2405,  # arguments and names of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -69,7 +69,8 @@ RING_LINES = 1500
 PAGE_STATEMENTS = 30
 #: Occurrences of `Any` a thousand code lines; the target is 50.
 ANY_DENSITY = 63.0
-#: Files of the core that the smallest training enters; the target is 130, and 22 belong to the storage of a model_dir.
+#: Files of the core that the smallest training enters; the target is 130. 22 belong to the storage of a
+#: model_dir and one to the contract with the data, which the face of inputs names.
 ENTERED = 199
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from estimator_core.errors import InputError
-from estimator_inputs.reading.blocks import BadRow, Block, Piece, Place, split_labels
+from estimator_inputs.reading.blocks import BadRow, Block, Piece, Place, joined, split_labels
 from estimator_inputs.reading.file_input import FileInput
 from estimator_inputs.reading.files import FilePattern, find_files, opened
 from estimator_inputs.reading.options import ReadOptions, ReadPlan
@@ -128,7 +128,7 @@ class JsonLinesKind:
         good = [block.columns for block in blocks if block.rows]
         rows = sum(block.rows for block in blocks)
         ordered = sorted([*bad, *(row for block in blocks for row in block.bad)], key=_line_of)
-        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=first)
+        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=first, where=joined(blocks))
 
     def batch(self, columns: Columns) -> Any:
         """Features, and labels where there is a label name."""

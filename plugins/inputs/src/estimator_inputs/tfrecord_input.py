@@ -102,8 +102,7 @@ def make_batched_features_dataset(
         shuffle=shuffle,
         label_key=label_key,
         num_epochs=num_epochs,
-        # None goes with shuffle=False there.
-        shuffle_buffer_size=10_000 if shuffle_buffer_size is None and not shuffle else shuffle_buffer_size,
+        shuffle_buffer_size=_buffer(shuffle, shuffle_buffer_size),
         seed=shuffle_seed,
         reader_num_threads=reader_num_threads,
         parser_num_threads=parser_num_threads,
@@ -164,3 +163,10 @@ class TFRecordKind:
     def _bad_row(self, path: Path, record: int, fault: tuple[str | None, object]) -> BadRow:
         feature, text = fault
         return BadRow(f"{path}, record {record}", text if feature is None else f"feature {feature!r} {text}")
+
+
+def _buffer(shuffle: bool, rows: int | None) -> int:
+    """The rows that are mixed. None goes with shuffle=False there, and is refused otherwise."""
+    if rows is None and shuffle:
+        raise ArgumentError("shuffle_buffer_size must be an int >= 1 where shuffle is True. Given: None.")
+    return 10_000 if rows is None else rows

@@ -100,8 +100,8 @@ def sensitivity_at_specificity(
 
     Arguments as `precision_at_recall`.
 
-    With choose="nearest" it is `tf.compat.v1.metrics.sensitivity_at_specificity`: the rate where the specificity is nearest to
-    the one asked for, which it may miss; Keras has the best.
+    With choose="nearest" it is `tf.compat.v1.metrics.sensitivity_at_specificity`: the rate where the specificity is
+    nearest to the one asked for, which it may miss; Keras has the best.
     """
     return _point(labels, predictions, weights, thresholds, "recall", "specificity", specificity, choose)
 
@@ -119,8 +119,8 @@ def specificity_at_sensitivity(
 
     Arguments as `precision_at_recall`.
 
-    With choose="nearest" it is `tf.compat.v1.metrics.specificity_at_sensitivity`: the rate where the sensitivity is nearest to
-    the one asked for, which it may miss; Keras has the best.
+    With choose="nearest" it is `tf.compat.v1.metrics.specificity_at_sensitivity`: the rate where the sensitivity is
+    nearest to the one asked for, which it may miss; Keras has the best.
     """
     return _point(labels, predictions, weights, thresholds, "specificity", "recall", sensitivity, choose)
 
