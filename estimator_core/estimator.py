@@ -17,9 +17,8 @@ import numpy as np
 
 from estimator_core._backends import Devices, select_backend
 from estimator_core._checkpoint import latest_checkpoint
-from estimator_core._cluster.together import ending_together
 from estimator_core._inputs.preparation import Preparation
-from estimator_core._loop.announcing import announce
+from estimator_core._left_out import leaving_out
 from estimator_core._loop.call_of import CallOf, inner_context, outermost_context
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
@@ -308,6 +307,14 @@ class Estimator:
         prepared = self._preparation.around(input_fn, self.model_dir)
         return first_batch(self, prepared, check_hooks(hooks, "hooks"))
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            where = ": it is export_saved_model, and returns a str" if name == "export_savedmodel" else ""
+            text = f"{type(self).__name__!r} object has no attribute {name!r}{where}"
+            raise AttributeError(text, name=name, obj=self)
+
+    @leaving_out("export_saved_model", {"as_text": (False, "a program is binary; `estimator exports` describes it")})
     def export_saved_model(
         self,
         export_dir_base: str,
@@ -532,27 +539,16 @@ class Estimator:
         """A generator: its context is that of the first `next`."""
         from estimator_core._loop.predict_call import predict_call
 
-        context = self._context(ModeKeys.PREDICT)
-        processes = context.devices.processes
-        with ending_together(processes):
-            announce(
-                processes,
-                "predict",
-                hooks=hooks,
-                plugins=context.plugins,
-                keys=predict_keys,
-                checkpoint=checkpoint_path,
-            )
-            yield from predict_call(
-                context,
-                programs=self._programs,
-                states=self._states,
-                input_fn=self._preparation.around(input_fn, checkpoint_path or self.model_dir),
-                predict_keys=predict_keys,
-                hooks=hooks,
-                checkpoint_path=checkpoint_path,
-                yield_single_examples=single,
-            )
+        yield from predict_call(
+            self._context(ModeKeys.PREDICT),
+            programs=self._programs,
+            states=self._states,
+            input_fn=self._preparation.around(input_fn, checkpoint_path or self.model_dir),
+            predict_keys=predict_keys,
+            hooks=hooks,
+            checkpoint_path=checkpoint_path,
+            yield_single_examples=single,
+        )
 
     def _fresh(self, devices: Devices, discovery: Discovery) -> TrainState:
         """A state of initial values."""
