@@ -7,11 +7,11 @@ import json
 import math
 import re
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 from estimator_core.coordinator import Coordinator, Lost
-from estimator_core.errors import EstimatorError, PreemptedError, ProcessLostError
+from estimator_core.errors import ArgumentError, EstimatorError, PreemptedError, ProcessLostError
 
 #: How long an error of the device network waits for the news of whom it was about.
 _NEWS_SECS = 30.0
@@ -42,6 +42,49 @@ def chief_says(processes: Coordinator, topic: str, value: Any = None) -> Any:
     if processes.count == 1:
         return value
     return json.loads(processes.tell(topic, json.dumps(value) if processes.index == 0 else None, math.inf))
+
+
+def announce(
+    processes: Coordinator,
+    call: str,
+    *,
+    hooks: Sequence[object],
+    versions: Callable[[], Sequence[Mapping[str, str]]],
+    **arguments: object,
+) -> None:
+    """Returns when all processes have come with the same call.
+
+    Args:
+        processes: those that compute together.
+        call: what is called.
+        hooks: of the call, without those that plugins add.
+        versions: of the packages in use, which must be the same, as jax's.
+        arguments: those that decide how long the call takes and what it is about: numbers, text, or lists of them.
+
+    Raises:
+        ArgumentError: they have not; raised in all of them.
+        ProcessLostError: a process is gone.
+    """
+    if processes.count == 1:
+        return
+    import jax
+
+    kinds = [f"{type(hook).__module__}.{type(hook).__qualname__}" for hook in hooks]
+    packages = [f"jax {jax.__version__}", *(f"{one['distribution']} {one['version']}" for one in versions())]
+    own = {"call": call, **arguments, "hooks": kinds, "versions": packages}
+    told = gather(processes, "call", own)
+    for index, other in enumerate(told):
+        if other != told[0]:
+            raise ArgumentError(
+                f"Processes 0 and {index} of {processes.count} do not do the same: {_in_words(0, told[0], other)}; "
+                f"{_in_words(index, other, told[0])}. All processes run one program with the same arguments: what only "
+                "the first shall do belongs into a hook or an exporter."
+            )
+
+
+def _in_words(index: int, one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    differs = [f"{name}={value!r}" for name, value in one.items() if name != "call" and other.get(name) != value]
+    return f"process {index} calls {one['call']}({', '.join(differs) or '...'})"
 
 
 @contextlib.contextmanager

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._cluster.together import ending_together
+from estimator_core._cluster.together import announce, ending_together
 from estimator_core._inputs import Batch, BatchSource, InputFn, open_input
 from estimator_core._loop.agreement import NOBODY_ASKS
-from estimator_core._loop.announcing import announce
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
@@ -75,7 +74,7 @@ class EvaluateCall:
                 processes,
                 "evaluate",
                 hooks=self.hooks,
-                plugins=self.context.plugins,
+                versions=self.context.plugins.versions,
                 name=self.context.name,
                 steps=self.steps,
                 checkpoint_path=self.checkpoint_path,

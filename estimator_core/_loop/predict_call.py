@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._cluster.together import ending_together
+from estimator_core._cluster.together import announce, ending_together
 from estimator_core._inputs import Batch, InputFn, open_input
 from estimator_core._loop.agreement import NOBODY_ASKS
-from estimator_core._loop.announcing import announce
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
@@ -59,9 +58,9 @@ def predict_call(
     Raises:
         ArgumentError: the processes do not make the same call.
     """
-    processes, plugins = context.devices.processes, context.plugins
+    processes, versions = context.devices.processes, context.plugins.versions
     with ending_together(processes):
-        announce(processes, "predict", hooks=hooks, plugins=plugins, keys=predict_keys, checkpoint=checkpoint_path)
+        announce(processes, "predict", hooks=hooks, versions=versions, keys=predict_keys, checkpoint=checkpoint_path)
         yield from _predictions(
             context, programs, states, input_fn, predict_keys, hooks, checkpoint_path, yield_single_examples
         )

@@ -8,8 +8,7 @@ import logging
 from estimator_core._checkpoint import CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._checkpoint.write_errors import placed
-from estimator_core._cluster.together import ending_together
-from estimator_core._loop.announcing import announce
+from estimator_core._cluster.together import announce, ending_together
 from estimator_core._loop.ledgers import ObserverLedger, WriterLedger
 from estimator_core._loop.owning import own_together
 from estimator_core._loop.resuming import find_start
@@ -27,47 +26,49 @@ def execute(call: TrainCall) -> str:
     Raises:
         PreemptedError: when the platform asked for a stop; the state is saved.
     """
-    processes = call.devices.processes
-    with placed(call.model_dir), ending_together(processes):
-        announce(processes, "train", hooks=call.hooks, plugins=call.plugins, steps=call.steps, max_steps=call.max_steps)
-        return _executed(call)
-
-
-def _executed(call: TrainCall) -> str:
     devices = call.devices
     processes, config = devices.processes, devices.config
-    with (
-        own_together(call.model_dir, processes),
-        Preemption(grace_secs=config.grace_secs) as preemption,
-        contextlib.ExitStack() as cleanup,
-    ):
-        published = cleanup.enter_context(call.place.training(config, processes.count))
-        _log.info("%s", call.plugins.opening_line())
-        # The first process to ask for devices waits until all do; below one of them may have to wait for another.
-        _ = devices.placement
-        start, journal = take_model_dir(
-            call.model_dir, processes, lambda: find_start(devices, call.state, str(call.model_dir), call.plugins)
+    with placed(call.model_dir), ending_together(processes):
+        announce(
+            processes,
+            "train",
+            hooks=call.hooks,
+            versions=call.plugins.versions,
+            steps=call.steps,
+            max_steps=call.max_steps,
         )
-        best = config.keep_checkpoint_best
-        store = cleanup.enter_context(
-            CheckpointStore(
-                call.model_dir,
-                keep_max=config.keep_checkpoint_max,
-                keep_every_n_hours=config.keep_checkpoint_every_n_hours,
-                keep_best=best,
-                results=lambda: read_eval_metrics(call.estimator.eval_dir(best and best.evaluation)),
-                processes=processes,
-                published=published,
-                shelf=shelf_of(call.model_dir, journal),
-                full_every=config.full_checkpoint_every,
+        with (
+            own_together(call.model_dir, processes),
+            Preemption(grace_secs=config.grace_secs) as preemption,
+            contextlib.ExitStack() as cleanup,
+        ):
+            published = cleanup.enter_context(call.place.training(config, processes.count))
+            _log.info("%s", call.plugins.opening_line())
+            # The first process to ask for devices waits until all do; below one of them may have to wait for another.
+            _ = devices.placement
+            start, journal = take_model_dir(
+                call.model_dir, processes, lambda: find_start(devices, call.state, str(call.model_dir), call.plugins)
             )
-        )
-        if start.items is not None:
-            from estimator_core._plugins.manifest import compare_versions
+            best = config.keep_checkpoint_best
+            store = cleanup.enter_context(
+                CheckpointStore(
+                    call.model_dir,
+                    keep_max=config.keep_checkpoint_max,
+                    keep_every_n_hours=config.keep_checkpoint_every_n_hours,
+                    keep_best=best,
+                    results=lambda: read_eval_metrics(call.estimator.eval_dir(best and best.evaluation)),
+                    processes=processes,
+                    published=published,
+                    shelf=shelf_of(call.model_dir, journal),
+                    full_every=config.full_checkpoint_every,
+                )
+            )
+            if start.items is not None:
+                from estimator_core._plugins.manifest import compare_versions
 
-            for line in compare_versions(start.items.manifest.get("plugins", ()), call.plugins.versions()):
-                _log.warning("%s", line)
-        ledger = (
-            ObserverLedger(call.model_dir) if journal is None else WriterLedger(journal, call.model_dir, start.step)
-        )
-        return TrainRun(call, start, store, ledger, preemption, cleanup).to_end()
+                for line in compare_versions(start.items.manifest.get("plugins", ()), call.plugins.versions()):
+                    _log.warning("%s", line)
+            ledger = (
+                ObserverLedger(call.model_dir) if journal is None else WriterLedger(journal, call.model_dir, start.step)
+            )
+            return TrainRun(call, start, store, ledger, preemption, cleanup).to_end()

@@ -25,7 +25,7 @@ BUDGETS = {
     "_builtin_hooks": 540,
     "_checkpoint": 2615,  # the catalog, the audit, incremental saves and checkpoints of others included
     "_cli": 470,
-    "_cluster": 435,  # every environment read and refused by name
+    "_cluster": 460,  # every environment read and refused by name
     "_export": 1170,  # words of host transforms, requests made of them, metrics of what an export gives
     "_inputs": 1540,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 740,
