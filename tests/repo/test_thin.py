@@ -23,7 +23,7 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 440,
     "_builtin_hooks": 540,
-    "_checkpoint": 2615,  # the catalog, the audit, incremental saves and checkpoints of others included
+    "_checkpoint": 2625,  # the catalog, the audit, incremental saves and checkpoints of others included
     "_cli": 470,
     "_cluster": 600,  # every environment read and refused by name
     "_export": 1110,  # the words in which host transforms say what they do, and requests made of them
