@@ -7,7 +7,7 @@ Sessions that prove something about packages (`core`, `plugin-*`, `all`, `wheels
 environments and run where the checkout cannot be imported. The tests of every package use the conformance kit, so the
 wheel of estimator-testing is a tool there, like pytest: installed after the packages under test were looked at alone.
 Sessions that look at the sources (`lint`, `types`, `imports`, `docs`) use the development environment of `uv sync`.
-`parity`, `bert_parity`, `faults`, `simulation` and `bench` are long and run only when named.
+`parity`, `bert_parity`, `faults`, `simulation`, `browser` and `bench` run only when named.
 """
 
 import functools
@@ -491,6 +491,16 @@ def tritonclient(session: nox.Session, form: str) -> None:
 
 
 @nox.session(python=OLDEST, default=False)
+def input_forms(session: nox.Session) -> None:
+    """Data of libraries that the development environment lacks: datasets, ADBC, SQLAlchemy, DuckDB."""
+    session.install("--no-sources", wheel("estimator_core"), wheel("estimator_inputs"))
+    session.install("--group", "test")
+    session.install("adbc-driver-sqlite", "datasets", "duckdb", "pandas", "sqlalchemy")
+    with outside(session, "plugins/inputs/tests") as env:
+        session.run("python", "-m", "pytest", "-q", "plugins/inputs/tests/separate/check_forms.py", env=env)
+
+
+@nox.session(python=OLDEST, default=False)
 def tpu_aot(session: nox.Session) -> None:
     """Training steps compiled for TPU slices that are not here, by libtpu."""
     compile_without_device(session, "backends_tpu", "tpu", "compile_for_slices.py")
@@ -547,6 +557,14 @@ def simulation(session: nox.Session) -> None:
     session.run(*UV_RUN, "python", "-m", "tests.journal.explore", "100000", *session.posargs, external=True)
     session.run(*UV_RUN, "python", "-m", "tests.journal.explore", "20000", "--faults", "3", external=True)
     session.run(*UV_RUN, "python", "-m", "tests.journal.real_processes", "200", external=True)
+
+
+@nox.session(venv_backend="none", default=False)
+def browser(session: nox.Session) -> None:
+    """Pages of reports, opened in a real browser."""
+    if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+        session.skip("no browser is installed: Debian has it as chromium")
+    pytest(session, "plugins/report/tests/test_page.py", runner=UV_RUN)
 
 
 @nox.session(venv_backend="none", default=False)

@@ -17,7 +17,9 @@ import numpy as np
 
 from estimator_core._backends import Devices, select_backend
 from estimator_core._checkpoint import latest_checkpoint
+from estimator_core._cluster.together import ending_together
 from estimator_core._inputs.preparation import Preparation
+from estimator_core._loop.announcing import announce
 from estimator_core._loop.call_of import CallOf, inner_context, outermost_context
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
@@ -382,6 +384,7 @@ class Estimator:
             checkpoint_path=checkpoint_path,
             format_name=format_name,
             host_transforms=self._preparation.exported(checkpoint_path or self.model_dir),
+            label_transforms=self._preparation.labels,
         )
 
     def eval_dir(self, name: str | None = None) -> str:
@@ -529,16 +532,27 @@ class Estimator:
         """A generator: its context is that of the first `next`."""
         from estimator_core._loop.predict_call import predict_call
 
-        yield from predict_call(
-            self._context(ModeKeys.PREDICT),
-            programs=self._programs,
-            states=self._states,
-            input_fn=self._preparation.around(input_fn, checkpoint_path or self.model_dir),
-            predict_keys=predict_keys,
-            hooks=hooks,
-            checkpoint_path=checkpoint_path,
-            yield_single_examples=single,
-        )
+        context = self._context(ModeKeys.PREDICT)
+        processes = context.devices.processes
+        with ending_together(processes):
+            announce(
+                processes,
+                "predict",
+                hooks=hooks,
+                plugins=context.plugins,
+                keys=predict_keys,
+                checkpoint=checkpoint_path,
+            )
+            yield from predict_call(
+                context,
+                programs=self._programs,
+                states=self._states,
+                input_fn=self._preparation.around(input_fn, checkpoint_path or self.model_dir),
+                predict_keys=predict_keys,
+                hooks=hooks,
+                checkpoint_path=checkpoint_path,
+                yield_single_examples=single,
+            )
 
     def _fresh(self, devices: Devices, discovery: Discovery) -> TrainState:
         """A state of initial values."""
