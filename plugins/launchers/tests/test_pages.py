@@ -15,7 +15,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "launch"
 
 
 def program(page: str) -> str:
-    found = re.search(r"```python title=train.py\n(.*?)```", (PAGES / page).read_text(), re.DOTALL)
+    found = re.search(r"```python\n(.*?)```", (PAGES / page).read_text(), re.DOTALL)
     assert found is not None
     return found[1]
 
