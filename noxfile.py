@@ -102,6 +102,8 @@ KIT = "estimator_testing"
 # What the tests of plugins take from those of the core: what tf.estimator did, and packages written by a test.
 # And what runs a model function as the Estimator does.
 SHARED = ("tests/parity", "tests/plugins/fake_site.py", "tests/model/model_runner.py")
+# What a run of several processes needs beside the core.
+LAUNCHED = ("estimator_cluster", "estimator_launchers")
 # A plugin that is no part of the workspace, with the run that uses it.
 OF_OTHERS = "tests/wheels/acme-roles"
 # Lives as long as this run of nox: a test that kills a process may leave half an entry.
@@ -354,7 +356,7 @@ def storage_testbench(session: nox.Session) -> dict[str, str]:
 
 @nox.session(python=OLDEST)
 def slurm(session: nox.Session) -> None:
-    """A Slurm of two virtual nodes on this machine, as root, by Debian's packages; elsewhere skipped by name."""
+    """A Slurm of two virtual nodes on this machine, by Debian's packages and as root; `-- -m ""`: faults as well."""
     if shutil.which("sbatch") is None and os.geteuid() == 0 and shutil.which("apt-get") is not None:
         quiet = ["-qq", "-o=Dpkg::Use-Pty=0"]
         packages = ["--no-install-recommends", "--yes", "slurm-wlm", "munge"]
@@ -372,12 +374,12 @@ def kubernetes(session: nox.Session) -> None:
 
 def launchers_session(session: nox.Session, tests: str, *packages: str, env: dict[str, str] | None = None) -> None:
     """Tests of one launcher, with what only they need."""
-    session.install("--no-sources", wheel("estimator_core"), wheel("estimator_launchers", "kubernetes"), wheel(KIT))
-    session.install("--group", "test", *packages)
-    session.run("python", CHECK_INSTALLED, "estimator_core", "estimator_launchers", "--tools", KIT, env=ISOLATED)
+    session.install("--no-sources", wheel("estimator_core"), *map(wheel, LAUNCHED), wheel(KIT))
+    session.install("--group", "test", "--group", "plugins/launchers/pyproject.toml:test", *packages)
+    session.run("python", CHECK_INSTALLED, "estimator_core", *LAUNCHED, "--tools", KIT, env=ISOLATED)
     with outside(session, "plugins/launchers/tests") as outer:
         found = [str(path) for path in Path("plugins/launchers/tests").glob(tests)]
-        pytest(session, *found, env={**outer, **(env or {})})
+        pytest(session, "-m=not slow", *found, env={**outer, **(env or {})})
 
 
 # ---- Sources --------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 440,
     "_builtin_hooks": 540,
-    "_checkpoint": 2615,  # the catalog, the audit, incremental saves and checkpoints of others included
+    "_checkpoint": 2625,  # the catalog, the audit, incremental saves and checkpoints of others included
     "_cli": 470,
     "_cluster": 460,  # every environment read and refused by name
     "_export": 1170,  # words of host transforms, requests made of them, metrics of what an export gives
