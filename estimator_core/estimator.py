@@ -17,6 +17,9 @@ import numpy as np
 
 from estimator_core._backends import Devices, select_backend
 from estimator_core._checkpoint import latest_checkpoint
+from estimator_core._cluster.together import ending_together
+from estimator_core._inputs.preparation import Preparation
+from estimator_core._loop.announcing import announce
 from estimator_core._loop.call_of import CallOf, inner_context, outermost_context
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
@@ -34,7 +37,6 @@ from estimator_core._roles import ROLES
 from estimator_core._step import bind_model_fn
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
-from estimator_core.hooks import SeesBatches
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import check_hooks, check_input_fn, check_listeners, check_steps
 
@@ -119,9 +121,9 @@ class Estimator:
         self._place = model_dir_at(str(config.model_dir), self._plugins)
         self._bound = bind_model_fn(model_fn, self._params, config, self._plugins)
         self._warm_start = warm_start_source(warm_start_from, self._plugins)
-        self._feature_transforms = (*getattr(model_fn, "host_transforms", ()), *host_transforms)
-        self._label_transforms = (*getattr(model_fn, "label_transforms", ()), *label_transforms)
-        self._contract = data_contract or getattr(model_fn, "data_contract", None)
+        self._preparation = Preparation.of(
+            model_fn, host_transforms, label_transforms, data_contract, check=config.check_inputs
+        )
         self._devices = Devices(config, self._select_backend, self._connect)
         self._programs = Programs(self._bound)
         self._state = DeviceState()
@@ -277,8 +279,8 @@ class Estimator:
             context = replace(self._context(ModeKeys.PREDICT), devices=devices)
             return self._states.get(context, batch, checkpoint_path)
 
-        transformed = functools.partial(self._transformed, checkpoint=checkpoint_path)
-        return Predictor(devices, self._programs, state, transformed)
+        memory = checkpoint_path or self.model_dir
+        return Predictor(devices, self._programs, state, lambda input_fn: self._preparation.around(input_fn, memory))
 
     def first_batch(self, input_fn: Callable[..., Any], hooks: Sequence[Any] | None = None) -> Batch | None:
         """The first batch that `train` would draw, without training: its shapes are what a planner needs.
@@ -303,7 +305,8 @@ class Estimator:
         from estimator_core._loop.first_batch import first_batch
 
         check_input_fn(input_fn)
-        return first_batch(self, self._transformed(input_fn), check_hooks(hooks, "hooks"))
+        prepared = self._preparation.around(input_fn, self.model_dir)
+        return first_batch(self, prepared, check_hooks(hooks, "hooks"))
 
     def export_saved_model(
         self,
@@ -370,8 +373,6 @@ class Estimator:
     ) -> PendingExport:
         from estimator_core._loop.export_call import start_export
 
-        contract = self._contract
-        kept = () if contract is None else contract.transforms(Path(checkpoint_path or self.model_dir))
         return start_export(
             self._context(ModeKeys.EVAL),
             programs=self._programs,
@@ -382,7 +383,8 @@ class Estimator:
             assets_extra=assets_extra,
             checkpoint_path=checkpoint_path,
             format_name=format_name,
-            host_transforms=(*kept, *self._feature_transforms),
+            host_transforms=self._preparation.exported(checkpoint_path or self.model_dir),
+            label_transforms=self._preparation.labels,
         )
 
     def eval_dir(self, name: str | None = None) -> str:
@@ -451,7 +453,7 @@ class Estimator:
             return self
         model_dir = Path(self.model_dir)
         model_dir.mkdir(parents=True, exist_ok=True)
-        with self._observing(model_dir) as seeing:
+        with self._preparation.observing(model_dir if self._config.is_chief else None) as seeing:
             call = TrainCall(
                 estimator=self,
                 devices=self._devices,
@@ -462,7 +464,7 @@ class Estimator:
                 model_dir=model_dir,
                 place=self._place,
                 params=self._params,
-                input_fn=self._transformed(input_fn, *seeing),
+                input_fn=self._preparation.around(input_fn, self.model_dir, *seeing),
                 hooks=checked_hooks,
                 listeners=listeners,
                 steps=steps,
@@ -474,27 +476,6 @@ class Estimator:
             execute(call)
         self._place.written()
         return self
-
-    def _observing(self, model_dir: Path) -> contextlib.AbstractContextManager[tuple[Any, ...]]:
-        if not self._feature_transforms:
-            return contextlib.nullcontext(())
-        from estimator_core._inputs.seen import noting
-
-        return noting(model_dir if self._config.is_chief else None)
-
-    def _transformed(
-        self, input_fn: Callable[..., Any], *before: Any, checkpoint: str | None = None
-    ) -> Callable[..., Any]:
-        if self._contract is not None:
-            from estimator_core._inputs.data_contract import under_contract
-
-            memory = Path(checkpoint or self.model_dir)
-            input_fn = under_contract(input_fn, self._contract, memory=memory, check=self._config.check_inputs)
-        if not (self._feature_transforms or self._label_transforms):
-            return input_fn
-        from estimator_core._inputs.transforms import with_transforms
-
-        return with_transforms(input_fn, features=(*before, *self._feature_transforms), labels=self._label_transforms)
 
     def _context(self, mode: str, name: str | None = None, checkpoint: str | None = None) -> RunContext:
         """The context of a call: inside the call under way, or one of its own."""
@@ -525,12 +506,11 @@ class Estimator:
         from estimator_core._inputs.wrapped import shown
         from estimator_core._loop.evaluate_call import EvaluateCall
 
-        seen = shown(input_fn, [hook.see for hook in hooks if isinstance(hook, SeesBatches)])
         return EvaluateCall(
             context=context,
             programs=self._programs,
             states=self._states,
-            input_fn=self._transformed(seen, checkpoint=checkpoint_path),
+            input_fn=self._preparation.around(shown(input_fn, hooks), checkpoint_path or self.model_dir),
             steps=steps,
             hooks=hooks,
             checkpoint_path=checkpoint_path,
@@ -552,16 +532,27 @@ class Estimator:
         """A generator: its context is that of the first `next`."""
         from estimator_core._loop.predict_call import predict_call
 
-        yield from predict_call(
-            self._context(ModeKeys.PREDICT),
-            programs=self._programs,
-            states=self._states,
-            input_fn=self._transformed(input_fn, checkpoint=checkpoint_path),
-            predict_keys=predict_keys,
-            hooks=hooks,
-            checkpoint_path=checkpoint_path,
-            yield_single_examples=single,
-        )
+        context = self._context(ModeKeys.PREDICT)
+        processes = context.devices.processes
+        with ending_together(processes):
+            announce(
+                processes,
+                "predict",
+                hooks=hooks,
+                plugins=context.plugins,
+                keys=predict_keys,
+                checkpoint=checkpoint_path,
+            )
+            yield from predict_call(
+                context,
+                programs=self._programs,
+                states=self._states,
+                input_fn=self._preparation.around(input_fn, checkpoint_path or self.model_dir),
+                predict_keys=predict_keys,
+                hooks=hooks,
+                checkpoint_path=checkpoint_path,
+                yield_single_examples=single,
+            )
 
     def _fresh(self, devices: Devices, discovery: Discovery) -> TrainState:
         """A state of initial values."""

@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from estimator_core._backends.partition import BATCH_AXES, PartitionRules
 from estimator_core._model.variables import VariableSpec
-from estimator_core._types import PyTree
+from estimator_core._types import Mask, PyTree
 from estimator_core.errors import ArgumentError
 
 _log = logging.getLogger("estimator_core")
@@ -108,12 +108,12 @@ class Placement:
         shape = (rows, *part.shape[1:])
         return jax.make_array_from_process_local_data(self.batch_sharding(shape), part, shape)
 
-    def whole(self, array: jax.Array | None) -> jax.Array | None:
+    def whole(self, array: Mask) -> Mask:
         """An array that every process can read; all of them must ask."""
         return array if array is None or not self.spans_processes else self._gather(array)
 
     @functools.cached_property
-    def _gather(self) -> Callable[[jax.Array], jax.Array]:
+    def _gather(self) -> Callable[[Mask], jax.Array]:
         return jax.jit(lambda array: array, out_shardings=self.replicated)
 
     def context(self) -> contextlib.AbstractContextManager[object]:

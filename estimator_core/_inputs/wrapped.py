@@ -12,6 +12,7 @@ from estimator_core._inputs.making import make_input
 from estimator_core._inputs.normalise import split_element
 from estimator_core._inputs.options import InputOptions
 from estimator_core._types import Params, PyTree
+from estimator_core.hooks import SeesBatches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +64,9 @@ class WrappedInput:
         return Wrapped(source=source, options=self.options, convert=convert)
 
 
-def shown(input_fn: InputFn, see: Sequence[Callable[[PyTree, PyTree], None]]) -> InputFn:
-    """An input_fn whose elements are shown to functions as they are drawn; itself where there is none."""
+def shown(input_fn: InputFn, hooks: Sequence[Any]) -> InputFn:
+    """An input_fn whose elements hooks see as they are drawn; itself where no hook does."""
+    see = [hook.see for hook in hooks if isinstance(hook, SeesBatches)]
     if not see:
         return input_fn
 
