@@ -66,6 +66,7 @@ KINDS = [
     "initial_values",
     "export_check",
     "checkpoint_policy",
+    "coordinator",
     "storage",
 ]
 

@@ -77,7 +77,8 @@ def with_model_fn(estimator: Estimator, model_fn: Callable[..., Any]) -> Estimat
         config=estimator.config,
         params=estimator.params,
         warm_start_from=estimator._warm_start,
-        host_transforms=estimator._feature_transforms,
-        label_transforms=estimator._label_transforms,
+        host_transforms=estimator._preparation.features,
+        label_transforms=estimator._preparation.labels,
+        data_contract=estimator._preparation.contract,
         plugins=estimator._plugins,
     )

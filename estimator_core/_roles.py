@@ -17,7 +17,7 @@ class Role:
     Attributes:
         name: what `RunConfig(components={name: ...})` says.
         kind: of the components that can take it.
-        default: the core's component that has it.
+        default: the component that has it: the core's, or for `coordinator` that of the package of the house.
         optional: whether it can stay empty (None).
     """
 
@@ -28,6 +28,7 @@ class Role:
 
 
 _TABLE = (
+    Role(name="coordinator", kind="coordinator", default="jax", optional=False),
     Role(name="export_check", kind="export_check", default="close", optional=False),
     Role(name="checkpoint_policy", kind="checkpoint_policy", default="cadence"),
     Role(name="nan_tensor", kind="hook", default="nan_tensor"),

@@ -127,6 +127,8 @@ class RunConfig:
             where no hook wants each by itself; "auto": one, and 20 once that has proved faster and to give the same
             bits.
         prefetch: batches drawn ahead by a thread; 0 draws inline; "auto" measures.
+        check_inputs: whether a model's data contract checks labels and features on the host; it converts them either
+            way.
         eval_loss: what `evaluate` calls "loss": "batch_mean" (mean over batches, as tf.estimator) or "example_mean".
         allow_untrained: evaluate, predict and export freshly initialised variables instead of refusing.
         allow_cast: restore a checkpoint whose dtypes differ from the model's.
@@ -172,6 +174,7 @@ class RunConfig:
     steps_per_dispatch: int | Literal["auto"] = 1
     batches_per_dispatch: int | Literal["auto"] = "auto"
     prefetch: int | Literal["auto"] = "auto"
+    check_inputs: bool = True
     eval_loss: Literal["batch_mean", "example_mean"] = "batch_mean"
     allow_untrained: bool = False
     allow_cast: bool = False
@@ -331,7 +334,7 @@ def _check(config: RunConfig) -> None:
             f'keep_checkpoint_best should be None or ec.KeepBest(metric=..., mode="max"), given: '
             f"{config.keep_checkpoint_best!r}."
         )
-    for name in ("allow_untrained", "allow_cast", "debug"):
+    for name in ("allow_untrained", "allow_cast", "check_inputs", "debug"):
         if not isinstance(getattr(config, name), bool):
             raise ArgumentTypeError(f"{name} should be True or False, given: {getattr(config, name)!r}.")
     if config.default_hooks not in (True, False) and (

@@ -19,9 +19,24 @@ class Lost:
     who: str
     reason: str
 
+    def describe(self, count: int) -> str:
+        """The loss in a sentence.
+
+        Args:
+            count: how many processes there are.
+
+        Example:
+            >>> Lost(1, "host, pid 7", "it was killed").describe(2)[:52]
+            'Process 1 of 2 (host, pid 7) is lost: it was killed.'
+        """
+        return (
+            f"Process {self.index} of {count} ({self.who}) is lost: {self.reason}. All processes end now; start "
+            "all of them again to go on from the newest checkpoint."
+        )
+
 
 class Coordinator(Protocol):
-    """The processes of a run, as one of them sees them.
+    """The processes of a run, as one of them sees them. It is for what is rare: nothing of a batch goes over it.
 
     Every process makes the same calls for a topic in the same order; a topic may be used again. Each wait has a
     timeout in seconds, and ends at once when a process is lost.
@@ -46,7 +61,7 @@ class Coordinator(Protocol):
         ...
 
     def tell(self, topic: str, value: str | None, timeout: float) -> str:
-        """What process 0 gave; the others' values do not matter.
+        """What process 0 gave; the others' values do not matter, but it waits for them.
 
         Raises:
             ProcessLostError: as `agree`.

@@ -17,6 +17,7 @@ import numpy as np
 
 from estimator_core._backends import Devices, select_backend
 from estimator_core._checkpoint import latest_checkpoint
+from estimator_core._inputs.preparation import Preparation
 from estimator_core._loop.call_of import CallOf, inner_context, outermost_context
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
@@ -30,21 +31,24 @@ from estimator_core._loop.training import execute
 from estimator_core._model_dir import agreed_model_dir, model_dir_at
 from estimator_core._paths import expanded
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
+from estimator_core._roles import ROLES
 from estimator_core._step import bind_model_fn
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
-from estimator_core.hooks import SeesBatches
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import check_hooks, check_input_fn, check_listeners, check_steps
 
 if TYPE_CHECKING:
     from estimator_core._backends import Backend
     from estimator_core._builtin_hooks.evaluation import RunEvaluations
+    from estimator_core._cluster import Processes
     from estimator_core._export.pending import PendingExport
     from estimator_core._inputs import Batch, InputFn
+    from estimator_core._inputs.data_contract import DataContract
     from estimator_core._loop.inference import InferenceStates
     from estimator_core._model.initial_values import InitialValues
     from estimator_core._step import Discovery, TrainState
+    from estimator_core.coordinator import Coordinator
     from estimator_core.predictor import Predictor
 
 __all__ = ["Estimator", "History"]
@@ -58,8 +62,7 @@ class Estimator:
 
     Args:
         model_fn: `(features, labels, mode, params, config)`, any of them by name, `features` at least; returns an
-            `EstimatorSpec`. It is traced by
-            JAX: once to discover its variables, then once for every mode and batch shape.
+            `EstimatorSpec`. JAX traces it once to discover its variables, then once for every mode and batch shape.
         model_dir: directory of checkpoints, events, evaluations and exports; default: `config.model_dir`, else a
             temporary one.
         config: a `RunConfig`.
@@ -67,8 +70,8 @@ class Estimator:
         warm_start_from: where initial values come from: a `WarmStartSettings` or other `InitialValues`, or the path of
             a checkpoint or model_dir, which estimator-warm-start reads.
         host_transforms, label_transforms: `HostTransform`s applied on the host to the features and labels of every
-            batch, before the step. A
-            model_fn may carry its own as attributes of these names; they come first.
+            batch, before the step. Those that model_fn carries as attributes of these names come first.
+        data_contract: an `ec.inputs.DataContract`; None: the attribute of this name of model_fn, if it has one.
         plugins: the plugin registry; default: the installed plugins.
 
     Raises:
@@ -101,6 +104,7 @@ class Estimator:
         *,
         host_transforms: Sequence[Any] = (),
         label_transforms: Sequence[Any] = (),
+        data_contract: DataContract | None = None,
         plugins: Plugins | None = None,
     ) -> None:
         self._refuse_overrides()
@@ -115,9 +119,10 @@ class Estimator:
         self._place = model_dir_at(str(config.model_dir), self._plugins)
         self._bound = bind_model_fn(model_fn, self._params, config, self._plugins)
         self._warm_start = warm_start_source(warm_start_from, self._plugins)
-        self._feature_transforms = (*getattr(model_fn, "host_transforms", ()), *host_transforms)
-        self._label_transforms = (*getattr(model_fn, "label_transforms", ()), *label_transforms)
-        self._devices = Devices(config, self._select_backend)
+        self._preparation = Preparation.of(
+            model_fn, host_transforms, label_transforms, data_contract, check=config.check_inputs
+        )
+        self._devices = Devices(config, self._select_backend, self._connect)
         self._programs = Programs(self._bound)
         self._state = DeviceState()
         self._open: RunContext | None = None  # of the call under way that others may be made in
@@ -272,12 +277,8 @@ class Estimator:
             context = replace(self._context(ModeKeys.PREDICT), devices=devices)
             return self._states.get(context, batch, checkpoint_path)
 
-        return Predictor(
-            devices,
-            self._programs,
-            state,
-            self._feature_transforms,
-        )
+        memory = checkpoint_path or self.model_dir
+        return Predictor(devices, self._programs, state, lambda input_fn: self._preparation.around(input_fn, memory))
 
     def first_batch(self, input_fn: Callable[..., Any], hooks: Sequence[Any] | None = None) -> Batch | None:
         """The first batch that `train` would draw, without training: its shapes are what a planner needs.
@@ -302,7 +303,8 @@ class Estimator:
         from estimator_core._loop.first_batch import first_batch
 
         check_input_fn(input_fn)
-        return first_batch(self, self._transformed(input_fn), check_hooks(hooks, "hooks"))
+        prepared = self._preparation.around(input_fn, self.model_dir)
+        return first_batch(self, prepared, check_hooks(hooks, "hooks"))
 
     def export_saved_model(
         self,
@@ -379,7 +381,7 @@ class Estimator:
             assets_extra=assets_extra,
             checkpoint_path=checkpoint_path,
             format_name=format_name,
-            host_transforms=self._feature_transforms,
+            host_transforms=self._preparation.exported(checkpoint_path or self.model_dir),
         )
 
     def eval_dir(self, name: str | None = None) -> str:
@@ -448,7 +450,7 @@ class Estimator:
             return self
         model_dir = Path(self.model_dir)
         model_dir.mkdir(parents=True, exist_ok=True)
-        with self._observing(model_dir) as seeing:
+        with self._preparation.observing(model_dir if self._config.is_chief else None) as seeing:
             call = TrainCall(
                 estimator=self,
                 devices=self._devices,
@@ -459,7 +461,7 @@ class Estimator:
                 model_dir=model_dir,
                 place=self._place,
                 params=self._params,
-                input_fn=self._transformed(input_fn, *seeing),
+                input_fn=self._preparation.around(input_fn, self.model_dir, *seeing),
                 hooks=checked_hooks,
                 listeners=listeners,
                 steps=steps,
@@ -471,20 +473,6 @@ class Estimator:
             execute(call)
         self._place.written()
         return self
-
-    def _observing(self, model_dir: Path) -> contextlib.AbstractContextManager[tuple[Any, ...]]:
-        if not self._feature_transforms:
-            return contextlib.nullcontext(())
-        from estimator_core._inputs.seen import noting
-
-        return noting(model_dir if self._config.is_chief else None)
-
-    def _transformed(self, input_fn: Callable[..., Any], *before: Any) -> Callable[..., Any]:
-        if not (self._feature_transforms or self._label_transforms):
-            return input_fn
-        from estimator_core._inputs.transforms import with_transforms
-
-        return with_transforms(input_fn, features=(*before, *self._feature_transforms), labels=self._label_transforms)
 
     def _context(self, mode: str, name: str | None = None, checkpoint: str | None = None) -> RunContext:
         """The context of a call: inside the call under way, or one of its own."""
@@ -519,7 +507,7 @@ class Estimator:
             context=context,
             programs=self._programs,
             states=self._states,
-            input_fn=self._transformed(shown(input_fn, [hook.see for hook in hooks if isinstance(hook, SeesBatches)])),
+            input_fn=self._preparation.around(shown(input_fn, hooks), checkpoint_path or self.model_dir),
             steps=steps,
             hooks=hooks,
             checkpoint_path=checkpoint_path,
@@ -545,7 +533,7 @@ class Estimator:
             self._context(ModeKeys.PREDICT),
             programs=self._programs,
             states=self._states,
-            input_fn=self._transformed(input_fn),
+            input_fn=self._preparation.around(input_fn, checkpoint_path or self.model_dir),
             predict_keys=predict_keys,
             hooks=hooks,
             checkpoint_path=checkpoint_path,
@@ -574,6 +562,11 @@ class Estimator:
     def _select_backend(self, config: RunConfig) -> Backend:
         plugins = self._plugins
         return select_backend(config.backend, lambda name: plugins.get("backend", name), plugins.names("backend"))
+
+    def _connect(self, processes: Processes | None) -> Coordinator:
+        name = str(self._config.components.get("coordinator", ROLES["coordinator"].default))
+        connect: Callable[..., Coordinator] = self._plugins.get("coordinator", name)
+        return connect(processes, self._plugins.options("coordinator", name))
 
     def _all_variables(self) -> dict[str, np.ndarray]:
         from estimator_core._checkpoint.read import load_variables

@@ -5,7 +5,7 @@ from estimator_core._model.adapter import Binding, ModuleAdapter
 from estimator_core._model.check_value import check_value
 from estimator_core._model.fitting import check_names
 from estimator_core._model.initial_requests import declared_variables, request_initial_values
-from estimator_core._model.initial_values import InitialValue, InitialValues
+from estimator_core._model.initial_values import InitialValue, InitialValues, ReadsCheckpoints
 from estimator_core._model.inner_trace import is_traced
 from estimator_core._model.module import module
 from estimator_core._model.module_values import ModuleValues
@@ -19,6 +19,7 @@ __all__ = [
     "InitialValues",
     "ModuleAdapter",
     "ModuleValues",
+    "ReadsCheckpoints",
     "VariableSpec",
     "check_names",
     "check_value",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 
 from estimator_core._backends import Devices
-from estimator_core._inputs import Batch, BatchSource, InputOptions, open_input
-from estimator_core._inputs.transforms import HostTransform, with_transforms
+from estimator_core._inputs import Batch, BatchSource, InputFn, InputOptions, open_input
 from estimator_core._loop.programs import Programs
 from estimator_core._step import TrainState
 from estimator_core.errors import InputError
@@ -31,11 +30,11 @@ class Predictor:
         devices: Devices,
         programs: Programs,
         state: Callable[[Batch], TrainState],
-        host_transforms: Sequence[HostTransform],
+        transformed: Callable[[InputFn], InputFn],
     ) -> None:
         self._devices, self._programs = devices, programs
         self._make_state = state
-        self._transforms = host_transforms
+        self._transformed = transformed
         self._state: TrainState | None = None
         self._lock = threading.Lock()
         self._given = _Given()
@@ -65,7 +64,7 @@ class Predictor:
                     return self._drawn(self._source, features)
                 except InputError:
                     self._source = None  # features of another structure than before are no error here
-            source = open_input(self._input_fn, mode=ModeKeys.PREDICT)
+            source = open_input(self._transformed(lambda: self._given), mode=ModeKeys.PREDICT)
             batch = self._drawn(source, features)
             self._source = source
             return batch
@@ -76,11 +75,6 @@ class Predictor:
             return next(source)
         finally:
             self._given.features = None
-
-    def _input_fn(self) -> Any:
-        if not self._transforms:
-            return self._given
-        return with_transforms(lambda: self._given, features=self._transforms)()
 
     def refresh(self) -> None:
         """Takes the newest state at the next call."""

@@ -2,6 +2,7 @@
 
 from estimator_testing import BackendSuite as BackendSuite
 from estimator_testing import CheckpointPolicySuite as CheckpointPolicySuite
+from estimator_testing import CoordinatorSuite as CoordinatorSuite
 from estimator_testing import ExportCheckSuite as ExportCheckSuite
 from estimator_testing import ExporterSuite as ExporterSuite
 from estimator_testing import ExportFormatSuite as ExportFormatSuite

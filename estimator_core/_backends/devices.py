@@ -10,6 +10,7 @@ import jax
 from estimator_core._backends.base import Backend
 from estimator_core._backends.compile_cache import use_compile_cache
 from estimator_core._backends.placement import Placement, place
+from estimator_core._cluster import Processes
 from estimator_core.config import RunConfig
 from estimator_core.coordinator import ALONE, Coordinator
 
@@ -21,6 +22,7 @@ class Devices:
         config: as the Estimator was given it. It never changes: where the processes are found later, `config` of this
             object becomes another RunConfig.
         select: gives the backend that a config asks for.
+        connect: connects this process with the others of its run; None: with those that jax knows already.
         whole: the devices that these are one process's own part of; None: these are all.
 
     Example:
@@ -31,9 +33,14 @@ class Devices:
     """
 
     def __init__(
-        self, config: RunConfig, select: Callable[[RunConfig], Backend], *, whole: Devices | None = None
+        self,
+        config: RunConfig,
+        select: Callable[[RunConfig], Backend],
+        connect: Callable[[Processes | None], Coordinator] = lambda processes: ALONE,
+        *,
+        whole: Devices | None = None,
     ) -> None:
-        self._config, self._select, self._whole = config, select, whole
+        self._config, self._select, self._connect, self._whole = config, select, connect, whole
 
     @property
     def config(self) -> RunConfig:
@@ -51,17 +58,15 @@ class Devices:
         if self.apart:
             return ALONE
         group = self._config.process_group
-        if group is None:
-            if self._config.processes != "auto":
-                return ALONE
-            _ = self.backend
-            if not jax.distributed.is_initialized():
-                return ALONE
-        from estimator_core._cluster.connect import Connected, connect, join_initialized
-
-        found = join_initialized() if group is None else connect(group)
-        if isinstance(found, Connected) and found.group != group:
-            self._config = self._config.replace(processes=found.group)
+        if group is not None:
+            return self._connect(group)
+        if self._config.processes != "auto":
+            return ALONE
+        _ = self.backend
+        if not jax.distributed.is_initialized() or jax.process_count() == 1:
+            return ALONE
+        found = self._connect(None)
+        self._config = self._config.replace(processes=Processes("", found.count, found.index, "jax.distributed"))
         return found
 
     @cached_property
@@ -92,4 +97,4 @@ class Devices:
 
     @cached_property
     def _own(self) -> Devices:
-        return Devices(self._config, self._select, whole=self)
+        return Devices(self._config, self._select, self._connect, whole=self)

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from estimator_core._backends.partition import BATCH_AXES, PartitionRules
 from estimator_core._model.variables import VariableSpec
-from estimator_core._types import PyTree
+from estimator_core._types import Mask, PyTree
 from estimator_core.errors import ArgumentError
 
 _log = logging.getLogger("estimator_core")
@@ -61,40 +61,60 @@ class Placement:
         return NamedSharding(self.mesh, PartitionSpec())
 
     @functools.cached_property
-    def pipelines(self) -> tuple[tuple[int, ...], ...]:
-        """The parts of the input, in the order of the batch: for each, the processes that hold it.
+    def parts(self) -> dict[int, tuple[int, ...]]:
+        """Which of the `batch_parts` parts of a batch the devices of each process hold, by process."""
+        held: dict[int, set[int]] = {
+            process: set() for process in sorted(d.process_index for d in self.mesh.devices.flat)
+        }
+        one_each = (self.batch_parts,)
+        for device, (rows,) in self.batch_sharding(one_each).devices_indices_map(one_each).items():
+            held[device.process_index].add(rows.start or 0)
+        return {process: tuple(sorted(parts)) for process, parts in held.items()}
 
-        Processes between which no batch axis is split hold the same part.
+    @functools.cached_property
+    def pipelines(self) -> tuple[tuple[int, ...], ...]:
+        """The shares of the input, ordered by their first part of the batch: for each, the processes that hold it.
+
+        Processes between which no batch axis is split hold the same share.
 
         Raises:
             ArgumentError: two processes hold overlapping, but different parts.
         """
-        axes = [list(self.mesh.shape).index(axis) for axis in self.batch_axes]
-        sizes = [self.mesh.devices.shape[axis] for axis in axes]
-        held: dict[int, set[int]] = {}
-        devices: Any = self.mesh.devices
-        for place in np.ndindex(*devices.shape):
-            part = int(np.ravel_multi_index([place[axis] for axis in axes], sizes)) if axes else 0
-            held.setdefault(devices[place].process_index, set()).add(part)
         groups: dict[tuple[int, ...], list[int]] = {}
-        for process, parts in sorted(held.items()):
-            groups.setdefault(tuple(sorted(parts)), []).append(process)
-        in_order = sorted(groups)
-        if [part for parts in in_order for part in parts] != list(range(self.batch_parts)):
+        for process, parts in self.parts.items():
+            groups.setdefault(parts, []).append(process)
+        if len(groups) * max(map(len, groups)) != self.batch_parts:
             raise ArgumentError(
                 f"mesh {dict(self.mesh.shape)}: the processes' devices hold parts of the batch that overlap or are "
-                f"interleaved ({held}). Put the batch axes first, with sizes that divide evenly among the processes."
+                f"not equally many ({self.parts}). Choose sizes of the batch axes that divide evenly among the "
+                "processes."
             )
-        return tuple(tuple(groups[parts]) for parts in in_order)
+        return tuple(tuple(groups[parts]) for parts in sorted(groups))
 
     def input_part(self, process: int) -> tuple[int, int]:
         """Which part of the input a process reads, and how many there are."""
         return next(i for i, members in enumerate(self.pipelines) if process in members), len(self.pipelines)
 
-    def global_batch(self, part: np.ndarray) -> jax.Array:
-        """This process's part of a batch as a part of the whole; all parts have one size."""
-        shape = (part.shape[0] * len(self.pipelines), *part.shape[1:])
+    def global_batch(self, part: np.ndarray, total: int | None = None) -> jax.Array:
+        """This process's rows of a batch as a part of the whole.
+
+        Args:
+            part: the rows; all of them where the whole does not divide by its parts.
+            total: rows of the whole; None: all processes have equally many.
+        """
+        if not part.ndim:
+            return self.put(part, self.replicated)
+        rows = part.shape[0] * len(self.pipelines) if total is None else total
+        shape = (rows, *part.shape[1:])
         return jax.make_array_from_process_local_data(self.batch_sharding(shape), part, shape)
+
+    def whole(self, array: Mask) -> Mask:
+        """An array that every process can read; all of them must ask."""
+        return array if array is None or not self.spans_processes else self._gather(array)
+
+    @functools.cached_property
+    def _gather(self) -> Callable[[Mask], jax.Array]:
+        return jax.jit(lambda array: array, out_shardings=self.replicated)
 
     def context(self) -> contextlib.AbstractContextManager[object]:
         """Makes the mesh the current one, so that sharding annotations of modules have their axes."""

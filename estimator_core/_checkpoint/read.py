@@ -14,13 +14,14 @@ from estimator_core._checkpoint import layout, orbax_io
 from estimator_core._checkpoint.checks import array_checksum
 from estimator_core._checkpoint.fetched import resolve_checkpoint
 from estimator_core._checkpoint.file_checks import check_files, reading_failed
+from estimator_core._checkpoint.foreign import foreign_variables
 from estimator_core._checkpoint.hook_state import join_hook_states
 from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems
 from estimator_core._checkpoint.manifest import USE_ANOTHER, ArrayEntry, Manifest, read_manifest
 from estimator_core._checkpoint.pins import reading
 from estimator_core._checkpoint.tensorstore_io import assembled, covered, read_pieces
 from estimator_core._packs.deltas import piece_name
-from estimator_core.errors import ArgumentError, CheckpointCorruptError
+from estimator_core.errors import ArgumentError, CheckpointCorruptError, CheckpointNotFoundError
 
 #: item -> path -> entry.
 Entries = Mapping[str, Mapping[str, ArrayEntry]]
@@ -100,7 +101,8 @@ def load_variables(path: str | os.PathLike[str], names: Iterable[str] | None = N
     """The variables of a checkpoint by path, trainable or not; no model code is needed.
 
     Args:
-        path: a checkpoint, or a model_dir (its newest checkpoint).
+        path: a checkpoint, or a model_dir (its newest checkpoint); or one of another framework that an installed
+            package reads (`estimator_core.model.ReadsCheckpoints`).
         names: only these variables; None: all.
 
     Raises:
@@ -114,7 +116,13 @@ def load_variables(path: str | os.PathLike[str], names: Iterable[str] | None = N
         ...
         estimator_core.errors.CheckpointNotFoundError: There is no checkpoint in no/such/model_dir. ...
     """
-    directory = resolve_checkpoint(path)
+    try:
+        directory = resolve_checkpoint(path)
+    except CheckpointNotFoundError:
+        foreign = foreign_variables(path)
+        if foreign is None:
+            raise
+        return dict(foreign) if names is None else {name: foreign[name] for name in _present(names, foreign, path)}
     with reading(directory):
         manifest = read_manifest(directory)
         check_files(directory, manifest)
@@ -122,15 +130,18 @@ def load_variables(path: str | os.PathLike[str], names: Iterable[str] | None = N
             item: manifest.arrays.get(item, {}) for item in ("variables", "model_state")
         }
         if names is not None:
-            chosen = set(names)
-            absent = sorted(chosen - manifest.entries(*wanted).keys())
-            if absent:
-                raise ArgumentError(
-                    f"The checkpoint {directory} has no variables {absent}; it has {sorted(manifest.entries(*wanted))}."
-                )
+            chosen = _present(names, manifest.entries(*wanted), directory)
             wanted = {item: {p: e for p, e in named.items() if p in chosen} for item, named in wanted.items()}
         arrays = read_entries(directory, manifest, wanted)
     return {name: array for named in arrays.values() for name, array in named.items()}
+
+
+def _present(names: Iterable[str], there: Mapping[str, Any], place: str | os.PathLike[str]) -> set[str]:
+    chosen = set(names)
+    absent = sorted(chosen - there.keys())
+    if absent:
+        raise ArgumentError(f"The checkpoint {os.fspath(place)} has no variables {absent}; it has {sorted(there)}.")
+    return chosen
 
 
 def list_variables(path: str | os.PathLike[str]) -> dict[str, ArrayEntry]:

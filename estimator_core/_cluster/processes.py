@@ -14,7 +14,7 @@ class Processes:
 
     Args:
         coordinator: `host:port` of process 0, which all others can reach; the port must be free there. "" where
-            `method` finds it.
+            `method` finds it, or where "jax.distributed", the source, has connected them already.
         count: how many processes there are.
         index: which of them this is, from 0.
         source: what told so, for messages.
@@ -42,7 +42,7 @@ class Processes:
             raise ArgumentError(
                 f"{self.source}: process {self.index} of {self.count} cannot be: indices go from 0 to count - 1."
             )
-        if not self.coordinator and self.method != "deactivate":
+        if not self.coordinator and (self.method != "deactivate" or self.source == "jax.distributed"):
             return
         host, colon, port = self.coordinator.rpartition(":")
         if not (host and colon and port.isdigit() and 0 < int(port) < 65536):

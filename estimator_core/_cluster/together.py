@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 import time
 from collections.abc import Generator
 from typing import Any
@@ -63,24 +64,15 @@ def ending_together(processes: Coordinator) -> Generator[None]:
     except BaseException as error:
         lost = _news_of(error, processes)
         if lost is not None:
-            raise ProcessLostError(describe(lost, processes.count), lost.index) from error
+            raise ProcessLostError(lost.describe(processes.count), lost.index) from error
         processes.fail(error)
         raise
 
 
-def describe(lost: Lost, count: int) -> str:
-    """A lost process in a sentence."""
-    return (
-        f"Process {lost.index} of {count} ({lost.who}) is lost: {lost.reason}. All processes end now; start "
-        "all of them again to go on from the newest checkpoint."
-    )
-
-
 def _news_of(error: BaseException, processes: Coordinator) -> Lost | None:
     """The lost process behind an error. An error of the network comes before the news of the loss: it waits."""
-    import jax
-
-    if isinstance(error, jax.errors.JaxRuntimeError) and not isinstance(error, EstimatorError):
+    # jax raises its JaxRuntimeError, or a ValueError where a program is started: both begin with the code of a status.
+    if re.match(r"[A-Z_]+: ", str(error)) and not isinstance(error, EstimatorError):
         deadline = time.monotonic() + _NEWS_SECS
         while processes.lost() is None and time.monotonic() < deadline:
             time.sleep(0.05)

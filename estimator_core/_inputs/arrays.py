@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from estimator_core._inputs.array_data import ArrayData, Arrays, load_arrays
 from estimator_core._inputs.context import InputContext
 from estimator_core._inputs.options import InputOptions, Ragged
 from estimator_core._inputs.order import ExampleOrder
+from estimator_core._inputs.padding import IS_REAL_EXAMPLE
 from estimator_core._inputs.position import fingerprint_of
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
@@ -30,8 +31,9 @@ def numpy_input_fn(
     """An input_fn over arrays in memory; every call of it gives a fresh iterator.
 
     Batches have exactly `batch_size` examples and run over the borders of epochs; only the last batch of the last epoch
-    may be shorter. Each epoch is a permutation that depends on (seed, epoch) alone. float64 and 64-bit integer arrays
-    are narrowed to 32 bits once (a copy; memory-mapped arrays batch by batch).
+    may be shorter. Each epoch is a permutation that depends on (seed, epoch) alone. Several processes share one such
+    sequence of batches, of as many times `batch_size` examples: each reads the rows that its devices hold. float64 and
+    64-bit integer arrays are narrowed to 32 bits once (a copy; memory-mapped arrays batch by batch).
 
     Args:
         x: an array, or a dict of arrays, whose first axis is the example; or a function without arguments that returns
@@ -41,12 +43,13 @@ def numpy_input_fn(
         num_epochs: passes over the data; None repeats for ever.
         shuffle: must be given: True for training, False for evaluation and prediction.
         seed: of the permutations; None: `tf_random_seed` of the RunConfig, or 0 where that is not set.
-        drop_remainder: leaves out a short last batch, and gives every process equally many examples.
+        drop_remainder: leaves out a short last batch.
         ragged: "exact" yields the short last batch as it is; "pad" fills it up to `batch_size` and marks the rows in
             `Batch.weights`.
 
     Returns:
-        A re-callable input. `examples` of its position counts examples, so the batch size may change on a resume.
+        A re-callable input. `examples` of its position counts the examples of all processes, so the batch size and the
+        number of processes may change on a resume.
 
     Raises:
         ArgumentError: `shuffle` is no bool, sizes below 1, x or y empty, lengths that differ, a key both in x and y.
@@ -116,17 +119,16 @@ class ArrayInput:
         self._plan = plan
 
     def __call__(self, *, config: Any = None, input_context: InputContext | None = None) -> ArrayIterator:
-        """A fresh iterator over this process's shard.
+        """A fresh iterator over this process's rows.
 
         Args:
             config: the RunConfig: its `tf_random_seed` shuffles where no seed was given.
-            input_context: which shard; default: everything.
+            input_context: which rows; default: everything.
         """
         seed = self._plan.seed
         if seed is None:
             seed = getattr(config, "tf_random_seed", None) or 0
-        context = input_context or InputContext()
-        return ArrayIterator(self._load, self._plan, seed, (context.input_pipeline_id, context.num_input_pipelines))
+        return ArrayIterator(self._load, self._plan, seed, input_context or InputContext())
 
 
 class _Opened(NamedTuple):
@@ -137,17 +139,28 @@ class _Opened(NamedTuple):
     order: ExampleOrder
     total: int | None
     fingerprint: str
+    marked: bool
 
 
 class ArrayIterator(Iterator[Any]):
-    """Batches of arrays, from any example on."""
+    """Batches of arrays, from any example on.
 
-    def __init__(self, load: Callable[[], ArrayData], plan: _Plan, seed: int, shard: tuple[int, int]) -> None:
-        self.input_options = plan.options
+    Attributes:
+        input_options: what it declares.
+        global_rows: of the batch drawn last, of all processes together; None in a process that is alone. A short last
+            batch is whole in every process, and so are batches that say which of their rows are examples.
+    """
+
+    def __init__(self, load: Callable[[], ArrayData], plan: _Plan, seed: int, context: InputContext) -> None:
         self._load = load
         self._plan = plan
         self._seed = seed
-        self._shard = shard
+        self._context = context
+        self._rows = plan.batch_size * context.num_input_pipelines
+        several = context.num_input_pipelines > 1
+        self._own = context.rows(self._rows) if several else None
+        self.global_rows = 0 if several else None
+        self.input_options = replace(plan.options, batch_size=self._rows) if several else plan.options
         self._examples = 0
         self._opened: _Opened | None = None
 
@@ -155,6 +168,18 @@ class ArrayIterator(Iterator[Any]):
     def fingerprint(self) -> str:
         """Which data in which order; loads the data where it is loaded lazily."""
         return self._open().fingerprint
+
+    def mapped(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> ArrayIterator:
+        """The same over what `function` gives for all features and all labels (None: there are none), called once."""
+
+        def load() -> ArrayData:
+            data = self._load()
+            x, y = function(data.x, data.y)
+            return data if x is data.x and y is data.y else ArrayData.of(x, y)
+
+        made = ArrayIterator(load, self._plan, self._seed, self._context)
+        made.set_state(self._examples)
+        return made
 
     def get_state(self) -> int:
         """Examples read so far."""
@@ -167,12 +192,16 @@ class ArrayIterator(Iterator[Any]):
     def __next__(self) -> Any:
         opened = self._opened or self._open()
         start = self._examples
-        stop = start + self._plan.batch_size
+        stop = start + self._rows
         if opened.total is not None and stop > opened.total:
             stop = opened.total
             if start >= stop or self._plan.drop_remainder:
                 raise StopIteration
         self._examples = stop
+        if self._own is not None:
+            self.global_rows = stop - start
+            if self.global_rows == self._rows and not opened.marked:
+                return opened.gather(opened.order.rows(start, stop)[self._own])
         piece = opened.order.contiguous(start, stop)
         return opened.gather(opened.order.rows(start, stop)) if piece is None else opened.gather_slice(piece)
 
@@ -180,20 +209,15 @@ class ArrayIterator(Iterator[Any]):
         if self._opened is None:
             data, plan = self._load(), self._plan
             seed = self._seed if plan.shuffle else None
-            order = ExampleOrder(data.n, seed=seed, shard=self._shard, even=plan.drop_remainder)
-            if order.length == 0:
-                raise ArgumentError(
-                    f"x has {data.n} examples for {self._shard[1]} processes: process {self._shard[0]} has none. "
-                    "Use fewer processes or more data."
-                )
             fingerprint = fingerprint_of(
                 "numpy",
                 n=data.n,
                 seed=self._seed if plan.shuffle else None,
                 shuffle=plan.shuffle,
-                shard=f"{self._shard[0]}/{self._shard[1]}",
+                shard="0/1",  # the position is that of all processes together
                 arrays=data.summary,
             )
-            total = None if plan.num_epochs is None else plan.num_epochs * order.length
-            self._opened = _Opened(*data.gatherers(), order, total, fingerprint)
+            total = None if plan.num_epochs is None else plan.num_epochs * data.n
+            marked = isinstance(data.x, Mapping) and IS_REAL_EXAMPLE in data.x
+            self._opened = _Opened(*data.gatherers(), ExampleOrder(data.n, seed=seed), total, fingerprint, marked)
         return self._opened

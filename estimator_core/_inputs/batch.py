@@ -22,6 +22,8 @@ class Batch(NamedTuple):
         size: examples in the batch; rows that are padding do not count.
         position: where the input stands after this batch.
         weights: float32[rows], 1 for an example and 0 for padding; None when the input never pads.
+        total: rows of the global batch of which these are this process's own (`InputContext.rows`), `size` being that
+            of all; None where the batch is one of this process alone.
     """
 
     features: Any
@@ -30,3 +32,4 @@ class Batch(NamedTuple):
     size: int
     position: InputPosition
     weights: np.ndarray | None = None
+    total: int | None = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from estimator_core.errors import ArgumentError
 
 
@@ -15,9 +17,11 @@ class InputContext:
         num_input_pipelines: how many processes read the input.
         input_pipeline_id: which of them this is, from 0.
         num_replicas_in_sync: devices that share a global batch.
+        parts: which of `num_replicas_in_sync` equal parts of a global batch this process's devices hold, in ascending
+            order; empty: the part `input_pipeline_id` of `num_input_pipelines`.
 
     Raises:
-        ArgumentError: a count below 1, or an id outside the pipelines.
+        ArgumentError: a count below 1, an id outside the pipelines, or parts outside the replicas.
 
     Example:
         >>> context = InputContext(num_input_pipelines=2, input_pipeline_id=1, num_replicas_in_sync=4)
@@ -28,6 +32,7 @@ class InputContext:
     num_input_pipelines: int = 1
     input_pipeline_id: int = 0
     num_replicas_in_sync: int = 1
+    parts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.num_input_pipelines < 1 or self.num_replicas_in_sync < 1:
@@ -37,6 +42,29 @@ class InputContext:
                 f"input_pipeline_id must be from 0 to {self.num_input_pipelines - 1} (num_input_pipelines - 1), "
                 f"given: {self.input_pipeline_id}."
             )
+        if not set(self.parts) <= set(range(self.num_replicas_in_sync)) or list(self.parts) != sorted(set(self.parts)):
+            raise ArgumentError(
+                f"parts must be ascending numbers from 0 to {self.num_replicas_in_sync - 1} (num_replicas_in_sync - "
+                f"1), given: {self.parts}."
+            )
+
+    def rows(self, total: int) -> np.ndarray:
+        """Which rows of a global batch this process gives: int64[rows], ascending.
+
+        All of them in every process where the batch does not divide by its parts, as the last one of an input may not.
+
+        Args:
+            total: rows of the global batch.
+
+        Example:
+            >>> context = InputContext(num_input_pipelines=2, input_pipeline_id=1)
+            >>> context.rows(6).tolist(), context.rows(5).tolist()
+            ([3, 4, 5], [0, 1, 2, 3, 4])
+        """
+        parts = self.parts or (self.input_pipeline_id,)
+        count = self.num_replicas_in_sync if self.parts else self.num_input_pipelines
+        rows = np.arange(total)
+        return rows if total % count else rows.reshape(count, -1)[list(parts)].reshape(-1)
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
         """The part of a global batch that one replica gets.

@@ -30,6 +30,8 @@ class Walk(NamedTuple):
         get_state, set_state: the iterator's own position (grain's contract, and ours); None where it has none.
         at_start: nothing has been drawn from it, so that a position can be reached by drawing and dropping.
         options: what it declares.
+        global_rows: says how many rows the batch drawn last has in all processes together, where the iterator gives
+            this process's rows of it, or all of them; None: its batches are its own.
     """
 
     elements: Iterator[PyTree]
@@ -38,6 +40,7 @@ class Walk(NamedTuple):
     set_state: Callable[[Any], None] | None
     at_start: bool
     options: InputOptions
+    global_rows: Callable[[], int] | None = None
 
 
 def walk(source: Any) -> Walk:
@@ -65,6 +68,7 @@ def walk(source: Any) -> Walk:
         set_state=cast(Callable[[Any], None], set_state) if positioned else None,
         at_start=_at_start(source, elements),
         options=options if isinstance(options, InputOptions) else known,
+        global_rows=None if getattr(elements, "global_rows", None) is None else lambda: elements.global_rows,
     )
 
 
@@ -76,6 +80,8 @@ def _merged(known: InputOptions, declared: InputOptions | None) -> InputOptions:
         fresh_arrays=declared.fresh_arrays or known.fresh_arrays,
         batch_size=declared.batch_size or known.batch_size,
         endless=declared.endless or known.endless,
+        varying_shapes=declared.varying_shapes or known.varying_shapes,
+        whole=declared.whole or known.whole,
     )
 
 

@@ -17,6 +17,7 @@ def from_iterable(
     replay: bool = True,
     ragged: Ragged = "exact",
     batch_size: int | None = None,
+    whole: bool = False,
 ) -> WrappedInput:
     """An input_fn that reads `source` and declares how it behaves.
 
@@ -28,6 +29,8 @@ def from_iterable(
         ragged: "exact" runs a short last batch at its true shape; "pad" fills it up with copies of its last example and
             marks the rows in `Batch.weights`.
         batch_size: rows to fill up to; None: as many as the first batch.
+        whole: True promises that every process draws the same batches: with several processes they are those of all
+            together, and each process keeps its own rows, so the numbers are those of one process.
 
     Raises:
         ArgumentTypeError: the source can be neither called nor iterated.
@@ -42,7 +45,7 @@ def from_iterable(
         >>> [batch.weights.tolist() for batch in source]
         [[1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 0.0, 0.0]]
     """
-    options = InputOptions(fresh_arrays=fresh_arrays, replay=replay, ragged=ragged, batch_size=batch_size)
+    options = InputOptions(fresh_arrays=fresh_arrays, replay=replay, ragged=ragged, batch_size=batch_size, whole=whole)
     if callable(source):
         check_input_fn(source)
         return WrappedInput(input_fn=source, options=options)

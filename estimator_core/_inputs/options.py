@@ -22,6 +22,8 @@ class InputOptions:
         endless: it never ends by itself; an evaluation of it needs a number of steps.
         varying_shapes: sizes other than the batch may change from batch to batch, such as lengths padded to a few
             buckets; every shape costs one more compiled program.
+        whole: with several processes, every one of them draws the same batches, which are those of all processes
+            together, and keeps its own rows.
 
     Raises:
         ArgumentError: an unknown `ragged`, or a batch size below 1.
@@ -33,6 +35,7 @@ class InputOptions:
     batch_size: int | None = None
     endless: bool = False
     varying_shapes: bool = False
+    whole: bool = False
 
     def __post_init__(self) -> None:
         if self.ragged not in ("exact", "pad"):

@@ -16,56 +16,45 @@ def epoch_order(n: int, *, seed: int, epoch: int) -> np.ndarray:
 
 
 class ExampleOrder:
-    """Row numbers of the examples of one shard, epoch after epoch.
-
-    Each epoch's order is dealt out to the shards like cards, so after k examples each, the shards together have read
-    the first k * shards examples of it.
+    """Row numbers of the examples, epoch after epoch.
 
     Args:
-        n: examples of the whole input.
+        n: examples of the input.
         seed: of the permutations; None reads in order.
-        shard: (this shard, number of shards).
-        even: every shard leaves out what would make it longer than another.
 
     Example:
-        >>> order = ExampleOrder(5, seed=None, shard=(1, 2), even=False)
-        >>> order.length, order.rows(0, 5).tolist()
-        (2, [1, 3, 1, 3, 1])
+        >>> ExampleOrder(3, seed=None).rows(1, 5).tolist()
+        [1, 2, 0, 1]
     """
 
-    def __init__(self, n: int, *, seed: int | None, shard: tuple[int, int], even: bool) -> None:
-        index, count = shard
-        self.length = n // count if even else len(range(index, n, count))
+    def __init__(self, n: int, *, seed: int | None) -> None:
         self._n = n
         self._seed = seed
-        self._index, self._stride = index, count
         self._epoch = -1
         self._order: np.ndarray = np.empty(0, np.int64)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Row numbers of examples `start` to `stop`, counted over all epochs; int64[stop - start]."""
-        epoch, first = divmod(start, self.length)
+        epoch, first = divmod(start, self._n)
         last = first + stop - start
-        if last <= self.length:
+        if last <= self._n:
             return self._of_epoch(epoch)[first:last]
         parts = [self._of_epoch(epoch)[first:]]
-        missing = last - self.length
+        missing = last - self._n
         while missing > 0:
             epoch += 1
             parts.append(self._of_epoch(epoch)[:missing])
-            missing -= self.length
+            missing -= self._n
         return np.concatenate(parts)
 
     def contiguous(self, start: int, stop: int) -> slice | None:
         """The same as one slice where the input is read in order and the range stays within an epoch, else None."""
-        first = start % self.length
+        first = start % self._n
         last = first + stop - start
-        if self._seed is not None or last > self.length:
-            return None
-        return slice(self._index + first * self._stride, self._index + last * self._stride, self._stride)
+        return None if self._seed is not None or last > self._n else slice(first, last)
 
     def _of_epoch(self, epoch: int) -> np.ndarray:
         if epoch != self._epoch:
             whole = np.arange(self._n) if self._seed is None else epoch_order(self._n, seed=self._seed, epoch=epoch)
-            self._order, self._epoch = whole[self._index :: self._stride][: self.length], epoch
+            self._order, self._epoch = whole, epoch
         return self._order

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Generator, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from estimator_core._inputs.batch import Batch
 from estimator_core._inputs.calling import InputFn, check_input_fn
@@ -17,6 +17,9 @@ from estimator_core._inputs.position import InputPosition
 from estimator_core._inputs.resume import TakenUp, take_up
 from estimator_core._types import Params, PyTree
 from estimator_core.modes import ModeKeys
+
+if TYPE_CHECKING:
+    from estimator_core._inputs.dealing import Deal
 
 _new = tuple.__new__  # half the time of calling the class: one of each is made for every step
 
@@ -53,12 +56,13 @@ def open_input(
         >>> source.close()
     """
     check_input_fn(input_fn)
-    arguments = {"mode": mode, "params": params, "config": config, "input_context": input_context or InputContext()}
+    context = input_context or InputContext()
+    arguments = {"mode": mode, "params": params, "config": config, "input_context": context}
 
     def make() -> object:
         return make_input(input_fn, arguments)
 
-    return BatchSource(make, position=position, with_labels=mode != ModeKeys.PREDICT)
+    return BatchSource(make, position=position, with_labels=mode != ModeKeys.PREDICT, context=context)
 
 
 class BatchSource(Iterator[Batch]):
@@ -73,12 +77,21 @@ class BatchSource(Iterator[Batch]):
 
     fresh_arrays: bool = True
 
-    def __init__(self, make: Callable[[], object], *, position: InputPosition | None, with_labels: bool) -> None:
+    def __init__(
+        self,
+        make: Callable[[], object],
+        *,
+        position: InputPosition | None,
+        with_labels: bool,
+        context: InputContext,
+    ) -> None:
         self._make = make
         self._source = make()
         self._wanted = position
         self._with_labels = with_labels
+        self._context = context
         self._normalise = Normaliser(fresh_arrays=True)  # of the input, once that is open
+        self._deal: Deal | None = None  # how the input's rows are dealt out, once that is open
         self._batches = self._draw()
         self.restored: str | None = None
         self.endless = False
@@ -102,23 +115,26 @@ class BatchSource(Iterator[Batch]):
         fingerprint, get_state = taken.walk.fingerprint(), taken.walk.get_state
         examples, batches, self.restored = taken.examples, taken.batches, taken.note
         mask, elements = self._look_at_first(taken)
-        normalise, masks, state = self._normalise, mask is not unpadded, None
+        normalise, masks, state, total = self._normalise, mask is not unpadded, None, None
+        deal = self._deal
         for element in elements:
             is_usable = normalise.is_usable
             weights = None
-            if is_usable is not None and not masks and is_usable(element):
+            if is_usable is not None and not masks and deal is None and is_usable(element):
                 features, labels = element
                 host, size = NO_HOST, normalise.rows
             else:
                 features, labels, host, size = parts = normalise(element)
-                if masks:
+                if deal is not None:
+                    ((features, labels, host, _), weights, size), total = deal(parts, mask)
+                elif masks:
                     (features, labels, host, _), weights, size = mask(parts)
             examples += size
             batches += 1
             if get_state is not None:
                 state = get_state()
             self.position = position = _new(InputPosition, (fingerprint, examples, batches, False, state))
-            yield _new(Batch, (features, labels, host, size, position, weights))
+            yield _new(Batch, (features, labels, host, size, position, weights, total))
         last = self.position or InputPosition(fingerprint, examples, batches)
         self.position = last._replace(exhausted=True)
 
@@ -126,6 +142,10 @@ class BatchSource(Iterator[Batch]):
         source = self._make() if self._source is None else self._source
         self._source = None
         opened = walk(source)
+        if self._context.num_input_pipelines > 1:
+            from estimator_core._inputs.dealing import dealing
+
+            opened, self._deal = dealing(self._context, opened)
         self.endless = opened.options.endless
         self._normalise = Normaliser(
             fresh_arrays=opened.options.fresh_arrays,

@@ -112,12 +112,14 @@ def apply_transforms(transforms: Sequence[HostTransform], batch: Mapping[str, np
     """`batch` after all `transforms`, in order.
 
     Raises:
-        InputError: a transform fails, or gives something that is no dict of arrays; the message names it.
+        InputError: a transform refuses the batch, fails, or gives something that is no dict of arrays.
     """
     result: Mapping[str, np.ndarray] = batch
     for transform in transforms:
         try:
             result = transform.apply(result)
+        except InputError:  # it says what is wrong with which row
+            raise
         except Exception as error:
             raise InputError(
                 f"The host transform '{transform.name}' failed on a batch of {_shapes(result)}: {error!r}."

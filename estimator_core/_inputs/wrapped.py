@@ -12,6 +12,7 @@ from estimator_core._inputs.making import make_input
 from estimator_core._inputs.normalise import split_element
 from estimator_core._inputs.options import InputOptions
 from estimator_core._types import Params, PyTree
+from estimator_core.hooks import SeesBatches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,25 +42,31 @@ class WrappedInput:
         input_fn: the inner one.
         options: see `Wrapped`.
         convert: see `Wrapped`.
+        opened: gets what the inner one returned, and the mode; returns what is read in its place, and its `convert`.
     """
 
     input_fn: InputFn
     options: InputOptions | None = None
     convert: Callable[[PyTree], PyTree] | None = None
+    opened: Callable[[Any, Any], tuple[Any, Callable[[PyTree], PyTree] | None]] | None = None
 
     def __call__(
         self, *, mode: Any = None, params: Params = None, config: Any = None, input_context: InputContext | None = None
     ) -> Wrapped:
         """Calls the inner input_fn."""
-        arguments: Mapping[str, Any] = dict(
-            zip(ARGUMENTS, (mode, params, config, input_context or InputContext()), strict=True)
-        )
+        whole = self.options is not None and self.options.whole  # then it is not divided a second time
+        context = InputContext() if whole or input_context is None else input_context
+        arguments: Mapping[str, Any] = dict(zip(ARGUMENTS, (mode, params, config, context), strict=True))
         source = make_input(self.input_fn, arguments)
-        return Wrapped(source=source, options=self.options, convert=self.convert)
+        convert = self.convert
+        if self.opened is not None:
+            source, convert = self.opened(source, mode)
+        return Wrapped(source=source, options=self.options, convert=convert)
 
 
-def shown(input_fn: InputFn, see: Sequence[Callable[[PyTree, PyTree], None]]) -> InputFn:
-    """An input_fn whose elements are shown to functions as they are drawn; itself where there is none."""
+def shown(input_fn: InputFn, hooks: Sequence[Any]) -> InputFn:
+    """An input_fn whose elements hooks see as they are drawn; itself where no hook does."""
+    see = [hook.see for hook in hooks if isinstance(hook, SeesBatches)]
     if not see:
         return input_fn
 

@@ -30,12 +30,8 @@ def report(context: RunContext, metrics: Mapping[str, Any]) -> None:
         ", ".join(f"{name} = {value}" for name, value in metrics.items()),
     )
     if not np.isfinite(metrics.get("loss", 0.0)):
-        _log.warning(
-            "The evaluation at global step %d has loss = %s: a label, a feature or a value inside the model is not "
-            "finite. Evaluate parts of the input to find it.",
-            metrics["global_step"],
-            metrics["loss"],
-        )
+        told = "loss = %s at global step %d: a label, a feature or a value inside the model is not finite."
+        _log.warning(told, metrics["loss"], metrics["global_step"])
 
 
 def write_results(context: RunContext, metrics: Mapping[str, Any]) -> None:

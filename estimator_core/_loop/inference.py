@@ -9,6 +9,7 @@ from pathlib import Path
 from estimator_core._backends import Devices, Placement
 from estimator_core._checkpoint import CheckpointItems, latest_checkpoint
 from estimator_core._checkpoint.fetched import resolve_checkpoint
+from estimator_core._checkpoint.foreign import refuse_foreign
 from estimator_core._checkpoint.layout import checkpoint_step
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.newest import read_latest
@@ -76,6 +77,7 @@ class InferenceStates:
         if newest is not None:
             return self._of_checkpoint(newest, context, lambda: self._read_newest(context))
         read_latest(model_dir, ())  # raises where there are checkpoints, all of them damaged
+        refuse_foreign(model_dir, context.plugins)
         if self._fresh is None:
             raise CheckpointNotFoundError(
                 f"Could not find trained model in model_dir: {model_dir}. Train first, give checkpoint_path or "

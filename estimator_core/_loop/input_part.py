@@ -12,4 +12,9 @@ def input_context(devices: Devices) -> InputContext:
     if not placement.spans_processes:
         return InputContext(num_replicas_in_sync=placement.batch_parts)
     part, parts = placement.input_part(devices.processes.index)
-    return InputContext(num_input_pipelines=parts, input_pipeline_id=part, num_replicas_in_sync=placement.batch_parts)
+    return InputContext(
+        num_input_pipelines=parts,
+        input_pipeline_id=part,
+        num_replicas_in_sync=placement.batch_parts,
+        parts=placement.parts[devices.processes.index],
+    )

@@ -25,30 +25,10 @@ def positions_json(
 
 
 def position_of(saved: Mapping[str, Any], context: InputContext) -> InputPosition:
-    """The position of one part of the input.
+    """The position of one share of the input.
 
-    Where the number of parts has changed, positions of inputs that count their examples are dealt out anew; others
-    keep the fingerprint of their old part, so that the input says why it starts again.
+    One that is that of all processes serves any number of them. An input that divides itself goes on in as many; in
+    another number it finds the position of another share, starts again and says why.
     """
     parts: list[InputPosition] = [InputPosition.from_json(part) for part in saved.get(_PARTS) or [saved]]
-    index, count = context.input_pipeline_id, context.num_input_pipelines
-    if len(parts) == count:
-        return parts[index]
-    first, total = parts[0], sum(part.examples for part in parts)
-    own = f"shard=0/{len(parts)}"
-    evenly = len({part.examples for part in parts}) == 1 and total % count == 0
-    counted = isinstance(first.source_state, int) and first.source_state == first.examples
-    if not (evenly and counted and f"; {own};" in first.fingerprint and _stays_even(first, total, len(parts), count)):
-        return first
-    return first._replace(
-        fingerprint=first.fingerprint.replace(f"; {own};", f"; shard={index}/{count};"),
-        examples=total // count,
-        source_state=total // count,
-    )
-
-
-def _stays_even(first: InputPosition, total: int, *counts: int) -> bool:
-    """Whether parts are dealt like cards to the end of every epoch read so far."""
-    facts = (fact.partition("=") for fact in first.fingerprint.split("; "))
-    n = next((int(value) for name, _, value in facts if name == "n"), 0)
-    return n > 0 and (total <= n or all(n % count == 0 for count in counts))
+    return parts[context.input_pipeline_id] if len(parts) == context.num_input_pipelines else parts[0]

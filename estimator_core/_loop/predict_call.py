@@ -139,6 +139,9 @@ def _predict(
     run.step = 0
     run.batch, run.batch_size = first, first.size
     schedule.start()
-    return predict_loop(
-        run, batches, program, schedule, lambda dispatch, value: on_host(dispatch, value, step.prediction_transforms)
-    )
+
+    def fetched(dispatch: Dispatch, predictions: Any) -> Iterator[Any]:
+        weights = placement.whole(dispatch.weights)  # of other processes' rows too
+        return on_host(dispatch._replace(weights=weights), predictions, step.prediction_transforms)
+
+    return predict_loop(run, batches, program, schedule, fetched)

@@ -9,6 +9,7 @@ from typing import Any
 
 from estimator_core._backends import Devices, Placement
 from estimator_core._checkpoint import CheckpointItems, latest_checkpoint
+from estimator_core._checkpoint.foreign import refuse_foreign
 from estimator_core._checkpoint.layout import checkpoint_step, checkpoints_dir
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.newest import read_latest
@@ -20,6 +21,7 @@ from estimator_core._loop.placing import placed, put_all
 from estimator_core._loop.positions import position_of
 from estimator_core._loop.programs import Programs, state_shardings
 from estimator_core._loop.run_record import ended_step
+from estimator_core._plugins import Plugins
 from estimator_core._step import Discovery, TrainState
 from estimator_core._step.state import flatten_opt_state, unflatten_opt_state
 
@@ -53,8 +55,12 @@ def start_step(state: DeviceState, model_dir: str) -> int:
     return state.step if state.state is not None else 0
 
 
-def find_start(devices: Devices, state: DeviceState, model_dir: str) -> Start:
-    """Decides where to start; a checkpoint that is newer than the state in memory wins."""
+def find_start(devices: Devices, state: DeviceState, model_dir: str, plugins: Plugins) -> Start:
+    """Decides where to start; a checkpoint that is newer than the state in memory wins.
+
+    Raises:
+        CheckpointError: there is a checkpoint of another framework, and none of ours.
+    """
     processes = devices.processes
     newest = latest_checkpoint(model_dir)
     told = chief_says(processes, "newest", None if newest is None else checkpoint_step(newest))
@@ -63,6 +69,7 @@ def find_start(devices: Devices, state: DeviceState, model_dir: str) -> Start:
         return Start(step=state.step, checkpoint=newest, position=state.position)
     found = read_latest(model_dir, set_aside=True, processes=processes)
     if found is None:
+        refuse_foreign(model_dir, plugins)
         return Start()
     path, items = found.path, found.items
     saver: Mapping[str, Any] = items.hooks.get("CheckpointSaverHook", {})

@@ -21,8 +21,9 @@ AHEAD = 2
 class SharedFeed(Iterator[Any]):
     """Global batches, made of what each process's input gives; ends when all inputs have ended.
 
-    Parts of one size are put on the devices where they are. At the end of an input parts may differ, or be missing:
-    then every process gets all of them, so that each example counts once whatever the number of processes.
+    Rows that are dealt out (`Batch.total`) are put on the devices as they are. So are an input's own parts of one size.
+    At its end they may differ, or be missing: then every process gets all of them, so that each example counts once
+    whatever the number of processes.
 
     Args:
         source: this process's batches, on the host; has `close()`.
@@ -63,6 +64,15 @@ class SharedFeed(Iterator[Any]):
                 + "; ".join(f"process {p}: {part['form']}" for p, part in enumerate(parts))
                 + ". All processes must run the same input_fn."
             )
+        totals = {part["total"] for part in parts}
+        if len(totals) > 1:
+            raise InputError(
+                f"The processes' inputs have another number of examples each: their batches have "
+                f"{[part['total'] for part in parts]} rows in all. All processes must run the same input_fn on the "
+                "same data; one that divides its data itself takes `input_context`."
+            )
+        if totals != {None}:
+            return self._dealt(batch)
         size = sum(parts[members[0]]["size"] for members in self._placement.pipelines)
         return self._shared(batch, sizes)._replace(size=size)
 
@@ -78,6 +88,7 @@ class SharedFeed(Iterator[Any]):
         told = {
             "rows": None if batch is None else _rows(batch),
             "size": 0 if batch is None else batch.size,
+            "total": None if batch is None else batch.total,
             "form": getattr(self, "_form", None),
             "flags": dict(self.flags()),
         }
@@ -96,6 +107,12 @@ class SharedFeed(Iterator[Any]):
                 )
             sizes.append(found.pop() or 0)
         return sizes
+
+    def _dealt(self, batch: Any) -> Any:
+        features, labels, weights = jax.tree.map(
+            lambda leaf: self._placement.global_batch(leaf, batch.total), (batch.features, batch.labels, batch.weights)
+        )
+        return batch._replace(features=features, labels=labels, weights=weights)
 
     def _shared(self, batch: Any, sizes: list[int]) -> Any:
         placement = self._placement

@@ -57,7 +57,8 @@ def step_flags(mesh: Mesh) -> Flags:
         array = reduced(on_devices((*numbers, *[0] * (WIDTH - len(numbers)))))
 
         def of_all() -> Range:
-            told = np.asarray(array.addressable_data(0)).tolist()
+            # Waited for first: an error of the network is then jax's own, and not a ValueError of numpy.
+            told = np.asarray(array.addressable_data(0).block_until_ready()).tolist()
             return Range(low=tuple(-number for number in told[WIDTH:]), high=tuple(told[:WIDTH]))
 
         return of_all

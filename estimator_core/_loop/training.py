@@ -40,7 +40,7 @@ def execute(call: TrainCall) -> str:
         # The first process to ask for devices waits until all do; below one of them may have to wait for another.
         _ = devices.placement
         start, journal = take_model_dir(
-            call.model_dir, processes, lambda: find_start(devices, call.state, str(call.model_dir))
+            call.model_dir, processes, lambda: find_start(devices, call.state, str(call.model_dir), call.plugins)
         )
         best = config.keep_checkpoint_best
         store = cleanup.enter_context(

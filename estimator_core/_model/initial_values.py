@@ -58,3 +58,22 @@ class InitialValues(Protocol):
             VariableError: what was asked for does not fit the variables.
         """
         ...
+
+
+class ReadsCheckpoints(Protocol):
+    """What the target of a component has that reads checkpoints of another framework, `Component(reads=...)`.
+
+    With it `warm_start_from`, `init_from_checkpoint` and `load_variables` read such a path by themselves, and a
+    model_dir that holds such a checkpoint and none of ours is refused.
+
+    Attributes:
+        title: the framework that writes them, as messages name it.
+        conversion: the command that makes a checkpoint of ours of one, with `{path}` in its place.
+    """
+
+    title: str
+    conversion: str
+
+    def load(self, path: str, /) -> Mapping[str, np.ndarray]:
+        """Its arrays, by name."""
+        ...

@@ -139,6 +139,13 @@ _TABLE = (
         suite="CheckpointPolicySuite",
     ),
     Kind(
+        name="coordinator",
+        title="coordinators",
+        contract="estimator_core.coordinator:Coordinator",
+        target="a function whose call with Processes, or None, and the options of its plugin gives a Coordinator",
+        suite="CoordinatorSuite",
+    ),
+    Kind(
         name="storage",
         title="storages",
         contract="estimator_core.storage:Storage",

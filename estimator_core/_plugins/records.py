@@ -20,6 +20,8 @@ class Component:
         name: lower-case words joined by underscores, unique within its kind.
         target: `"package.module:attribute"`; calling it gives the component (see `Plugins.kinds()[kind].target`).
         summary: one line for `estimator plugins`.
+        reads: of kind "initial_values" alone: patterns of the names of files that mark a checkpoint of another
+            framework, which the target reads (`estimator_core.model.ReadsCheckpoints`).
 
     Raises:
         ArgumentError: a field does not have its form.
@@ -33,6 +35,7 @@ class Component:
     name: str
     target: str
     summary: str = ""
+    reads: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require(self.kind, NAME, f"the kind of component {self.name!r}", "'my_kind'")

@@ -132,11 +132,11 @@ def test_an_input_is_sharded_once_however_it_is_nested():
     def by_hand(input_context):
         return array_input(slice(input_context.input_pipeline_id, None, input_context.num_input_pipelines))
 
-    expected = [[1, 3, 5, 7]]
-    assert sharded_labels(array_input()) == expected
-    assert sharded_labels(lambda: array_input()) == expected
-    assert sharded_labels(by_hand) == expected
-    assert sharded_labels(lambda: by_hand) == expected
-    assert sharded_labels(from_iterable(array_input())) == expected
-    assert sharded_labels(from_iterable(by_hand)) == expected
-    assert sharded_labels(with_transforms(lambda: by_hand)) == expected
+    dealt, divided = [[4, 5, 6, 7]], [[1, 3, 5, 7]]
+    assert sharded_labels(array_input()) == dealt
+    assert sharded_labels(lambda: array_input()) == dealt
+    assert sharded_labels(by_hand) == divided
+    assert sharded_labels(lambda: by_hand) == divided
+    assert sharded_labels(from_iterable(array_input())) == dealt
+    assert sharded_labels(from_iterable(by_hand)) == divided
+    assert sharded_labels(with_transforms(lambda: by_hand)) == divided

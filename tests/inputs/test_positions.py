@@ -118,13 +118,9 @@ def test_a_position_of_another_input_starts_again_naming_the_difference(change, 
     assert message in other.restored
 
 
-def test_a_position_of_another_shard_or_kind_starts_again():
+def test_a_position_of_another_kind_starts_again():
     source = open_input(array_input(BASE, 2), mode="train")
     labels_of(source, 3)
-    context = InputContext(num_input_pipelines=2)
-    shard = open_input(array_input(BASE, 2), mode="train", input_context=context, position=source.position)
-    next(shard)
-    assert "shard was 0/1 and is 0/2" in shard.restored
     other = open_input(lambda: [{"x": np.zeros((2, 1))}] * 9, mode="train", position=source.position)
     next(other)
     assert other.restored == "Input starts again: it was numpy and is builtins.list."

@@ -50,7 +50,7 @@ def test_a_loss_of_an_evaluation_that_is_nan_is_told(
     estimator.evaluate(lambda: [(features, labels)])
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
     estimator.evaluate(lambda: [(features, np.full_like(labels, np.nan))])
-    assert "at global step 2 has loss = nan" in caplog.text
+    assert "loss = nan at global step 2: a label, a feature or" in caplog.text
 
 
 def test_debug_names_the_first_bad_value_and_shows_shapes(

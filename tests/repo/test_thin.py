@@ -23,18 +23,18 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 440,
     "_builtin_hooks": 540,
-    "_checkpoint": 2575,  # the catalog, the audit and incremental saves included
+    "_checkpoint": 2615,  # the catalog, the audit, incremental saves and checkpoints of others included
     "_cli": 470,
-    "_cluster": 790,  # every environment read and refused by name
+    "_cluster": 600,  # every environment read and refused by name
     "_export": 1110,  # the words in which host transforms say what they do, and requests made of them
-    "_inputs": 1425,
+    "_inputs": 1540,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 740,
-    "_loop": 4255,
+    "_loop": 4290,  # what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 345,
     "_model": 985,
     "_model_dir": 370,
     "_packs": 620,
-    "_plugins": 1285,
+    "_plugins": 1292,
     "_step": 1295,
     "_storage": 480,  # files at URLs, for plugins, included
     "_summaries": 300,
@@ -69,8 +69,9 @@ RING_LINES = 1500
 PAGE_STATEMENTS = 30
 #: Occurrences of `Any` a thousand code lines; the target is 50.
 ANY_DENSITY = 63.0
-#: Files of the core that the smallest training enters; the target is 130, and 22 belong to the storage of a model_dir.
-ENTERED = 198
+#: Files of the core that the smallest training enters; the target is 130. 22 belong to the storage of a
+#: model_dir and one to the contract with the data, which the face of inputs names.
+ENTERED = 199
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from scale_runs import HERE, TOLERANCE, environment, launch
 
+pytestmark = pytest.mark.plugins  # estimator-cluster
+
 
 @pytest.mark.parametrize("rules", [None, "full"])
 def test_an_exporter_of_several_processes_evaluates_and_predicts(tmp_path: Path, rules: str | None) -> None:

@@ -1,47 +1,15 @@
-"""The contract of a Coordinator, kept by a process that is alone and by the link of several."""
+"""The contract of a Coordinator, kept by a process that is alone, and what is built on it."""
 
-import contextlib
 import json
-import socket
-import threading
-import time
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from estimator_core._cluster.link import Link
+import estimator_core as ec
 from estimator_core._cluster.together import chief_says, ending_together, gather
 from estimator_core.coordinator import ALONE, Coordinator, Lost
-from estimator_core.errors import PreemptedError, ProcessLostError
-
-
-@pytest.fixture
-def links() -> Iterator[list[Link]]:
-    """Two ends of a link in one process."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-    made: dict[int, Link] = {}
-
-    def connect(index: int) -> None:
-        made[index] = Link(address, 2, index, on_lost=lambda lost: None, timeout=30.0)
-
-    other = threading.Thread(target=connect, args=(1,))
-    other.start()
-    connect(0)
-    other.join()
-    yield [made[0], made[1]]
-    for link in (made[1], made[0]):
-        link.leave()
-    ends = [end for link in made.values() for end in link._peers.values()]
-    for end in ends:
-        with contextlib.suppress(OSError):  # the other end was faster
-            end.shutdown(socket.SHUT_RDWR)
-    for thread in threading.enumerate():
-        if thread.name == "process-link":
-            thread.join(10)
-    for end in ends:
-        end.close()
+from estimator_core.errors import PluginLookupError, PreemptedError, ProcessLostError
 
 
 def test_alone_agrees_with_itself() -> None:
@@ -50,22 +18,6 @@ def test_alone_agrees_with_itself() -> None:
     assert gather(alone, "any", [1, None]) == [[1, None]]
     assert chief_says(alone, "any", {"a": 1}) == {"a": 1}
     alone.barrier("any", timeout=0.0)
-
-
-def test_what_was_told_early_is_kept_in_order(links: list[Link]) -> None:
-    first, second = (links[0].post("topic", number) for number in (1, 2))
-    assert links[1].gather("topic", "a") == [1, "a"]
-    assert links[1].gather("topic", "b") == [2, "b"]
-    assert [first(), second()] == [[1, "a"], [2, "b"]]
-
-
-@pytest.mark.parametrize(("index", "missing"), [(0, 1), (1, 0)])
-def test_a_wait_ends_and_names_who_has_not_come(links: list[Link], index: int, missing: int) -> None:
-    began = time.monotonic()
-    with pytest.raises(ProcessLostError, match=rf"Processes \[{missing}\] of 2 have not come to 'topic#0'") as raised:
-        links[index].gather("topic", 1, timeout=0.3)
-    assert raised.value.index == missing
-    assert 0.3 <= time.monotonic() - began < 5
 
 
 class _Two:
@@ -126,3 +78,10 @@ def test_an_error_behind_a_lost_process_names_it() -> None:
     ):
         raise RuntimeError("the network broke")
     assert two.failed == []
+
+
+def test_several_processes_without_the_package_are_refused_by_its_name(tmp_path: Path) -> None:
+    config = ec.RunConfig(model_dir=str(tmp_path), processes=ec.Processes("127.0.0.1:1", count=2, index=0))
+    estimator = ec.Estimator(lambda features: None, config=config, plugins=ec.Plugins(autoload=False))
+    with pytest.raises(PluginLookupError, match=r"no coordinator 'jax'[\s\S]* estimator-cluster"):
+        estimator.train(lambda: [], steps=1)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scale_runs import launch
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.plugins]
 MEGABYTES = int(os.environ.get("LARGE_STATE_MEGABYTES", "2000"))
 
 

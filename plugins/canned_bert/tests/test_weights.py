@@ -10,8 +10,8 @@ from safetensors.numpy import load_file, save_file
 
 import estimator_core as ec
 from estimator_canned_bert import BertClassifier, BertConfig, read_checkpoint, save_pretrained
-from estimator_canned_bert.weights.sstable import read_table
 from estimator_core.errors import ArgumentError, CheckpointCorruptError
+from estimator_warm_start.tensorflow.sstable import read_table
 from plugins.canned_bert.tests.directories import RECORDED, hugging_face_directory
 from plugins.canned_bert.tests.parity_cases import CASES, batch, config_of
 

@@ -35,6 +35,8 @@ BAD_CSV = {
     "no value": (b",2.5,w\n", "column 'id': no value, and no default (column_defaults)"),
     "extra delimiter": (b"1,2.5,w,\n", "4 fields, more than the 3 columns (id, weight, word)"),
     "too few": (b"1,2.5\n", "2 fields, fewer than the 3 columns (id, weight, word)"),
+    "too many, and no UTF-8": (b"1,2.5,w,\xff\n", "4 fields, more than the 3 columns (id, weight, word)"),
+    "too few, and no UTF-8": (b"1,\xff\n", "2 fields, fewer than the 3 columns (id, weight, word)"),
     "bad UTF-8": (b"1,2.5,w\xff\n", "column 'word': 'w\\\\xff' is no valid UTF-8"),
     "quote in a field": (b'1,2.5,5" pipe\n', "a quote inside a field that does not begin with one"),
     "quote behind a field": (b'1,2.5,"a"b\n', "a quote is not closed"),
@@ -100,6 +102,19 @@ def test_a_missing_column_is_an_error_even_where_rows_are_skipped(tmp_path: Path
     source = csv_input_fn(f"{tmp_path}/*.csv", 9, shuffle=False, on_error="skip")
     with pytest.raises(InputError, match=r"b\.csv, line 1: column 'id' is missing. Its columns are: weight, other"):
         list(source())
+
+
+@pytest.mark.parametrize("bad", [b"1,2.5,w,\xff\n", b"\xff\n", b"1,\xff\xff,w\n", b"1,2,3\n" * 5 + b"1,2\n"])
+def test_bad_rows_among_the_first_tell_no_types(tmp_path: Path, bad: bytes) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(lines_with(bad, 3, csv_line, b"id,weight,word\n"))
+    found = csv_input_fn(path, 200, shuffle=False, on_error="skip", select_columns=["id", "weight"])
+    (batch,) = found()
+    assert (batch["id"].dtype, batch["weight"].dtype) == (np.int64, np.float32)
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"id": 1}\n' + bad + b'{"id": 2}\n')
+    (batch,) = jsonl_input_fn(path, 9, shuffle=False, on_error="skip")()
+    assert batch["id"].tolist() == [1, 2]
 
 
 BAD_JSON = {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,10 @@ from estimator_core._cli.main import main
 from estimator_core.errors import InputError
 from estimator_inputs import write_tfrecord
 from estimator_inputs.inspect.detect import kind_of
-from estimator_inputs.inspect.report import inspect_files
+from estimator_inputs.inspect.histogram import histogram_of, line_of
+from estimator_inputs.inspect.report import as_json, inspect_files
+from estimator_inputs.statistics.gather import gather
+from plugins.inputs.tests.test_statistics import forms, titanic_like
 from plugins.inputs.tests.written import WRITERS, example, some_rows, write_csv, write_files
 
 
@@ -31,11 +36,29 @@ def test_statistics(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str
     assert weight["type"] == "float32"
     assert weight["mean"] == pytest.approx(float(rows["weight"].mean()), rel=1e-5)
     assert weight["deviation"] == pytest.approx(float(rows["weight"].std()), rel=1e-4)
-    assert (columns["id"]["min"], columns["id"]["max"]) == (0, 499)
-    assert columns["word"]["distinct"] == 7
-    assert columns["word"]["empty"] == int((rows["word"] == b"").sum())
+    assert weight["quantiles"]["0.25"] == pytest.approx(float(np.quantile(rows["weight"], 0.25)), rel=1e-5)
+    assert (columns["id"]["minimum"], columns["id"]["maximum"]) == (0, 499)
+    assert columns["word"]["different"] == 6
+    assert columns["word"]["missing"] == int((rows["word"] == b"").sum())
     assert report["first"]["id"] == [0, 1]
-    assert report["first"]["word"] == [word.decode() for word in rows["word"][:2]]
+    assert report["first"]["word"] == [word.decode() or None for word in rows["word"][:2]]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+def test_rows_with_an_empty_cell_count_in_all_other_columns(
+    tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = titanic_like(891)
+    forms(frame, tmp_path)
+    path = str(tmp_path / f"rows.{suffix}")
+    assert main(["inputs", "inspect", path, "--rows", "0"]) == 0
+    text = capsys.readouterr().out
+    assert "all 891 rows\n" in text
+    lines = {line.split()[0]: line for line in text.splitlines()[2:]}
+    missing = int(frame["age"].isna().sum())
+    assert f"{missing} missing ({missing / 891:.1%})" in lines["age"]
+    assert "1 to 891, mean 446," in lines["id"]
+    assert f"mean {frame['fare'].mean():.6g}" in lines["fare"]
 
 
 def test_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,18 +69,55 @@ def test_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert "csv, 1 file(s)" in text
     assert "all 30 rows, beside 1 bad ones" in text
-    assert "id      int64    0 to 29, mean 14.5" in text
+    assert re.search(rf"bad: {path}, line \d+: 2 fields, fewer than the 5 columns", text)
+    (line,) = [line for line in text.splitlines() if line.startswith("id ")][:1]
+    assert line.split() == ["id", "int64", "-", "30", "██"][:4] + line.split()[4:]
+    assert "0 to 29, mean 14.5, deviation 8.655, quartiles 7.25 14.5 21.75" in line
     assert main(["inputs", "inspect", str(path), "--limit", "10", "--rows", "0"]) == 0
     assert "the first 10 rows" in capsys.readouterr().out
+    assert main(["inputs", "inspect", str(path), "--limit", "10", "--rows", "0", "--all"]) == 0
+    assert "all 30 rows" in capsys.readouterr().out
+
+
+def test_the_page_names_every_column_and_escapes_what_files_hold(tmp_path: Path) -> None:
+    frame = titanic_like(300)
+    frame["<b>"] = "<script>alert(1)</script>"
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    page = tmp_path / "page.html"
+    assert main(["inputs", "inspect", str(tmp_path / "rows.csv"), "--html", str(page)]) == 0
+    text = page.read_text()
+    parsed = ElementTree.fromstring(re.sub(r"<(!doctype html|meta[^>]*)>", "", text))
+    assert [heading.text.strip() for heading in parsed.iter("h2")] == list(frame.columns)
+    assert len(list(parsed.iter("svg"))) == len(frame.columns)
+    assert sum(1 for _ in parsed.iter("rect")) > 50
+    assert "<script>" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_histograms() -> None:
+    columns = gather(
+        {"few": [1.0, 1.0, 5.0], "many": np.arange(400.0), "w": ["a", "b", "a"] * 100 + [str(k) for k in range(100)]}
+        | {"few": np.array([1.0, 1.0, 5.0, 5.0] * 100), "none": np.full(400, np.nan), "inf": np.full(400, np.inf)}
+    ).columns
+    assert histogram_of(columns["few"]) == [("1", 0.5), ("5", 0.5)]
+    many = histogram_of(columns["many"], parts=4)
+    assert [round(bar.share, 2) for bar in many] == [0.25, 0.25, 0.25, 0.25]
+    words = histogram_of(columns["w"], parts=3)
+    assert [bar.name for bar in words] == ["a", "b", "others"]
+    assert [bar.share for bar in words] == pytest.approx([0.5, 0.25, 0.25])
+    assert histogram_of(columns["none"]) == []
+    assert [bar.share for bar in histogram_of(columns["inf"])] == [1.0]
+    assert line_of(histogram_of(columns["few"])) == "\u2588\u2588"
 
 
 def test_features_of_any_length_are_told(tmp_path: Path) -> None:
     path = tmp_path / "rows.tfrecord"
     write_tfrecord(path, [example({"a": np.arange(k % 3 + 1), "b": np.array([1.5, 2.5])}) for k in range(9)])
     report = inspect_files(path)
-    assert report.columns["a"]["shape"] == ["*"]
-    assert report.columns["a"]["values"] == 18
-    assert report.columns["b"]["shape"] == [2]
+    columns = as_json(report)["columns"]
+    assert columns["a"]["shape"] == ["*"]
+    assert (columns["a"]["values"], columns["a"]["values_in_a_row"]) == (18, [1, 3])
+    assert columns["b"]["shape"] == [2]
     assert report.first["a"][:3] == [[0], [0, 1], [0, 1, 2]]
 
 

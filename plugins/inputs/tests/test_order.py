@@ -119,6 +119,30 @@ def test_a_position_is_small(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_shared_by_batches_any_number_of_processes_has_the_batches_of_one(
+    patterns: dict[str, str], kind: str, shuffle: bool
+) -> None:
+    how: dict[str, Any] = {"shuffle": shuffle, "seed": 1, "block_bytes": 256}
+    how |= {"shard_by": "batches"} if shuffle else {}
+    one = [ids([batch]) for batch in input_of(kind, patterns[kind], 18, **how)()]
+    assert [len(batch) for batch in one] == [18] * 6 + [12]
+    for count in (2, 3):
+        contexts = [ec.inputs.InputContext(num_input_pipelines=count, input_pipeline_id=part) for part in range(count)]
+        parts = [
+            list(
+                ec.inputs.open_input(
+                    input_of(kind, patterns[kind], 18 // count, **how), mode="train", input_context=context
+                )
+            )
+            for context in contexts
+        ]
+        together = [ids([(batch.features, None) for batch in batches]) for batches in zip(*parts, strict=True)]
+        assert together == one
+        assert {batches[-1].position.examples for batches in parts} == {N}
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shards", [2, 3, 4, 7])
 def test_every_row_belongs_to_one_process(patterns: dict[str, str], kind: str, shards: int) -> None:
     for shard_by in ("auto", "rows"):

@@ -93,11 +93,6 @@ X = frame()
         ((X[[]],), {"shuffle": True}, "x cannot be an empty dict"),
         ((X[:0],), {"shuffle": True}, "x cannot be an empty array"),
         ((pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]),), {"shuffle": True}, "columns of one name"),
-        (
-            (pd.DataFrame({"a": pd.Series([1, None], dtype="Int64")}),),
-            {"shuffle": True},
-            "Column 'a' .Int64. has 1 missing values",
-        ),
     ],
 )
 def test_frames_that_cannot_be_used_are_refused(arguments, options, message):
@@ -116,3 +111,12 @@ def test_frames_that_cannot_be_used_are_refused(arguments, options, message):
 def test_other_types_are_refused(arguments, options, message):
     with pytest.raises(ArgumentTypeError, match=message):
         pandas_input_fn(*arguments, **options)
+
+
+@pytest.mark.parametrize(("dtype", "known"), [("Int64", 1), ("boolean", True), ("Float32", 1.0)])
+def test_missing_values_of_nullable_columns_are_nan(dtype, known):
+    frame = pd.DataFrame({"a": pd.array([known, None], dtype=dtype), "b": pd.array([known, known], dtype=dtype)})
+    features = next(iter(pandas_input_fn(frame, batch_size=2, shuffle=False)()))
+    assert features["a"].dtype == np.float32
+    np.testing.assert_array_equal(features["a"], [1.0, np.nan])
+    assert features["b"].tolist() == [known, known]

@@ -25,7 +25,7 @@ def test_every_form_gives_one_schema(tmp_path: Path, form: str) -> None:
     assert age.median == pytest.approx(frame["age"].median())
     assert age.minimum == frame["age"].min()
     assert port.vocabulary == ("C", "Q", "S")
-    assert port.seen.counts == tuple(int((frame["port"] == word).sum()) for word in port.vocabulary)
+    assert port.seen.counts == frame["port"].value_counts().to_dict()
     assert schema.classes == tuple(range(9))
     assert [name for name, one in schema.features.items() if one.is_key] == ["id"]
 
@@ -89,13 +89,18 @@ BAD_FILES = {
     "unknown table": ("[seen.id]", "[known.id]", "known is unknown. There are: format, label, features, seen"),
     "a table of nothing": ("[seen.id]", "[seen.nobody]", "seen.nobody has no table [features.nobody] beside it"),
     "kind": ('kind = "number"', 'kind = "digit"', "line 7: features.id.kind is 'digit', and must be one of number,"),
-    "a text for a number": ("minimum = 1.0", 'minimum = "one"', "features.id.minimum is 'one', and must be a number"),
-    "limits": ("minimum = 1.0", "minimum = 1e9", "features.id.minimum is 1000000000.0, and maximum is 200.0"),
+    "a text for a number": (
+        "minimum = 1.0",
+        'minimum = "one"',
+        "features.my list.minimum is 'one', and must be a number",
+    ),
+    "limits": ("minimum = 1.0", "minimum = 1e9", "features.my list.minimum is 1000000000.0, and maximum is 2.0"),
     "a share": ("most_missing = 0.0", "most_missing = 20", "features.id.most_missing is 20, and must be a share from"),
     "twice": ('    "Q",\n', '    "Q",\n    "Q",\n', "features.port.vocabulary names 'Q' twice"),
     "a number among words": ('    "Q",\n', "    7,\n", "features.port.vocabulary holds 7, and dtype string has values"),
     "size": ('    "*",\n', "    -2,\n", "features.my list.shape is [-2]: sizes are whole numbers, or '*' for any"),
     "no dtype": ('dtype = "int64"\n', "", "line 6: features.id lacks dtype"),
+    "a count of nothing": ("Q = ", 'Q = "few" # ', "seen.port.counts.Q is 'few', and must be a whole number from 0 on"),
     "negative": ("rows = 200", "rows = -3", "seen.id.rows is -3, and must be a whole number from 0 on"),
     "truth": ("required = true", "required = 1", "features.id.required is 1, and must be true or false"),
 }

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from estimator_core.errors import ArgumentTypeError, ModelFnError, VariableError
+from estimator_core.errors import ArgumentTypeError, CheckpointNotFoundError, ModelFnError, VariableError
 from estimator_core.model import get_variable, trainable_variables, variable_scope
 from estimator_warm_start import get_assignment_map_from_checkpoint as map_of
 from estimator_warm_start import init_from_checkpoint as init_from
@@ -101,9 +101,9 @@ def test_what_does_not_fit_is_refused_at_once(discover, assignments, error, mess
         discover(model_with(lambda: init_from_checkpoint("old", assignments)))
 
 
-def test_nothing_is_read_where_nothing_is_initialised(discover):
+def test_a_checkpoint_that_is_gone_is_no_error_where_nothing_is_initialised(discover):
     def refuse(path):
-        raise AssertionError(path)
+        raise CheckpointNotFoundError(path)
 
     def request():
         mapping, _ = map_of(trainable_variables(), "gone", reader=refuse)
@@ -112,8 +112,23 @@ def test_nothing_is_read_where_nothing_is_initialised(discover):
     run = discover(model_with(request), fresh=False)
     run.step({path: np.zeros(spec.shape, spec.dtype) for path, spec in run.specs.items()})
     assert run.model.report.loaded == tuple(run.specs)
-    with pytest.raises(AssertionError):
+    with pytest.raises(CheckpointNotFoundError):
         discover(model_with(request))
+
+
+def test_the_assignment_map_is_the_same_in_every_trace(discover):
+    """A model_fn that freezes what was loaded must train its fresh layer, whichever trace is compiled."""
+    maps = []
+
+    def request():
+        mapping, names = map_of(trainable_variables(), "old", reader=lambda path: {"text/kernel": OLD["bert/kernel"]})
+        maps.append((mapping, names))
+        return init_from("old", mapping, reader=lambda path: {"text/kernel": OLD["bert/kernel"]})
+
+    discover(model_with(request))
+    run = discover(model_with(request), fresh=False)
+    run.step({path: np.zeros(spec.shape, spec.dtype) for path, spec in run.specs.items()})
+    assert maps == [({"text/kernel": "text/kernel"}, {"text/kernel": 1})] * 3
 
 
 def test_the_request_of_a_compiled_step_does_not_read(discover):

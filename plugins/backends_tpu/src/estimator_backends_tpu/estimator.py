@@ -116,7 +116,7 @@ def _adapted(model_fn: Any, sizes: BatchSizes, host_call_every_n_steps: int) -> 
             return spec.as_estimator_spec(host_call_every_n_steps=host_call_every_n_steps)
         return spec
 
-    for name in ("host_transforms", "label_transforms"):
+    for name in ("host_transforms", "label_transforms", "data_contract"):
         if hasattr(model_fn, name):
             setattr(adapted, name, getattr(model_fn, name))
     return adapted

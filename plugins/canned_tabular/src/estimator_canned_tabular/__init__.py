@@ -46,6 +46,7 @@ _HOME = {
     "estimators.recurrent": ("RNNClassifier", "RNNEstimator"),
     "estimators.two_tower": ("TwoTowerEstimator",),
     "hashing": ("fingerprint64",),
+    "host.checked_numbers": ("CheckedNumbers",),
     "host.examples": ("TabularExamples", "columns_receiver_fn"),
     "host.plan": ("FeaturePlan",),
     "host.transform": ("FeatureIds",),

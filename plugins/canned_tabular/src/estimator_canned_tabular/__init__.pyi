@@ -51,6 +51,7 @@ from estimator_canned_tabular.estimators.recurrent import RNNClassifier as RNNCl
 from estimator_canned_tabular.estimators.recurrent import RNNEstimator as RNNEstimator
 from estimator_canned_tabular.estimators.two_tower import TwoTowerEstimator as TwoTowerEstimator
 from estimator_canned_tabular.hashing import fingerprint64 as fingerprint64
+from estimator_canned_tabular.host.checked_numbers import CheckedNumbers as CheckedNumbers
 from estimator_canned_tabular.host.examples import TabularExamples as TabularExamples
 from estimator_canned_tabular.host.examples import columns_receiver_fn as columns_receiver_fn
 from estimator_canned_tabular.host.plan import FeaturePlan as FeaturePlan

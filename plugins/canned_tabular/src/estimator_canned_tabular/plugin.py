@@ -30,6 +30,7 @@ _MODELS = {
 }
 _TRANSFORMS = {
     "tabular_features": ("FeatureIds", "Ids of feature columns from strings and numbers."),
+    "tabular_numbers": ("CheckedNumbers", "Numbers of features, checked to be finite."),
     "tabular_examples": ("TabularExamples", "Features of columns from serialized tf.Examples."),
 }
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from estimator_heads import metrics as metrics
     from estimator_heads.base_head import BaseHead as BaseHead
     from estimator_heads.binary_class_head import BinaryClassHead as BinaryClassHead
+    from estimator_heads.data.contract import HeadContract as HeadContract
     from estimator_heads.keys import MetricKeys as MetricKeys
     from estimator_heads.keys import PredictionKeys as PredictionKeys
     from estimator_heads.logistic_regression_head import LogisticRegressionHead as LogisticRegressionHead
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 _HOME = {
     "BaseHead": "base_head",
     "BinaryClassHead": "binary_class_head",
+    "HeadContract": "data.contract",
     "LogisticRegressionHead": "logistic_regression_head",
     "LossOptions": "losses.options",
     "MetricKeys": "keys",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from estimator_core.hooks import Hook
     from estimator_core.inputs import HostTransform
     from estimator_core.metrics import Metric
+    from estimator_heads.data.rule import DataRule
 
 
 class BaseHead(abc.ABC):
@@ -129,6 +130,14 @@ class BaseHead(abc.ABC):
             feature: the name of the labels: "labels" where they are one array.
         """
         return ()
+
+    def label_rules(self) -> dict[str, DataRule]:
+        """What this head asks of labels on the host: by head name inside a MultiHead, by "" otherwise."""
+        return {}
+
+    def with_class_names(self, names: Mapping[str, Sequence[str]]) -> Self:
+        """This head with names of classes that were learned, by the keys of `label_rules`."""
+        return self
 
     def evaluation_hooks(self) -> tuple[Hook, ...]:
         """Hooks of the evaluation: what draws plots."""

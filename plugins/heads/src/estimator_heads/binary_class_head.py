@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +26,7 @@ from estimator_heads.classification import (
     class_names,
     classification_outputs,
 )
+from estimator_heads.data.class_labels import ClassLabels
 from estimator_heads.keys import REGRESS_SERVING_KEY, MetricKeys, PredictionKeys
 from estimator_heads.losses import sigmoid_cross_entropy
 from estimator_heads.metrics.auc import auc
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from estimator_core.hooks import Hook
     from estimator_core.inputs import HostTransform
     from estimator_core.metrics import Metric
+    from estimator_heads.data.rule import DataRule
     from estimator_heads.loss_function import LossFn
     from estimator_heads.losses import LossOptions
 
@@ -185,6 +188,17 @@ class BinaryClassHead(PerExampleHead):
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
         """Turns label strings into ids in the input."""
         return () if self._vocabulary is None else (LabelIds(self._vocabulary.names, feature),)
+
+    def label_rules(self) -> dict[str, DataRule]:
+        """One class an example."""
+        names = None if self._vocabulary is None else self._vocabulary.names
+        return {"": ClassLabels(n_classes=2, names=names, soft=True)}
+
+    def with_class_names(self, names: Mapping[str, Sequence[str]]) -> Self:
+        """A copy that knows the names of its classes."""
+        made = copy.copy(self)
+        vars(made)["_vocabulary"] = Vocabulary(list(names[""]))
+        return made
 
     def evaluation_hooks(self) -> tuple[Hook, ...]:
         """What draws the plots, if asked for."""

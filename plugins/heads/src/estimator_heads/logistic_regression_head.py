@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 
 from estimator_heads.checks import check_label_range, check_labels
+from estimator_heads.data.number_labels import NumberLabels
 from estimator_heads.losses import sigmoid_cross_entropy
 from estimator_heads.reduction import Reduction
 from estimator_heads.regression_head import RegressionHead
+
+if TYPE_CHECKING:
+    from estimator_heads.data.rule import DataRule
 
 
 class LogisticRegressionHead(RegressionHead):
@@ -53,6 +57,10 @@ class LogisticRegressionHead(RegressionHead):
         """Labels as float32 in [0, 1]."""
         checked = check_labels(labels, logits, 1).astype(jnp.float32)
         return checked, check_label_range(checked, 2, "Labels must be in range [0, 1]")
+
+    def label_rules(self) -> dict[str, DataRule]:
+        """Numbers from 0 to 1."""
+        return {"": NumberLabels(low=0, high=1)}
 
     def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:
         """The sigmoid cross entropy."""

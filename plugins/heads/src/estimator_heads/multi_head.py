@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from estimator_core.hooks import Hook
     from estimator_core.inputs import HostTransform
     from estimator_core.metrics import Metric
+    from estimator_heads.data.rule import DataRule
 
 
 class MultiHead(BaseHead):
@@ -174,6 +176,19 @@ class MultiHead(BaseHead):
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
         """Those of all heads, each on its own labels; `feature` has no meaning here."""
         return tuple(transform for name, head in self._heads.items() for transform in head.label_transforms(name))
+
+    def label_rules(self) -> dict[str, DataRule]:
+        """Those of all heads."""
+        return {name: head.label_rules()[""] for name, head in self._heads.items() if head.label_rules()}
+
+    def with_class_names(self, names: Mapping[str, Sequence[str]]) -> Self:
+        """A copy whose heads know the names of their classes."""
+        made = copy.copy(self)
+        vars(made)["_heads"] = {
+            name: head.with_class_names({"": names[name]}) if name in names else head
+            for name, head in self._heads.items()
+        }
+        return made
 
     def evaluation_hooks(self) -> tuple[Hook, ...]:
         """Those of all heads."""

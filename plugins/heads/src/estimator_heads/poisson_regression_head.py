@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 
+from estimator_heads.data.number_labels import NumberLabels
 from estimator_heads.losses import log_poisson
 from estimator_heads.reduction import Reduction
 from estimator_heads.regression_head import RegressionHead
+
+if TYPE_CHECKING:
+    from estimator_heads.data.rule import DataRule
 
 
 class PoissonRegressionHead(RegressionHead):
@@ -53,6 +57,10 @@ class PoissonRegressionHead(RegressionHead):
             name=name,
         )
         self._compute_full_loss = compute_full_loss
+
+    def label_rules(self) -> dict[str, DataRule]:
+        """Counts."""
+        return {"": NumberLabels(low=0)}
 
     def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:
         """The negative log likelihood of each count."""

@@ -12,6 +12,7 @@ from estimator_core.errors import ArgumentError
 from estimator_core.export import PredictOutput, RegressionOutput
 from estimator_core.metrics import mean
 from estimator_heads.checks import check_labels, check_logits, check_prediction_keys
+from estimator_heads.data.number_labels import NumberLabels
 from estimator_heads.keys import (
     DEFAULT_SERVING_KEY,
     PREDICT_SERVING_KEY,
@@ -26,6 +27,7 @@ from estimator_heads.reduction import Reduction
 if TYPE_CHECKING:
     from estimator_core.export import ExportOutput
     from estimator_core.metrics import Metric
+    from estimator_heads.data.rule import DataRule
     from estimator_heads.loss_function import LossFn
 
 
@@ -80,6 +82,10 @@ class RegressionHead(PerExampleHead):
     def process_labels(self, labels: Any, logits: jax.Array) -> tuple[jax.Array, jax.Array | None]:
         """Labels as float32 [D0, ..., DN, label_dimension]."""
         return check_labels(labels, logits, self.logits_dimension).astype(jnp.float32), None
+
+    def label_rules(self) -> dict[str, DataRule]:
+        """Finite numbers."""
+        return {"": NumberLabels()}
 
     def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:
         """The squared error of each output."""

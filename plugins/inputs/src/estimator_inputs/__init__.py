@@ -23,6 +23,7 @@ _HOME = {
     "reading.options": ("ReadOptions",),
     "schema.contract": ("FeatureSchema", "Schema", "Seen"),
     "schema.learn": ("learn_schema",),
+    "schema.validate": ("Anomaly", "Limits", "Validation", "validate"),
     "tfrecord.framing": ("write_tfrecord",),
     "tfrecord.records": ("read_tfrecord",),
     "tfrecord_input": ("make_batched_features_dataset", "tfrecord_input_fn"),

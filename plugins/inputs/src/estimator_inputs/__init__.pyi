@@ -19,6 +19,10 @@ from estimator_inputs.schema.contract import FeatureSchema as FeatureSchema
 from estimator_inputs.schema.contract import Schema as Schema
 from estimator_inputs.schema.contract import Seen as Seen
 from estimator_inputs.schema.learn import learn_schema as learn_schema
+from estimator_inputs.schema.validate import Anomaly as Anomaly
+from estimator_inputs.schema.validate import Limits as Limits
+from estimator_inputs.schema.validate import Validation as Validation
+from estimator_inputs.schema.validate import validate as validate
 from estimator_inputs.tfrecord.framing import write_tfrecord as write_tfrecord
 from estimator_inputs.tfrecord.records import read_tfrecord as read_tfrecord
 from estimator_inputs.tfrecord_input import make_batched_features_dataset as make_batched_features_dataset

@@ -95,29 +95,38 @@ class ArrayRecordInput:
         self.plan = plan
 
     def __call__(self, *, config: Any = None, input_context: InputContext | None = None) -> ArrayRecordIterator:
-        """A fresh iterator over this process's share.
+        """A fresh iterator over this process's rows.
 
         Args:
             config: the RunConfig: its `tf_random_seed` shuffles where no seed was given.
-            input_context: which share; default: everything.
+            input_context: which rows; default: everything.
         """
         seed = self.plan.seed
         if seed is None:
             seed = getattr(config, "tf_random_seed", None) or 0
         context = input_context or InputContext()
-        return ArrayRecordIterator(self, int(seed), (context.input_pipeline_id, context.num_input_pipelines))
+        return ArrayRecordIterator(self, int(seed), context)
 
 
 class ArrayRecordIterator(Iterator[Any]):
-    """Batches of records, from any record on: a position is the number of records read."""
+    """Batches of records, from any record on: a position is the number of records read by all processes.
 
-    def __init__(self, source: ArrayRecordInput, seed: int, shard: tuple[int, int]) -> None:
+    Attributes:
+        input_options: what it declares.
+        global_rows: of the batch drawn last, of all processes together; None in a process that is alone. Every process
+            reads all of a batch that is shorter, or may become so because bad records are left out.
+    """
+
+    def __init__(self, source: ArrayRecordInput, seed: int, context: InputContext) -> None:
         plan = source.plan
         varying = any(spec.form != "fixed" for spec in source.specs.values())
         self.input_options = InputOptions(fresh_arrays=True, endless=plan.num_epochs is None, varying_shapes=varying)
         self._source = source
         self._seed = seed
-        self._shard = shard
+        several = context.num_input_pipelines > 1
+        self._rows = plan.batch_size * context.num_input_pipelines
+        self._own = context.rows(self._rows) if several and plan.on_error == "raise" else None
+        self.global_rows = 0 if several else None
         self._bad = BadRows(skip=plan.on_error == "skip")
         self._read = 0
         self._records: Any = None
@@ -141,7 +150,7 @@ class ArrayRecordIterator(Iterator[Any]):
                 f"n={len(self._records)}",
                 f"seed={seed}",
                 f"shuffle={plan.shuffle}",
-                f"shard={self._shard[0]}/{self._shard[1]}",
+                "shard=0/1",  # the position is that of all processes together
                 f"columns={summary_of(self._source.specs)}",
             ]
         )
@@ -165,17 +174,23 @@ class ArrayRecordIterator(Iterator[Any]):
         self._open()
         plan = self._source.plan
         while True:
-            stop = self._read + plan.batch_size
+            stop = self._read + self._rows
             total = None if plan.num_epochs is None else plan.num_epochs * self._length
             if total is not None and stop > total:
                 stop = total
                 if self._read >= stop or plan.drop_remainder:
                     return None
             # the order of the next epoch lies behind that of this one
-            numbers = [int(self._order[place]) for place in range(self._read, stop)]
-            self._read = stop
+            wanted = range(self._read, stop)
+            if self._own is not None and len(wanted) == self._rows:
+                wanted = (self._own + self._read).tolist()
+            numbers = [int(self._order[place]) for place in wanted]
+            drawn, self._read = stop - self._read, stop
             columns = self._decoded(numbers, self._records.__getitems__(numbers))
-            if rows_of(columns):
+            rows = rows_of(columns)
+            if rows:
+                if self.global_rows is not None:
+                    self.global_rows = rows if self._own is None else drawn
                 return columns
 
     def _decoded(self, numbers: list[int], records: list[bytes]) -> Columns:
@@ -204,14 +219,10 @@ class ArrayRecordIterator(Iterator[Any]):
         order = grain.MapDataset.range(len(self._records))
         if self._source.plan.shuffle:
             order = order.shuffle(seed=self._seed % (1 << 32))
-        own = order[self._shard[0] :: self._shard[1]]
-        self._length = len(own)
+        self._length = len(order)
         if not self._length:
-            raise InputError(
-                f"No records for process {self._shard[0]} of {self._shard[1]} in {len(self._source.files)} files, "
-                f"beginning with {self._source.files[0]}."
-            )
-        self._order = own.repeat()
+            raise InputError(f"No records in {len(self._source.files)} files, beginning with {self._source.files[0]}.")
+        self._order = order.repeat()
 
 
 def _grain() -> Any:

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from estimator_core.errors import ArgumentError, InputError
-from estimator_inputs.reading.blocks import BadRow, Block, Piece, Place, split_labels
+from estimator_inputs.reading.blocks import BadRow, Block, Piece, Place, joined, split_labels
 from estimator_inputs.reading.file_input import FileInput
 from estimator_inputs.reading.files import FilePattern, find_files, opened
 from estimator_inputs.reading.options import ReadOptions, ReadPlan
@@ -90,7 +90,13 @@ def csv_input_fn(
     files = find_files(file_pattern)
     kind = CsvKind(files[0], form, header=header, column_names=column_names, plan=plan)
     kind.schema = chosen_columns(
-        kind.infer(num_rows_for_inference), select_columns, column_types, column_defaults, label_name, vocabularies
+        kind.infer(num_rows_for_inference),
+        select_columns,
+        column_types,
+        column_defaults,
+        label_name,
+        vocabularies,
+        where=files[0],
     )
     return FileInput(files, kind, plan)
 
@@ -161,11 +167,9 @@ class CsvKind:
         types = self.schema.types
         where = _Lines(piece.path, chunk, self._form.quote)
         try:
-            table = read_table(chunk.data, names, types, self._form)
+            return Tables([(read_table(chunk.data, names, types, self._form), where.of_row)])
         except pa.ArrowInvalid:
-            table = None
-        if table is not None:
-            return Tables([(table, where.of_row)])
+            pass
         tables, faulty = read_what_can_be(chunk.data, names, types, self._form, first_only=not all_bad_rows)
         found = [(table, where.of_begins(begins)) for table, begins in tables]
         return Tables(found, [BadRow(where(fault.begin), fault.text) for fault in faulty])
@@ -180,7 +184,7 @@ class CsvKind:
         good: list[Columns] = [block.columns for block in blocks if block.rows]
         rows = sum(block.rows for block in blocks)
         ordered = sorted([*bad, *(row for block in blocks for row in block.bad)], key=_line_of)
-        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=first)
+        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=first, where=joined(blocks))
 
     def batch(self, columns: Columns) -> Any:
         """Features, and labels where there is a label name."""

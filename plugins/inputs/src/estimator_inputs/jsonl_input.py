@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from estimator_core.errors import InputError
-from estimator_inputs.reading.blocks import BadRow, Block, Piece, Place, split_labels
+from estimator_inputs.reading.blocks import BadRow, Block, Piece, Place, joined, split_labels
 from estimator_inputs.reading.file_input import FileInput
 from estimator_inputs.reading.files import FilePattern, find_files, opened
 from estimator_inputs.reading.options import ReadOptions, ReadPlan
@@ -18,7 +18,7 @@ from estimator_inputs.table.blocks import Tables, block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
 from estimator_inputs.table.types import inferred
 from estimator_inputs.text.chunks import Chunk, read_chunks
-from estimator_inputs.text.json_table import json_table, json_what_can_be
+from estimator_inputs.text.json_table import is_object, json_table, json_what_can_be
 
 _HEAD = 1 << 18
 
@@ -71,7 +71,7 @@ def jsonl_input_fn(
     plan = ReadPlan.of(batch_size, shuffle, options)
     files = find_files(file_pattern)
     schema = chosen_columns(
-        _infer(files[0], plan), select_columns, column_types, column_defaults, label_name, vocabularies
+        _infer(files[0], plan), select_columns, column_types, column_defaults, label_name, vocabularies, where=files[0]
     )
     return FileInput(files, JsonLinesKind(schema, plan), plan)
 
@@ -128,7 +128,7 @@ class JsonLinesKind:
         good = [block.columns for block in blocks if block.rows]
         rows = sum(block.rows for block in blocks)
         ordered = sorted([*bad, *(row for block in blocks for row in block.bad)], key=_line_of)
-        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=first)
+        return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=first, where=joined(blocks))
 
     def batch(self, columns: Columns) -> Any:
         """Features, and labels where there is a label name."""
@@ -164,7 +164,6 @@ def _line_of(row: BadRow) -> int:
 
 def _infer(path: Path, plan: ReadPlan) -> dict[str, Any]:
     import pyarrow as pa
-    from pyarrow import json
 
     with opened(path, plan.compression) as stream:
         head = stream.read(_HEAD)
@@ -172,7 +171,19 @@ def _infer(path: Path, plan: ReadPlan) -> dict[str, Any]:
     if not head.strip():
         raise InputError(f"{path} has no rows.")
     try:
-        table = json.read_json(pa.BufferReader(head), json.ReadOptions(use_threads=False, block_size=len(head) + 1))
-    except pa.ArrowInvalid as error:
+        return _types_of(head)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):  # bad rows tell no types
+        good = b"".join(line + b"\n" for line in head.split(b"\n") if is_object(line))
+    try:
+        return _types_of(good)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputError(f"{path}: the first lines are no JSON objects of the same types: {error}") from error
+
+
+def _types_of(lines: bytes) -> dict[str, Any]:
+    import pyarrow as pa
+    from pyarrow import json
+
+    options = json.ReadOptions(use_threads=False, block_size=len(lines) + 1)
+    table = json.read_json(pa.BufferReader(lines), options)
     return {field.name: inferred(field.type) for field in table.schema}

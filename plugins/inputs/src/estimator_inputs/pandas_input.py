@@ -27,7 +27,8 @@ def pandas_input_fn(
 ) -> ArrayInput:
     """An input_fn over the columns of a DataFrame; see `numpy_input_fn` for order, epochs and positions.
 
-    The columns are copied when this is called. Text and categories become object arrays (host features).
+    The columns are copied when this is called. Text and categories become object arrays (host features), nullable
+    integers and truth values with missing ones floats with NaN.
 
     Args:
         x: one feature a column, named as text.
@@ -41,7 +42,7 @@ def pandas_input_fn(
         target_column: must be no column of x where y is given.
 
     Raises:
-        ArgumentError: see `numpy_input_fn`; indexes that differ; a column twice; missing values in an integer column.
+        ArgumentError: see `numpy_input_fn`; indexes that differ; a column twice.
         ArgumentTypeError: x is no DataFrame, y neither Series nor DataFrame, target_column no text.
 
     Example:
@@ -66,7 +67,7 @@ def pandas_input_fn(
                 f"Index for x and y are mismatched.\nIndex for x: {x.index}\nIndex for y: {y.index}\n"
                 "Align them (y = y.loc[x.index]), or reset both (reset_index(drop=True))."
             )
-        labels = _columns("y", y) if y.ndim == 2 else _values(target_column, y)
+        labels = _columns("y", y) if y.ndim == 2 else _values(y)
     features = _columns("x", x)
     if not features:
         raise ArgumentError("x cannot be an empty dict: the DataFrame has no columns.")
@@ -96,18 +97,15 @@ def _columns(argument: str, frame: Any) -> dict[str, np.ndarray]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ArgumentError(f"{argument} has columns of one name: {twice}. Rename them.")
-    return {name: _values(name, frame.iloc[:, index]) for index, name in enumerate(names)}
+    return {name: _values(frame.iloc[:, index]) for index, name in enumerate(names)}
 
 
-def _values(name: str, series: Any) -> np.ndarray:
+def _values(series: Any) -> np.ndarray:
     """A copy, so that later changes of the frame do not reach the input."""
     kind = series.dtype.kind
     if not hasattr(series.dtype, "numpy_dtype") or kind not in "iufb":
         return np.array(series.to_numpy())
-    missing = int(series.isna().sum())
-    if missing and kind != "f":
-        raise ArgumentError(
-            f"Column '{name}' ({series.dtype}) has {missing} missing values, which whole numbers cannot express. Fill "
-            "them (fillna), or make the column float."
-        )
-    return np.array(series.to_numpy(dtype=series.dtype.numpy_dtype, **({"na_value": np.nan} if missing else {})))
+    if not series.isna().any():
+        return np.array(series.to_numpy(dtype=series.dtype.numpy_dtype))
+    dtype = series.dtype.numpy_dtype if kind == "f" else np.float64  # whole numbers cannot say that they are missing
+    return np.array(series.to_numpy(dtype=dtype, na_value=np.nan))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -75,7 +76,9 @@ def parquet_input_fn(
     files = find_files(file_pattern)
     with _opened(files[0]) as file:
         found = {field.name: inferred(field.type) for field in file.schema_arrow}
-    schema = chosen_columns(found, select_columns, column_types, column_defaults, label_name, vocabularies)
+    schema = chosen_columns(
+        found, select_columns, column_types, column_defaults, label_name, vocabularies, where=files[0]
+    )
     return FileInput(files, ParquetKind(schema), plan)
 
 
@@ -101,8 +104,7 @@ class ParquetKind:
                         f"{path}: column {name!r} is missing. Its columns are: {', '.join(file.schema_arrow.names)}."
                     )
             while group < file.num_row_groups:
-                batches = file.iter_batches(_BLOCK_ROWS, row_groups=[group], columns=names, use_threads=False)
-                for number, batch in enumerate(batches):
+                for number, batch in enumerate(_batches(file, path, group, names)):
                     if number >= skipped:
                         first, row = row, row + batch.num_rows
                         yield Piece(path, (first, batch), [group, number + 1, row])
@@ -138,10 +140,29 @@ class ParquetKind:
 
 
 def _opened(path: Path) -> Any:
-    import pyarrow as pa
     from pyarrow import parquet
 
+    with _clean(f"{path} cannot be read as Parquet"):
+        file = parquet.ParquetFile(
+            path, buffer_size=_BUFFER, pre_buffer=False, memory_map=False, page_checksum_verification=True
+        )
+        _ = file.schema_arrow
+        return file
+
+
+def _batches(file: Any, path: Path, group: int, names: list[str]) -> Iterator[Any]:
+    with _clean(f"{path}, row group {group}: cannot be read as Parquet"):
+        yield from file.iter_batches(_BLOCK_ROWS, row_groups=[group], columns=names, use_threads=False)
+
+
+@contextmanager
+def _clean(what: str) -> Generator[None]:
+    """What Arrow and its decompressors raise of a damaged file, as one error that names it."""
+    import pyarrow as pa
+
     try:
-        return parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False, memory_map=False)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path} cannot be read as Parquet: {error}") from error
+        yield
+    except (pa.ArrowException, OSError, ValueError, LookupError, OverflowError, MemoryError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{what}: {str(error).strip()}. The file is damaged: write it again.") from error

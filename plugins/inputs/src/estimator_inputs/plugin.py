@@ -39,6 +39,6 @@ def estimator_commands() -> Sequence[Command]:
         Command(
             name="inputs",
             target="estimator_inputs.cli.inputs",
-            summary="Look into files of examples: schema, statistics, a few rows.",
+            summary="Statistics of data, the schema it keeps to, and anomalies and drift of other data.",
         )
     ]

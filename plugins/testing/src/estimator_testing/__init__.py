@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from estimator_testing import simulation as simulation
     from estimator_testing.backend_suite import BackendSuite as BackendSuite
     from estimator_testing.checkpoint_policy_suite import CheckpointPolicySuite as CheckpointPolicySuite
+    from estimator_testing.coordinator_suite import CoordinatorSuite as CoordinatorSuite
     from estimator_testing.devices import run_with_devices as run_with_devices
     from estimator_testing.export_check_suite import ExportCheckSuite as ExportCheckSuite
     from estimator_testing.export_format_suite import ExportFormatSuite as ExportFormatSuite
@@ -48,6 +49,7 @@ _SUBMODULES = ("array_format", "simulation")
 _HOME = {
     "BackendSuite": "backend_suite",
     "CheckpointPolicySuite": "checkpoint_policy_suite",
+    "CoordinatorSuite": "coordinator_suite",
     "ExportCheckSuite": "export_check_suite",
     "ExportFormatSuite": "export_format_suite",
     "ExporterSuite": "exporter_suite",

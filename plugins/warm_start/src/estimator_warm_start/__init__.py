@@ -15,10 +15,13 @@ _HOME = {
     "CheckpointReader": "checkpoint_values",
     "LoadReport": "load_report",
     "LoadedVariable": "load_report",
+    "TensorFlowCheckpoint": "tensorflow",
     "VocabInfo": "vocabulary",
     "WarmStartSettings": "settings",
     "get_assignment_map_from_checkpoint": "in_model_fn",
     "init_from_checkpoint": "in_model_fn",
+    "read_tensorflow": "tensorflow",
+    "tensorflow_prefix": "tensorflow",
 }
 
 

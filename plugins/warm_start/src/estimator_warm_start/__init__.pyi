@@ -9,6 +9,9 @@ from estimator_warm_start.in_model_fn import init_from_checkpoint as init_from_c
 from estimator_warm_start.load_report import LoadedVariable as LoadedVariable
 from estimator_warm_start.load_report import LoadReport as LoadReport
 from estimator_warm_start.settings import WarmStartSettings as WarmStartSettings
+from estimator_warm_start.tensorflow import TensorFlowCheckpoint as TensorFlowCheckpoint
+from estimator_warm_start.tensorflow import read_tensorflow as read_tensorflow
+from estimator_warm_start.tensorflow import tensorflow_prefix as tensorflow_prefix
 from estimator_warm_start.vocabulary import VocabInfo as VocabInfo
 
 __version__: str

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import jax
 
 from estimator_core.checkpoint import load_variables
-from estimator_core.errors import VariableError
+from estimator_core.errors import CheckpointNotFoundError, VariableError
 from estimator_core.model import InitialValue, VariableSpec, declared_variables, request_initial_values
 from estimator_warm_start.assignments import AssignmentMap, assigned
 from estimator_warm_start.checkpoint_values import CheckpointReader, check_shape, fitted, missing_tensor, near
 from estimator_warm_start.load_report import LoadedVariable, LoadReport
+
+_log = logging.getLogger("estimator_core.warm_start")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +120,7 @@ def get_assignment_map_from_checkpoint(
         reader: gives the arrays of a checkpoint of another kind; None: it is one of ours.
 
     Returns:
-        The assignment map, and a dict whose keys are the paths it holds.
+        The assignment map, and a dict whose keys are the paths it holds; the same in every trace of model_fn.
 
     Raises:
         ModelFnError: called outside model_fn.
@@ -123,17 +128,37 @@ def get_assignment_map_from_checkpoint(
 
     Source: `modeling.get_assignment_map_from_checkpoint` of google-research/bert; there, nothing in common is no error.
     """
-    declared = declared_variables("ec.get_assignment_map_from_checkpoint")
+    declared_variables("ec.get_assignment_map_from_checkpoint")
     names = [spec.name for spec in tvars]
-    # Where nothing is going to be initialised the checkpoint is not read: it need not exist any more.
-    if declared.fresh:
-        tensors = (reader or load_variables)(os.fspath(init_checkpoint))
-        common = [name for name in names if name in tensors]
-        if names and not common:
-            raise VariableError(
-                f"The checkpoint {os.fspath(init_checkpoint)} has none of the {len(names)} variables, such as "
-                f"{names[0]!r}. "
-                f"{near(names[0], tensors)}"
-            )
-        names = common
-    return dict(zip(names, names, strict=True)), dict.fromkeys(names, 1)
+    checkpoint = os.fspath(init_checkpoint)
+    # In every trace alike: what model_fn does with the map, such as freezing what was loaded, must not differ.
+    tensors = _names(checkpoint, reader or load_variables)
+    common = names if tensors is None else [name for name in names if name in tensors]
+    if names and not common:
+        raise VariableError(
+            f"The checkpoint {checkpoint} has none of the {len(names)} variables, such as {names[0]!r}. "
+            f"{near(names[0], tensors or ())}"
+        )
+    return dict(zip(common, common, strict=True)), dict.fromkeys(common, 1)
+
+
+def _names(checkpoint: str, reader: CheckpointReader) -> frozenset[str] | None:
+    """The names that a checkpoint has; None where nothing is to be initialised and it is gone."""
+    place = Path(checkpoint)
+    try:
+        return _names_now(checkpoint, reader, place.stat().st_mtime_ns if place.exists() else 0)
+    except CheckpointNotFoundError:
+        if declared_variables("ec.get_assignment_map_from_checkpoint").fresh:
+            raise
+        _log.warning(
+            "ec.get_assignment_map_from_checkpoint: %s is gone. The run has weights of its own; the map names all its "
+            "variables, whether the checkpoint had them or not.",
+            checkpoint,
+        )
+        return None
+
+
+@functools.lru_cache(maxsize=8)
+def _names_now(checkpoint: str, reader: CheckpointReader, changed: int) -> frozenset[str]:
+    """Read once for all traces of a model_fn; `changed` is when the checkpoint was."""
+    return frozenset(reader(checkpoint))

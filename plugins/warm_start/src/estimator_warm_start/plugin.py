@@ -9,12 +9,19 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 @hookimpl
 def estimator_components() -> list[Component]:
-    """What the Estimator's `warm_start_from="path"` stands for."""
+    """What the Estimator's `warm_start_from="path"` stands for, and checkpoints of TensorFlow."""
     return [
         Component(
             kind="initial_values",
             name="warm_start",
             target="estimator_warm_start:WarmStartSettings",
             summary="Values of a checkpoint or model_dir.",
-        )
+        ),
+        Component(
+            kind="initial_values",
+            name="tensorflow",
+            target="estimator_warm_start:TensorFlowCheckpoint",
+            summary="Values of a checkpoint of TensorFlow.",
+            reads=("*.index",),
+        ),
     ]

@@ -6,6 +6,7 @@ import argparse
 import json
 import logging
 import math
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from estimator_canned_bert.optimization import Optimization
 from estimator_canned_bert.text import ClassifierData, Split, build_vocabulary
 from estimator_canned_bert.text.layouts import task_layout
 from estimator_canned_bert.text.rows import SUFFIXES, read_rows
+from estimator_canned_bert.text.vocabulary import write_at_once
 from estimator_canned_bert.weights import save_pretrained
 from estimator_core.errors import ArgumentError, PluginLookupError
 from estimator_core.plugins import default_plugins
@@ -82,7 +84,7 @@ class Job:
         """Trains, with an evaluation at every checkpoint where there is a development file."""
         train = _needed(self.data.train, "train", self.args.data)
         args = self.args
-        input_fn = train.input_fn(args.train_batch_size, shuffle=True, seed=args.seed, buckets=args.buckets)
+        input_fn = _whole(train.input_fn(args.train_batch_size, shuffle=True, seed=args.seed, buckets=args.buckets))
         _log.info("Training: %d examples, %d steps of %d.", len(train), self.steps, args.train_batch_size)
         hooks: list[Any] = []
         if args.early_stop_steps:
@@ -98,25 +100,27 @@ class Job:
             ec.train_and_evaluate(
                 self.classifier,
                 ec.TrainSpec(input_fn, max_steps=self.steps, hooks=hooks),
-                ec.EvalSpec(self.data.dev.input_fn(args.eval_batch_size), exporters=self._best_exporter()),
+                ec.EvalSpec(_whole(self.data.dev.input_fn(args.eval_batch_size)), exporters=self._best_exporter()),
             )
         print(f"trained: {self.classifier.stop_reason}")
 
     def evaluate(self) -> None:
         """Evaluates on the development file; results are printed and written."""
         dev = _needed(self.data.dev, "dev", self.args.data)
-        metrics = self.classifier.evaluate(dev.input_fn(self.args.eval_batch_size))
+        metrics = self.classifier.evaluate(_whole(dev.input_fn(self.args.eval_batch_size)))
         lines = [f"{name} = {value}" for name, value in sorted(metrics.items())]
-        Path(self.args.model_dir, _RESULTS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        if self.classifier.config.is_chief:
+            Path(self.args.model_dir, _RESULTS).write_text("\n".join(lines) + "\n", encoding="utf-8")
         print("\n".join(lines))
 
     def predict(self) -> None:
         """Predicts the test file; a line an example: the prediction, and the probability of each class."""
         test = _needed(self.data.test, "test", self.args.data)
         path = Path(self.args.model_dir, _PREDICTIONS)
-        predictions = self.classifier.predict(test.input_fn(self.args.predict_batch_size))
+        predictions = self.classifier.predict(_whole(test.input_fn(self.args.predict_batch_size)))
         count = 0
-        with path.open("w", encoding="utf-8") as file:
+        # Every process has all predictions; the first one writes them.
+        with open(path if self.classifier.config.is_chief else os.devnull, "w", encoding="utf-8") as file:
             print("\t".join(["prediction", *self.data.labels]), file=file)
             for prediction in predictions:
                 count += 1
@@ -138,6 +142,8 @@ class Job:
     def export_hugging_face(self, directory: str) -> None:
         """Writes the weights for transformers."""
         variables = dict(self.classifier.variables)
+        if not self.classifier.config.is_chief:
+            return
         if self.args.lora_rank:
             variables = merge_lora(variables, LoraConfig(rank=self.args.lora_rank))
         save_pretrained(
@@ -158,6 +164,11 @@ class Job:
         except PluginLookupError:
             return ()
         return best("best", self.data.serving_input_receiver_fn())
+
+
+def _whole(input_fn: Any) -> Any:
+    """The sizes of batches are those of all processes together: the steps, and the numbers, are those of one."""
+    return ec.inputs.from_iterable(input_fn, fresh_arrays=True, whole=True)
 
 
 def _needed(split: Split | None, name: str, directory: str) -> Split:
@@ -223,8 +234,7 @@ def _remember(args: argparse.Namespace, config: BertConfig, data: ClassifierData
                 f"{args.model_dir} holds a run with other {', '.join(differing)}. Use another --model-dir, or the "
                 "arguments and files of that run."
             )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(own, indent=2) + "\n", encoding="utf-8")
+    write_at_once(path, json.dumps(own, indent=2) + "\n")
 
 
 def _classifier(args: argparse.Namespace, data: ClassifierData, config: BertConfig, steps: int) -> BertClassifier:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ class BatchPlan:
     """How examples are cut into batches.
 
     Args:
-        batch_size: rows of every batch; a last one is filled up and marked.
+        batch_size: rows of every batch, of all processes together; a last one is filled up and marked.
         buckets: lengths of sequences, ascending; an example goes into the first one it fits.
         seed: of the order; None: the order of the file.
         num_epochs: passes; None: for ever.
@@ -43,15 +43,14 @@ class BatchPlan:
     seed: int | None
     num_epochs: int | None
 
-    def epoch(self, lengths: np.ndarray, shard: tuple[int, int], epoch: int) -> list[PlannedBatch]:
-        """The batches of one epoch: each example of the shard once, whatever the epochs before it.
+    def epoch(self, lengths: np.ndarray, epoch: int) -> list[PlannedBatch]:
+        """The batches of one epoch: each example once, whatever the epochs before it.
 
         A bucket gives a batch when it is full; what remains at the end is put together, the shorter first.
         """
         order = np.arange(len(lengths))
         if self.seed is not None:
             order = np.random.default_rng((self.seed, epoch)).permutation(len(lengths))
-        order = order[shard[0] :: shard[1]]
         bucket = np.searchsorted(self.buckets, lengths[order])
         planned: list[tuple[int, PlannedBatch]] = []
         rest: list[np.ndarray] = []
@@ -86,26 +85,28 @@ class TextInput:
         self._plan = plan
 
     def __call__(self, *, input_context: Any = None) -> TextBatches:
-        """Fresh batches of this process's shard."""
+        """Fresh batches: those of all processes together, of which each keeps its own rows."""
         context = input_context or ec.inputs.InputContext()
-        return TextBatches(self._examples, self._plan, (context.input_pipeline_id, context.num_input_pipelines))
+        plan = replace(self._plan, batch_size=self._plan.batch_size * context.num_input_pipelines)
+        return TextBatches(self._examples, plan)
 
 
 class TextBatches(Iterator[Any]):
     """Batches from any place on."""
 
-    def __init__(self, examples: EncodedExamples, plan: BatchPlan, shard: tuple[int, int]) -> None:
+    def __init__(self, examples: EncodedExamples, plan: BatchPlan) -> None:
         self.input_options = ec.inputs.InputOptions(
             fresh_arrays=True,
             batch_size=plan.batch_size,
             endless=plan.num_epochs is None,
             varying_shapes=len(plan.buckets) > 1,
+            whole=True,
         )
         self.fingerprint = (
             f"bert text; examples={examples.key}; n={len(examples)}; seed={plan.seed}; batch_size={plan.batch_size}; "
-            f"buckets={'/'.join(map(str, plan.buckets))}; shard={shard[0]}/{shard[1]}"
+            f"buckets={'/'.join(map(str, plan.buckets))}; shard=0/1"
         )
-        self._examples, self._plan, self._shard = examples, plan, shard
+        self._examples, self._plan = examples, plan
         self._lengths = examples.lengths
         self._epoch, self._batch = 0, 0
         self._planned: tuple[int, list[PlannedBatch]] | None = None
@@ -134,7 +135,7 @@ class TextBatches(Iterator[Any]):
 
     def _of_epoch(self) -> list[PlannedBatch]:
         if self._planned is None or self._planned[0] != self._epoch:
-            self._planned = (self._epoch, self._plan.epoch(self._lengths, self._shard, self._epoch))
+            self._planned = (self._epoch, self._plan.epoch(self._lengths, self._epoch))
         return self._planned[1]
 
     def _read(self, batch: PlannedBatch) -> Any:

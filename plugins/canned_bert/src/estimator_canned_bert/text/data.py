@@ -75,7 +75,8 @@ class Split:
         """An input_fn with batches of `input_ids`, `input_mask`, `segment_ids` and `is_real_example`, and labels.
 
         Args:
-            batch_size: rows of every batch; the last of an epoch is filled up, marked by `is_real_example`.
+            batch_size: rows of every batch, in each process; the last of an epoch is filled up, marked by
+                `is_real_example`.
             shuffle: another order in every epoch.
             num_epochs: passes over the file; default: for ever where shuffled, else one.
             seed: of the order.

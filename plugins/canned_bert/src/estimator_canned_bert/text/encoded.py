@@ -100,14 +100,23 @@ def encode_examples(
         writing.mkdir(parents=True)
         try:
             _write(writing, rows(), tokenizer, max_seq_length, label_of, regression, title)
-            shutil.rmtree(directory, ignore_errors=True)
-            writing.replace(directory)
+            _publish(writing, directory)
         finally:
             shutil.rmtree(writing, ignore_errors=True)
     found = _open(directory, tokenizer.pad_id, key, with_labels=label_of is not None)
     if cache_dir is None:
         weakref.finalize(found, shutil.rmtree, base, ignore_errors=True)
     return found
+
+
+def _publish(writing: Path, directory: Path) -> None:
+    """Gives encoded files their name. Where another process has just done so, its files stay: they are the same."""
+    try:
+        writing.replace(directory)
+    except OSError:
+        if not (directory / "ends.npy").is_file():
+            shutil.rmtree(directory, ignore_errors=True)
+            writing.replace(directory)
 
 
 def _open(directory: Path, pad_id: int, key: str, *, with_labels: bool) -> EncodedExamples:

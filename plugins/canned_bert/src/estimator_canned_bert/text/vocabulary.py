@@ -54,6 +54,13 @@ def build_vocabulary(
     if len(found) <= len(SPECIAL):
         raise ArgumentError("There are no texts to learn a vocabulary from.")
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text("".join(f"{token}\n" for token, _ in found), encoding="utf-8")
+    write_at_once(target, "".join(f"{token}\n" for token, _ in found))
     return target
+
+
+def write_at_once(path: Path, text: str) -> None:
+    """Writes a file that several processes may write at the same time: whoever reads it finds it whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    own = path.with_name(f".{path.name}.{os.getpid()}")
+    own.write_text(text, encoding="utf-8")
+    own.replace(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,13 @@ import numpy as np
 
 import estimator_core as ec
 from estimator_canned_bert.weights.hugging_face import INDEX, PICKLED, WEIGHTS, read_hugging_face
-from estimator_canned_bert.weights.tensorflow import read_tensorflow, tensorflow_prefix
 from estimator_core.errors import ArgumentError
+from estimator_warm_start.tensorflow import read_tensorflow, tensorflow_prefix
+
+# Slots of an optimizer, and counters.
+_NOT_WEIGHTS = re.compile(
+    r".*/(adam_[mv]|Adam(_1)?|lamb_[mv]|AdamWeightDecayOptimizer.*)|global_step|_CHECKPOINTABLE.*"
+)
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
@@ -38,7 +44,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         return read_hugging_face(place)
     prefix = tensorflow_prefix(place)
     if prefix is not None:
-        return read_tensorflow(prefix)
+        return read_tensorflow(prefix, lambda name: not _NOT_WEIGHTS.fullmatch(name))
     if any((place / name).is_file() for name in PICKLED):
         return read_hugging_face(place)  # refuses them and says what to do
     if (place / "checkpoints").is_dir() or (place.parent.name == "checkpoints" and place.is_dir()):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from estimator_canned_tabular.cli.schema import ColumnSchema, Schema
 from estimator_canned_tabular.columns import (
@@ -44,10 +43,9 @@ def _plain(name: str, column: ColumnSchema) -> Any:
     if column.kind == "numeric":
 
         def normalised(number: jax.Array) -> jax.Array:
-            known = jnp.where(jnp.isnan(number), column.mean, number)
-            return (known - column.mean) / column.scale
+            return (number - column.mean) / column.scale
 
-        return numeric_column(name, normalizer_fn=normalised)
+        return numeric_column(name, normalizer_fn=normalised, missing=column.mean)
     if column.kind == "hash":
         return categorical_column_with_hash_bucket(name, column.buckets)
     return categorical_column_with_vocabulary_list(name, column.words, num_oov_buckets=1)

@@ -13,6 +13,7 @@ import numpy as np
 from estimator_canned_tabular.columns.checks import check_key, check_shape
 from estimator_canned_tabular.columns.contract import HostIds
 from estimator_canned_tabular.columns.dtypes import FLOAT32, STRING, dtype_name
+from estimator_canned_tabular.host.number_rule import LEARNED
 from estimator_canned_tabular.host.values import numbers_of
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.export import FixedLenFeature
@@ -27,6 +28,7 @@ class NumericColumn:
     default_value: Any = None
     dtype: str = FLOAT32
     normalizer_fn: Callable[[Any], Any] | None = None
+    missing: str | float | None = None
 
     @property
     def name(self) -> str:
@@ -34,14 +36,22 @@ class NumericColumn:
         return self.key
 
     @property
-    def width(self) -> int:
+    def places(self) -> int:
         """Numbers of one example."""
         return prod(self.shape)
 
     @property
+    def width(self) -> int:
+        """Numbers of one example that the model gets: twice as many where it is told which were missing."""
+        return self.places * (2 if self.missing == "indicator" else 1)
+
+    @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """Numbers of a fixed shape."""
-        return {self.key: FixedLenFeature(self.shape, self.dtype, self.default_value)}
+        """Numbers of a fixed shape; those that a record lacks are missing where the column knows what that means."""
+        default = self.default_value
+        if default is None and self.missing is not None and np.dtype(self.dtype).kind == "f":
+            default = (float("nan"),) * self.places
+        return {self.key: FixedLenFeature(self.shape, self.dtype, default)}
 
 
 def numeric_column(
@@ -50,15 +60,20 @@ def numeric_column(
     default_value: Any = None,
     dtype: Any = FLOAT32,
     normalizer_fn: Callable[[Any], Any] | None = None,
+    *,
+    missing: str | float | None = None,
 ) -> NumericColumn:
-    """A feature of numbers.
+    """A feature of numbers, which must be finite unless `missing` says what stands for NaN and None.
 
     Args:
         key: the feature's name.
         shape: of one example.
         default_value: for tf.Examples that lack the feature: a number, or one for each place.
         dtype: of the feature in a tf.Example; the column gives float32.
-        normalizer_fn: a function of jax arrays, `[batch, *shape]` to the same shape; it runs on the device.
+        normalizer_fn: a function of jax arrays, `[batch, *shape]` to the same shape; it runs on the device, and sees no
+            missing numbers.
+        missing: what stands for them: a number; "mean" or "median", learned from the training data before the first
+            step and kept in checkpoints and exports; "indicator": the mean, and beside it 1 where a number was missing.
 
     Raises:
         ArgumentError, ArgumentTypeError: arguments that cannot be used.
@@ -75,7 +90,15 @@ def numeric_column(
         raise ArgumentError(f"dtype must be convertible to float. dtype: {name}, key: {key}")
     if normalizer_fn is not None and not callable(normalizer_fn):
         raise ArgumentTypeError(f"normalizer_fn must be a callable. Given: {normalizer_fn}")
-    return NumericColumn(key, sizes, _default(default_value, sizes, key), name, normalizer_fn)
+    return NumericColumn(key, sizes, _default(default_value, sizes, key), name, normalizer_fn, _missing(missing, key))
+
+
+def _missing(value: Any, key: str) -> str | float | None:
+    if value is None or (isinstance(value, str) and value in LEARNED):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and np.isfinite(value):
+        return float(value)
+    raise ArgumentError(f"missing must be a finite number or one of {LEARNED}. missing: {value!r}, key: {key}")
 
 
 def _default(value: Any, shape: tuple[int, ...], key: str) -> Any:
@@ -116,7 +139,7 @@ class BucketizedColumn:
     @property
     def num_buckets(self) -> int:
         """Buckets of all places."""
-        return (len(self.boundaries) + 1) * self.source_column.width
+        return (len(self.boundaries) + 1) * self.source_column.places
 
     @property
     def width(self) -> int:
@@ -130,9 +153,9 @@ class BucketizedColumn:
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
         """Buckets on the host, for crosses; everywhere else the device finds them."""
-        numbers = numbers_of(batch, self.source_column.key, self.name, self.source_column.width)
+        numbers = numbers_of(batch, self.source_column.key, self.name, self.source_column.places)
         buckets = np.searchsorted(np.asarray(self.boundaries, np.float32), numbers, side="right")
-        offsets = np.arange(self.source_column.width) * (len(self.boundaries) + 1)
+        offsets = np.arange(self.source_column.places) * (len(self.boundaries) + 1)
         ids = buckets + offsets
         return HostIds(ids, None, np.full(len(ids), ids.shape[1]))
 
@@ -157,6 +180,11 @@ def bucketized_column(source_column: NumericColumn, boundaries: Sequence[float])
         raise ArgumentError(f"source_column must be a column generated with numeric_column(). Given: {source_column}")
     if len(source_column.shape) > 1:
         raise ArgumentError(f"source_column must be one-dimensional column. Given: {source_column}")
+    if source_column.missing == "indicator":
+        raise ArgumentError(
+            f"Buckets are of numbers alone: give numeric_column({source_column.key!r}) missing='mean', 'median' or a "
+            "number, and put the column itself beside its buckets to tell which were missing."
+        )
     numbers = tuple(float(boundary) for boundary in boundaries)
     if not numbers:
         raise ArgumentError("boundaries must not be empty.")

@@ -180,7 +180,7 @@ def _(column: VocabularyListCategoricalColumn | VocabularyFileCategoricalColumn,
 
 @ids_of.register
 def _(column: BucketizedColumn, operations: Operations) -> Ids:
-    rows = operations.numbers(column.key, column.name, column.source_column.width)
+    rows = operations.numbers(column.key, column.name, column.source_column.places)
     ids = operations.add(lambda name: Bucketize(input=rows.name, output=name, boundaries=column.boundaries))
     return Ids(Value(ids, rows.width, "int64"), rows)
 

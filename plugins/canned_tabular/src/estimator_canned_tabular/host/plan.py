@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from estimator_canned_tabular.columns.contract import CategoricalColumn, FeatureColumn
 from estimator_canned_tabular.columns.embedding import EmbeddingColumn
 from estimator_canned_tabular.columns.indicator import IndicatorColumn
 from estimator_canned_tabular.columns.numeric import BucketizedColumn, NumericColumn
 from estimator_canned_tabular.columns.sequence import SequenceNumericColumn
+from estimator_canned_tabular.host.checked_numbers import CheckedNumbers
+from estimator_canned_tabular.host.number_rule import NumberRule
 from estimator_canned_tabular.host.transform import FeatureIds
 from estimator_core.errors import ArgumentError
 
@@ -55,12 +59,57 @@ class FeaturePlan:
                 outputs[part] = _free_name(part.name, set(outputs.values()))
         return cls(every, outputs, frozenset(kept))
 
+    def rules(self) -> dict[str, NumberRule]:
+        """What numeric columns ask of their features."""
+        rules: dict[str, NumberRule] = {}
+        for column in self.columns:
+            source = column.source_column if isinstance(column, BucketizedColumn) else column
+            if not isinstance(source, NumericColumn):
+                continue
+            rule = NumberRule(key=source.key, width=source.places, missing=source.missing)
+            if rules.setdefault(source.key, rule) != rule:
+                raise ArgumentError(
+                    f"Columns of the feature {source.key!r} differ in missing or shape: {rules[source.key].missing!r} "
+                    f"and {rule.missing!r}. Give them the same."
+                )
+        return rules
+
+    def with_fills(self, features: Mapping[str, Any], known: Callable[[str], Any]) -> Mapping[str, Any]:
+        """The features on the device, and what stands for missing numbers, for `numbers_of`.
+
+        Args:
+            features: the features.
+            known: what was learned of a feature.
+
+        Raises:
+            ArgumentError: it has not been learned yet.
+        """
+        fills: dict[str, Any] = {}
+        for key, rule in self.rules().items():
+            if rule.missing is None:
+                continue
+            fill = known(key) if rule.learns else [rule.missing] * rule.width
+            if fill is None:
+                raise ArgumentError(f"The {rule.missing} of the feature {key!r} is learned in training. Train first.")
+            fills[fill_name(key)] = np.asarray(fill, np.float32)
+        return {**features, **fills} if fills else features
+
+    def checks(self) -> tuple[CheckedNumbers, ...]:
+        """The same for exports: one transform, or none."""
+        rules = {key: {"width": rule.width, "missing": rule.missing} for key, rule in self.rules().items()}
+        return (CheckedNumbers(rules),) if rules else ()
+
     def transforms(self) -> tuple[FeatureIds, ...]:
         """The host part: one transform, or none where nothing is left to do."""
         if not self.outputs:
             return ()
         consumed = {key for column in self.outputs for key in _keys(column)}
         return (FeatureIds({name: column for column, name in self.outputs.items()}, sorted(consumed - self.kept)),)
+
+
+def fill_name(key: str) -> str:
+    """What stands for missing numbers of a feature, among the features."""
+    return f"{key}.fill"
 
 
 def _keys(column: Any) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimator_canned_tabular.columns.numeric import BucketizedColumn, NumericColumn
-from estimator_canned_tabular.host.plan import FeaturePlan
+from estimator_canned_tabular.host.plan import FeaturePlan, fill_name
 from estimator_core.errors import ArgumentError
 
 Features = Mapping[str, Any]
@@ -50,14 +50,20 @@ def numbers_of(column: NumericColumn, features: Features) -> jax.Array:
     if column.key not in features:
         raise ArgumentError(f"Feature {column.key!r} is not in the features dictionary. Found: {sorted(features)}.")
     given = jnp.asarray(features[column.key])
-    if given.size != given.shape[0] * column.width:
+    if given.size != given.shape[0] * column.places:
         raise ArgumentError(
             f"The feature {column.key!r} has shape {given.shape}; its column has shape {column.shape} an example."
         )
     numbers = given.reshape(given.shape[0], *column.shape).astype(jnp.float32)
+    gone = jnp.isnan(numbers)
+    if column.missing is not None:
+        numbers = jnp.where(gone, features[fill_name(column.key)].reshape(column.shape), numbers)
     if column.normalizer_fn is not None:
         numbers = jnp.asarray(column.normalizer_fn(numbers), jnp.float32)
-    return numbers.reshape(given.shape[0], column.width)
+    flat = numbers.reshape(given.shape[0], column.places)
+    if column.missing != "indicator":
+        return flat
+    return jnp.concatenate([flat, gone.reshape(flat.shape).astype(jnp.float32)], axis=1)
 
 
 def _buckets(column: BucketizedColumn, features: Features) -> jax.Array:

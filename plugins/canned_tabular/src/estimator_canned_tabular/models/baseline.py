@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 import estimator_core as ec
 from estimator_canned_tabular.host.plan import FeaturePlan
-from estimator_canned_tabular.models.model_fn import ModelFn, train_everything, with_host_parts
+from estimator_canned_tabular.models.model_fn import ModelFn, contract_of, train_everything, with_host_parts
 from estimator_canned_tabular.optimizers import choose_optimizer
 from estimator_core.errors import ArgumentError
 
@@ -27,13 +27,18 @@ def baseline_model_fn(head: Any, optimizer: Any = "Ftrl") -> ModelFn:
         >>> model_fn = baseline_model_fn(RegressionHead())
     """
     chosen = choose_optimizer(optimizer, _RATE)
+    plan = FeaturePlan.of(())
+    contract = contract_of(head, plan)
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         bias = ec.get_variable("baseline/bias", (head.logits_dimension,), jax.nn.initializers.zeros)
         logits = jnp.broadcast_to(bias, (_batch_size(features, labels), head.logits_dimension))
-        return head.create_estimator_spec(features, mode, logits, labels=labels, train_op_fn=train_everything(chosen))
+        contract.declare()
+        return contract.head.create_estimator_spec(
+            features, mode, logits, labels=labels, train_op_fn=train_everything(chosen)
+        )
 
-    return with_host_parts(model_fn, FeaturePlan.of(()), head)
+    return with_host_parts(model_fn, plan, contract)
 
 
 def _batch_size(features: Any, labels: Any) -> int:

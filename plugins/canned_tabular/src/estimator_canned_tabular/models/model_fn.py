@@ -9,6 +9,7 @@ import estimator_core as ec
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.optimizers import ChosenOptimizer
 from estimator_core.errors import ArgumentTypeError
+from estimator_heads import HeadContract
 
 #: `(features, labels, mode) -> EstimatorSpec`.
 ModelFn = Callable[[Any, Any, str], ec.EstimatorSpec]
@@ -25,21 +26,28 @@ def head_model_fn(
         logits_of: the logits of features, by mode.
         train_op_fn: the train_op of a loss.
     """
+    contract = contract_of(head, plan)
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         if not isinstance(features, Mapping):
             raise ArgumentTypeError(f"features should be a dictionary of `Tensor`s. Given type: {type(features)}")
-        logits = logits_of(features, mode)
-        return head.create_estimator_spec(features, mode, logits, labels=labels, train_op_fn=train_op_fn)
+        logits = logits_of(plan.with_fills(features, contract.known), mode)
+        contract.declare()
+        return contract.head.create_estimator_spec(features, mode, logits, labels=labels, train_op_fn=train_op_fn)
 
-    return with_host_parts(model_fn, plan, head)
+    return with_host_parts(model_fn, plan, contract)
 
 
-def with_host_parts(model_fn: ModelFn, plan: FeaturePlan, head: Any) -> ModelFn:
-    """The model_fn, carrying the host transforms of its columns and of its head's labels, as Estimators look for."""
+def contract_of(head: Any, plan: FeaturePlan) -> HeadContract:
+    """What head and columns ask of the data."""
+    return HeadContract(head, plan.rules(), lambda known: plan.checks())
+
+
+def with_host_parts(model_fn: ModelFn, plan: FeaturePlan, contract: HeadContract) -> ModelFn:
+    """The model_fn, carrying its contract and the host transforms of its columns, as Estimators look for."""
     model_fn.host_transforms = plan.transforms()  # type: ignore[attr-defined]
-    label_transforms = getattr(head, "label_transforms", tuple)
-    model_fn.label_transforms = label_transforms()  # type: ignore[attr-defined]
+    model_fn.label_transforms = contract.label_transforms  # type: ignore[attr-defined]
+    model_fn.data_contract = contract  # type: ignore[attr-defined]
     return model_fn
 
 

@@ -16,7 +16,7 @@ from estimator_canned_tabular.layers.deep import dense
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
 from estimator_canned_tabular.layers.recurrent import recurrent
 from estimator_canned_tabular.layers.sequence_features import check_sequences, sequence_features
-from estimator_canned_tabular.models.model_fn import ModelFn, with_host_parts
+from estimator_canned_tabular.models.model_fn import ModelFn, contract_of, with_host_parts
 from estimator_canned_tabular.optimizers import ChosenOptimizer, choose_optimizer, clip_each_by_norm
 from estimator_core.errors import ArgumentError
 
@@ -60,12 +60,14 @@ def rnn_model_fn(
         )
     chosen = _chosen(optimizer, row_sparse)
     plan = FeaturePlan.of((*sequences, *context))
+    contract = contract_of(head, plan)
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         sparse = chosen.row_sparse
         inputs, lengths = sequence_features(sequences, features, plan, scope=_SEQUENCES, row_sparse=sparse)
         if context:
-            beside = dense_features(context, features, plan, scope=_CONTEXT, row_sparse=sparse)
+            filled = plan.with_fills(features, contract.known)
+            beside = dense_features(context, filled, plan, scope=_CONTEXT, row_sparse=sparse)
             beside = jnp.broadcast_to(beside[:, None], (*inputs.shape[:2], beside.shape[1]))
             inputs = jnp.concatenate([inputs, beside], axis=-1)
         mask = jnp.arange(inputs.shape[1]) < lengths[:, None]
@@ -73,11 +75,12 @@ def rnn_model_fn(
         logits = dense(outputs, head.logits_dimension, f"{_MODEL}/logits")
         if return_sequences and mask_key not in features:
             features = {**features, mask_key: mask}
-        return head.create_estimator_spec(
+        contract.declare()
+        return contract.head.create_estimator_spec(
             features, mode, logits, labels=labels, train_op_fn=lambda loss: chosen.transformation
         )
 
-    return with_host_parts(model_fn, plan, head)
+    return with_host_parts(model_fn, plan, contract)
 
 
 def _cells(units: Any, cell_type: Any, rnn_cell_fn: Any) -> list[RecurrentCell]:

@@ -1,77 +1,70 @@
-"""Look into files of examples: schema, statistics and a few rows.
+"""Look into data: statistics, what it must keep to, and whether other data keeps to it.
 
     estimator inputs inspect train.csv
-    estimator inputs inspect 'data/part-*.tfrecord' --rows 2
-    estimator inputs inspect train.parquet --json
+    estimator inputs inspect 'data/part-*.tfrecord' --rows 2 --html statistics.html
+    estimator inputs schema train.csv --label survived --output schema.toml
+    estimator inputs validate new.parquet --schema schema.toml
+    estimator inputs validate serving.jsonl --against train.csv --no-label
 
-Bad rows are counted and told in the log.
+`schema` writes a file that a person edits. `validate` tells what breaks it (exit code 3), and how far the values of
+each column have moved: Jensen-Shannon and L-infinity distances. Bad rows are counted and told.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-from typing import Any
+
+_KINDS = ("csv", "jsonl", "parquet", "tfrecord", "array_record")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    inspect = actions.add_parser("inspect", help="schema, statistics and a few rows of files")
-    inspect.add_argument("files", nargs="+", metavar="FILE", help="files or patterns of one kind")
-    kinds = ("csv", "jsonl", "parquet", "tfrecord", "array_record")
-    inspect.add_argument("--kind", choices=kinds, help="of the files (default: told by name or first bytes)")
+    inspect = _action(actions, "inspect", "statistics, histograms and a few rows of files")
     inspect.add_argument("--rows", type=int, default=5, help="rows to show (default: 5)")
-    inspect.add_argument("--limit", type=int, default=100_000, help="rows that count for statistics (default: 100000)")
+    inspect.add_argument("--limit", type=int, default=100_000, help="rows to look at (default: 100000)")
+    inspect.add_argument("--all", action="store_true", help="look at all rows")
+    inspect.add_argument("--html", metavar="PAGE", help="also write a page with histograms")
     inspect.add_argument("--json", action="store_true", help="for programs")
+    schema = _action(actions, "schema", "learn a schema, in one pass over all rows")
+    schema.add_argument("--label", help="the column that is the label")
+    schema.add_argument("--limit", type=int, help="rows to look at (default: all)")
+    schema.add_argument("--output", metavar="SCHEMA", help="the file to write (default: print it)")
+    schema.add_argument("--force", action="store_true", help="write over a file that is there")
+    validate = _action(actions, "validate", "compare files with a schema, or with other files; exit code 3: anomalies")
+    validate.add_argument("--schema", metavar="SCHEMA", help="the file of a schema")
+    validate.add_argument(
+        "--against", metavar="FILE", nargs="+", help="files to compare with, such as those of training"
+    )
+    validate.add_argument("--label", help="the label of the files of --against")
+    validate.add_argument("--no-label", action="store_true", help="the label may be missing, as in rows to predict")
+    validate.add_argument("--limit", type=int, help="rows to look at (default: all)")
+    shares = (
+        ("jensen-shannon", 0.2, "distance to the values seen"),
+        ("l-infinity", 0.2, "difference between the shares of one value"),
+        ("outside", 0.0, "share of a column's numbers outside minimum and maximum"),
+        ("unknown", 0.0, "share of a column's values that are none of its vocabulary"),
+        ("bad-rows", 0.0, "share of rows that are bad"),
+    )
+    for name, default, what in shares:
+        validate.add_argument(f"--max-{name}", type=float, default=default, help=f"{what} (default: {default:g})")
+    validate.add_argument("--json", action="store_true", help="for programs")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the report."""
-    from dataclasses import asdict
-
+    """Does what was asked for."""
     from estimator_core.errors import ArgumentError
-    from estimator_inputs.inspect.report import inspect_files
+    from estimator_inputs.cli import actions
 
-    if args.limit < 1 or args.rows < 0:
-        raise ArgumentError(f"--limit must be at least 1 and --rows at least 0, given: {args.limit} and {args.rows}.")
-    report = inspect_files(args.files, kind=args.kind, limit=args.limit, rows=args.rows)
-    if args.json:
-        print(json.dumps(asdict(report)))
-        return 0
-    which = "all" if report.all_rows else "the first"
-    bad = f", beside {report.bad_rows} bad ones" if report.bad_rows else ""
-    print(f"{report.kind}, {report.files} file(s), {report.bytes:,} bytes; {which} {report.rows:,} rows{bad}")
-    print()
-    for line in _table([["column", "type", "statistics"], *map(_column, report.columns.items())]):
-        print(line)
-    if args.rows and report.rows:
-        print()
-        shown = [list(report.first), *zip(*report.first.values(), strict=True)]
-        for line in _table([[_short(value) for value in row] for row in shown]):
-            print(line)
-    return 0
+    if args.limit is not None and args.limit < 1:
+        raise ArgumentError(f"--limit must be at least 1, given: {args.limit}.")
+    return {"inspect": actions.inspect, "schema": actions.schema, "validate": actions.validate_files}[args.action](args)
 
 
-def _column(item: tuple[str, Any]) -> list[str]:
-    name, facts = item
-    shape = "x".join(map(str, facts["shape"]))
-    kind = f"{facts['type']}[{shape}]" if shape else facts["type"]
-    if facts["type"] == "string":
-        number = f"{facts['distinct']} different" if "distinct" in facts else f"over {facts['more_than']} different"
-        common = ", ".join(f"{_short(text)!r} {n}" for text, n in facts["most_common"])
-        return [name, kind, f"{number}: {common}" + (f"; {facts['empty']} empty" if facts["empty"] else "")]
-    if "mean" not in facts:
-        return [name, kind, "no value"]
-    text = f"{facts['min']:.6g} to {facts['max']:.6g}, mean {facts['mean']:.6g}, deviation {facts['deviation']:.4g}"
-    return [name, kind, text + (f"; {facts['nan']} nan" if facts["nan"] else "")]
-
-
-def _short(value: Any) -> str:
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 30 else text[:27] + "..."
-
-
-def _table(rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+def _action(
+    actions: argparse._SubParsersAction[argparse.ArgumentParser], name: str, text: str
+) -> argparse.ArgumentParser:
+    parser = actions.add_parser(name, help=text)
+    parser.add_argument("files", nargs="+", metavar="FILE", help="files or patterns of one kind")
+    parser.add_argument("--kind", choices=_KINDS, help="of the files (default: told by name or first bytes)")
+    return parser

@@ -22,7 +22,7 @@ def guessed_features(records: Iterable[bytes], where: str) -> dict[str, Any]:
         where: the file, for messages.
 
     Raises:
-        InputError: no record, or one that is no tf.Example.
+        InputError: no record that is a tf.Example.
 
     Example:
         >>> record = export.example_class()()
@@ -34,12 +34,13 @@ def guessed_features(records: Iterable[bytes], where: str) -> dict[str, Any]:
 
     kinds: dict[str, Counter[str]] = defaultdict(Counter)
     sizes: dict[str, Counter[int]] = defaultdict(Counter)
-    total = 0
+    total, broken = 0, ""
     for number, record in enumerate(records):
         try:
             features = export.example_class().FromString(record).features.feature
         except DecodeError as error:
-            raise InputError(f"{where}, record {number}: is no serialized tf.Example: {error}.") from error
+            broken = broken or f"{where}, record {number}: is no serialized tf.Example: {error}."
+            continue
         total += 1
         for name, feature in features.items():
             kind = feature.WhichOneof("kind")
@@ -47,7 +48,7 @@ def guessed_features(records: Iterable[bytes], where: str) -> dict[str, Any]:
                 kinds[name][kind] += 1
                 sizes[name][len(getattr(feature, kind).value)] += 1
     if not total:
-        raise InputError(f"{where} has no records.")
+        raise InputError(broken or f"{where} has no records.")
     found: dict[str, Any] = {}
     for name in sorted(kinds):
         dtype = _DTYPES[kinds[name].most_common(1)[0][0]]

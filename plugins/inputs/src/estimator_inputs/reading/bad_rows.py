@@ -16,12 +16,17 @@ _SHOWN = 5
 class BadRows:
     """Counts bad rows and reports them.
 
+    Args:
+        skip: whether they are left out; otherwise the first one is an error.
+        log: whether the first ones are shown.
+
     Attributes:
         count: since the input began.
     """
 
-    def __init__(self, *, skip: bool) -> None:
+    def __init__(self, *, skip: bool, log: bool = True) -> None:
         self._skip = skip
+        self._shown = _SHOWN if log else 0
         self._of_epoch = 0
         self.count = 0
 
@@ -45,7 +50,7 @@ class BadRows:
             return
         if not self._skip:
             raise InputError(f'{bad[0]}. Correct the file, or leave such rows out with on_error="skip".')
-        for row in bad[: max(_SHOWN - self._of_epoch, 0)]:
+        for row in bad[: max(self._shown - self._of_epoch, 0)]:
             _log.warning("Skipped %s.", row)
         self._of_epoch += len(bad)
         self.count += len(bad)

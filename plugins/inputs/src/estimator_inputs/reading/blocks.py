@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -53,12 +53,14 @@ class Block:
         rows: how many.
         bad: the others, in the order of the file.
         first: number of the first row in the file, from 0; known where rows are held out.
+        where: tells file, and line or record, of a good row; None: it is not known.
     """
 
     columns: Columns
     rows: int
     bad: Sequence[BadRow] = ()
     first: int = 0
+    where: Callable[[int], str] | None = None
 
 
 class FileKind(Protocol):
@@ -100,6 +102,20 @@ class FileKind(Protocol):
     def batch(self, columns: Columns) -> Any:
         """Columns of a batch as `(features, labels)` or features."""
         ...
+
+
+def joined(blocks: Sequence[Block]) -> Callable[[int], str] | None:
+    """What tells where a row of several blocks lies, one after another; None where one does not know."""
+    kept = [block for block in blocks if block.rows]
+    ends = np.cumsum([block.rows for block in kept])
+
+    def where(row: int) -> str:
+        number = int(np.searchsorted(ends, row, side="right"))
+        told = kept[number].where
+        assert told is not None
+        return told(row - int(ends[number]) + kept[number].rows)
+
+    return None if any(block.where is None for block in kept) else where
 
 
 def split_labels(columns: Columns, label_name: str | None) -> Any:

@@ -134,6 +134,6 @@ class EpochReader:
 
 
 def _by_files(shard_by: str, files: int, shards: int) -> bool:
-    if shard_by == "auto":
+    if shard_by in ("auto", "batches"):
         return files % shards == 0 or files >= 10 * shards
     return shard_by == "files"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from estimator_core.inputs import InputContext, InputOptions
+from estimator_inputs.reading.bad_rows import BadRows
 from estimator_inputs.reading.blocks import FileKind
 from estimator_inputs.reading.epochs import EpochReader, EpochWindow
 from estimator_inputs.reading.options import ReadPlan
@@ -43,8 +45,9 @@ class FileInput:
         if seed is None:
             seed = getattr(config, "tf_random_seed", None) or 0
         context = input_context or InputContext()
-        shard = (context.input_pipeline_id, context.num_input_pipelines)
-        return FileIterator(self, int(seed), shard)
+        if self.plan.by_batches:
+            return FileIterator(self, int(seed), (0, 1), together=context.num_input_pipelines)
+        return FileIterator(self, int(seed), (context.input_pipeline_id, context.num_input_pipelines))
 
 
 class FileIterator(Iterator[Any]):
@@ -53,15 +56,25 @@ class FileIterator(Iterator[Any]):
     A position is where the reading of the window that holds the next row began, and how many rows of the window were
     handed out: the file offsets of the open files, a few numbers each. So the batch size and the number of threads may
     be others after a restart.
+
+    Args:
+        source: what is read.
+        seed: of the order.
+        shard: (this process, number of processes) where rows are shared by files or by their numbers.
+        together: processes that have the same batches and keep their own rows of each.
     """
 
-    def __init__(self, source: FileInput, seed: int, shard: tuple[int, int]) -> None:
+    def __init__(self, source: FileInput, seed: int, shard: tuple[int, int], *, together: int = 1) -> None:
         plan = source.plan
+        self._source = source
         self.input_options = InputOptions(
-            fresh_arrays=True, endless=plan.num_epochs is None, varying_shapes=source.kind.varying_shapes
+            fresh_arrays=True,
+            endless=plan.num_epochs is None,
+            varying_shapes=source.kind.varying_shapes,
+            whole=together > 1,
         )
         self._batch = source.kind.batch
-        self._batch_size = plan.batch_size
+        self._batch_size = plan.batch_size * together
         self._drop_remainder = plan.drop_remainder
         self._epochs = EpochReader(source.files, source.kind, plan, seed, shard)
         self._windows: Iterator[EpochWindow] | None = None
@@ -95,6 +108,19 @@ class FileIterator(Iterator[Any]):
             raise StopIteration
         return self._batch(columns)
 
+    def parts(self) -> Iterator[tuple[Any, Callable[[int], str]]]:
+        """All files from their beginning, in order, for all processes: features and labels, and where a row lies."""
+        kind, plan = self._source.kind, self._source.plan
+        bad = BadRows(skip=plan.on_error == "skip", log=False)
+        for path in self._source.files:
+            before = 0
+            for piece in kind.pieces(path, None):
+                block = kind.decode(piece, all_bad_rows=plan.on_error == "skip")
+                bad.add(block.bad)
+                if block.rows:
+                    yield kind.batch(block.columns), block.where or partial(_row_of, path, before)
+                before += block.rows
+
     def next_columns(self) -> Columns | None:
         """The columns of the next batch; None at the end."""
         wanted = self._batch_size
@@ -124,3 +150,7 @@ class FileIterator(Iterator[Any]):
             return False
         self._held, self._offset = found, min(skip, found.rows)
         return True
+
+
+def _row_of(path: Path, before: int, row: int) -> str:
+    return f"{path}, row {before + row}"

@@ -6,18 +6,30 @@ import bz2
 import glob
 import gzip
 import lzma
+import re
+import zlib
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
+from estimator_core.storage import StorageError, copied_files, is_url
 from estimator_inputs.reading.zlib_stream import open_zlib
 
 #: Compression by the last suffix of a name.
 _BY_SUFFIX = {".gz": "gzip", ".gzip": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd", ".lz4": "lz4"}
 COMPRESSIONS = ("auto", "none", *sorted({*_BY_SUFFIX.values()}), "zlib")
 _PIECE = 1 << 20
+#: A URL, and one of whose slashes `Path` has taken one.
+_URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+:)//?(?=[^/])")
+_DOWNLOAD = "Download the file, and give its path."
+_HELP = {
+    "http": _DOWNLOAD,
+    "https": _DOWNLOAD,
+    "ftp": _DOWNLOAD,
+    "hf": "Use datasets (pip install datasets): load_dataset(...).with_format('numpy').iter(batch_size) is an input.",
+}
 
 FilePattern = str | Path | Sequence[str | Path]
 
@@ -25,9 +37,12 @@ FilePattern = str | Path | Sequence[str | Path]
 def find_files(file_pattern: FilePattern) -> tuple[Path, ...]:
     """The files of a path, a glob pattern (`**` included) or a list of them; those of one pattern sorted, each once.
 
+    Of URLs they are copies in a directory that goes when the process ends.
+
     Raises:
         ArgumentTypeError: what is no path.
-        ArgumentError: a pattern that no file matches, or a directory.
+        ArgumentError: a pattern that no file matches, a directory, a URL whose scheme no installed package serves.
+        InputError: what lies at a URL cannot be read.
 
     Example:
         >>> find_files("no-such-*.csv")
@@ -42,6 +57,9 @@ def find_files(file_pattern: FilePattern) -> tuple[Path, ...]:
         raise ArgumentError("file_pattern is an empty list: name at least one file.")
     found: dict[Path, None] = {}
     for pattern in patterns:
+        if is_url(url := _URL.sub(r"\1//", str(pattern))):
+            found.update(dict.fromkeys(_copies(url)))
+            continue
         # a file whose name has a bracket in it is that file
         paths = [Path(pattern)] if Path(pattern).exists() else _matches(str(pattern))
         if not paths:
@@ -79,7 +97,7 @@ def opened(path: Path, compression: str, offset: int = 0) -> Generator[BinaryIO]
                 while offset > 0:
                     offset -= len(stream.read(min(_PIECE, offset))) or offset
             yield stream
-    except (OSError, EOFError, lzma.LZMAError, ValueError) as error:
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError) as error:
         if isinstance(error, InputError):
             raise
         what = "" if kind == "none" else f" as {kind}"
@@ -97,6 +115,16 @@ def _open(path: Path, kind: str) -> BinaryIO:
         return open_zlib(path)
     opener = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}[kind]
     return cast(BinaryIO, opener(path, "rb"))
+
+
+def _copies(url: str) -> list[Path]:
+    scheme = url.partition(":")[0].lower()
+    if scheme in _HELP:
+        raise ArgumentError(f"{url}: files are not read from {scheme}://. {_HELP[scheme]}")
+    try:
+        return copied_files(url)
+    except StorageError as error:
+        raise InputError(f"{url} cannot be read: {error}") from error
 
 
 def _matches(pattern: str) -> list[Path]:

@@ -11,7 +11,7 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_inputs.reading.files import COMPRESSIONS
 
 OnError = Literal["raise", "skip"]
-ShardBy = Literal["auto", "files", "rows"]
+ShardBy = Literal["auto", "batches", "files", "rows"]
 #: Files read in turn where an input is shuffled and nothing else is said.
 _IN_TURN = 4
 
@@ -33,8 +33,10 @@ class ReadOptions(TypedDict, total=False):
         compression: "auto" (by suffix: .gz .bz2 .xz .zst .lz4), "none", "gzip", "bz2", "xz", "zstd", "lz4",
             or "zlib", which no suffix tells.
         on_error: "raise", or "skip" to leave out bad rows, count them and report them in the log.
-        shard_by: how several processes share the rows: "files", "rows" (each reads all files), or "auto": by files
-            where they divide evenly, or there are at least ten for each process.
+        shard_by: how several processes share the rows. "batches": each reads all files and keeps its rows of every
+            batch, so that order, numbers and positions are those of one process. "files", or "rows", of which each
+            reads all files too, but decides by their numbers: every process shuffles its own. "auto": by batches where
+            nothing is shuffled; else by files where they divide evenly, or there are at least ten for each process.
         hold_out_every: of so many neighbouring rows of a file the last one is held out: the same rows in every epoch,
             however they are shuffled and shared. Both inputs need the same files, `block_bytes` and `vocabularies`.
         held_out: True reads the rows that are held out, False (the default) all others.
@@ -88,7 +90,7 @@ class ReadPlan:
             _check_integer("seed", self.seed, 0)
         for name, allowed in (
             ("on_error", ("raise", "skip")),
-            ("shard_by", ("auto", "files", "rows")),
+            ("shard_by", ("auto", "batches", "files", "rows")),
             ("compression", COMPRESSIONS),
             ("shuffle", (True, False)),
             ("drop_remainder", (True, False)),
@@ -98,6 +100,11 @@ class ReadPlan:
                 raise ArgumentError(
                     f"{name} must be one of {', '.join(map(repr, allowed))}, given: {self._given(name)}."
                 )
+
+    @property
+    def by_batches(self) -> bool:
+        """Whether every process reads everything and keeps its rows of each batch."""
+        return self.shard_by == "batches" or (self.shard_by == "auto" and not self.shuffle)
 
     @classmethod
     def of(cls, batch_size: int, shuffle: bool, options: Any) -> ReadPlan:

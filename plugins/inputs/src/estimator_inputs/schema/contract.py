@@ -11,6 +11,8 @@ from typing import Any, Literal
 from estimator_core.errors import ArgumentError
 
 FeatureKind = Literal["number", "category", "text", "time", "other"]
+#: Rows of a key, and the share of them that must be different: all, as a sketch counts.
+_FEWEST, _ALL = 20, 0.97
 FEATURE_KINDS = ("number", "category", "text", "time", "other")
 
 
@@ -26,7 +28,7 @@ class Seen:
         median: of all numbers.
         edges: numbers in rising order that cut the values into parts.
         shares: the parts, [len(edges) + 1]: up to the first edge, between two (the upper one included), above the last.
-        counts: how often each value of the vocabulary came.
+        counts: how often each value of the vocabulary came, by its text.
     """
 
     rows: int = 0
@@ -37,7 +39,7 @@ class Seen:
     median: float | None = None
     edges: tuple[float, ...] = ()
     shares: tuple[float, ...] = ()
-    counts: tuple[int, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +89,11 @@ class FeatureSchema:
     def is_key(self) -> bool:
         """Whether all rows seen have values and these look all different: a number of a row, or a name.
 
-        Real numbers are no keys. Exact up to 65,536 rows.
+        Real numbers are no keys, nor is a column of fewer than 20 rows. Exact up to 65,536 rows.
         """
         seen = self.seen
-        whole = self.dtype.startswith(("int", "uint", "string"))
-        return whole and not self.shape and seen.rows > 1 and not seen.missing and seen.different >= 0.97 * seen.rows
+        may_be = self.dtype.startswith(("int", "uint", "string")) and not self.shape
+        return may_be and seen.rows >= _FEWEST and not seen.missing and seen.different >= _ALL * seen.rows
 
 
 @dataclass(frozen=True, kw_only=True)

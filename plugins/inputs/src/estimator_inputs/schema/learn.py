@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from estimator_core.errors import ArgumentError
@@ -20,8 +21,8 @@ def learn_schema(source: Any, *, label: str | None = None, limit: int | None = N
     """The schema of some rows, learned in one pass and in memory that does not grow with them.
 
     Words that come twice on average are a category, whose vocabulary holds them all; others are text. A label of words,
-    booleans, or at most 100 different whole numbers is a category: its vocabulary is the classes. Where rows lacked a
-    value, half as many again may; elsewhere none.
+    booleans, or at most 100 different whole numbers is a category: its vocabulary is the classes. Whole numbers that
+    are all different (`is_key`) have no limits. Where rows lacked a value, half as many again may; elsewhere none.
 
     Args:
         source: files (a path, a pattern, or a list of them), a pandas or polars DataFrame, an Arrow table or anything
@@ -57,18 +58,13 @@ def schema_of(statistics: Statistics, *, label: str | None = None) -> Schema:
 
 def _feature(column: ColumnStatistics, *, is_label: bool) -> FeatureSchema:
     vocabulary = _vocabulary(column, is_label=is_label)
-    kind = column.kind
-    numbers = column.numbers
-    edges = () if numbers is None or vocabulary else edges_of(numbers, whole=column.whole)
-    known: Mapping[Any, int] = _whole_counts(column) if kind == "number" else column.words
-    return FeatureSchema(
+    known: Mapping[Any, int] = _whole_counts(column) if column.kind == "number" else column.words
+    feature = FeatureSchema(
         name=column.name,
-        kind="category" if vocabulary else "text" if kind == "word" else kind,
+        kind="category" if vocabulary else "text" if column.kind == "word" else column.kind,
         dtype=column.dtype,
         shape=column.shape,
         most_missing=_allowance(column),
-        minimum=None if vocabulary else column.minimum,
-        maximum=None if vocabulary else column.maximum,
         vocabulary=vocabulary,
         seen=Seen(
             rows=column.rows,
@@ -77,11 +73,14 @@ def _feature(column: ColumnStatistics, *, is_label: bool) -> FeatureSchema:
             mean=column.mean,
             deviation=column.deviation,
             median=column.median,
-            edges=edges,
-            shares=() if numbers is None or vocabulary else shares_of(numbers, edges),
-            counts=tuple(known[value] for value in vocabulary),
+            counts={str(value): known[value] for value in vocabulary},
         ),
     )
+    if column.numbers is None or vocabulary or (feature.is_key and not is_label):  # the next rows have other keys
+        return feature
+    edges = edges_of(column.numbers, whole=column.whole)
+    seen = replace(feature.seen, edges=edges, shares=shares_of(column.numbers, edges))
+    return replace(feature, minimum=column.minimum, maximum=column.maximum, seen=seen)
 
 
 def _vocabulary(column: ColumnStatistics, *, is_label: bool) -> tuple[Any, ...]:

@@ -44,7 +44,7 @@ _SEEN_KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "median": _NUMBER,
     "edges": _LIST,
     "shares": _LIST,
-    "counts": _LIST,
+    "counts": ((dict,), "a table, [seen.NAME.counts]"),
 }
 
 
@@ -89,7 +89,7 @@ def _feature_table(feature: FeatureSchema) -> dict[str, Any]:
 
 def _plain(record: FeatureSchema | Seen) -> dict[str, Any]:
     values = {one.name: getattr(record, one.name) for one in fields(record) if one.name not in ("name", "seen")}
-    kept = {name: value for name, value in values.items() if value is not None and value != ()}
+    kept = {name: value for name, value in values.items() if value is not None and value not in ((), {})}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
 
 
@@ -166,7 +166,10 @@ class _Reader:
     def _seen(self, name: str, table: Mapping[str, Any]) -> Seen:
         here = ("seen", name)
         self._check(here, table, _SEEN_KEYS)
-        for key in ("edges", "shares", "counts"):
+        for word, count in table.get("counts", {}).items():
+            if type(count) is not int or count < 0:
+                raise self._error((*here, "counts", word), f"is {count!r}, and must be {_COUNT[1]}")
+        for key in ("edges", "shares"):
             if any(type(value) not in (int, float) for value in table.get(key, ())):
                 raise self._error((*here, key), "must hold numbers")
         edges, shares = table.get("edges", []), table.get("shares", [])

@@ -46,9 +46,11 @@ def block_of(table: Any, types: Mapping[str, ColumnType], where: Callable[[int],
                 faults.setdefault(row, unknown)
     rows = table.num_rows
     if not faults:
-        return Block(columns=columns, rows=rows, first=first)
+        return Block(columns=columns, rows=rows, first=first, where=where)
     good = np.ones(rows, bool)
     good[list(faults)] = False
     bad = [BadRow(where(row), faults[row]) for row in sorted(faults)]
     kept = np.flatnonzero(good)
-    return Block(columns=take(columns, kept), rows=len(kept), bad=bad, first=first)
+    numbers = kept.tolist()
+    good_columns = take(columns, kept)
+    return Block(columns=good_columns, rows=len(numbers), bad=bad, first=first, where=lambda row: where(numbers[row]))

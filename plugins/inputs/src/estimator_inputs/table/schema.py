@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
@@ -43,20 +44,25 @@ def chosen_columns(
     column_defaults: Mapping[str, Any] | Sequence[Any] | None,
     label_name: str | None,
     vocabularies: Vocabularies | None = None,
+    *,
+    where: Path,
 ) -> TableSchema:
-    """The columns to read out of those a file has.
+    """The columns to read out of those the file `where` has.
 
     Raises:
         ArgumentError, ArgumentTypeError: a column that is not there, a type, default or vocabulary that cannot be.
     """
     wanted = list(found) if select_columns is None else list(select_columns)
-    check_names("select_columns", wanted, found)
+    check_names("select_columns", wanted, found, str(where))
     if not wanted or len(set(wanted)) != len(wanted):
         raise ArgumentError(f"select_columns must name columns, each once, given: {wanted}.")
     if label_name is not None:
-        check_names("label_name", [label_name], wanted)
+        check_names("label_name", [label_name], wanted, str(where))
     given = {} if column_types is None else dict(column_types)
-    check_names("column_types", given, found)
+    check_names("column_types", given, found, str(where))
+    for argument, names in (("column_defaults", column_defaults), ("vocabularies", vocabularies)):
+        if isinstance(names, Mapping):
+            check_names(argument, names, wanted, str(where))
     types = {name: found[name] for name in wanted}
     for name in wanted:
         if name in given:

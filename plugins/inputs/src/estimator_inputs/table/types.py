@@ -107,15 +107,24 @@ def with_vocabularies(types: Mapping[str, ColumnType], vocabularies: Vocabularie
     return {name: replace(kind, vocabulary=found.get(name)) for name, kind in types.items()}
 
 
-def check_names(argument: str, given: Any, known: Any) -> None:
+def check_names(argument: str, given: Any, known: Any, where: str = "") -> None:
     """Refuses names of columns that are not there.
+
+    Args:
+        argument: that names them.
+        given: the names.
+        known: those there are.
+        where: the file they are in.
 
     Raises:
         ArgumentError: naming them.
     """
     unknown = [name for name in given if name not in known]
     if unknown:
-        raise ArgumentError(f"{argument} names {', '.join(map(repr, unknown))}; the columns are {', '.join(known)}.")
+        raise ArgumentError(
+            f"{argument} names {', '.join(map(repr, unknown))}; the columns are {', '.join(known)}"
+            f"{where and f' ({where})'}."
+        )
 
 
 def summary_of(types: Mapping[str, ColumnType]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -50,27 +51,46 @@ def infer_types(
         InputError: there is no row.
     """
     import pyarrow as pa
-    from pyarrow import csv as arrow_csv
 
     head, ends = _read(stream, form, records=rows)
     head = head[: int(ends[min(rows, len(ends)) - 1])] if ends.size else head
     if not head.strip():
         raise InputError(f"{where} has no rows.")
-    columns: dict[str, ColumnType] = {}
-    table = arrow_csv.read_csv(
+    try:
+        table = _inferred_table(head, names, form)
+    except pa.ArrowInvalid:
+        table = None
+    if table is None or any(pa.types.is_binary(field.type) for field in table.schema):  # bad rows tell no types
+        records = [head[b:e] for b, e in itertools.pairwise([0, *ends[:rows].tolist()])]
+        good = [record for record in records if len(fields_of(record, form)) == len(names) and _is_text(record)]
+        if not good:
+            return dict.fromkeys(names, inferred(pa.string()))
+        table = _inferred_table(b"".join(good), names, form)
+    return {name: inferred(table.column(name).type) for name in names}
+
+
+def _inferred_table(head: bytes, names: Sequence[str], form: CsvFormat) -> Any:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    return arrow_csv.read_csv(
         pa.BufferReader(head),
         arrow_csv.ReadOptions(column_names=list(names), use_threads=False, block_size=len(head) + 1),
         arrow_csv.ParseOptions(
             delimiter=form.delimiter.decode(),
             quote_char=False if form.quote is None else form.quote.decode(),
             newlines_in_values=True,
-            invalid_row_handler=lambda row: "skip",
         ),
         arrow_csv.ConvertOptions(null_values=list(form.na_values), strings_can_be_null=True),
     )
-    for name in names:
-        columns[name] = inferred(table.column(name).type)
-    return columns
+
+
+def _is_text(record: bytes) -> bool:
+    try:
+        record.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _read(stream: BinaryIO, form: CsvFormat, *, records: int) -> tuple[bytes, np.ndarray]:

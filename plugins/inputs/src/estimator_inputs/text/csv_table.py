@@ -46,28 +46,22 @@ class Faulty(NamedTuple):
 
 
 def read_table(data: bytes, names: Sequence[str], types: Mapping[str, ColumnType], form: CsvFormat) -> Any:
-    """The columns `types` of records whose columns are `names`; None where a record has another number of fields.
+    """The columns `types` of records whose columns are `names`.
 
     Raises:
-        pyarrow.ArrowInvalid: a value that is none of its type, bytes that are no UTF-8.
+        pyarrow.ArrowInvalid: a record with another number of fields, a value that is none of its type, bytes that are
+            no UTF-8.
     """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    irregular: list[Any] = []
-
-    def on_irregular(row: Any) -> str:
-        irregular.append(row)
-        return "skip"
-
-    table = arrow_csv.read_csv(
+    return arrow_csv.read_csv(
         pa.BufferReader(data),
         arrow_csv.ReadOptions(column_names=list(names), use_threads=False, block_size=len(data) + 1),
         arrow_csv.ParseOptions(
             delimiter=form.delimiter.decode(),
             quote_char=False if form.quote is None else form.quote.decode(),
             newlines_in_values=form.quote is not None and form.quote in data,
-            invalid_row_handler=on_irregular,
         ),
         arrow_csv.ConvertOptions(
             include_columns=list(types),
@@ -77,7 +71,6 @@ def read_table(data: bytes, names: Sequence[str], types: Mapping[str, ColumnType
             quoted_strings_can_be_null=False,
         ),
     )
-    return None if irregular else table
 
 
 def read_what_can_be(
@@ -112,19 +105,15 @@ def read_what_can_be(
         first, last = waiting.pop()
         piece = data[begins[first] : ends[last - 1]]
         try:
-            table = read_table(piece, names, types, form)
-            error = None
-        except pa.ArrowInvalid as raised:
-            table, error = None, raised
-        if table is not None:
-            tables.append((table, begins[first:last]))
-        elif last - first == 1:
+            tables.append((read_table(piece, names, types, form), begins[first:last]))
+        except pa.ArrowInvalid as error:
+            if last - first > 1:
+                middle = (first + last) // 2
+                waiting += [(middle, last), (first, middle)]
+                continue
             faulty.append(Faulty(int(begins[first]), _fault_of(piece, names, types, form, error)))
             if first_only:
                 break
-        else:
-            middle = (first + last) // 2
-            waiting += [(middle, last), (first, middle)]
     return tables, faulty
 
 
@@ -133,14 +122,17 @@ def fields_of(record: bytes, form: CsvFormat) -> list[str]:
     text = record.decode("utf-8-sig", errors="backslashreplace")
     quoting = {"quoting": csv.QUOTE_NONE} if form.quote is None else {"quotechar": form.quote.decode()}
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter.decode(), **quoting)  # pyright: ignore[reportArgumentType]
-    return next(rows, [])
+    try:
+        return next(rows, [])
+    except csv.Error:  # a field of more than 128 KiB
+        return text.rstrip("\r\n").split(form.delimiter.decode())
 
 
 def _fault_of(
-    record: bytes, names: Sequence[str], types: Mapping[str, ColumnType], form: CsvFormat, error: Exception | None
+    record: bytes, names: Sequence[str], types: Mapping[str, ColumnType], form: CsvFormat, error: Exception
 ) -> str:
     fields = fields_of(record, form)
-    if error is None or len(fields) != len(names):
+    if len(fields) != len(names):
         more = "more than" if len(fields) > len(names) else "fewer than"
         return f"{len(fields)} fields, {more} the {len(names)} columns ({', '.join(names)})"
     found = _COLUMN.search(str(error))

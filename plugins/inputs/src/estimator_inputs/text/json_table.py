@@ -28,11 +28,29 @@ def json_table(data: bytes, types: Mapping[str, ColumnType]) -> Any:
         except UnicodeDecodeError as error:
             raise pa.ArrowInvalid(f"no valid UTF-8: {error}") from error
     schema = pa.schema([pa.field(name, arrow_type(kind)) for name, kind in types.items()])
-    return arrow_json.read_json(
-        pa.BufferReader(data),
-        arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1),
-        arrow_json.ParseOptions(explicit_schema=schema, newlines_in_values=False, unexpected_field_behavior="ignore"),
-    )
+    try:
+        return arrow_json.read_json(
+            pa.BufferReader(data),
+            arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1),
+            arrow_json.ParseOptions(
+                explicit_schema=schema, newlines_in_values=False, unexpected_field_behavior="ignore"
+            ),
+        )
+    except UnicodeDecodeError as error:  # of a message that cuts a character in two
+        raise pa.ArrowInvalid("no JSON") from error
+
+
+def is_object(line: bytes) -> bool:
+    """Whether a line is a JSON object.
+
+    Example:
+        >>> is_object(b'{"a": 1}'), is_object(b"[1]"), is_object(b'{"a": ')
+        (True, False, False)
+    """
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
 
 
 def json_what_can_be(

@@ -3,16 +3,17 @@
 `migrate check FILES` lists every name of TensorFlow with its line, its home here and what becomes of it: the same,
 renamed, behaves differently, rewrite by hand, no successor, or unknown. It ends with 3 where something must change, so
 that a build can wait for the last one. `migrate rewrite FILES` prints what is mechanical as a diff, with a marked note
-(# MIGRATE:) at every other place; `--write` does it.
+(# MIGRATE:) at every other place; `--write` does it. `migrate checkpoint TF_DIR OUT` makes a model_dir that training
+goes on from.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from estimator_migration.cli import check, rewrite
+from estimator_migration.cli import check, checkpoint, rewrite
 
-_COMMANDS = {"check": check, "rewrite": rewrite}
+_COMMANDS = {"check": check, "rewrite": rewrite, "checkpoint": checkpoint}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -1,24 +1,38 @@
-"""Checkpoints of TensorFlow (`bert_model.ckpt.index` and its data), read without TensorFlow."""
+"""The tensors of a checkpoint of TensorFlow: `NAME.index` and its data files."""
 
 from __future__ import annotations
 
 import os
-import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from estimator_canned_bert.weights.sstable import read_table, varint
 from estimator_core.errors import ArgumentError, CheckpointCorruptError
+from estimator_warm_start.tensorflow.slices import WHOLE_AXIS, slice_key
+from estimator_warm_start.tensorflow.sstable import read_table, varint
 
 # Numbers of tensorflow.DataType.
-_DTYPES = {1: "float32", 2: "float64", 3: "int32", 9: "int64", 14: "bfloat16", 19: "float16", 22: "uint32"}
-# Slots of an optimizer, and counters.
-_NOT_WEIGHTS = re.compile(
-    r".*/(adam_[mv]|Adam(_1)?|lamb_[mv]|AdamWeightDecayOptimizer.*)|global_step|_CHECKPOINTABLE.*"
-)
+_DTYPES = {
+    1: "float32",
+    2: "float64",
+    3: "int32",
+    4: "uint8",
+    5: "int16",
+    6: "int8",
+    8: "complex64",
+    9: "int64",
+    10: "bool",
+    14: "bfloat16",
+    17: "uint16",
+    18: "complex128",
+    19: "float16",
+    22: "uint32",
+    23: "uint64",
+}
+_STRING = 7
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,42 +42,17 @@ class _Entry:
     shard: int
     offset: int
     size: int
-    sliced: bool
+    slices: tuple[bytes, ...]
 
 
-def tensorflow_prefix(path: str | os.PathLike[str]) -> Path | None:
-    """The prefix of the checkpoint's files that a path names, or None.
-
-    Args:
-        path: a prefix (`.../bert_model.ckpt`), its index file, or a directory: the newest checkpoint that its file
-            `checkpoint` names, or the only one there is.
-
-    Raises:
-        ArgumentError: a directory with several checkpoints and no file `checkpoint`.
-    """
-    place = Path(path)
-    if place.suffix == ".index" and place.is_file():
-        return place.with_suffix("")
-    if place.parent.is_dir() and Path(f"{place}.index").is_file():
-        return place
-    if not place.is_dir():
-        return None
-    named = place / "checkpoint"
-    if named.is_file():
-        found = re.search(r'^model_checkpoint_path: "(.*)"', named.read_text(encoding="utf-8"), re.MULTILINE)
-        if found and Path(f"{place / found.group(1)}.index").is_file():
-            return place / found.group(1)
-    indices = sorted(place.glob("*.index"))
-    if len(indices) > 1:
-        raise ArgumentError(f"{place} holds several checkpoints: {', '.join(p.stem for p in indices)}. Name one.")
-    return indices[0].with_suffix("") if indices else None
-
-
-def read_tensorflow(prefix: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """The weights of a checkpoint, by name; slots of the optimizer are left out.
+def read_tensorflow(
+    prefix: str | os.PathLike[str], wanted: Callable[[str], bool] = lambda name: True
+) -> dict[str, np.ndarray]:
+    """The numbers of a checkpoint, by name: variables, slots of optimizers, counters; texts are left out.
 
     Args:
         prefix: as `tensorflow_prefix` gives it.
+        wanted: which names are read.
 
     Raises:
         ArgumentError: a data file is missing.
@@ -75,16 +64,50 @@ def read_tensorflow(prefix: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     table = read_table(index.read_bytes(), str(index))
     shards = _fields(table.get(b"", b"")).get(1, [1])[0]
     data: dict[int, np.ndarray] = {}
+
+    def read(name: str, entry: _Entry) -> np.ndarray:
+        if entry.shard not in data:
+            data[entry.shard] = _open(Path(f"{prefix}.data-{entry.shard:05d}-of-{shards:05d}"))
+        return _array(name, entry, data[entry.shard], prefix)
+
     found: dict[str, np.ndarray] = {}
     for key, value in table.items():
         name = key.decode("utf-8", "replace")
-        if not key or _NOT_WEIGHTS.fullmatch(name):
+        if not key or key.startswith(b"\0") or not wanted(name):  # the header, a part of a variable
             continue
         entry = _entry(value)
-        if entry.shard not in data:
-            data[entry.shard] = _open(Path(f"{prefix}.data-{entry.shard:05d}-of-{shards:05d}"))
-        found[name] = _array(name, entry, data[entry.shard], prefix)
+        if entry.dtype == _STRING:
+            continue
+        found[name] = _joined(name, entry, table, read) if entry.slices else read(name, entry)
     return found
+
+
+def _joined(
+    name: str, whole: _Entry, table: dict[bytes, bytes], read: Callable[[str, _Entry], np.ndarray]
+) -> np.ndarray:
+    """A partitioned variable, put together."""
+    array = np.zeros(whole.shape, _dtype(_known(name, whole)))
+    for part in whole.slices:
+        extents = [_extent(extent) for extent in _fields(part).get(1, [])]
+        key = slice_key(name, extents)
+        if key not in table:
+            raise CheckpointCorruptError(f"The index has no part {extents} of the partitioned variable {name!r}.")
+        place = tuple(
+            slice(None) if length == WHOLE_AXIS else slice(start, start + length) for start, length in extents
+        )
+        array[place] = read(name, _entry(table[key]))
+    return array
+
+
+def _extent(message: bytes) -> tuple[int, int]:
+    fields = _fields(message)
+    return fields.get(1, [0])[0], fields.get(2, [WHOLE_AXIS])[0]
+
+
+def _known(name: str, entry: _Entry) -> str:
+    if entry.dtype not in _DTYPES:
+        raise CheckpointCorruptError(f"{name!r} is stored with a type that cannot be read (number {entry.dtype}).")
+    return _DTYPES[entry.dtype]
 
 
 def _open(path: Path) -> np.ndarray:
@@ -94,12 +117,8 @@ def _open(path: Path) -> np.ndarray:
 
 
 def _array(name: str, entry: _Entry, data: np.ndarray, prefix: object) -> np.ndarray:
-    if entry.sliced or entry.dtype not in _DTYPES:
-        raise CheckpointCorruptError(
-            f"{name!r} in {prefix} is stored in a way that cannot be read (type {entry.dtype})."
-        )
     stored = data[entry.offset : entry.offset + entry.size]
-    dtype = _dtype(_DTYPES[entry.dtype])
+    dtype = _dtype(_known(name, entry))
     if len(stored) < entry.size or entry.size != dtype.itemsize * int(np.prod(entry.shape, dtype=np.int64)):
         raise CheckpointCorruptError(
             f"The data of {name!r} in {prefix} should be {entry.size} bytes at {entry.offset}, but the file has "
@@ -125,7 +144,7 @@ def _entry(data: bytes) -> _Entry:
         shard=fields.get(3, [0])[0],
         offset=fields.get(4, [0])[0],
         size=fields.get(5, [0])[0],
-        sliced=7 in fields,
+        slices=tuple(fields.get(7, [])),
     )
 
 

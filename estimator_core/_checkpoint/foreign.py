@@ -1,0 +1,49 @@
+"""Checkpoints of other frameworks: components of kind `initial_values` say by names of files which they read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from fnmatch import fnmatch
+from pathlib import Path
+
+import numpy as np
+
+from estimator_core._model.initial_values import ReadsCheckpoints
+from estimator_core._plugins import Plugins
+from estimator_core._plugins.shared import plugins_in_use
+from estimator_core.errors import CheckpointError
+
+_KIND = "initial_values"
+
+
+def foreign_variables(path: str | os.PathLike[str]) -> Mapping[str, np.ndarray] | None:
+    """The arrays of a checkpoint of another framework, by name; None where no installed component reads the path."""
+    reader = _reader(path, plugins_in_use())
+    return None if reader is None else reader.load(os.fspath(path))
+
+
+def refuse_foreign(model_dir: str | os.PathLike[str], plugins: Plugins) -> None:
+    """Refuses a model_dir with a checkpoint of another framework, beside which training would begin anew.
+
+    Raises:
+        CheckpointError: it holds one; the message names the command that makes a checkpoint of ours of it.
+    """
+    reader = _reader(model_dir, plugins)
+    if reader is not None:
+        raise CheckpointError(
+            f"The model_dir {os.fspath(model_dir)} holds a checkpoint of {reader.title} and none of ours. To go on "
+            f"from it: {reader.conversion.format(path=os.fspath(model_dir))}. To take its weights alone, name another "
+            "model_dir and give this one as warm_start_from."
+        )
+
+
+def _reader(path: str | os.PathLike[str], plugins: Plugins) -> ReadsCheckpoints | None:
+    place = Path(path)
+    folder, start = (place, "") if place.is_dir() else (place.parent, place.name)
+    names = [each.name for each in folder.iterdir() if each.name.startswith(start)] if folder.is_dir() else []
+    for name in plugins.names(_KIND) if names else ():
+        patterns = plugins.find(_KIND, name).component.reads
+        if any(fnmatch(each, pattern) for each in names for pattern in patterns):
+            return plugins.get(_KIND, name)  # type: ignore[return-value]
+    return None

@@ -1,0 +1,135 @@
+"""`NumberRule`: what a numeric column asks of its feature, and what it learns of missing numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import InputError
+from estimator_heads.data.rule import Array, Fault, not_finite, shown
+
+#: What can stand in the place of a missing number, besides a number of one's own.
+LEARNED = ("mean", "median", "indicator")
+_TIMES = {"datetime64": "a date", "timedelta64": "a time span", "Timestamp": "a date", "Timedelta": "a time span"}
+_MISSING = "Fill it, or give the column missing=: a number, 'mean', 'median' or 'indicator'."
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberRule:
+    """Finite numbers; NaN and None too where the column says what stands for missing ones.
+
+    Attributes:
+        key: the feature.
+        width: numbers of one example.
+        missing: see `numeric_column`.
+
+    Example:
+        >>> rule = NumberRule(key="age", missing="mean")
+        >>> ages = np.array([20.0, np.nan, 40.0])
+        >>> rule.learn([rule.part(ages)]), NumberRule(key="age").fault(ages, None).row
+        ([30.0], 1)
+    """
+
+    key: str
+    width: int = 1
+    missing: str | float | None = None
+
+    @property
+    def learns(self) -> bool:
+        """Whether the number in the place of missing ones comes from the training data."""
+        return self.missing in LEARNED
+
+    def part(self, array: Array) -> Array:
+        """The numbers, float32[examples, width]."""
+        if array.dtype.kind not in "fiubO" or (array.dtype.kind == "O" and _no_number(array) is not None):
+            return np.zeros((0, self.width), np.float32)  # `fault` says what is wrong
+        return _numbers(array).astype(np.float32).reshape(len(array), -1)
+
+    def learn(self, parts: Sequence[Array]) -> list[float]:
+        """What stands for missing numbers, one for each place.
+
+        Raises:
+            InputError: a place never has a number.
+        """
+        found = np.concatenate([np.zeros((0, self.width), np.float32), *parts])
+        of = np.median if self.missing == "median" else np.mean
+        filled: list[float] = []
+        for place in found.T:
+            known = place[np.isfinite(place)].astype(np.float64)
+            if not known.size:
+                raise InputError(f"has no number in {len(place)} examples: it has no {self.missing}. Leave it out.")
+            filled.append(float(np.float32(of(known))))
+        return filled
+
+    def fault(self, array: Array, known: Any) -> Fault | None:
+        """The first value that is no number, or not finite."""
+        kind = array.dtype.kind
+        if kind == "f":
+            return self._of_floats(array)
+        if kind in "iub":
+            return None
+        if kind == "O":
+            found = _no_number(array)
+            return self._of_floats(_numbers(array)) if found is None else self._no_number(*found)
+        return self._no_number(0, array.reshape(-1)[0] if array.size else None)
+
+    def convert(self, array: Array, known: Any) -> Array:
+        """Objects as float32, None as NaN; other arrays as they are."""
+        return _numbers(array) if array.dtype.kind == "O" and _no_number(array) is None else array
+
+    def _of_floats(self, array: Array) -> Fault | None:
+        fault = not_finite(array)
+        if fault is None:
+            return None
+        if self.missing is None:
+            gone = np.isnan(fault.value)  # type: ignore[call-overload]
+            problem = "is missing, and the model takes finite numbers" if gone else "is not finite"
+            return Fault(row=fault.row, value=fault.value, problem=problem, cure=_MISSING if gone else "Correct it.")
+        endless = np.isinf(array)
+        if not endless.any():
+            return None
+        value = float(array[endless][0])
+        return Fault(row=int(np.nonzero(endless)[0][0]), value=value, problem="is not finite", cure="Correct it.")
+
+    def _no_number(self, row: int, value: Any) -> Fault:
+        if isinstance(value, (bytes, str)):
+            cure = (
+                f"Convert it, or describe the feature by categorical_column_with_vocabulary_list({self.key!r}, [...])."
+            )
+            return Fault(row=row, value=shown(value), problem=f"is a text, and {self._column} takes numbers", cure=cure)
+        if isinstance(value, (list, tuple, np.ndarray)):
+            cure = "Bring all rows to one length and give the column its shape, or use sequence_numeric_column."
+            return Fault(row=row, value=value, problem=f"is a list, and {self._column} takes numbers", cure=cure)
+        kind = type(value).__name__
+        cure = "Convert it to a number, such as days: (x - x.min()) / numpy.timedelta64(1, 'D')."
+        return Fault(
+            row=row,
+            value=str(value) if kind in _TIMES else value,
+            problem=f"is {_TIMES.get(kind, f'a {kind}')}, and {self._column} takes numbers",
+            cure=cure if kind in _TIMES else "Convert it.",
+        )
+
+    @property
+    def _column(self) -> str:
+        return f"numeric_column({self.key!r})"
+
+
+def _no_number(array: Array) -> tuple[int, Any] | None:
+    """The row and the value of the first object that is neither a number nor missing."""
+    for place, value in enumerate(array.reshape(-1).tolist()):
+        if value is None or isinstance(value, (int, float, np.number, np.bool_)) or type(value).__name__ == "NAType":
+            continue
+        if type(value).__module__ == "decimal":
+            continue
+        return place * len(array) // array.size, value
+    return None
+
+
+def _numbers(array: Array) -> Array:
+    if array.dtype.kind != "O":
+        return array
+    flat = [np.nan if value is None or type(value).__name__ == "NAType" else value for value in array.reshape(-1)]
+    return np.array(flat, np.float32).reshape(array.shape)

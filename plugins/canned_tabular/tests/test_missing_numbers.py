@@ -1,0 +1,93 @@
+"""Missing numbers: what stands for them is learned once, and the same in evaluation, prediction and exports."""
+
+import numpy as np
+import pytest
+
+import estimator_canned_tabular as tab
+import estimator_core as ec
+from estimator_core.errors import ArgumentError, InputError
+from estimator_core.inputs import numpy_input_fn
+from estimator_inputs import csv_input_fn
+
+AGES = np.array([10.0, np.nan, 20.0, 60.0, np.nan, 30.0], np.float32)
+LABELS = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0], np.float32)
+AGE = tab.numeric_column("age")
+FILLS = {"mean": 30.0, "median": 25.0, "indicator": 30.0, -1.0: -1.0}
+
+
+def given(ages=AGES, batch_size=3):
+    return numpy_input_fn({"age": ages}, LABELS[: len(ages)], batch_size, shuffle=False)
+
+
+def regressor(path, missing):
+    return tab.LinearRegressor([tab.numeric_column("age", missing=missing)], str(path))
+
+
+def predicted(estimator, ages):
+    rows = numpy_input_fn({"age": np.asarray(ages, np.float32)}, batch_size=len(ages), shuffle=False)
+    return np.array([one["predictions"][0] for one in estimator.predict(rows)])
+
+
+@pytest.mark.parametrize("missing", FILLS)
+def test_the_same_everywhere(tmp_path, missing):
+    estimator = regressor(tmp_path / "model", missing).train(given())
+    weights = estimator.get_variable_value("linear/linear_model/age/weights")
+    assert weights.shape == ((2 if missing == "indicator" else 1), 1)
+    of_missing, of_fill = predicted(estimator, [np.nan, FILLS[missing]])
+    beside = weights[1, 0] if missing == "indicator" else 0.0
+    assert of_missing == pytest.approx(of_fill + beside, rel=1e-5)
+    again = regressor(tmp_path / "model", missing)
+    np.testing.assert_array_equal(predicted(again, AGES), predicted(estimator, AGES))
+    receiver = ec.export.build_raw_serving_input_receiver_fn({"age": ec.export.Feature((None,), "float32")})
+    served = ec.export.load(again.export_saved_model(str(tmp_path / "export"), receiver)).raw_signatures["predict"]
+    np.testing.assert_allclose(served(age=AGES)["predictions"][:, 0], predicted(estimator, AGES), rtol=1e-6)
+    with pytest.raises(ArgumentError, match=r"Feature 'age' holds inf in row 1"):
+        served(age=np.array([0, np.inf], np.float32))
+
+
+def test_none_among_objects_and_files(tmp_path):
+    objects = np.array([10, None, 20, 60, None, 30], object)
+    path = tmp_path / "rows.csv"
+    path.write_text("age,y\n" + "".join(f"{'' if np.isnan(a) else a},{y}\n" for a, y in zip(AGES, LABELS, strict=True)))
+    rows = csv_input_fn(path, 3, shuffle=False, num_epochs=1, label_name="y", column_defaults={"age": np.nan})
+    found = [
+        predicted(regressor(tmp_path / str(number), "mean").train(source), AGES)
+        for number, source in enumerate([given(), given(objects), rows])
+    ]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_places_of_a_shape_have_their_own(tmp_path):
+    column = tab.numeric_column("x", 2, missing="mean")
+    x = np.array([[1.0, np.nan], [3.0, 10.0], [np.nan, 20.0]], np.float32)
+    estimator = tab.LinearRegressor([column], str(tmp_path))
+    estimator.train(numpy_input_fn({"x": x}, LABELS[:3], 3, shuffle=False))
+    rows = np.array([[np.nan, np.nan], [2.0, 15.0]], np.float32)
+    one, other = (row["predictions"][0] for row in estimator.predict(numpy_input_fn({"x": rows}, shuffle=False)))
+    assert one == pytest.approx(other)
+
+
+def test_what_cannot_be_learned_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"Feature 'age' learns from .*can be read only once.*missing=0\.0"):
+        regressor(tmp_path / "a", "mean").train(lambda: list(given()()))
+    with pytest.raises(InputError, match="Feature 'age' has no number in 6 examples"):
+        regressor(tmp_path / "b", "median").train(given(np.full(6, np.nan, np.float32)))
+    with pytest.raises(InputError, match="Feature 'age' holds inf in row 0"):
+        regressor(tmp_path / "c", "mean").train(given(np.array([np.inf, 1.0], np.float32)))
+    assert np.isfinite(predicted(regressor(tmp_path / "d", 0.0).train(lambda: list(given()())), AGES)).all()
+
+
+@pytest.mark.parametrize("missing", ["mode", True, np.nan])
+def test_other_words_are_refused(missing):
+    with pytest.raises(ArgumentError, match="missing must be a finite number or one of"):
+        tab.numeric_column("age", missing=missing)
+
+
+def test_columns_of_one_feature_agree():
+    with pytest.raises(ArgumentError, match="Columns of the feature 'age' differ in missing"):
+        tab.LinearRegressor(
+            [tab.numeric_column("age"), tab.bucketized_column(tab.numeric_column("age", missing=0.0), [1])]
+        )
+    with pytest.raises(ArgumentError, match="Buckets are of numbers alone"):
+        tab.bucketized_column(tab.numeric_column("age", missing="indicator"), [1.0])

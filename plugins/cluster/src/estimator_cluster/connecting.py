@@ -1,0 +1,210 @@
+"""Connecting this process with the others of its run."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+
+from estimator_cluster import service
+from estimator_cluster.coordinator import JaxCoordinator
+from estimator_cluster.ending import RESUMABLE_EXIT_STATUS, describe_at_once, end_now, leave
+from estimator_cluster.identity import SECRET, Identity, identity_of
+from estimator_cluster.store import SealedStore, Store
+from estimator_cluster.watch import Watch
+from estimator_core import Processes
+from estimator_core.coordinator import Coordinator, Lost
+from estimator_core.errors import BackendUnavailableError
+
+_log = logging.getLogger("estimator_cluster")
+#: The coordinator of this process; jax connects once.
+_CONNECTED: list[JaxCoordinator] = []
+
+
+def connect(processes: Processes | None, options: Mapping[str, Any]) -> Coordinator:
+    """Connects this process with the others of its run; once in the life of the process.
+
+    Args:
+        processes: of the run; None: those that the program, or a backend for its pod, has connected itself.
+        options: of this plugin.
+
+    Raises:
+        BackendUnavailableError: some of them are not there, or belong to another run; says which.
+    """
+    owned = not jax.distributed.is_initialized()
+    if _CONNECTED:
+        coordinator = _CONNECTED[0]
+    else:
+        if processes is not None and owned:
+            _log.info("Process %d of %d (%s): connecting to %s", *_numbers(processes))
+            _start(processes, options["heartbeat_secs"], options["start_secs"])
+        coordinator = coordinator_of(
+            service.Service(),
+            jax.process_index() if processes is None else processes.index,
+            jax.process_count() if processes is None else processes.count,
+            heartbeat_secs=options["heartbeat_secs"],
+            grace_secs=options["grace_secs"],
+            owned=owned,
+        )
+        _CONNECTED.append(coordinator)
+    if processes is not None and (processes.index, processes.count) != (coordinator.index, coordinator.count):
+        raise BackendUnavailableError(
+            f"This process is connected already, as process {coordinator.index} of {coordinator.count}; it cannot "
+            f"become process {processes.index} of {processes.count}, as {processes.source} says."
+        )
+    return coordinator
+
+
+def _numbers(processes: Processes) -> tuple[int, int, str, str]:
+    return processes.index, processes.count, processes.source, _place(processes)
+
+
+def coordinator_of(
+    store: Store, index: int, count: int, *, heartbeat_secs: float, grace_secs: float, owned: bool
+) -> JaxCoordinator:
+    """The coordinator of processes that see one store.
+
+    Args:
+        store: that all of them see.
+        index: this process.
+        count: how many there are.
+        heartbeat_secs: silence after which a process counts as lost.
+        grace_secs: what a process has to end in when another one is lost.
+        owned: whether this package has connected jax, and disconnects it.
+
+    Raises:
+        BackendUnavailableError: they are not of one run.
+    """
+    identity = identity_of(os.environ)
+    sealed = SealedStore(store, identity.secret)
+    who = _introduced(sealed, identity, index, count, timeout=max(30.0, heartbeat_secs))
+    noticed, failed = threading.Event(), threading.Event()
+
+    def on_lost(lost: Lost) -> None:
+        describe_at_once(lost, count)
+        threading.Thread(target=end_if_stuck, name="process-lost", daemon=True).start()
+
+    def end_if_stuck() -> None:
+        """A thread: the main one may wait in a collective for ever, or leave too slowly."""
+        if noticed.wait(grace_secs):
+            time.sleep(grace_secs)
+        else:
+            os.write(2, b"estimator: this process waits for the lost one and is ended.\n")
+        end_now(watch, index, count, RESUMABLE_EXIT_STATUS, grace_secs=grace_secs)
+
+    def at_exit() -> None:
+        if watch.lost is None and not failed.is_set():
+            coordinator.close()
+        if watch.lost is not None or failed.is_set():
+            end_now(watch, index, count, 1 if failed.is_set() else RESUMABLE_EXIT_STATUS, grace_secs=grace_secs)
+
+    stays = owned and index == 0
+    watch = Watch(sealed, identity.base, index, who, heartbeat_secs=heartbeat_secs, stays=stays, on_lost=on_lost)
+    coordinator = JaxCoordinator(
+        sealed,
+        identity.base,
+        index,
+        count,
+        watch,
+        on_fail=failed.set,
+        on_news=noticed.set,
+        on_close=lambda: leave(watch, index, count, owned=owned),
+    )
+    # Before jax's own, which would wait minutes for a process that is gone.
+    atexit.register(at_exit)
+    return coordinator
+
+
+def _place(processes: Processes) -> str:
+    return processes.coordinator or f"the address that jax finds by {processes.method}"
+
+
+def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
+    """Connects to jax's service. It waits in C++, where no signal is heard, and aborts when not all have come: so it
+    runs in a thread, and this one looks at the clock.
+    """
+    deadline = time.monotonic() + start_secs
+    if processes.coordinator:  # else jax finds it
+        _reachable(processes, deadline)
+    errors: list[Exception] = []
+
+    def start() -> None:
+        try:
+            service.start(processes, heartbeat_secs=heartbeat_secs, timeout_secs=start_secs + 60)
+        except Exception as error:
+            errors.append(error)
+
+    starting = threading.Thread(target=start, name="processes-start", daemon=True)
+    starting.start()
+    while starting.is_alive():
+        starting.join(0.1)
+        if time.monotonic() > deadline:
+            sys.stderr.flush()
+            raise BackendUnavailableError(
+                f"Not all of {processes.count} processes have come to {_place(processes)} within {start_secs} s; this "
+                f"is process {processes.index}, told so by {processes.source}. Start all of them; each must reach that "
+                "address."
+            )
+    if errors:
+        raise errors[0]
+
+
+def _reachable(processes: Processes, deadline: float) -> None:
+    """In process 0 the port must be free; to all others it must answer."""
+    host, _, port = processes.coordinator.rpartition(":")
+    if processes.index == 0:
+        try:
+            with socket.create_server(("", int(port))):
+                return
+        except OSError as error:
+            raise BackendUnavailableError(
+                f"Process 0 cannot listen on port {port} of {host}: {error}. Choose a free port for the coordinator."
+            ) from error
+    while True:
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), timeout=5.0):
+                return
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise BackendUnavailableError(
+                    f"Process {processes.index} of {processes.count} cannot reach process 0 at "
+                    f"{processes.coordinator}: {error}. Start all processes, and give them an address of process 0 "
+                    "that they can reach."
+                ) from error
+            time.sleep(0.1)
+
+
+def _introduced(store: SealedStore, identity: Identity, index: int, count: int, *, timeout: float) -> list[str]:
+    """Who the processes are: each says so, and sees that all are of one run.
+
+    Raises:
+        BackendUnavailableError: they are not, or some have another secret.
+    """
+    store.put(f"est/hello/{index}", json.dumps([index, identity.run, identity.attempt, identity.who]))
+    deadline, pause = time.monotonic() + timeout, 0.002
+    while len(told := {hello[0]: hello[1:] for hello in map(json.loads, store.values("est/hello"))}) < count:
+        if time.monotonic() > deadline:
+            late = [process for process in range(count) if process not in told]
+            raise BackendUnavailableError(
+                f"Processes {late} of {count} have not introduced themselves to process {index} within {timeout:g} s. "
+                f"Either they are gone, or {SECRET} differs: all processes of a run need the same."
+            )
+        time.sleep(pause)
+        pause = min(2 * pause, 0.2)
+    chief = told[0]
+    for process, (run, attempt, who) in sorted(told.items()):
+        if [run, attempt] != chief[:2]:
+            raise BackendUnavailableError(
+                f"Process {process} ({who}) is of run {run!r}, attempt {attempt}; process 0 ({chief[2]}) of run "
+                f"{chief[0]!r}, attempt {chief[1]}. Two runs share an address: give each its own."
+            )
+    return [told[process][2] for process in range(count)]

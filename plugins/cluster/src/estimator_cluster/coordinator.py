@@ -1,0 +1,153 @@
+"""The `Coordinator` of several processes, over a store that all of them see."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+from urllib.parse import quote
+
+from estimator_cluster.store import SealedStore, StoreGoneError
+from estimator_cluster.watch import Watch
+from estimator_core.coordinator import Lost
+from estimator_core.errors import ProcessLostError
+
+_Answer = TypeVar("_Answer")
+#: Between two looks for a value, in seconds: ever longer, so that a long wait costs the service nothing.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.2
+
+
+class JaxCoordinator:
+    """Several processes that agree over a store. Process 0 collects what they give, and writes the answer of all.
+
+    So an agreement is two requests of every process, and one request more for each of the others in process 0: nothing
+    of it is done for a batch. Keys are `<base>/topics/<topic>/<serial>/<process>`; process 0 removes those of a serial
+    when all have come to the next.
+
+    Args:
+        store: of the run.
+        base: where its keys are.
+        index: this process.
+        count: how many there are.
+        watch: knows who is gone.
+        on_fail: called when this process fails.
+        on_close: leaves the others.
+        on_news: called when this process has been told of a loss.
+    """
+
+    def __init__(
+        self,
+        store: SealedStore,
+        base: str,
+        index: int,
+        count: int,
+        watch: Watch,
+        *,
+        on_fail: Callable[[], None],
+        on_close: Callable[[], None],
+        on_news: Callable[[], None],
+    ) -> None:
+        self.index, self.count = index, count
+        self._store, self._base, self._watch = store, base, watch
+        self._on_fail, self._on_close, self._on_news = on_fail, on_close, on_news
+        self._serials: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def agree(self, topic: str, value: str, timeout: float) -> list[str]:
+        """What every process gave, in their order; waits for all.
+
+        Raises:
+            ProcessLostError: one of them is gone, or has not come in time; says which.
+        """
+        return self._exchanged(topic, value, list, timeout)
+
+    def tell(self, topic: str, value: str | None, timeout: float) -> str:
+        """What process 0 gave; waits for all.
+
+        Raises:
+            ProcessLostError: as `agree`.
+        """
+        return self._exchanged(topic, (value or "") if self.index == 0 else "", lambda values: values[0], timeout)
+
+    def barrier(self, topic: str, timeout: float) -> None:
+        """Returns when all processes have come.
+
+        Raises:
+            ProcessLostError: as `agree`.
+        """
+        self._exchanged(topic, "", lambda values: "", timeout)
+
+    def fail(self, error: BaseException) -> None:
+        """Tells the others that this process ends with an error."""
+        first = str(error).strip().split("\n")[0][:300]
+        self._watch.tell("lost", self.index, f"it failed: {type(error).__name__}: {first}")
+        self._on_fail()
+
+    def lost(self) -> Lost | None:
+        """The process that is gone; whoever is told of one ends, and has a while for that."""
+        if self._watch.lost is not None:
+            self._on_news()
+        return self._watch.lost
+
+    def close(self) -> None:
+        """Leaves the others; process 0 waits until they have left."""
+        if not self._closed:
+            self._closed = True
+            self._on_close()
+
+    def _exchanged(self, topic: str, value: str, answer: Callable[[Sequence[str]], _Answer], timeout: float) -> _Answer:
+        with self._lock:
+            serial = self._serials[topic]
+            self._serials[topic] += 1
+        place = f"{self._base}/topics/{quote(topic, safe='')}"
+        deadline = time.monotonic() + timeout
+        try:
+            if self.index:
+                self._store.put(f"{place}/{serial}/{self.index}", value)
+                return json.loads(self._await(f"{place}/{serial}", "all", topic, deadline, timeout))
+            values = [value]
+            for process in range(1, self.count):
+                values.append(self._await(f"{place}/{serial}", str(process), topic, deadline, timeout))
+            said = answer(values)
+            self._store.put(f"{place}/{serial}/all", json.dumps(said))
+            if serial:
+                self._store.delete(f"{place}/{serial - 1}")
+        except StoreGoneError as error:
+            self._watch.note(0, f"its coordination service does not answer any more: {error}", tell=False)
+            raise self._error() from error
+        return said
+
+    def _await(self, place: str, name: str, topic: str, deadline: float, timeout: float) -> str:
+        """The value that a process gives, or process 0's answer of all."""
+        pause = _FIRST_PAUSE
+        while (found := self._store.first(f"{place}/{name}")) is None:
+            if self._watch.lost is not None:
+                raise self._error()
+            for process in sorted(self._watch.left if self.index == 0 else self._watch.left & {0}):
+                if self._store.first(f"{place}/{process if self.index == 0 else name}") is None:
+                    self._watch.note(process, f"it has ended, while others wait for it at {topic!r}")
+                    raise self._error()
+            if time.monotonic() > deadline:
+                self._note_late(place, topic, timeout)
+                raise self._error()
+            self._watch.changed.wait(min(pause, max(0.0, deadline - time.monotonic()) + 0.001))
+            pause = min(1.5 * pause, _LONGEST_PAUSE)
+        return found
+
+    def _note_late(self, place: str, topic: str, timeout: float) -> None:
+        late = [process for process in range(self.count) if self._store.first(f"{place}/{process}") is None]
+        if self.index == 0:
+            late = late[1:]
+        first = late[0] if late else 0
+        others = f", nor have processes {late[1:]}" if late[1:] else ""
+        self._watch.note(first, f"it has not come to {topic!r} within {timeout:g} s{others}")
+
+    def _error(self) -> ProcessLostError:
+        lost = self._watch.lost
+        assert lost is not None
+        self._on_news()
+        return ProcessLostError(lost.describe(self.count), lost.index)

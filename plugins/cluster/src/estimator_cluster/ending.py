@@ -1,0 +1,82 @@
+"""The end of a process: others leave first, process 0, which holds the service, last."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+import time
+
+from estimator_cluster import service
+from estimator_cluster.watch import Watch
+from estimator_core.coordinator import Lost
+
+_log = logging.getLogger("estimator_cluster")
+#: Exit status after another process was lost: starting all of them again goes on (EX_TEMPFAIL).
+RESUMABLE_EXIT_STATUS = 75
+#: How long process 0 waits at its end for others that are alive and have not ended.
+_LINGER_SECS = 300.0
+_WARN_SECS = 30.0
+
+
+def leave(watch: Watch, index: int, count: int, *, owned: bool) -> None:
+    """The clean end: says that this process is done; process 0 waits until the others have left.
+
+    Args:
+        watch: of the run.
+        index: this process.
+        count: how many there are.
+        owned: whether this package has connected jax, and disconnects it.
+    """
+    watch.tell("left", index)
+    if index == 0:
+        _wait_for_others(watch, count, _LINGER_SECS)
+    watch.end()
+    if not owned:
+        return
+    if index == 0:
+        watch.alone.wait(2 * _WARN_SECS)  # they disconnect at once, or are found dead
+    service.stop()
+    watch.join(2.0)
+
+
+def end_now(watch: Watch, index: int, count: int, status: int, *, grace_secs: float) -> None:
+    """Ends this process with a status, past everything that would wait for a process that is gone."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    # In a thread: process 0 may be frozen, and then nobody answers.
+    telling = threading.Thread(target=watch.tell, args=("left", index), daemon=True)
+    telling.start()
+    telling.join(2.0)
+    if index == 0:  # the end of the service aborts whoever is still there
+        _wait_for_others(watch, count, 2 * grace_secs + 2.0)
+        time.sleep(0.2)
+    os._exit(status)
+
+
+def describe_at_once(lost: Lost, count: int) -> None:
+    """Writes who is lost, past logging: the process may be ended any moment."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"estimator: {lost.describe(count)}\n".encode())
+
+
+def _wait_for_others(watch: Watch, count: int, seconds: float) -> None:
+    began = time.monotonic()
+    warned = False
+    while time.monotonic() - began < seconds:
+        with contextlib.suppress(ConnectionError):
+            watch.refresh()
+        gone = watch.left | ({watch.lost.index} if watch.lost is not None else set()) | {0}
+        if len(gone) == count:
+            return
+        if not warned and time.monotonic() - began > _WARN_SECS:
+            warned = True
+            _log.warning(
+                "Process 0 is done and waits up to %.0f s for processes %s, which need its coordination service.",
+                seconds,
+                sorted(set(range(count)) - gone),
+            )
+        time.sleep(0.05)

@@ -1,0 +1,82 @@
+"""jax's coordination service: a key-value store in process 0, and who is alive.
+
+This module alone imports what jax does not publish. The methods used here have the same names from jax 0.10 to 0.12;
+orbax and others reach the service the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+from jax._src.distributed import global_state
+
+from estimator_cluster.store import StoreGoneError
+from estimator_core import Processes
+
+
+def start(processes: Processes, *, heartbeat_secs: int, timeout_secs: int) -> None:
+    """Connects this process to the others through `jax.distributed`."""
+    # Without it a lost process aborts all others before they can say which one it was.
+    jax.config.update("jax_enable_recoverability", True)
+    # It would take SIGTERM for the whole life of the process; the loop has its own agreement about signals.
+    jax.config.update("jax_enable_preemption_service", False)
+    jax.distributed.initialize(
+        **processes.initialize_arguments(),
+        initialization_timeout=timeout_secs,
+        heartbeat_timeout_seconds=heartbeat_secs,
+        shutdown_timeout_seconds=heartbeat_secs,
+    )
+
+
+def stop() -> None:
+    """Leaves the service; in process 0, ends it."""
+    jax.distributed.shutdown()
+
+
+class Service:
+    """The store and the liveness of the processes that `jax.distributed` has connected."""
+
+    def __init__(self) -> None:
+        self._client: Any = global_state.client
+
+    def put(self, key: str, value: str) -> None:
+        """Writes a new key.
+
+        Raises:
+            StoreGoneError: process 0 does not answer.
+        """
+        self._asked(self._client.key_value_set, key, value)
+
+    def listed(self, directory: str) -> Sequence[tuple[str, str]]:
+        """Keys below a directory, with their values.
+
+        Raises:
+            StoreGoneError: process 0 does not answer.
+        """
+        return self._asked(self._client.key_value_dir_get, f"{directory}/") or ()
+
+    def delete(self, directory: str) -> None:
+        """Removes all keys below a directory.
+
+        Raises:
+            StoreGoneError: process 0 does not answer.
+        """
+        self._asked(self._client.key_value_delete, f"{directory}/")
+
+    def live(self, count: int) -> set[int]:
+        """Who is alive. It waits until every living process asks, or is found dead: ask from a thread of its own.
+
+        Raises:
+            StoreGoneError: process 0 does not answer.
+        """
+        return set(self._asked(self._client.get_live_nodes, list(range(count))))
+
+    def _asked(self, ask: Any, *arguments: Any) -> Any:
+        try:
+            return ask(*arguments)
+        except jax.errors.JaxRuntimeError as error:
+            if "NOT_FOUND" in str(error):
+                return None
+            raise StoreGoneError(str(error).split("\n")[0]) from error

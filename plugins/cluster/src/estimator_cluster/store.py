@@ -1,0 +1,92 @@
+"""What a coordinator needs of a service, and values that only processes of the run can have written."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import secrets
+from collections.abc import Sequence
+from typing import Protocol
+
+from estimator_core.errors import EstimatorError
+
+_log = logging.getLogger("estimator_cluster")
+
+
+class StoreGoneError(EstimatorError, ConnectionError):
+    """The process that holds the store does not answer."""
+
+
+class Store(Protocol):
+    """Keys and values that all processes see; see `service.Service`."""
+
+    def put(self, key: str, value: str) -> None:
+        """Writes a new key."""
+        ...
+
+    def listed(self, directory: str) -> Sequence[tuple[str, str]]:
+        """Keys below a directory, with their values."""
+        ...
+
+    def delete(self, directory: str) -> None:
+        """Removes all keys below a directory."""
+        ...
+
+    def live(self, count: int) -> set[int]:
+        """Who is alive; waits until every living process asks."""
+        ...
+
+
+class SealedStore:
+    """Values below directories, sealed with the secret of the run. What somebody else wrote is named and ignored.
+
+    Each value has a key that nobody can foresee, so that one written by somebody else stands beside it and not in its
+    place. The seal covers the key too: a value that is copied to another key is ignored.
+
+    Args:
+        store: where they are.
+        secret: of the run; None: nothing is sealed, and everything counts.
+    """
+
+    def __init__(self, store: Store, secret: bytes | None) -> None:
+        self._store, self._secret = store, secret
+        self._named: set[str] = set()
+
+    def put(self, directory: str, value: str) -> None:
+        """Adds a value."""
+        key = f"{directory}/{secrets.token_hex(8)}"
+        self._store.put(key, f"{self._seal(key, value)}:{value}")
+
+    def values(self, directory: str) -> list[str]:
+        """The values of this run anywhere below a directory."""
+        found: list[str] = []
+        for key, text in self._store.listed(directory):
+            seal, _, value = text.partition(":")
+            if hmac.compare_digest(seal.encode(), self._seal(key, value).encode()):
+                found.append(value)
+            elif key not in self._named:
+                self._named.add(key)
+                _log.warning(
+                    "The value at %s does not carry the seal of this run and is ignored: somebody who does not have "
+                    "ESTIMATOR_RUN_SECRET writes into the coordination service. Keep its port from others.",
+                    key,
+                )
+        return found
+
+    def first(self, directory: str) -> str | None:
+        """A value below a directory; None while there is none."""
+        return next(iter(self.values(directory)), None)
+
+    def delete(self, directory: str) -> None:
+        """Removes everything below a directory."""
+        self._store.delete(directory)
+
+    def live(self, count: int) -> set[int]:
+        """Who is alive; waits until every living process asks."""
+        return self._store.live(count)
+
+    def _seal(self, key: str, value: str) -> str:
+        if self._secret is None:
+            return ""
+        return hmac.new(self._secret, f"{key}\0{value}".encode(), hashlib.sha256).hexdigest()

@@ -1,0 +1,125 @@
+"""Who of a run is lost, has failed or has left: noticed by two threads, told to all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from estimator_cluster.store import SealedStore, StoreGoneError
+from estimator_core.coordinator import Lost
+
+#: Between two looks at what the others tell, in seconds.
+LOOK_SECS = 1.0
+
+
+class Watch:
+    """What is known of the other processes.
+
+    Two threads, because asking who is alive waits for every living process: a silent one would keep the news of a
+    failed one away.
+
+    Args:
+        store: of the run.
+        base: where its keys are.
+        index: this process.
+        who: all of them.
+        heartbeat_secs: silence after which the service counts a process as dead.
+        stays: whether this process looks on after its end until no other is connected, because it holds the service.
+        on_lost: called once, from whatever thread notices.
+
+    Attributes:
+        lost: the first process that is gone; None while none is.
+        left: those that have said that they are done.
+        changed: set when a process is lost.
+        alone: set when no other process is connected any more.
+    """
+
+    def __init__(
+        self,
+        store: SealedStore,
+        base: str,
+        index: int,
+        who: Sequence[str],
+        *,
+        heartbeat_secs: float,
+        stays: bool,
+        on_lost: Callable[[Lost], None],
+    ) -> None:
+        self._store, self._base, self._index, self._who = store, f"{base}/state", index, who
+        self._heartbeat_secs, self._stays, self._on_lost = heartbeat_secs, stays, on_lost
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self.lost: Lost | None = None
+        self.left: set[int] = set()
+        self.changed, self.alone = threading.Event(), threading.Event()
+        self._threads = [
+            threading.Thread(target=self._ending_quietly, args=(loop,), name=f"processes-{name}", daemon=True)
+            for name, loop in (("news", self._look), ("alive", self._count))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def tell(self, kind: str, index: int, reason: str = "") -> None:
+        """Tells all that a process has `left`, or is `lost`."""
+        with contextlib.suppress(StoreGoneError):
+            told = {"by": self._index, "kind": kind, "index": index, "reason": reason}
+            self._store.put(f"{self._base}/{self._index}", json.dumps(told))
+
+    def note(self, index: int, reason: str, *, tell: bool = True) -> None:
+        """Notes that a process is lost; only the first counts."""
+        with self._lock:
+            if self.lost is not None or self._ended.is_set():
+                return
+            self.lost = lost = Lost(index, self._who[index], reason)
+        self.changed.set()
+        self._on_lost(lost)
+        if tell:
+            self.tell("lost", index, reason)
+
+    def refresh(self) -> None:
+        """Reads what the others have told."""
+        for text in self._store.values(self._base):
+            told: dict[str, Any] = json.loads(text)
+            if told["kind"] == "left":
+                self.left.add(told["index"])
+            elif told["by"] != self._index:
+                self.note(told["index"], told["reason"], tell=False)
+
+    def end(self) -> None:
+        """Stops noticing anything."""
+        self._ended.set()
+
+    def join(self, timeout: float) -> None:
+        """Waits for the threads, which must not be inside of the service when the interpreter ends."""
+        for thread in self._threads:
+            thread.join(timeout)
+
+    def _ending_quietly(self, loop: Callable[[], None]) -> None:
+        try:
+            loop()
+        except StoreGoneError as error:
+            self.note(0, f"its coordination service does not answer any more: {error}", tell=False)
+
+    def _look(self) -> None:
+        while not self._ended.wait(LOOK_SECS):
+            self.refresh()
+
+    def _count(self) -> None:
+        count = len(self._who)
+        while not self.alone.is_set() and (self._stays or not self._ended.is_set()):
+            gone = set(range(count)) - self._store.live(count)
+            if len(gone) == count - 1:
+                self.alone.set()
+            if not self._ended.is_set() and gone - self.left:
+                self.refresh()  # who leaves says so first
+                for index in sorted(gone - self.left):
+                    self.note(
+                        index, f"nothing was heard of it for {self._heartbeat_secs:g} s: killed, frozen or cut off"
+                    )
+            if self._ended.is_set():
+                self.alone.wait(0.05)
+            else:
+                self._ended.wait(max(LOOK_SECS, count / 100))

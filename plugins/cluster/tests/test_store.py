@@ -1,0 +1,117 @@
+"""Values of this run count, those of strangers are named and ignored; the store does not grow."""
+
+import json
+import logging
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from estimator_cluster.identity import identity_of
+from estimator_cluster.store import SealedStore
+from estimator_core.errors import ProcessLostError
+from plugins.cluster.tests.fake_store import FakeStore, coordinators
+
+
+@pytest.fixture
+def two():
+    store = FakeStore()
+    made = coordinators(store, 2)
+    yield store, made
+    for one in reversed(made):
+        one.close()
+
+
+def together(made, call):
+    with ThreadPoolExecutor(len(made)) as pool:
+        return list(pool.map(call, made))
+
+
+def test_a_value_of_a_stranger_is_ignored_and_named(caplog):
+    store = FakeStore()
+    ours, strangers = SealedStore(store, b"ours"), SealedStore(store, b"theirs")
+    strangers.put("est/r/0/topics/stop/0/1", '"stop now"')
+    store.put("est/r/0/topics/stop/0/1/guess", "no seal at all")
+    with caplog.at_level(logging.WARNING):
+        assert ours.first("est/r/0/topics/stop/0/1") is None
+        ours.put("est/r/0/topics/stop/0/1", "null")
+        assert ours.values("est/r/0/topics/stop/0/1") == ["null"]
+    named = [record.getMessage() for record in caplog.records]
+    assert len(named) == 2, "each once"
+    assert all("does not carry the seal of this run" in line for line in named)
+
+
+def test_a_value_counts_at_its_own_key_alone():
+    store = FakeStore()
+    ours = SealedStore(store, b"ours")
+    ours.put("est/r/0/topics/seed/0/0", "7")
+    (value,) = store.values.values()
+    store.put("est/r/0/topics/seed/1/0/copied", value)
+    store.put("est/r/1/topics/seed/0/0/copied", value)
+    assert ours.first("est/r/0/topics/seed/1/0") is None
+    assert ours.first("est/r/1/topics/seed/0/0") is None
+    assert ours.first("est/r/0/topics/seed/0/0") == "7"
+
+
+def test_without_a_secret_everything_counts():
+    store = FakeStore()
+    SealedStore(store, None).put("est/a", "1")
+    assert SealedStore(store, None).first("est/a") == "1"
+    assert SealedStore(store, b"ours").first("est/a") is None
+
+
+def test_a_forged_answer_does_not_take_the_place_of_the_true_one(two):
+    store, made = two
+    store.put("est/r/0/topics/stop/0/all/forged", json.dumps(["stop", "stop"]))
+    store.put("est/r/0/topics/stop/0/1/forged", '"stop"')
+    assert together(made, lambda one: one.agree("stop", str(one.index), 10.0)) == [["0", "1"]] * 2
+
+
+def test_the_store_does_not_grow(two):
+    store, made = two
+    together(made, lambda one: [one.agree("again", "x", 10.0) for _ in range(50)])
+    kept = [key for key in store.values if "/topics/again/" in key]
+    assert len(kept) == 2, "of the newest serial: the value of process 1, and the answer"
+
+
+def test_who_ends_while_others_wait_is_named():
+    store = FakeStore()
+    first, second = coordinators(store, 2)
+    second.close()
+    with pytest.raises(ProcessLostError, match=r"Process 1 of 2 \(host-1, pid 1\) is lost: it has ended, .* at 'save'"):
+        first.barrier("save", 30.0)
+    assert first.lost().index == 1
+    first.close()
+
+
+def test_all_late_processes_are_named():
+    store = FakeStore(4)
+    made = coordinators(store, 4)
+    SealedStore(store, b"of the run").put("est/r/0/topics/save/0/2", "")
+    with pytest.raises(ProcessLostError, match=r"Process 1 of 4 .* come to 'save' within 0.5 s, nor have .*\[3\]"):
+        made[0].barrier("save", 0.5)
+    for one in reversed(made):
+        one.close()
+
+
+@pytest.mark.parametrize("count", [2, 16, 64])
+def test_requests_of_an_agreement_grow_with_the_processes_alone(count):
+    """Values that are there are read once: no request of anybody else's is answered with the values of all."""
+    store = FakeStore(count)
+    made = coordinators(store, count)
+    sealed = SealedStore(store, b"of the run")
+    for index in range(1, count):
+        sealed.put(f"est/r/0/topics/save/0/{index}", "x" * 100)
+    before = store.requests
+    made[0].agree("save", "x" * 100, 10.0)
+    assert store.requests - before <= count + 3  # the threads of the watches may look, too
+    for one in reversed(made):
+        one.close()
+
+
+def test_the_environment_says_which_run_it_is():
+    assert identity_of({}).base == "est/run/0"
+    assert identity_of({"SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": "2"}).base == "est/7/2"
+    assert identity_of({"ESTIMATOR_RUN_ID": "a", "ESTIMATOR_ATTEMPT": "3", "SLURM_JOB_ID": "7"}).base == "est/a/3"
+    secret = identity_of({"ESTIMATOR_RUN_SECRET": "hush"})
+    assert secret.secret == b"hush"
+    assert "hush" not in repr(secret)

@@ -1,0 +1,174 @@
+"""`HeadContract`: the data contract of a model with a head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from estimator_core.errors import InputError
+from estimator_core.modes import ModeKeys
+from estimator_heads.data.learning import learn_from
+from estimator_heads.data.memory import declare, recall
+from estimator_heads.data.places import Keeping, Parts, Place, RefusalError, found_again
+from estimator_heads.data.rule import DataRule
+
+if TYPE_CHECKING:
+    from estimator_core.inputs import HostTransform
+
+
+def _nothing_exported(known: Mapping[str, Any]) -> Sequence[HostTransform]:
+    return ()
+
+
+class HeadContract:
+    """Checks, converts and learns labels as a head says, and features as rules say; an `ec.inputs.DataContract`.
+
+    A model_fn carries it as `data_contract`, calls `declare`, and uses `head`, which knows the classes that were
+    learned.
+
+    Args:
+        head: whose `label_rules` hold.
+        features: rules by the name of the feature.
+        exported: gives what an export does to features, from what was learned of them.
+
+    Example:
+        >>> import estimator_heads as eh
+        >>> import numpy as np
+        >>> contract = HeadContract(eh.MultiClassHead(3))
+        >>> source = [({"x": np.zeros(2)}, np.array([0, 1])), ({"x": np.zeros(2)}, np.array([2, 3]))]
+        >>> batches, convert = contract.open(source, mode="eval", memory=Path("none"), check=True)
+        >>> [convert(batch) for batch in batches]
+        Traceback (most recent call last):
+        ...
+        estimator_core.errors.InputError: Labels hold 3 in row 1 of batch 2, example 4 of the input: it is no class ...
+    """
+
+    def __init__(
+        self,
+        head: Any,
+        features: Mapping[str, DataRule] | None = None,
+        exported: Callable[[Mapping[str, Any]], Sequence[HostTransform]] = _nothing_exported,
+    ) -> None:
+        self._given = head
+        rules: Mapping[str, DataRule] = getattr(head, "label_rules", dict)()
+        labels = [Place(key, True, rule) for key, rule in rules.items()]
+        self._places = (*labels, *(Place(key, False, rule) for key, rule in (features or {}).items()))
+        self._label_names = {place.key: place.name for place in labels}
+        self._exported = exported
+        self._known: dict[str, Any] = {}
+        self._settled = False  # whether what is known stays: learned, or read from a checkpoint
+
+    @property
+    def head(self) -> Any:
+        """The head, with the names of classes that were learned."""
+        learned = {key: self._known[name] for key, name in self._label_names.items() if name in self._known}
+        return self._given.with_class_names(learned) if learned else self._given
+
+    def known(self, feature: str) -> Any:
+        """What was learned of a feature; None: nothing."""
+        return self._known.get(f"features/{feature}")
+
+    def declare(self) -> None:
+        """Declares, in a model_fn, the variable that keeps what was learned."""
+        declare(self._known)
+
+    def open(self, source: Any, *, mode: str, memory: Path, check: bool) -> tuple[Any, Callable[[Any], Any] | None]:
+        """See `ec.inputs.DataContract`."""
+        self._recall(memory)
+        training, with_labels = mode == ModeKeys.TRAIN, mode != ModeKeys.PREDICT
+        places = [place for place in self._places if with_labels or not place.of_labels]
+        if not places:
+            return source, None
+        kept = self._keeping(places, check=check)
+        if hasattr(source, "mapped"):
+
+            def whole(features: Any, labels: Any) -> tuple[Any, Any]:
+                if training:
+                    self._learn([(features, labels)], whole=True)
+                try:
+                    return kept(features, labels, lambda row: f"row {row}")
+                except RefusalError as refusal:
+                    raise InputError(refusal.told()) from None
+
+            return source.mapped(whole), None
+        parts: Parts | None = getattr(source, "parts", None)
+        if training:
+            self._learn(None if parts is None else (element for element, _ in parts()), whole=False)
+        return source, _of_stream(kept, parts)
+
+    def transforms(self, memory: Path) -> Sequence[HostTransform]:
+        """See `ec.inputs.DataContract`."""
+        self._recall(memory)
+        return self._exported(self._known)
+
+    @property
+    def label_transforms(self) -> tuple[HostTransform, ...]:
+        """Those of heads that have no rules."""
+        heads: Mapping[str, Any] = getattr(self._given, "heads", {"": self._given})
+        return tuple(
+            transform
+            for name, head in heads.items()
+            if name not in self._label_names and hasattr(head, "label_transforms")
+            for transform in head.label_transforms(name or "labels")
+        )
+
+    def _recall(self, memory: Path) -> None:
+        if not self._settled and (found := recall(memory)) is not None:
+            self._known, self._settled = found, True
+
+    def _learn(self, elements: Any, *, whole: bool) -> None:
+        if not self._settled:
+            self._known, self._settled = learn_from(elements, self._places, whole=whole), True
+
+    def _keeping(self, places: Sequence[Place], *, check: bool) -> Keeping:
+        """What all elements go through."""
+        ready = [(place, place.name, place.rule.fault, place.rule.convert) for place in places]
+
+        def kept(features: Any, labels: Any, where: Callable[[int], str]) -> tuple[Any, Any]:
+            known = self._known
+            for place, name, fault_of, convert in ready:
+                array = place.array(features, labels)
+                if array is None:
+                    continue
+                learned = known.get(name)
+                if check and (fault := fault_of(array, learned)) is not None:
+                    raise RefusalError(place, fault, where)
+                made = convert(array, learned)
+                if place.of_labels:
+                    labels = {**labels, place.key: made} if place.key else made
+                elif made is not array:
+                    features = {**features, place.key: made}
+            return features, labels
+
+        return kept
+
+
+def _of_stream(kept: Keeping, parts: Parts | None) -> Callable[[Any], Any]:
+    """The function of one element of an input that is read batch by batch."""
+    batches = examples = size = 0
+
+    def where(row: int) -> str:
+        return f"row {row} of batch {batches}, example {examples - size + row + 1} of the input"
+
+    def convert(element: Any) -> Any:
+        nonlocal batches, examples, size
+        pair = element.__class__ is tuple or element.__class__ is list
+        if pair and len(element) != 2:
+            return element  # the core says what is wrong with it
+        features, labels = element if pair else (element, None)
+        size = _rows(features)
+        batches, examples = batches + 1, examples + size
+        try:
+            features, labels = kept(features, labels, where)
+        except RefusalError as refusal:
+            raise InputError(found_again(refusal, parts, kept)) from None
+        return (features, labels) if pair else features
+
+    return convert
+
+
+def _rows(features: Any) -> int:
+    leaf: Any = next(iter(features.values()), None) if isinstance(features, Mapping) else features
+    shape = getattr(leaf, "shape", ())
+    return int(shape[0]) if shape else 0

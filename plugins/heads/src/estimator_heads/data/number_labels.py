@@ -1,0 +1,67 @@
+"""Labels that are numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from estimator_heads.data.rule import Array, Fault, not_finite, shown
+
+_FILL = "Correct the label, or leave the row out."
+_TEXT = "Labels of this head are numbers: convert them, or use a classifier for classes that have names."
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberLabels:
+    """Finite numbers, perhaps between two limits.
+
+    Attributes:
+        low, high: the limits, which belong to the range.
+
+    Example:
+        >>> NumberLabels(low=0).fault(np.array([1.0, -2.0]), None).row
+        1
+    """
+
+    low: float = -np.inf
+    high: float = np.inf
+    learns: bool = False
+
+    def part(self, array: Array) -> Array:
+        """Nothing is learned."""
+        return array[:0]
+
+    def learn(self, parts: Sequence[Array]) -> Any:
+        """Nothing is learned."""
+        return None
+
+    def fault(self, array: Array, known: Any) -> Fault | None:
+        """The first label that is no number, not finite or outside the limits."""
+        kind = array.dtype.kind
+        if kind not in "fiub":
+            return Fault(row=0, value=shown(_first(array)), problem=f"is {_kind(array)}, not a number", cure=_TEXT)
+        if kind == "f" and (fault := not_finite(array)) is not None:
+            return replace(fault, cure=_FILL)
+        if self.low == -np.inf and self.high == np.inf:
+            return None
+        wrong = (array < self.low) | (array > self.high)
+        if not wrong.any():
+            return None
+        limits = f"at least {self.low:g}" if self.high == np.inf else f"from {self.low:g} to {self.high:g}"
+        row = int(np.nonzero(wrong)[0][0])
+        return Fault(row=row, value=array[wrong][0].item(), problem=f"must be {limits}", cure=_FILL)
+
+    def convert(self, array: Array, known: Any) -> Array:
+        """Numbers as they are; truth values as 0 and 1."""
+        return array.astype(np.float32) if array.dtype.kind == "b" else array
+
+
+def _first(array: Array) -> object:
+    return array.reshape(-1)[0] if array.size else None
+
+
+def _kind(array: Array) -> str:
+    return {"M": "a date", "m": "a time span"}.get(array.dtype.kind, f"a {type(_first(array)).__name__}")

@@ -1,0 +1,89 @@
+"""Where rules hold: labels, labels of one head, features; and how a refusal names them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from estimator_heads.data.rule import Array, DataRule, Fault
+
+#: Reads the data of an input again: its parts, and what tells where a row of a part lies.
+Parts = Callable[[], Iterator[tuple[Any, Callable[[int], str]]]]
+#: Features and labels through all rules; the function names the place of a row.
+Keeping = Callable[[Any, Any, Callable[[int], str]], tuple[Any, Any]]
+
+
+class Place(NamedTuple):
+    """An array of a batch, and the rule that holds for it.
+
+    Attributes:
+        key: the feature; of labels the head inside a MultiHead, "" for the only one.
+        of_labels: whether it is labels.
+        rule: the rule.
+    """
+
+    key: str
+    of_labels: bool
+    rule: DataRule
+
+    @property
+    def name(self) -> str:
+        """What was learned is kept by this name."""
+        return "/".join(["labels" if self.of_labels else "features", *([self.key] if self.key else [])])
+
+    def __str__(self) -> str:
+        if not self.of_labels:
+            return f"Feature {self.key!r}"
+        return f"Labels of head {self.key!r}" if self.key else "Labels"
+
+    def array(self, features: Any, labels: Any) -> Array | None:
+        """The array, None where there is none.
+
+        A dict of one array of labels, as a DataFrame of one column gives it, is that array for a single head.
+        """
+        leaf: Any = labels if self.of_labels else features
+        if isinstance(leaf, Mapping):
+            named: Mapping[str, Any] = leaf
+            only = self.of_labels and not self.key and len(named) == 1
+            leaf = next(iter(named.values())) if only else named.get(self.key)
+        elif self.key:
+            return None
+        if leaf.__class__ is np.ndarray:
+            return leaf
+        if leaf is None or isinstance(leaf, Mapping):
+            return None
+        if hasattr(leaf, "__array__"):
+            return np.asarray(leaf)
+        return np.array(leaf, object) if isinstance(leaf, (list, tuple)) else None
+
+
+class RefusalError(Exception):
+    """A value breaks a rule."""
+
+    def __init__(self, place: Place, fault: Fault, where: Callable[[int], str]) -> None:
+        super().__init__(place, fault)
+        self._place, self._fault, self._where = place, fault, where
+
+    def told(self, where: Callable[[int], str] | None = None) -> str:
+        """The message.
+
+        Args:
+            where: names the place of a row; None: as it was found.
+        """
+        fault, verb = self._fault, "hold" if self._place.of_labels else "holds"
+        row = (where or self._where)(fault.row)
+        cure = f" {fault.cure}" if fault.cure else ""
+        return f"{self._place} {verb} {fault.value!r} in {row}: it {fault.problem}.{cure}"
+
+
+def found_again(refusal: RefusalError, parts: Parts | None, kept: Keeping) -> str:
+    """The message of a refusal, which names file and line where the input reads files."""
+    for element, where in () if parts is None else parts():
+        features, labels = element if isinstance(element, tuple) else (element, None)
+        try:
+            kept(features, labels, where)
+        except RefusalError as found:
+            return found.told()
+    return refusal.told()

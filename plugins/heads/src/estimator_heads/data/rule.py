@@ -1,0 +1,91 @@
+"""`DataRule`: what a model asks of one array of its data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """A value that cannot be used.
+
+    Attributes:
+        row: of the array, from 0; -1: the array as a whole.
+        value: what stands there.
+        problem: what is wrong with it: the end of a sentence that begins with the array.
+        cure: what to do.
+    """
+
+    row: int
+    value: object
+    problem: str
+    cure: str
+
+
+class DataRule(Protocol):
+    """What a model asks of one array: a feature, or labels.
+
+    `known` is what `learn` gave before, in this process or in that of a checkpoint; None: nothing.
+    """
+
+    @property
+    def learns(self) -> bool:
+        """Whether something has to be learned from the training data."""
+        ...
+
+    def part(self, array: Array) -> Array:
+        """What `learn` needs of a part of the data."""
+        ...
+
+    def learn(self, parts: Sequence[Array]) -> Any:
+        """What all parts tell, as JSON values; None: nothing that must be kept.
+
+        Raises:
+            InputError: they cannot be used; the message goes on after the name of the array.
+        """
+        ...
+
+    def fault(self, array: Array, known: Any) -> Fault | None:
+        """The first value that cannot be used; a few microseconds where there is none."""
+        ...
+
+    def convert(self, array: Array, known: Any) -> Array:
+        """What the model gets; the array itself where it is that already."""
+        ...
+
+
+def shown(value: Any) -> object:
+    """A value as messages show it: bytes as text, numpy's scalars as Python's.
+
+    Example:
+        >>> shown(np.str_("a")), shown(b"a")
+        ('a', 'a')
+    """
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return str(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def not_finite(array: Array) -> Fault | None:
+    """The first NaN or infinity of an array of floats.
+
+    Example:
+        >>> not_finite(np.array([1.0, np.nan])).row
+        1
+    """
+    # a product of the array with itself is finite or tells at once; it also overflows, so it never decides alone
+    flat = array.reshape(-1)
+    if np.isfinite(flat.dot(flat)) or np.isfinite(array).all():
+        return None
+    row = int(np.flatnonzero(~np.isfinite(flat))[0]) * len(array) // array.size
+    values = array[row].reshape(-1)
+    value = values[~np.isfinite(values)][0]
+    return Fault(row=row, value=float(value), problem="is not finite", cure="")

@@ -1,0 +1,112 @@
+"""What `estimator inputs` does: inspect, schema, validate."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from estimator_core.errors import ArgumentError
+from estimator_inputs.inspect import report as reports
+from estimator_inputs.inspect.histogram import histogram_of, line_of
+from estimator_inputs.inspect.page import page_of
+from estimator_inputs.inspect.words import different_of, missing_of, short, statistics_of, type_of
+from estimator_inputs.schema.contract import Schema
+from estimator_inputs.schema.learn import schema_of
+from estimator_inputs.schema.toml_file import written
+from estimator_inputs.schema.validate import Limits, Validation, as_json, validate_rows
+from estimator_inputs.statistics.files import rows_of_files
+from estimator_inputs.statistics.gather import gathered
+
+#: The exit code of `validate` where something breaks the schema.
+ANOMALIES = 3
+
+
+def inspect(args: argparse.Namespace) -> int:
+    """Prints what is in files."""
+    if args.rows < 0:
+        raise ArgumentError(f"--rows must be at least 0, given: {args.rows}.")
+    limit = None if args.all else args.limit
+    report = reports.inspect_files(args.files, kind=args.kind, limit=limit, rows=args.rows)
+    if args.html:
+        Path(args.html).write_text(page_of(report), encoding="utf-8")
+    if args.json:
+        print(json.dumps(reports.as_json(report)))
+        return 0
+    found = report.statistics
+    which = "all" if found.all_rows else "the first"
+    bad = f", beside {found.bad_rows:,} bad ones" if found.bad_rows else ""
+    print(f"{report.kind}, {report.files} file(s), {report.bytes:,} bytes; {which} {found.rows:,} rows{bad}")
+    for text in found.bad:
+        print(f"bad: {text}")
+    print()
+    columns = [
+        [one.name, type_of(one), missing_of(one), different_of(one), line_of(histogram_of(one)), statistics_of(one)]
+        for one in found.columns.values()
+    ]
+    _print_table([["column", "type", "missing", "different", "histogram", "statistics"], *columns])
+    if args.rows and found.rows:
+        print()
+        rows = zip(*report.first.values(), strict=True)
+        _print_table([[short(value) for value in row] for row in [list(report.first), *rows]])
+    return 0
+
+
+def schema(args: argparse.Namespace) -> int:
+    """Learns a schema, and prints or writes it."""
+    if args.output and Path(args.output).exists() and not args.force:
+        raise ArgumentError(f"{args.output} exists, and a person may have edited it: name another, or give --force.")
+    learned = _learned(args.files, args.kind, args.limit, args.label)
+    if not args.output:
+        print(written(learned), end="")
+        return 0
+    learned.write(args.output)
+    print(f"{args.output}: {len(learned.features)} columns. Edit what they may hold, then: estimator inputs validate")
+    return 0
+
+
+def validate_files(args: argparse.Namespace) -> int:
+    """Compares files with a schema."""
+    if (args.schema is None) == (args.against is None):
+        raise ArgumentError("Give either --schema SCHEMA or --against FILE: what the rows are compared with.")
+    limits = Limits(
+        jensen_shannon=args.max_jensen_shannon,
+        l_infinity=args.max_l_infinity,
+        outside=args.max_outside,
+        unknown=args.max_unknown,
+        bad_rows=args.max_bad_rows,
+    )
+    wanted = Schema.read(args.schema) if args.schema else _learned(args.against, None, args.limit, args.label)
+    batches = rows_of_files(args.files, args.limit, args.kind)
+    found = validate_rows(batches, wanted, limits=limits, limit=args.limit, label=not args.no_label)
+    if args.json:
+        print(json.dumps(as_json(found)))
+    else:
+        _print_validation(found)
+    return ANOMALIES if found.anomalies else 0
+
+
+def _learned(files: Sequence[str], kind: str | None, limit: int | None, label: str | None) -> Schema:
+    return schema_of(gathered(rows_of_files(files, limit, kind), limit=limit), label=label)
+
+
+def _print_validation(found: Validation) -> None:
+    anomalies = found.anomalies
+    print(f"{found.statistics.rows:,} rows, {len(anomalies)} anomalies")
+    if anomalies:
+        print()
+        _print_table([["column", "kind", "what"], *([one.column, one.kind, one.text] for one in anomalies)])
+    if found.distances:
+        print()
+        rows = [
+            [one.column, f"{one.jensen_shannon:.3f}", f"{one.l_infinity:.3f}", one.of, f"{one.chance_js:.3f}"]
+            for one in found.distances
+        ]
+        _print_table([["column", "Jensen-Shannon", "L-infinity", "at", "by chance"], *rows])
+
+
+def _print_table(rows: list[list[str]]) -> None:
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -1,0 +1,241 @@
+"""`validate`: what in some rows breaks a schema, and how far they have moved from the rows it was learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_inputs.schema.contract import FeatureSchema, Schema
+from estimator_inputs.schema.drift import Distance, distances
+from estimator_inputs.schema.watching import Broken, Watcher
+from estimator_inputs.statistics.gather import gathered
+from estimator_inputs.statistics.record import ColumnStatistics, Statistics
+from estimator_inputs.statistics.rows import Rows
+from estimator_inputs.statistics.sources import rows_of_source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What is let through.
+
+    Args:
+        jensen_shannon: distance between the values of a column and those seen; at most 1, which lets all through.
+        l_infinity: difference between the shares of one value; at most 1.
+        outside: share of the numbers of a column that may lie outside minimum and maximum.
+        unknown: share of the values of a column that may be none of the vocabulary.
+        bad_rows: share of the rows of files that may make none.
+
+    Raises:
+        ArgumentError: one is no share.
+    """
+
+    jensen_shannon: float = 0.2
+    l_infinity: float = 0.2
+    outside: float = 0.0
+    unknown: float = 0.0
+    bad_rows: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not 0 <= value <= 1:
+                raise ArgumentError(f"{name} must be from 0 to 1, given: {value}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anomaly:
+    """Something that breaks a schema.
+
+    Attributes:
+        kind: "bad rows", "missing column", "new column", "type", "shape", "missing values", "range", "new values" or
+            "drift".
+        column: its name; "" for bad rows.
+        text: what it is, with the first value and its row.
+    """
+
+    kind: str
+    column: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.column}: {self.text}" if self.column else self.text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validation:
+    """What was found.
+
+    Attributes:
+        statistics: of the rows.
+        anomalies: in the order of the schema.
+        distances: of the columns, the largest first.
+    """
+
+    statistics: Statistics
+    anomalies: tuple[Anomaly, ...]
+    distances: tuple[Distance, ...]
+
+
+def validate(
+    source: Any,
+    schema: Schema,
+    *,
+    limits: Limits | None = None,
+    limit: int | None = None,
+    label: bool = True,
+) -> Validation:
+    """Reads rows once and compares them with a schema.
+
+    Distances count as drift where they exceed both the limit and what chance makes of so many rows.
+
+    Args:
+        source: see `learn_schema`.
+        schema: what the rows must keep to.
+        limits: what is let through; None: the defaults.
+        limit: rows to look at; None: all.
+        label: False where the rows have no label, as those to predict: its column may be missing.
+
+    Raises:
+        ArgumentError, ArgumentTypeError, InputError: see `learn_schema`.
+
+    Example:
+        >>> from estimator_inputs import learn_schema
+        >>> schema = learn_schema({"age": [1.0, 30.0], "size": ["S", "S"]})
+        >>> for anomaly in validate({"age": [7.0, 99.0], "size": ["S", "L"]}, schema).anomalies:
+        ...     print(anomaly)
+        age: 1 of 2 values are outside 1 to 30: 99 at row 1
+        size: 1 of 2 values are not in the vocabulary: 'L' at row 1
+    """
+    return validate_rows(rows_of_source(source, limit), schema, limits=limits, limit=limit, label=label)
+
+
+def validate_rows(
+    batches: Iterable[Rows],
+    schema: Schema,
+    *,
+    limits: Limits | None = None,
+    limit: int | None = None,
+    label: bool = True,
+) -> Validation:
+    """`validate` of batches of rows."""
+    watcher = Watcher(schema)
+    found = gathered(batches, limit=limit, observe=watcher)
+    allowed = limits or Limits()
+    if not label and schema.label is not None:
+        features = {**schema.features, schema.label: replace(schema.feature(schema.label), required=False)}
+        schema = replace(schema, features=features)
+    anomalies = _bad_rows(found, allowed)
+    for name, feature in schema.features.items():
+        column = found.columns.get(name)
+        if column is not None:
+            anomalies += _of_column(feature, column, watcher, allowed)
+        elif feature.required and found.rows:
+            anomalies.append(
+                Anomaly(kind="missing column", column=name, text="is missing; where it may be: required = false")
+            )
+    for name in found.columns:
+        if name not in schema.features:
+            anomalies.append(Anomaly(kind="new column", column=name, text="is not in the schema"))
+    apart = sorted(distances(schema, found), key=lambda one: -one.jensen_shannon)
+    anomalies += [
+        Anomaly(
+            kind="drift",
+            column=one.column,
+            text=(
+                f"has drifted: Jensen-Shannon {one.jensen_shannon:.3f} (limit {allowed.jensen_shannon:g}), L-infinity "
+                f"{one.l_infinity:.3f} (limit {allowed.l_infinity:g}) at {one.of}"
+            ),
+        )
+        for one in apart
+        if one.jensen_shannon > max(allowed.jensen_shannon, one.chance_js)
+        or one.l_infinity > max(allowed.l_infinity, one.chance_l)
+    ]
+    return Validation(statistics=found, anomalies=tuple(anomalies), distances=tuple(apart))
+
+
+def _bad_rows(found: Statistics, limits: Limits) -> list[Anomaly]:
+    total = found.rows + found.bad_rows
+    if not total:
+        return [Anomaly(kind="bad rows", column="", text="there are no rows")]
+    if found.bad_rows <= limits.bad_rows * total:
+        return []
+    return [Anomaly(kind="bad rows", column="", text=f"{found.bad_rows} of {total} rows are bad: {found.bad[0]}")]
+
+
+def _of_column(feature: FeatureSchema, column: ColumnStatistics, watcher: Watcher, limits: Limits) -> list[Anomaly]:
+    found: list[tuple[str, str]] = []
+    type_fault = _type_fault(feature, column, watcher)
+    if type_fault:
+        found.append(("type", type_fault))
+    elif not _fits(feature.shape, column.shape) and column.values:
+        found.append(("shape", f"has rows of shape {_shape(column.shape)}, and the schema has {_shape(feature.shape)}"))
+    if column.missing_rate > feature.most_missing:
+        first = watcher.missing[feature.name]
+        found.append(
+            (
+                "missing values",
+                f"{column.missing} of {column.rows} rows lack a value ({column.missing_rate:.2%}), and "
+                f"{feature.most_missing:.2%} may: the first is {first.where}",
+            )
+        )
+    outside = watcher.outside.get(feature.name, Broken())
+    if outside.count > limits.outside * column.values:
+        low = "" if feature.minimum is None else f"{feature.minimum:g}"
+        high = "" if feature.maximum is None else f"{feature.maximum:g}"
+        what = f"outside {low} to {high}" if low and high else f"below {low}" if low else f"above {high}"
+        found.append(("range", f"{outside.count} of {column.values} values are {what}: {_first(outside)}"))
+    unknown = watcher.unknown.get(feature.name, Broken())
+    if unknown.count > limits.unknown * column.values:
+        others = [repr(value) for value, _ in unknown.values.most_common(6) if value != unknown.first]
+        more = f"; others: {', '.join(others[:5])}" if others else ""
+        text = f"{unknown.count} of {column.values} values are not in the vocabulary: {_first(unknown)}{more}"
+        found.append(("new values", text))
+    return [Anomaly(kind=kind, column=feature.name, text=text) for kind, text in found]
+
+
+def _type_fault(feature: FeatureSchema, column: ColumnStatistics, watcher: Watcher) -> str | None:
+    if column.dtype == "null" or feature.kind == "other":
+        return None
+    words = watcher.no_numbers.get(feature.name, Broken())
+    if words.count:
+        return f"{words.count} of {column.values} values are no number: {_first(words)}"
+    real = watcher.no_whole.get(feature.name, Broken())
+    if real.count:
+        return f"{real.count} of {column.values} values are not whole: {_first(real)}"
+    wanted, given = _sort_of(feature.kind, feature.dtype), _sort_of(column.kind, column.dtype)
+    return None if wanted == given else f"is {given} ({column.dtype}), and the schema has {wanted} ({feature.dtype})"
+
+
+def _sort_of(kind: str, dtype: str) -> str:
+    if dtype in ("bool", "string"):
+        return {"bool": "true or false", "string": "text"}[dtype]
+    if kind in ("time", "other"):
+        return kind
+    return "numbers"
+
+
+def _fits(wanted: tuple[int | None, ...], given: tuple[int | None, ...]) -> bool:
+    if len(wanted) != len(given):
+        return False
+    return all(size is None or size == other for size, other in zip(wanted, given, strict=True))
+
+
+def _shape(shape: tuple[int | None, ...]) -> str:
+    return f"({', '.join('*' if size is None else str(size) for size in shape)})"
+
+
+def _first(broken: Broken) -> str:
+    value = broken.first
+    shown = f"{value:g}" if isinstance(value, float) else repr(value)
+    return f"{shown} at {broken.where}"
+
+
+def as_json(found: Validation) -> Mapping[str, Any]:
+    """JSON values."""
+    return {
+        "rows": found.statistics.rows,
+        "bad_rows": found.statistics.bad_rows,
+        "anomalies": [vars(anomaly) for anomaly in found.anomalies],
+        "distances": [vars(distance) for distance in found.distances],
+    }

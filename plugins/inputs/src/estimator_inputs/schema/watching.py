@@ -1,0 +1,144 @@
+"""Counts the cells that break a schema while rows go by, and remembers where the first of each kind is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from estimator_inputs.schema.contract import FeatureSchema, Schema
+from estimator_inputs.statistics.cells import Cells
+
+#: Different values that are remembered of those that break a rule.
+_REMEMBERED = 1000
+
+
+@dataclass
+class Broken:
+    """Values that break one rule.
+
+    Attributes:
+        count: how many.
+        first: the first of them.
+        where: its row: file and line where there are some.
+        values: how often each came, of the first thousand different ones.
+    """
+
+    count: int = 0
+    first: Any = None
+    where: str = ""
+    values: Counter[Any] = field(default_factory=Counter[Any])
+
+    def add(self, values: Any, where: Callable[[int], str]) -> None:
+        """Takes values; `where` names the row of each by its number."""
+        if not len(values):
+            return
+        if not self.count:
+            self.first, self.where = _plain(values[0]), where(0)
+        self.count += len(values)
+        if len(self.values) < _REMEMBERED:
+            self.values.update(map(_plain, values))
+
+
+class Watcher:
+    """An observer of `gather`: what breaks a schema, by column.
+
+    Attributes:
+        missing: rows that lack a value.
+        outside: numbers below the minimum or above the maximum.
+        unknown: values that are none of the vocabulary.
+        no_numbers: words in a column of numbers.
+        no_whole: real numbers in a column of whole ones.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self.missing: dict[str, Broken] = {}
+        self.outside: dict[str, Broken] = {}
+        self.unknown: dict[str, Broken] = {}
+        self.no_numbers: dict[str, Broken] = {}
+        self.no_whole: dict[str, Broken] = {}
+
+    def __call__(self, name: str, cells: Cells, where: Callable[[int], str]) -> None:
+        """Looks at the cells of some rows."""
+        feature = self._schema.features.get(name)
+        if feature is None:
+            return
+        missing = self.missing.setdefault(name, Broken())
+        if len(cells.missing):
+            missing.add([None] * len(cells.missing), lambda place: where(int(cells.missing[place])))
+        if not len(cells.values):
+            return
+        if cells.kind == "word" and cells.dtype != "bool" and feature.kind == "number":
+            self._note(self.no_numbers, name, cells, _no_numbers(cells.values), where)
+        elif cells.kind == "number" and (feature.kind == "number" or _has_classes(feature)):
+            numbers = cells.values.to_numpy(zero_copy_only=False)
+            if feature.dtype.startswith(("int", "uint")) and numbers.dtype.kind == "f":
+                finite = np.isfinite(numbers)
+                self._note(self.no_whole, name, cells, finite & (numbers != np.rint(numbers)), where)
+        if cells.kind in ("number", "time"):
+            self._limits(feature, cells, where)
+        if feature.vocabulary:
+            self._words(feature, cells, where)
+
+    def _limits(self, feature: FeatureSchema, cells: Cells, where: Callable[[int], str]) -> None:
+        if feature.minimum is None and feature.maximum is None:
+            return
+        numbers = cells.values.to_numpy(zero_copy_only=False)
+        low = -np.inf if feature.minimum is None else feature.minimum
+        high = np.inf if feature.maximum is None else feature.maximum
+        if "float32" in (feature.dtype, cells.dtype):  # as an input returns them: 0.1 is 0.1 again
+            numbers, low, high = numbers.astype(np.float32), np.float32(low), np.float32(high)
+        self._note(self.outside, feature.name, cells, (numbers < low) | (numbers > high), where)
+
+    def _words(self, feature: FeatureSchema, cells: Cells, where: Callable[[int], str]) -> None:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        words = feature.vocabulary
+        if cells.kind == "number" and _has_classes(feature):
+            known = np.isin(cells.values.to_numpy(zero_copy_only=False), np.array(words))
+        elif cells.kind == "word" and (cells.dtype == "bool") == (feature.dtype == "bool"):
+            known = pc.is_in(cells.values, pa.array(words).cast(cells.values.type)).to_numpy(zero_copy_only=False)
+        else:
+            return
+        self._note(self.unknown, feature.name, cells, ~known, where)
+
+    def _note(
+        self,
+        kept: dict[str, Broken],
+        name: str,
+        cells: Cells,
+        wrong: np.ndarray,
+        where: Callable[[int], str],
+    ) -> None:
+        places = np.flatnonzero(wrong)
+        if not places.size:
+            return
+        import pyarrow as pa
+
+        values = cells.values.take(pa.array(places)).to_pylist()
+        kept.setdefault(name, Broken()).add(values, lambda place: where(int(cells.rows[places[place]])))
+
+
+def _has_classes(feature: FeatureSchema) -> bool:
+    return bool(feature.vocabulary) and feature.dtype not in ("string", "bool")
+
+
+def _no_numbers(words: Any) -> np.ndarray:
+    return np.array([not _is_number(word) for word in words.to_pylist()], bool)
+
+
+def _is_number(word: Any) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _plain(value: Any) -> Any:
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value

@@ -1,0 +1,216 @@
+"""Rows compared with a schema: what breaks it, where the first such row is, and how far the values have moved."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from estimator_core._cli.main import main
+from estimator_core.errors import ArgumentError
+from estimator_inputs import Limits, Schema, learn_schema, validate
+from estimator_inputs.schema.drift import jensen_shannon
+from plugins.inputs.tests.test_statistics import FORMS, forms, titanic_like
+from plugins.inputs.tests.written import example
+
+
+def told(source: Any, schema: Schema, **options: Any) -> list[tuple[str, str]]:
+    return [(one.kind, str(one)) for one in validate(source, schema, **options).anomalies]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_rows_it_was_learned_from_keep_to_a_schema_in_every_form(tmp_path: Path, form: str) -> None:
+    frame = titanic_like()
+    schema = learn_schema(frame, label="siblings")
+    assert told(forms(frame, tmp_path)[form], schema) == []
+
+
+def schema_of_people() -> Schema:
+    generator = np.random.default_rng(1)
+    return learn_schema(
+        pd.DataFrame(
+            {
+                "age": generator.integers(18, 80, 400),
+                "pay": np.round(generator.normal(3000, 500, 400), 2),
+                "port": generator.choice(["C", "Q", "S"], 400),
+                "ok": generator.random(400) < 0.5,
+                "y": generator.integers(1, 4, 400),
+            }
+        ),
+        label="y",
+    )
+
+
+def people(**changed: Any) -> pd.DataFrame:
+    frame = pd.DataFrame(
+        {"age": [20, 30, 40, 50], "pay": [3000.0] * 4, "port": ["C", "Q", "S", "C"], "ok": [True, False] * 2, "y": 2}
+    )
+    for name, values in changed.items():
+        frame[name] = values
+    return frame
+
+
+WRONG = {
+    "below": ({"age": [20, 30, -1, 50]}, "range", "age: 1 of 4 values are outside 18 to 79: -1 at {2}"),
+    "infinite": ({"pay": [3e3, np.inf, 3e3, 3e3]}, "range", "values are outside"),
+    "new category": ({"port": ["C", "X", "X", "Z"]}, "new values", "'X' at {1}; others: 'Z'"),
+    "a class that is none": ({"y": [1, 2, 3, 4]}, "new values", "y: 1 of 4 values are not in the vocabulary: 4 at {3}"),
+    "missing number": (
+        {"pay": [3e3, 3e3, 3e3, np.nan]},
+        "missing values",
+        "pay: 1 of 4 rows lack a value (25.00%), and 0.00% may: the first is {3}",
+    ),
+    "missing word": ({"port": ["C", "", "S", "C"]}, "missing values", "the first is {1}"),
+    "words for numbers": ({"age": ["20", "30", "old", "50"]}, "type", "age: 1 of 4 values are no number: 'old' at {2}"),
+    "real for whole": ({"age": [20.0, 30.5, 40.0, 50.0]}, "type", "age: 1 of 4 values are not whole: 30.5 at {1}"),
+    "numbers for words": ({"port": [1, 2, 3, 4]}, "type", "port: is numbers (int64), and the schema has text (string)"),
+    "numbers for truth": ({"ok": [1, 0, 1, 0]}, "type", "ok: is numbers (int64), and the schema has true or false"),
+}
+
+
+@pytest.mark.parametrize("door", ["pandas", "polars", "arrow", "csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("case", list(WRONG))
+def test_what_breaks_a_schema_is_told_with_its_row(tmp_path: Path, case: str, door: str) -> None:
+    changed, kind, text = WRONG[case]
+    frame = people(**changed)
+    source, rows = _through(frame, door, tmp_path)
+    if case == "infinite" and door == "jsonl":
+        frame.to_json(tmp_path / "rows.jsonl", orient="records", lines=True)  # null: JSON has no infinity
+        kind, text = "missing values", "pay: 1 of 4 rows lack a value"
+    found = [one for one in told(source, schema_of_people()) if one[0] != "drift"]
+    expected = text.format(*rows)
+    assert [one[0] for one in found] == [kind]
+    assert expected in found[0][1]
+
+
+def _through(frame: pd.DataFrame, door: str, folder: Path) -> tuple[Any, list[str]]:
+    in_memory = [f"row {row}" for row in range(4)]
+    if door == "pandas":
+        return frame, in_memory
+    if door == "polars":
+        return pl.from_pandas(frame), in_memory
+    if door == "arrow":
+        return pa.Table.from_pandas(frame), in_memory
+    path = folder / f"rows.{door}"
+    if door == "csv":
+        frame.to_csv(path, index=False)
+        return path, [f"{path}, line {row + 2}" for row in range(4)]
+    if door == "parquet":
+        frame.to_parquet(path)
+        return path, [f"{path}, row {row}" for row in range(4)]
+    frame.to_json(path, orient="records", lines=True)
+    return path, [f"{path}, line {row + 1}" for row in range(4)]
+
+
+def test_columns_that_are_missing_or_new_and_rows_without_a_label() -> None:
+    schema = schema_of_people()
+    frame = people(extra=1).drop(columns=["pay", "y"])
+    kinds = [(kind, text.split(":")[0]) for kind, text in told(frame, schema)]
+    assert [one for one in kinds if one[0] != "drift"] == [
+        ("missing column", "pay"),
+        ("missing column", "y"),
+        ("new column", "extra"),
+    ]
+    unlabelled = [(kind, text.split(":")[0]) for kind, text in told(frame, schema, label=False)]
+    assert ("missing column", "y") not in unlabelled
+
+
+def test_shapes_lists_and_bad_rows(tmp_path: Path) -> None:
+    from estimator_inputs import write_tfrecord
+
+    schema = learn_schema({"v": np.ones((4, 3))})
+    assert told({"v": np.ones((4, 2))}, schema) == [("shape", "v: has rows of shape (2), and the schema has (3)")]
+    write_tfrecord(tmp_path / "a.tfrecord", [example({"a": 1.0, "b": b"x"})] * 5)
+    schema = learn_schema(tmp_path / "a.tfrecord")
+    write_tfrecord(tmp_path / "b.tfrecord", [example({"a": 1.0, "b": b"x"})] * 4 + [example({"a": 9.0}), b"\xffbad"])
+    found = told(tmp_path / "b.tfrecord", schema)
+    assert [kind for kind, _ in found] == ["bad rows", "range", "missing values"]
+    assert "1 of 6 rows are bad" in found[0][1]
+    assert f"9 at {tmp_path}/b.tfrecord, record 4" in found[1][1]
+
+
+def test_limits_let_a_share_through() -> None:
+    schema = schema_of_people()
+    frame = people(age=[20, 30, -1, 50], port=["C", "X", "S", "C"])
+    far = {"jensen_shannon": 1.0, "l_infinity": 1.0}
+    assert told(frame, schema, limits=Limits(outside=0.25, unknown=0.25, **far)) == []
+    kinds = [kind for kind, _ in told(frame, schema, limits=Limits(outside=0.2, unknown=0.2, **far))]
+    assert kinds == ["range", "new values"]
+    with pytest.raises(ArgumentError, match=r"outside must be from 0 to 1, given: 1\.5"):
+        Limits(outside=1.5)
+
+
+def test_limits_of_real_numbers_are_those_an_input_returns() -> None:
+    schema = learn_schema({"x": np.array([0.1, 0.7, 0.42])})
+    assert told({"x": np.array([0.1, 0.7, 0.42], np.float32)}, schema) == []
+    assert [kind for kind, _ in told({"x": np.array([0.09, 0.7], np.float32)}, schema)] == ["range"]
+
+
+def test_drift_is_told_where_chance_does_not_make_it() -> None:
+    generator = np.random.default_rng(5)
+    before = {"x": generator.normal(size=5000), "w": generator.choice(["a", "b"], 5000, p=[0.8, 0.2])}
+    schema = learn_schema(before)
+    wide = Limits(outside=1)
+    for size in (30, 1000):
+        same = {"x": generator.normal(size=size), "w": generator.choice(["a", "b"], size, p=[0.8, 0.2])}
+        assert told(same, schema, limits=wide) == []
+    moved = {"x": generator.normal(0.8, size=1000), "w": generator.choice(["a", "b"], 1000, p=[0.5, 0.5])}
+    found = validate(moved, schema, limits=wide)
+    assert {one.column for one in found.anomalies if one.kind == "drift"} == {"x", "w"}
+    by_name = {one.column: one for one in found.distances}
+    assert by_name["w"].l_infinity == pytest.approx(0.3, abs=0.05)
+    p = np.array([np.mean(before["w"] == word) for word in "ab"])
+    q = np.array([np.mean(moved["w"] == word) for word in "ab"])
+    assert by_name["w"].jensen_shannon == pytest.approx(jensen_shannon(p, q), rel=1e-9)
+
+
+def test_jensen_shannon_is_that_of_scipy() -> None:
+    distance = pytest.importorskip("scipy.spatial.distance")
+    generator = np.random.default_rng(0)
+    for _ in range(50):
+        p, q = generator.dirichlet(np.full(7, 0.3), 2)
+        assert jensen_shannon(p, q) == pytest.approx(distance.jensenshannon(p, q, 2), abs=1e-9)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train, schema, new = tmp_path / "train.csv", tmp_path / "schema.toml", tmp_path / "new.parquet"
+    frame = titanic_like(891)
+    frame.to_csv(train, index=False)
+    assert main(["inputs", "schema", str(train), "--label", "siblings", "--output", str(schema)]) == 0
+    assert "schema.toml: 5 columns" in capsys.readouterr().out
+    assert main(["inputs", "schema", str(train), "--label", "siblings"]) == 0
+    assert capsys.readouterr().out == schema.read_text()
+    assert main(["inputs", "schema", str(train), "--output", str(schema)]) == 1
+    assert "schema.toml exists, and a person may have edited it" in capsys.readouterr().err
+    assert main(["inputs", "validate", str(train), "--schema", str(schema)]) == 0
+    assert "891 rows, 0 anomalies" in capsys.readouterr().out
+    changed = frame.drop(columns="siblings")
+    changed.loc[5, "port"] = "X"
+    changed.to_parquet(new)
+    arguments = ["inputs", "validate", str(new), "--schema", str(schema), "--no-label"]
+    assert main(arguments) == 3
+    assert f"'X' at {new}, row 5" in capsys.readouterr().out
+    assert main([*arguments, "--max-unknown", "0.01"]) == 0
+    arguments = ["inputs", "validate", str(new), "--against", str(train), "--label", "siblings"]
+    assert main([*arguments, "--no-label", "--json"]) == 3
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert [(one["kind"], one["column"]) for one in found["anomalies"]] == [("new values", "port")]
+    assert {one["column"] for one in found["distances"]} == {"age", "port", "fare"}
+    for wrong in ([], ["--schema", str(schema), "--against", str(train)]):
+        assert main(["inputs", "validate", str(new), *wrong]) == 1
+        assert "Give either --schema SCHEMA or --against FILE" in capsys.readouterr().err
+
+
+def test_an_edited_schema_counts(tmp_path: Path) -> None:
+    path = tmp_path / "schema.toml"
+    schema_of_people().write(path)
+    text = path.read_text().replace("maximum = 79.0", "maximum = 45.0").replace('    "S",\n', "")
+    path.write_text(text)
+    found = [one for one in told(people(), Schema.read(path)) if one[0] != "drift"]
+    assert [kind for kind, _ in found] == ["range", "new values"]

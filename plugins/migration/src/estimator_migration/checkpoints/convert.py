@@ -1,0 +1,118 @@
+"""The arrays of a checkpoint of TensorFlow in the places where a model of ours has them, and a report of each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator_core.checkpoint import CheckpointItems
+from estimator_core.errors import CheckpointMismatchError
+from estimator_migration.checkpoints.slots import Slot, names_of, slot_of
+
+GLOBAL_STEP = "global_step"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Converted:
+    """A checkpoint of ours made of one of TensorFlow.
+
+    Args:
+        items: what it holds.
+        taken: where each array of ours came from: names there, by name here.
+        unused: arrays there that nothing here takes.
+        step: the global step.
+    """
+
+    items: CheckpointItems
+    taken: Mapping[str, str]
+    unused: tuple[str, ...]
+    step: int
+
+    def report(self) -> str:
+        """A line an array."""
+        lines = [f"{ours} <- {theirs}" for ours, theirs in self.taken.items()]
+        return "\n".join([*lines, *(f"not used: {name}" for name in self.unused), f"global step {self.step}"])
+
+
+def convert(
+    template: CheckpointItems, tensors: Mapping[str, np.ndarray], names: Mapping[str, str] | None = None
+) -> Converted:
+    """Puts the arrays of a checkpoint of TensorFlow where a model of ours has them: variables, slots, global step.
+
+    Args:
+        template: a checkpoint of the model, as `read_checkpoint` gives it, whatever its values.
+        tensors: the arrays of TensorFlow, by name.
+        names: names there by name here, of variables (or of leaves of the optimizer's state) that are called
+            differently.
+
+    Raises:
+        CheckpointMismatchError: arrays are missing or have another shape; all of them are named.
+    """
+    places = _Places(tensors, names or {})
+    variables = places.filled(template.variables, lambda path: [places.name_of(path)])
+    model_state = places.filled(template.model_state, lambda path: [places.name_of(path)])
+    paths = [*template.variables, *template.model_state]
+    slots = {leaf: slot_of(leaf, paths) for leaf in template.opt_state}
+    opt_state = places.filled(template.opt_state, lambda leaf: places.candidates(leaf, slots[leaf]))
+    if places.faults:
+        raise CheckpointMismatchError(
+            "The checkpoint of TensorFlow does not fit the model:\n  "
+            + "\n  ".join(places.faults)
+            + "\nIt has: "
+            + ", ".join(sorted(tensors))
+            + ".\nNames that differ stand in the mapping file: {name here: name there}."
+        )
+    step = int(tensors.get(GLOBAL_STEP, np.asarray(0)))
+    clock = np.array(template.clock)
+    clock[0] = step
+    items = dataclasses.replace(
+        template,
+        clock=clock,
+        variables=variables,
+        model_state=model_state,
+        opt_state=opt_state,
+        input=None,
+        hooks={},
+        timers={},
+    )
+    unused = tuple(sorted(set(tensors) - set(places.taken.values()) - {GLOBAL_STEP}))
+    return Converted(items=items, taken=places.taken, unused=unused, step=step)
+
+
+class _Places:
+    """Fills places, and notes where each value came from and what is wrong."""
+
+    def __init__(self, tensors: Mapping[str, np.ndarray], names: Mapping[str, str]) -> None:
+        self.tensors = tensors
+        self.names = names
+        self.taken: dict[str, str] = {}
+        self.faults: list[str] = []
+
+    def name_of(self, path: str) -> str:
+        return self.names.get(path, path)
+
+    def candidates(self, leaf: str, slot: Slot) -> list[str]:
+        if leaf in self.names:
+            return [self.names[leaf]]
+        if slot.counts_steps:
+            return [GLOBAL_STEP]
+        return names_of(Slot(word=slot.word, variable=self.name_of(slot.variable)), self.tensors)
+
+    def filled(self, places: Mapping[str, Any], candidates: Any) -> dict[str, Any]:
+        return {path: self._value(path, value, candidates(path)) for path, value in places.items()}
+
+    def _value(self, path: str, place: Any, candidates: list[str]) -> Any:
+        found = next((name for name in candidates if name in self.tensors), None)
+        if found is None:
+            self.faults.append(f"{path}: not there{f' as {candidates[0]}' if candidates else ''}")
+            return place
+        value = self.tensors[found]
+        if value.shape != place.shape:
+            self.faults.append(f"{path}: {place.shape} here, {value.shape} there ({found})")
+            return place
+        self.taken[path] = found
+        return value.astype(place.dtype)

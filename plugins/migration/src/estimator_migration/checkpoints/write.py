@@ -1,0 +1,45 @@
+"""A checkpoint of TensorFlow written as one of ours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from estimator_core.checkpoint import CheckpointStore, latest_checkpoint, load_variables, read_checkpoint
+from estimator_core.errors import ArgumentError
+from estimator_core.estimator import Estimator
+from estimator_migration.checkpoints.convert import Converted, convert
+
+
+def convert_checkpoint(
+    path: str | os.PathLike[str],
+    model_dir: str | os.PathLike[str],
+    estimator: Estimator,
+    input_fn: Callable[..., Any],
+    *,
+    names: Mapping[str, str] | None = None,
+) -> Converted:
+    """Makes a model_dir that training goes on from out of a checkpoint of TensorFlow.
+
+    Args:
+        path: a model_dir of tf.estimator, or a prefix (`model.ckpt-50`).
+        model_dir: a new directory for the checkpoint.
+        estimator: the model here, with an empty model_dir of its own that may be thrown away: one step is trained in
+            it, which tells the names and shapes of all arrays.
+        input_fn: gives a batch for that step.
+        names: names there by name here, of arrays that are called differently.
+
+    Raises:
+        ArgumentError: `model_dir` has checkpoints.
+        CheckpointMismatchError: arrays are missing or have another shape.
+    """
+    if Path(model_dir).is_dir() and latest_checkpoint(os.fspath(model_dir)) is not None:
+        raise ArgumentError(f"{os.fspath(model_dir)} has checkpoints already. Name a new directory.")
+    tensors = load_variables(path)
+    estimator.train(input_fn, steps=1)
+    converted = convert(read_checkpoint(estimator.model_dir), tensors, names)
+    with CheckpointStore(model_dir) as store:
+        _ = store.save(converted.step, converted.items).path
+    return converted

@@ -1,0 +1,53 @@
+"""Makes a model_dir that training goes on from out of a checkpoint of TensorFlow.
+
+Variables, slots of the optimizer and the global step are put where the model of FILE has them; every array is listed.
+FILE is as for `estimator run`, and is read by estimator-experiment. One step of it is trained in a scratch directory,
+which tells the names of its arrays. Of names that differ, --names is a JSON file: {"name here": "name there"}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+from estimator_core.errors import ArgumentError
+
+SUMMARY = "a checkpoint of TensorFlow as one that training goes on from: weights, slots, global step"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator migrate checkpoint`."""
+    parser.add_argument("source", metavar="TF_DIR", help="a model_dir of tf.estimator, or a prefix (model.ckpt-50)")
+    parser.add_argument("model_dir", metavar="OUT", help="the new model_dir")
+    parser.add_argument(
+        "--program", required=True, metavar="FILE[:FUNCTION]", help="the program here, and what makes its Experiment"
+    )
+    parser.add_argument("--hparams", default="", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
+    parser.add_argument("--names", metavar="JSON", help="a file with names there by name here")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command."""
+    try:
+        from estimator_experiment import load_program
+    except ModuleNotFoundError as error:
+        if error.name != "estimator_experiment":
+            raise  # it is installed; what it imports is not
+        raise ArgumentError(
+            "`estimator migrate checkpoint` reads --program with estimator-experiment, which is not installed: "
+            'pip install "estimator-migration[checkpoint]".'
+        ) from error
+    from estimator_migration.checkpoints import convert_checkpoint
+
+    names = json.loads(Path(args.names).read_text(encoding="utf-8")) if args.names else None
+    program = load_program(args.program)
+    with tempfile.TemporaryDirectory(prefix="estimator-migrate-") as scratch:
+        experiment = program.experiment_fn(program.run_config(scratch, []), program.hparams(args.hparams))
+        converted = convert_checkpoint(
+            args.source, args.model_dir, experiment.estimator, experiment.train_input_fn, names=names
+        )
+    print(converted.report())
+    print(f"# {args.model_dir}: training goes on after step {converted.step}.")
+    return 0

@@ -1,0 +1,129 @@
+"""One process of `CoordinatorSuite`: `python -m estimator_testing.coordinator_worker SETTINGS_JSON`.
+
+It connects, does what `scene` says, and prints what it saw as one line of JSON.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from estimator_core import Processes
+from estimator_core.coordinator import Coordinator
+from estimator_core.errors import ProcessLostError
+
+#: Longer than any process of a scene may take to notice anything.
+_LONG = 120.0
+Scene = Callable[[Coordinator], Mapping[str, Any]]
+
+
+def agreements(here: Coordinator) -> Mapping[str, Any]:
+    """A topic used again, two topics in turn, process 0's word, and a barrier; each process is slow in its turn."""
+    values: list[list[str]] = []
+    for turn in range(6):
+        if turn % here.count == here.index:
+            time.sleep(0.05)
+        values.append(here.agree("again", f"{here.index}:{turn}", _LONG))
+        here.barrier(f"odd/{turn % 2}", _LONG)
+    long = here.agree("long", str(here.index) * 200_000, _LONG)
+    return {
+        "values": values,
+        "told": [here.tell("told", f"{here.index}:{turn}" if here.index == 0 else None, _LONG) for turn in range(2)],
+        "long": [len(value) for value in long],
+        "lost": here.lost() is not None,
+    }
+
+
+def late(here: Coordinator) -> Mapping[str, Any]:
+    """The last process comes too late."""
+    if here.index == here.count - 1:
+        time.sleep(4.0)
+        return {}
+    return _loss(lambda: here.barrier("late", 1.0))
+
+
+def failing(here: Coordinator) -> Mapping[str, Any]:
+    """The last process fails while the others wait for it."""
+    here.barrier("begin", _LONG)
+    if here.index == here.count - 1:
+        here.fail(RuntimeError("the disk is full\nand more"))
+        sys.exit(1)
+    return {**_loss(lambda: here.agree("never", "", _LONG)), **_known(here)}
+
+
+def killed(here: Coordinator) -> Mapping[str, Any]:
+    """The last process is killed while the others wait for it."""
+    return _struck(here, signal.SIGKILL)
+
+
+def frozen(here: Coordinator) -> Mapping[str, Any]:
+    """The last process falls silent while the others wait for it."""
+    return _struck(here, signal.SIGSTOP)
+
+
+def leaving(here: Coordinator) -> Mapping[str, Any]:
+    """The last process ends in order; that is a loss only for who waits for it."""
+    here.barrier("begin", _LONG)
+    if here.index == here.count - 1:
+        return {}
+    time.sleep(2.5)
+    before = here.lost() is not None
+    return {"before": before, **_loss(lambda: here.barrier("never", _LONG))}
+
+
+def first_ends_first(here: Coordinator) -> Mapping[str, Any]:
+    """Process 0 has nothing more to do, the others have."""
+    here.barrier("begin", _LONG)
+    if here.index:
+        time.sleep(2.5)
+    return {"lost": here.lost() is not None}
+
+
+def _struck(here: Coordinator, number: int) -> Mapping[str, Any]:
+    here.barrier("begin", _LONG)
+    if here.index == here.count - 1:
+        os.kill(os.getpid(), number)
+    return {**_loss(lambda: here.agree("never", "", math.inf)), **_known(here)}
+
+
+def _loss(wait: Callable[[], object]) -> Mapping[str, Any]:
+    began = time.monotonic()
+    try:
+        wait()
+    except ProcessLostError as error:
+        return {"index": error.index, "text": str(error), "seconds": time.monotonic() - began}
+    return {"index": None, "text": "nothing was raised", "seconds": time.monotonic() - began}
+
+
+def _known(here: Coordinator) -> Mapping[str, Any]:
+    lost = here.lost()
+    return {} if lost is None else {"known": lost.index, "who": lost.who, "reason": lost.reason}
+
+
+SCENES: Mapping[str, Scene] = {
+    scene.__name__: scene for scene in (agreements, late, failing, killed, frozen, leaving, first_ends_first)
+}
+
+
+def main(settings: Mapping[str, Any]) -> None:
+    """Connects and plays a scene; a process that was told of a loss ends with an error, as a run would."""
+    module, _, name = settings["connects"].partition(":")
+    connect = getattr(importlib.import_module(module), name)
+    group = Processes(settings["address"], settings["count"], settings["index"], "the suite")
+    here: Coordinator = connect(group, settings["options"])
+    seen = SCENES[settings["scene"]](here)
+    sys.stdout.write(json.dumps({"process": [here.index, here.count], **seen}) + "\n")
+    sys.stdout.flush()
+    if seen.get("index") is not None:
+        sys.exit(75)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

@@ -1,0 +1,41 @@
+"""Records a checkpoint with partitioned variables and every type of number, for test_tensorflow.py.
+
+Run in an environment with tensorflow-cpu 2.15.1: `python record_partitioned.py`.
+"""
+
+import os
+from pathlib import Path
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+
+import numpy as np
+import tensorflow as tf
+
+v1 = tf.compat.v1
+TYPES = ("float64", "int8", "uint8", "int16", "int64", "float16", "bfloat16", "uint16", "uint32", "uint64", "complex64")
+
+
+def counted(columns):
+    """An initializer: the whole variable counts from 0."""
+
+    def initializer(shape, dtype=None, partition_info=None):
+        first = partition_info.var_offset[0] * columns
+        return tf.reshape(tf.range(first, first + shape[0] * columns, dtype=tf.float32), shape)
+
+    return initializer
+
+
+def main(folder):
+    with tf.Graph().as_default(), v1.Session() as session:
+        v1.get_variable("w", [7, 3], initializer=counted(3), partitioner=v1.fixed_size_partitioner(3))
+        v1.get_variable("deep/er", [300, 2], initializer=counted(2), partitioner=v1.fixed_size_partitioner(2))
+        for name in TYPES:
+            v1.get_variable(name, initializer=tf.cast(np.arange(1, 5).reshape(2, 2), name), use_resource=True)
+        v1.get_variable("flag", initializer=tf.constant([True, False]))
+        v1.get_variable("text", initializer=tf.constant(["one", "two"]))
+        session.run(v1.global_variables_initializer())
+        v1.train.Saver().save(session, str(folder / "model.ckpt-3"), write_meta_graph=False)
+
+
+if __name__ == "__main__":
+    main(Path(__file__).parent / "recorded" / "partitioned")

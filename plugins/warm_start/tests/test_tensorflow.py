@@ -1,0 +1,149 @@
+"""Checkpoints of TensorFlow, recorded with 2.15.1: read by themselves, and never ignored."""
+
+import shutil
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import estimator_core as ec
+from estimator_core.errors import CheckpointError, CheckpointNotFoundError, VariableError
+from estimator_core.testing import InitialValuesSuite
+from estimator_warm_start import read_tensorflow, tensorflow_prefix
+from estimator_warm_start.tensorflow.slices import slice_key
+
+RECORDED = Path(__file__).parent / "recorded" / "partitioned"
+W = np.arange(21, dtype=np.float32).reshape(7, 3)
+
+
+def model_fn(features, labels, mode):
+    w = ec.get_variable("w", (7, 3))
+    extra = ec.get_variable("extra", (), np.asarray(2.0, np.float32))
+    loss = jnp.mean((features @ w) ** 2) * extra
+    return ec.EstimatorSpec(mode, loss=loss, predictions={"y": features @ w}, train_op=optax.sgd(0.0))
+
+
+def input_fn():
+    return [(np.eye(7, dtype=np.float32), np.zeros(7, np.float32))]
+
+
+def predict_input_fn():
+    return iter([np.eye(7, dtype=np.float32)])
+
+
+def weights_after_a_step(model_dir: Path, model=model_fn, **arguments) -> np.ndarray:
+    config = ec.RunConfig(model_dir=str(model_dir), default_hooks=False)
+    return ec.Estimator(model, config=config, **arguments).train(input_fn, steps=1).get_variable_value("w")
+
+
+class TestTensorFlow(InitialValuesSuite):
+    def make(self, folder: Path):
+        return ec.Plugins().get("initial_values", "tensorflow")(RECORDED)
+
+    def variables(self) -> dict[str, np.ndarray]:
+        return {"w": np.zeros((7, 3), np.float32), "extra": np.ones(3, np.float32)}
+
+
+def test_partitioned_variables_are_put_together() -> None:
+    found = read_tensorflow(RECORDED / "model.ckpt-3")
+    np.testing.assert_array_equal(found["w"], W)
+    np.testing.assert_array_equal(found["deep/er"], np.arange(600, dtype=np.float32).reshape(300, 2))
+
+
+def test_every_type_of_number_is_read() -> None:
+    found = read_tensorflow(RECORDED / "model.ckpt-3")
+    types = (
+        "float64",
+        "int8",
+        "uint8",
+        "int16",
+        "int64",
+        "float16",
+        "bfloat16",
+        "uint16",
+        "uint32",
+        "uint64",
+        "complex64",
+    )
+    for name in types:
+        assert found[name].dtype.name == name
+        np.testing.assert_array_equal(found[name].astype(np.float64 if name != "complex64" else name), [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(found["flag"], [True, False])
+    assert "text" not in found
+
+
+def test_only_what_is_wanted_is_read() -> None:
+    assert list(read_tensorflow(RECORDED / "model.ckpt-3", lambda name: name == "w")) == ["w"]
+
+
+def test_keys_of_slices_with_long_numbers() -> None:
+    """Lengths 1, 2 and 3 of the coded numbers; a negative one is the whole axis."""
+    assert slice_key("w", [(0, 63), (64, 8191), (8192, -1)]).hex() == "007700010103" + "80bf" + "c040dfff" + "e020007f"
+
+
+@pytest.mark.parametrize("path", [RECORDED, RECORDED / "model.ckpt-3", RECORDED / "model.ckpt-3.index"])
+def test_load_variables_reads_it(path: Path) -> None:
+    np.testing.assert_array_equal(ec.load_variables(path)["w"], W)
+    assert list(ec.load_variables(path, names=["w"])) == ["w"]
+
+
+def test_load_variables_names_what_is_absent() -> None:
+    with pytest.raises(ValueError, match=r"has no variables \['v'\]"):
+        ec.load_variables(RECORDED, names=["v"])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [str(RECORDED), str(RECORDED / "model.ckpt-3"), ec.WarmStartSettings(RECORDED, vars_to_warm_start="w")],
+    ids=["directory", "prefix", "settings"],
+)
+def test_warm_start_from_reads_it(source, tmp_path: Path) -> None:
+    np.testing.assert_array_equal(weights_after_a_step(tmp_path, warm_start_from=source), W)
+
+
+def test_init_from_checkpoint_reads_it(tmp_path: Path) -> None:
+    def with_request(features, labels, mode):
+        spec = model_fn(features, labels, mode)
+        mapping, _ = ec.get_assignment_map_from_checkpoint(ec.trainable_variables(), RECORDED)
+        assert mapping == {"w": "w"}  # in every trace
+        ec.init_from_checkpoint(RECORDED, mapping)
+        return spec
+
+    np.testing.assert_array_equal(weights_after_a_step(tmp_path, with_request), W)
+
+
+def test_shapes_are_compared(tmp_path: Path) -> None:
+    def other(features, labels, mode):
+        ec.get_variable("int8", (3, 3))
+        return model_fn(features, labels, mode)
+
+    with pytest.raises(VariableError, match="int8"):
+        weights_after_a_step(tmp_path, other, warm_start_from=ec.WarmStartSettings(RECORDED, "int8"))
+
+
+@pytest.mark.parametrize("allow_untrained", [False, True])
+@pytest.mark.parametrize("call", ["train", "evaluate", "predict"])
+def test_a_model_dir_with_one_is_never_ignored(call: str, allow_untrained: bool, tmp_path: Path) -> None:
+    model_dir = tmp_path / "old"
+    shutil.copytree(RECORDED, model_dir)
+    before = sorted(path.name for path in model_dir.iterdir())
+    config = ec.RunConfig(model_dir=str(model_dir), default_hooks=False, allow_untrained=allow_untrained)
+    estimator = ec.Estimator(model_fn, config=config)
+    with pytest.raises(CheckpointError, match=rf"estimator migrate checkpoint {model_dir} OUT"):
+        {
+            "train": lambda: estimator.train(input_fn, max_steps=60),
+            "evaluate": lambda: estimator.evaluate(input_fn),
+            "predict": lambda: next(iter(estimator.predict(predict_input_fn))),
+        }[call]()
+    assert {path.name for path in model_dir.iterdir()} >= set(before)
+    assert not (model_dir / "checkpoints").exists()
+
+
+def test_other_directories_are_as_before(tmp_path: Path) -> None:
+    (tmp_path / "events.out").write_text("")
+    assert tensorflow_prefix(tmp_path) is None
+    with pytest.raises(CheckpointNotFoundError, match="There is no checkpoint in"):
+        ec.load_variables(tmp_path)
+    assert weights_after_a_step(tmp_path).shape == (7, 3)

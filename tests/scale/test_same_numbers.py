@@ -1,0 +1,111 @@
+"""The same numbers at any size: however many processes and devices, the same examples at the same steps, the same rows.
+
+Of a reduction over devices XLA promises no order, so that weights agree within `TOLERANCE`; where the devices are as
+many, and two, they agree bit for bit, since a sum of two has one order only.
+"""
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scale_runs import launch
+
+#: How far weights, losses and metrics of another number of devices may differ.
+TOLERANCE = 1e-6
+#: Of the input's 102 examples, in batches of 24.
+SIZES = [24, 24, 24, 24, 6]
+
+Seen = dict[str, np.ndarray]
+
+
+class Runs:
+    """Runs by what they were asked for; each is done once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._numbers, self._seen = folder, itertools.count(), dict[str, list[Seen]]()
+
+    def of(self, processes: int, devices: int, model_dir: Path | None = None, **settings: Any) -> list[Seen]:
+        """What every process saw."""
+        key = f"{processes} {devices} {model_dir} {settings}"
+        if key not in self._seen:
+            out = self._folder / str(next(self._numbers))
+            told = {"model_dir": str(model_dir or f"{out}_dir"), "out": str(out), "mesh": {"data": -1}, **settings}
+            done = launch("numbers_worker.py", processes, told, devices=devices)
+            assert done.returncode == 0, done.stdout
+            self._seen[key] = [dict(np.load(f"{out}.{process}.npz")) for process in range(processes)]
+        return self._seen[key]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    return Runs(tmp_path_factory.mktemp("numbers"))
+
+
+def assert_same_numbers(found: Seen, expected: Seen, *, exactly: bool = False) -> None:
+    """The same examples in the same order everywhere, and the same values."""
+    assert found.keys() == expected.keys()
+    for name, value in found.items():
+        if exactly or np.issubdtype(value.dtype, np.integer):
+            np.testing.assert_array_equal(value, expected[name], name)
+        else:
+            np.testing.assert_allclose(value, expected[name], rtol=0, atol=TOLERANCE, err_msg=name)
+
+
+def assert_in_order(seen: Seen) -> None:
+    assert seen["sizes"].tolist() == SIZES
+    assert seen["predicted"].tolist() == list(range(53))
+    assert seen["marked"].tolist() == [number for number in range(53) if number % 5 != 4]
+
+
+def test_two_processes_have_the_numbers_of_one_with_two_devices_bit_for_bit(runs: Runs) -> None:
+    (one,) = runs.of(1, 2)
+    assert_in_order(one)
+    for seen in runs.of(2, 1):
+        assert_same_numbers(seen, one, exactly=True)
+
+
+SETTINGS: list[dict[str, Any]] = [{}, {"config": {"accumulate_steps": 2}}, {"ragged": "pad"}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", SETTINGS, ids=["plain", "accumulated", "padded"])
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("processes", [1, 2, 4])
+def test_every_size_has_the_numbers_of_one_device(
+    runs: Runs, processes: int, devices: int, settings: dict[str, Any]
+) -> None:
+    (one,) = runs.of(1, 1, **settings)
+    for seen in runs.of(processes, devices, **settings):
+        assert_same_numbers(seen, one)
+
+
+@pytest.mark.slow
+def test_a_mesh_whose_processes_hold_every_second_part_has_the_same_numbers(runs: Runs) -> None:
+    """The axes of the mesh are not in the order of the batch: process 0 holds the parts 0 and 2."""
+    (one,) = runs.of(1, 4)
+    for seen in runs.of(2, 2, mesh={"fsdp": 2, "data": 2}):
+        assert_same_numbers(seen, one)
+
+
+def continued(runs: Runs, tmp_path: Path, begun: tuple[int, int], rest: tuple[int, int]) -> Seen:
+    """What the last process sees of a run that began in other processes and stopped after three steps."""
+    first = runs.of(*begun, model_dir=tmp_path / "run", max_steps=3)[-1]
+    second = runs.of(*rest, model_dir=tmp_path / "run")[-1]
+    joined = {name: np.concatenate([first[name], second[name]]) for name in ("losses", "numbers", "sizes")}
+    return {**second, **joined}
+
+
+def test_a_run_of_two_processes_goes_on_in_one_at_the_same_example(runs: Runs, tmp_path: Path) -> None:
+    (one,) = runs.of(1, 2)
+    assert_same_numbers(continued(runs, tmp_path, (2, 1), (1, 2)), one, exactly=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_a_run_of_four_processes_goes_on_in_fewer_at_the_same_example(
+    runs: Runs, tmp_path: Path, processes: int
+) -> None:
+    (one,) = runs.of(1, 1)
+    assert_same_numbers(continued(runs, tmp_path, (4, 1), (processes, 1)), one)
