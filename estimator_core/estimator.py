@@ -18,6 +18,7 @@ import numpy as np
 from estimator_core._backends import Devices, select_backend
 from estimator_core._checkpoint import latest_checkpoint
 from estimator_core._inputs.preparation import Preparation
+from estimator_core._left_out import leaving_out
 from estimator_core._loop.call_of import CallOf, inner_context, outermost_context
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
@@ -306,6 +307,14 @@ class Estimator:
         prepared = self._preparation.around(input_fn, self.model_dir)
         return first_batch(self, prepared, check_hooks(hooks, "hooks"))
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            where = ": it is export_saved_model, and returns a str" if name == "export_savedmodel" else ""
+            text = f"{type(self).__name__!r} object has no attribute {name!r}{where}"
+            raise AttributeError(text, name=name, obj=self)
+
+    @leaving_out("export_saved_model", {"as_text": (False, "a program is binary; `estimator exports` describes it")})
     def export_saved_model(
         self,
         export_dir_base: str,
@@ -382,6 +391,7 @@ class Estimator:
             checkpoint_path=checkpoint_path,
             format_name=format_name,
             host_transforms=self._preparation.exported(checkpoint_path or self.model_dir),
+            label_transforms=self._preparation.labels,
         )
 
     def eval_dir(self, name: str | None = None) -> str:
