@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1295,
     "_storage": 480,  # files at URLs, for plugins, included
     "_summaries": 300,
-    "flat": 2405,  # arguments and names of tf.estimator answered included
+    "flat": 2410,  # arguments and names of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
