@@ -7,7 +7,7 @@ Sessions that prove something about packages (`core`, `plugin-*`, `all`, `wheels
 environments and run where the checkout cannot be imported. The tests of every package use the conformance kit, so the
 wheel of estimator-testing is a tool there, like pytest: installed after the packages under test were looked at alone.
 Sessions that look at the sources (`lint`, `types`, `imports`, `docs`) use the development environment of `uv sync`.
-`parity`, `bert_parity`, `faults`, `simulation` and `bench` are long and run only when named.
+`parity`, `bert_parity`, `faults`, `simulation`, `browser` and `bench` run only when named.
 """
 
 import functools
@@ -87,6 +87,8 @@ nox.options.sessions = [
     "template",
     "all",
     "object_stores",
+    "slurm",
+    "kubernetes",
 ]
 
 # Rules about the sources and snippets of the documents: sessions `lint`, `imports` and `docs`.
@@ -350,6 +352,34 @@ def storage_testbench(session: nox.Session) -> dict[str, str]:
     return {"STORAGE_TESTBENCH": str(Path("testbench").absolute()), "STORAGE_TESTBENCH_PYTHON": python}
 
 
+@nox.session(python=OLDEST)
+def slurm(session: nox.Session) -> None:
+    """A Slurm of two virtual nodes on this machine, as root, by Debian's packages; elsewhere skipped by name."""
+    if shutil.which("sbatch") is None and os.geteuid() == 0 and shutil.which("apt-get") is not None:
+        quiet = ["-qq", "-o=Dpkg::Use-Pty=0"]
+        packages = ["--no-install-recommends", "--yes", "slurm-wlm", "munge"]
+        update = subprocess.run(["apt-get", "update", *quiet])
+        if update.returncode or subprocess.run(["apt-get", "install", *quiet, *packages]).returncode:
+            session.warn("apt brings no Slurm here")
+    launchers_session(session, "test_slurm*.py", env={"ESTIMATOR_TEST_SLURM": "1"})
+
+
+@nox.session(python=OLDEST)
+def kubernetes(session: nox.Session) -> None:
+    """The manifests against the schemas of three versions of Kubernetes and of JobSet; their pods as processes."""
+    launchers_session(session, "test_kubernetes*.py", "kubernetes-validate>=1.30", "kubeflow-trainer-api>=2.0")
+
+
+def launchers_session(session: nox.Session, tests: str, *packages: str, env: dict[str, str] | None = None) -> None:
+    """Tests of one launcher, with what only they need."""
+    session.install("--no-sources", wheel("estimator_core"), wheel("estimator_launchers", "kubernetes"), wheel(KIT))
+    session.install("--group", "test", *packages)
+    session.run("python", CHECK_INSTALLED, "estimator_core", "estimator_launchers", "--tools", KIT, env=ISOLATED)
+    with outside(session, "plugins/launchers/tests") as outer:
+        found = [str(path) for path in Path("plugins/launchers/tests").glob(tests)]
+        pytest(session, *found, env={**outer, **(env or {})})
+
+
 # ---- Sources --------------------------------------------------------------------------------------------------------
 
 UV_RUN = (UV, "run", "--quiet")
@@ -459,6 +489,16 @@ def tritonclient(session: nox.Session, form: str) -> None:
 
 
 @nox.session(python=OLDEST, default=False)
+def input_forms(session: nox.Session) -> None:
+    """Data of libraries that the development environment lacks: datasets, ADBC, SQLAlchemy, DuckDB."""
+    session.install("--no-sources", wheel("estimator_core"), wheel("estimator_inputs"))
+    session.install("--group", "test")
+    session.install("adbc-driver-sqlite", "datasets", "duckdb", "pandas", "sqlalchemy")
+    with outside(session, "plugins/inputs/tests") as env:
+        session.run("python", "-m", "pytest", "-q", "plugins/inputs/tests/separate/check_forms.py", env=env)
+
+
+@nox.session(python=OLDEST, default=False)
 def tpu_aot(session: nox.Session) -> None:
     """Training steps compiled for TPU slices that are not here, by libtpu."""
     compile_without_device(session, "backends_tpu", "tpu", "compile_for_slices.py")
@@ -515,6 +555,14 @@ def simulation(session: nox.Session) -> None:
     session.run(*UV_RUN, "python", "-m", "tests.journal.explore", "100000", *session.posargs, external=True)
     session.run(*UV_RUN, "python", "-m", "tests.journal.explore", "20000", "--faults", "3", external=True)
     session.run(*UV_RUN, "python", "-m", "tests.journal.real_processes", "200", external=True)
+
+
+@nox.session(venv_backend="none", default=False)
+def browser(session: nox.Session) -> None:
+    """Pages of reports, opened in a real browser."""
+    if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+        session.skip("no browser is installed: Debian has it as chromium")
+    pytest(session, "plugins/report/tests/test_page.py", runner=UV_RUN)
 
 
 @nox.session(venv_backend="none", default=False)

@@ -41,6 +41,7 @@ SUITE: dict[str, tuple[str, ...]] = {
     "inputs_files": ("inputs_files.py", TF),
     "memory": ("memory.py",),
     "hooks_cost": ("hooks_cost.py",),
+    "control_plane": ("control_plane.py",),
     "embedding_table": ("embedding_table.py",),
     "serving": ("serving.py",),
     "object_stores": ("object_stores.py",),

@@ -48,6 +48,7 @@ MOVED_COMMANDS: dict[str, str] = {
     "migrate": "estimator-migration",
     "new-plugin": "estimator-testing",
     "plan": "estimator-plan",
+    "report": "estimator-report",
     "run": "estimator-experiment",
 }
 

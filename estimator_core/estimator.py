@@ -311,9 +311,8 @@ class Estimator:
 
         def __getattr__(self, name):
             where = ": it is export_saved_model, and returns a str" if name == "export_savedmodel" else ""
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}{where}", name=name, obj=self
-            )
+            text = f"{type(self).__name__!r} object has no attribute {name!r}{where}"
+            raise AttributeError(text, name=name, obj=self)
 
     @leaving_out("export_saved_model", {"as_text": (False, "a program is binary; `estimator exports` describes it")})
     def export_saved_model(
@@ -392,6 +391,7 @@ class Estimator:
             checkpoint_path=checkpoint_path,
             format_name=format_name,
             host_transforms=self._preparation.exported(checkpoint_path or self.model_dir),
+            label_transforms=self._preparation.labels,
         )
 
     def eval_dir(self, name: str | None = None) -> str:

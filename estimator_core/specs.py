@@ -41,10 +41,10 @@ class Scaffold:
     init_fn: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None
 
 
-_NO_SCAFFOLD: Mapping[str, tuple[Any, str]] = {
+_NO_OPS = (None, "there are no ops; give init_fn=")
+_NO_SCAFFOLD: dict[str, tuple[None, str]] = {
+    **dict.fromkeys(("init_op", "init_feed_dict", "ready_op", "local_init_op", "summary_op"), _NO_OPS),
     "saver": (None, "the run saves, as RunConfig(keep_checkpoint_max=..., save_checkpoints_steps=...) says"),
-    "init_op": (None, "there are no ops; give init_fn="),
-    "init_feed_dict": (None, "there are no ops; give init_fn="),
 }
 Scaffold.__init__ = leaving_out("Scaffold", _NO_SCAFFOLD)(Scaffold.__init__)  # type: ignore[method-assign]
 

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, TypeAlias
 
+from estimator_core._checkpoint.exit_status import ends_resumable
+
 _Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int | None
 _log = logging.getLogger("estimator_core.checkpoint")
 
-#: Exit status of a run that was stopped from outside, has saved its state, and can be resumed (EX_TEMPFAIL).
-RESUMABLE_EXIT_STATUS = 75
 #: These always ask for a stop.
 _ALWAYS = (signal.SIGTERM, signal.SIGINT)
 #: These ask for a stop where nobody else handles them: a closed terminal (unless `nohup` ignores it), and the warnings
@@ -93,6 +93,7 @@ class Preemption:
 
     def __enter__(self) -> Preemption:
         if threading.current_thread() is threading.main_thread():
+            ends_resumable()
             for number in _wanted() if self._signals is None else self._signals:
                 self._previous[number] = signal.signal(number, self._handle)
         if self._grace_secs is not None:

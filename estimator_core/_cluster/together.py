@@ -59,7 +59,7 @@ def ending_together(processes: Coordinator) -> Generator[None]:
     except ProcessLostError:
         processes.lost()  # who has been told of it may end in order
         raise
-    except PreemptedError:
+    except (PreemptedError, GeneratorExit):
         raise
     except BaseException as error:
         lost = _news_of(error, processes)

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from estimator_core._export.features import Feature
+from estimator_core._metrics.base import Metric
 
 #: Signatures that clients call: host transforms and class names stand around them.
 SERVING_METHODS = ("predict", "classify", "regress")
@@ -73,6 +74,8 @@ class SignatureSpec:
         function: `(variables, inputs) -> outputs`, pure and traceable; variables and both dicts by name.
         class_names: the names of the class ids in the outputs "classes" and "all_classes"; a raw signature gives them
             in place of the ids.
+        metrics: `(variables, inputs, outputs) -> metrics by name`: what an evaluation of a batch would measure, were
+            these the outputs; traceable. None where the mode measures nothing.
     """
 
     name: str
@@ -81,6 +84,7 @@ class SignatureSpec:
     outputs: Mapping[str, Feature]
     function: Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
     class_names: tuple[str, ...] | None = None
+    metrics: Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], Mapping[str, Metric]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

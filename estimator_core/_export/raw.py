@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -72,21 +73,33 @@ def renaming(received: Mapping[Any, Feature], features: Mapping[Any, Feature]) -
     return (Rename(names),) if any(old != new for old, new in names.items()) else ()
 
 
-def features_after(transforms: Sequence[HostTransform], features: Mapping[Any, Feature]) -> dict[Any, Feature]:
+def features_after(
+    transforms: Sequence[HostTransform],
+    features: Mapping[Any, Feature],
+    examples: Mapping[Any, Any] = MappingProxyType({}),
+) -> dict[Any, Feature]:
     """What comes out of host transforms, found by a batch of zeros and empty strings.
+
+    Args:
+        transforms: in order.
+        features: what they take, by name.
+        examples: arrays of a batch, by name, that stand in the place of zeros.
 
     Raises:
         ExportError: a transform cannot take that batch.
     """
     if not transforms:
         return dict(features)
+    known = {name: np.asarray(examples[name]) for name in features if name in examples}
+    rows = next((len(value) for value in known.values() if value.ndim), 2)
     batch = {
-        name: np.zeros([2 if size is None else size for size in feature.shape], _numpy(feature))
+        name: np.zeros([rows if size is None else size for size in feature.shape], _numpy(feature))
         for name, feature in features.items()
     }
     for name, feature in features.items():
         if feature.dtype == "string":
             batch[name] = np.full(batch[name].shape, "", object)
+    batch |= known
     try:
         found = apply_transforms(transforms, batch)
     except InputError as error:

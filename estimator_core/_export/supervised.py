@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from estimator_core._export.features import Feature
 from estimator_core._export.receivers import ServingInputReceiver, named_features
 from estimator_core.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from estimator_core._inputs import Batch
 
 SINGLE_LABEL = "label"
 
@@ -39,8 +43,11 @@ class SupervisedInputReceiver(ServingInputReceiver):
     # pyright sees the base class's property, which this field replaces.
     bare: bool = field(init=False, default=False)  # pyright: ignore[reportIncompatibleMethodOverride]
     bare_labels: bool = field(init=False, default=False)
+    #: What was given as an example, by name: a transform of labels may refuse anything else.
+    examples: Mapping[Any, Any] = field(init=False, default_factory=dict[Any, Any])
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "examples", _examples(self.features, "feature") | _examples(self.labels, SINGLE_LABEL))
         object.__setattr__(self, "bare", not isinstance(self.features, Mapping))
         object.__setattr__(self, "bare_labels", not isinstance(self.labels, Mapping))
         labels = {} if self.labels is None else named_features(self.labels, SINGLE_LABEL, "labels", integers=True)
@@ -87,8 +94,32 @@ def build_supervised_input_receiver_fn_from_input_fn(
             batch = next(source)
         finally:
             source.close()
-        if batch.labels is None:
+        features, labels = _with_text(batch)
+        if labels is None:
             raise ArgumentError("input_fn gives no labels, which TRAIN and EVAL signatures need.")
-        return SupervisedInputReceiver(batch.features, labels=batch.labels)
+        return SupervisedInputReceiver(features, labels=labels)
 
     return receiver_fn
+
+
+def _with_text(batch: Batch) -> tuple[Any, Any]:
+    """Features and labels with those that stay on the host; a batch keeps them apart."""
+    features, labels = {}, {}
+    for key, text in batch.host.items():
+        part, _, name = key.partition("/")
+        if part == "labels" and (name or batch.labels is None):
+            labels[name] = text
+        else:
+            features[key] = text
+    return _merged(batch.features, features, "features"), _merged(batch.labels, labels, "")
+
+
+def _merged(numbers: Any, text: dict[str, Any], bare: str) -> Any:
+    if not text:
+        return numbers
+    return text[bare] if not isinstance(numbers, Mapping) and set(text) == {bare} else {**(numbers or {}), **text}
+
+
+def _examples(given: Any, single: str) -> dict[Any, Any]:
+    named: Mapping[Any, Any] = given if isinstance(given, Mapping) else {single: given}
+    return {name: value for name, value in named.items() if not isinstance(value, Feature) and value is not None}

@@ -65,7 +65,20 @@ def _verify_arrays(
         rows = _rows(request, signature)
         inputs = {key: _sample(feature, rows, generator) for key, feature in signature.inputs.items()}
         expected: Mapping[str, Any] = jax.device_get(jax.jit(signature.function)(variables, inputs))
-        _compare(expected, _outputs(loaded.signatures[name], inputs, where), check, where)
+        found = _outputs(loaded.signatures[name], inputs, where)
+        _compare(expected, found, check, where)
+        if signature.metrics is not None:
+            measure = jax.jit(signature.metrics)
+            measured, wanted = (
+                {f"metrics/{key}": metric.compute() for key, metric in measure(variables, inputs, given).items()}
+                for given in (_named_as(expected, found), expected)
+            )
+            _compare(wanted, measured, check, where)
+
+
+def _named_as(expected: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """What was found, as jax has what was expected."""
+    return {key: jnp.asarray(found[key], value.dtype) for key, value in expected.items()}
 
 
 def _verify_host_part(

@@ -154,8 +154,7 @@ class ArrayIterator(Iterator[Any]):
     def __init__(self, load: Callable[[], ArrayData], plan: _Plan, seed: int, context: InputContext) -> None:
         self._load = load
         self._plan = plan
-        self._seed = seed
-        self._context = context
+        self._seed, self._context = seed, context
         self._rows = plan.batch_size * context.num_input_pipelines
         several = context.num_input_pipelines > 1
         self._own = context.rows(self._rows) if several else None

@@ -14,6 +14,7 @@ import numpy as np
 from estimator_core._cluster.together import ending_together
 from estimator_core._inputs import Batch, BatchSource, InputFn, open_input
 from estimator_core._loop.agreement import NOBODY_ASKS
+from estimator_core._loop.announcing import announce
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
@@ -70,6 +71,15 @@ class EvaluateCall:
         config, processes = self.context.config, self.context.devices.processes
         writes = processes.index == 0 and (config.is_chief or config.task_type == "evaluator")
         with ending_together(processes), contextlib.ExitStack() as cleanup:
+            announce(
+                processes,
+                "evaluate",
+                hooks=self.hooks,
+                plugins=self.context.plugins,
+                name=self.context.name,
+                steps=self.steps,
+                checkpoint_path=self.checkpoint_path,
+            )
             cleanup.enter_context(self.context.account.on(EVALUATION))
             if self.context.outer is None:
                 cleanup.callback(self.context.results.close)

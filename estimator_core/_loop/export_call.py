@@ -11,12 +11,21 @@ from typing import Any
 import numpy as np
 
 from estimator_core._checkpoint.layout import checkpoint_step
-from estimator_core._export import ExportCheck, ExportFormat, ExportRequest, FitsTraining, ServingInputReceiver
+from estimator_core._export import (
+    ExportCheck,
+    ExportFormat,
+    ExportRequest,
+    Feature,
+    FitsTraining,
+    ServingInputReceiver,
+    SupervisedInputReceiver,
+)
 from estimator_core._export.destination import destination
 from estimator_core._export.pending import PendingExport
 from estimator_core._export.raw import features_after, renaming
 from estimator_core._export.request import check_request, write_export
 from estimator_core._inputs.seen import seen_features
+from estimator_core._inputs.transforms import LABELS
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.export_signatures import ModeSignatures, mode_signatures
@@ -44,6 +53,7 @@ def start_export(
     checkpoint_path: str | None,
     format_name: str,
     host_transforms: Sequence[Any],
+    label_transforms: Sequence[Any],
 ) -> PendingExport:
     """Starts an export: what it holds is copied now, and written in a thread.
 
@@ -64,8 +74,9 @@ def start_export(
     modes: dict[str, ModeSignatures] = {}
     with context.devices.placement.context():
         for mode, receiver in received.items():
-            features = features_after(host_transforms, receiver.features)
-            modes[mode] = mode_signatures(context.devices, programs, mode, receiver, features, current)
+            features = features_after(host_transforms, receiver.features, _examples(receiver))
+            labels = _labels(receiver, label_transforms)
+            modes[mode] = mode_signatures(context.devices, programs, mode, receiver, features, labels, current)
     serving = received.get(ModeKeys.PREDICT)
     fixed = [found.fixed_batch_sizes for found in modes.values() if found.fixed_batch_sizes is not None]
     request = ExportRequest(
@@ -122,6 +133,20 @@ def _receiver(mode: str, receiver_fn: Any, seen: Mapping[str, Mapping[str, Any]]
         receiver = receiver.fitted({name: facts["places"] for name, facts in seen.items()})
     _warn_of_less(receiver, seen)
     return receiver
+
+
+def _examples(receiver: ServingInputReceiver) -> Mapping[Any, Any]:
+    return receiver.examples if isinstance(receiver, SupervisedInputReceiver) else {}
+
+
+def _labels(receiver: ServingInputReceiver, transforms: Sequence[Any]) -> Mapping[Any, Feature]:
+    """What model_fn gets as labels; transforms call a bare one "labels"."""
+    if not isinstance(receiver, SupervisedInputReceiver) or not receiver.bare_labels:
+        return features_after(transforms, receiver.labels, _examples(receiver)) if receiver.labels else {}
+    ((name, feature),) = receiver.labels.items()
+    examples = {LABELS: receiver.examples[name]} if name in receiver.examples else {}
+    found = features_after(transforms, {LABELS: feature}, examples)
+    return {name: found[LABELS]} if set(found) == {LABELS} else found
 
 
 def _warn_of_less(receiver: ServingInputReceiver, seen: Mapping[str, Mapping[str, Any]]) -> None:

@@ -15,6 +15,7 @@ from jax import export as jax_export
 
 from estimator_core._backends import Devices
 from estimator_core._export import Feature, ServingInputReceiver, SignatureSpec
+from estimator_core._export.beside_outputs import beside_outputs
 from estimator_core._export.signatures import signature_class_names, signature_methods, signature_outputs
 from estimator_core._loop.dead_code import without_dead_code
 from estimator_core._loop.programs import Programs
@@ -23,6 +24,7 @@ from estimator_core._step.predict_step import serving_fn
 from estimator_core._step.state import STEP
 from estimator_core.errors import EstimatorError, ExportError
 from estimator_core.modes import ModeKeys
+from estimator_core.specs import EstimatorSpec
 
 _log = logging.getLogger("estimator_core")
 #: What is written for a model that cannot be traced with a symbolic batch size; other sizes are padded by the reader.
@@ -53,6 +55,7 @@ def mode_signatures(
     mode: str,
     receiver: ServingInputReceiver,
     features: Mapping[Any, Feature],
+    labels: Mapping[Any, Feature],
     state: TrainState,
 ) -> ModeSignatures:
     """The signatures of a mode.
@@ -63,12 +66,13 @@ def mode_signatures(
         mode: the mode.
         receiver: what a request carries.
         features: what enters model_fn, by its own keys.
+        labels: what enters it as labels.
         state: the variables, of which only shapes and the seed matter.
 
     Raises:
         ExportError: an input that cannot enter model_fn, or outputs a signature cannot have.
     """
-    inputs = {str(name): feature for name, feature in {**features, **receiver.labels}.items()}
+    inputs = {str(name): feature for name, feature in {**features, **labels}.items()}
     for name, feature in inputs.items():
         if feature.dtype == "string":
             raise ExportError(
@@ -83,10 +87,10 @@ def mode_signatures(
         place,
         mode,
         receiver.bare,
-        *(tuple(named.items()) for named in (inputs, variables, features, receiver.labels)),
+        *(tuple(named.items()) for named in (inputs, variables, features, labels)),
     )
     if key not in known:
-        known[key] = _traced(devices, programs, mode, receiver, features, state, inputs, variables)
+        known[key] = _traced(devices, programs, mode, receiver, features, labels, state, inputs, variables)
     return known[key]
 
 
@@ -96,11 +100,12 @@ def _traced(
     mode: str,
     receiver: ServingInputReceiver,
     features: Mapping[Any, Feature],
+    labels: Mapping[Any, Feature],
     state: TrainState,
     inputs: Mapping[str, Feature],
     variables: Mapping[str, jax.ShapeDtypeStruct],
 ) -> ModeSignatures:
-    function, seen = _function(devices, programs, mode, receiver, features, state)
+    function, measured, seen = _functions(devices, programs, mode, receiver, features, labels, state)
 
     def traced(named: Mapping[str, Feature], batch: Any) -> Outputs:
         return jax.eval_shape(function, variables, _abstract(named, batch))
@@ -115,6 +120,7 @@ def _traced(
             outputs=described,
             function=functions[seen["same_as"][name]],
             class_names=seen["class_names"].get(name),
+            metrics=measured if seen["measures"] else None,
         )
         for name, described in outputs.items()
     }
@@ -141,31 +147,37 @@ def _first_equal(outputs: Outputs) -> dict[str, str]:
     }
 
 
-def _function(
+def _functions(
     devices: Devices,
     programs: Programs,
     mode: str,
     receiver: ServingInputReceiver,
     features: Mapping[Any, Feature],
+    labels: Mapping[Any, Feature],
     state: TrainState,
-) -> tuple[Callable[[Mapping[str, Any], Mapping[str, Any]], Outputs], dict[str, Any]]:
+) -> tuple[Callable[[Mapping[str, Any], Mapping[str, Any]], Outputs], Callable[..., Any], dict[str, Any]]:
+    """The outputs by signature, the metrics of such outputs, and what the last trace showed."""
     serve = serving_fn(programs.model_fn(devices), programs.specs, mode)
     trainable = frozenset(state.variables)
     clock = np.array(state.clock)
     clock[STEP] = 0  # so that the program is the same at every step
     seen: dict[str, Any] = {}
 
-    def function(variables: Mapping[str, Any], inputs: Mapping[str, Any]) -> Outputs:
+    def spec_of(variables: Mapping[str, Any], inputs: Mapping[str, Any]) -> EstimatorSpec:
         own = {name: value for name, value in variables.items() if name in trainable}
         rest = {name: value for name, value in variables.items() if name not in trainable}
         given: Any = {name: inputs[str(name)] for name in features}
-        labels: Any = {name: inputs[str(name)] for name in receiver.labels} or None
+        wanted: Any = {name: inputs[str(name)] for name in labels} or None
         if receiver.bare:
             (given,) = given.values()
-        if labels is not None and getattr(receiver, "bare_labels", False):
-            (labels,) = labels.values()
-        spec = serve(own, rest, clock, given, labels)
+        if wanted is not None and getattr(receiver, "bare_labels", False):
+            (wanted,) = wanted.values()
+        return serve(own, rest, clock, given, wanted)
+
+    def function(variables: Mapping[str, Any], inputs: Mapping[str, Any]) -> Outputs:
+        spec = spec_of(variables, inputs)
         seen.update(
+            measures=mode != ModeKeys.PREDICT and bool(spec.eval_metric_ops),
             methods=signature_methods(spec),
             class_names=signature_class_names(spec),
             transforms=tuple(spec.prediction_transforms) if mode == ModeKeys.PREDICT else (),
@@ -174,7 +186,14 @@ def _function(
         seen["same_as"] = _first_equal(outputs)
         return outputs
 
-    return function, seen
+    def both(variables: Mapping[str, Any], inputs: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        spec = spec_of(variables, inputs)
+        return signature_outputs(spec)[mode], dict(spec.eval_metric_ops or {})
+
+    def measured(variables: Mapping[str, Any], inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
+        return beside_outputs(both, (variables, inputs), outputs)
+
+    return function, measured, seen
 
 
 def _output_features(

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core._cluster.together import ending_together
 from estimator_core._inputs import Batch, InputFn, open_input
 from estimator_core._loop.agreement import NOBODY_ASKS
+from estimator_core._loop.announcing import announce
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
@@ -53,7 +55,28 @@ def predict_call(
         hooks: of the call.
         checkpoint_path: to predict with instead of the newest state.
         yield_single_examples: one example at a time, or whole batches.
+
+    Raises:
+        ArgumentError: the processes do not make the same call.
     """
+    processes, plugins = context.devices.processes, context.plugins
+    with ending_together(processes):
+        announce(processes, "predict", hooks=hooks, plugins=plugins, keys=predict_keys, checkpoint=checkpoint_path)
+        yield from _predictions(
+            context, programs, states, input_fn, predict_keys, hooks, checkpoint_path, yield_single_examples
+        )
+
+
+def _predictions(
+    context: RunContext,
+    programs: Programs,
+    states: InferenceStates,
+    input_fn: InputFn,
+    predict_keys: Sequence[str] | None,
+    hooks: Sequence[Hook],
+    checkpoint_path: str | None,
+    yield_single_examples: bool,
+) -> Iterator[Any]:
     devices, config = context.devices, context.config
     error: BaseException | None = None
     run = LoopRun(

@@ -46,7 +46,7 @@ def step_flags(mesh: Mesh) -> Flags:
     """
     sharding = NamedSharding(mesh, PartitionSpec(tuple(mesh.axis_names)))
     shape = (mesh.size, 2 * WIDTH)
-    reduced = _reduction(mesh)
+    reduced = reduction(mesh)
 
     @functools.lru_cache(maxsize=2)  # most batches say what the one before said
     def on_devices(numbers: tuple[int, ...]) -> jax.Array:
@@ -67,7 +67,8 @@ def step_flags(mesh: Mesh) -> Flags:
 
 
 @functools.cache
-def _reduction(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
+def reduction(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
+    """The program, one a mesh: the maximum over a row of each device, whole on all of them."""
     whole = NamedSharding(mesh, PartitionSpec())
     return jax.jit(lambda flags: jnp.max(flags, axis=0), out_shardings=whole)
 
@@ -75,8 +76,8 @@ def _reduction(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
 def agreed_batches(
     flags: Flags, processes: Coordinator, topic: str
 ) -> Callable[[Mapping[str, Any]], Callable[[], list[Mapping[str, Any]]]]:
-    """What every process tells of a batch: `rows`, `size`, `form`, and `flags`, a mapping whose values are empty while
-    nothing is wanted.
+    """What every process tells of a batch: `rows`, `size`, whatever else must be alike, and `flags`, a mapping whose
+    values are empty while nothing is wanted.
 
     Batches that are alike, and of which nobody wants anything, are known by the flags. What differs, and words, are
     gathered by the coordinator: at the end of an input, and where somebody asks for something.
@@ -84,8 +85,8 @@ def agreed_batches(
 
     def tell(told: Mapping[str, Any]) -> Callable[[], list[Mapping[str, Any]]]:
         rows = -1 if told["rows"] is None else told["rows"]
-        form = zlib.crc32(str(told["form"]).encode()) >> 1
-        wait = flags([any(told["flags"].values()), rows, told["size"], form])
+        alike = zlib.crc32(str([value for name, value in told.items() if name != "flags"]).encode()) >> 1
+        wait = flags([any(told["flags"].values()), rows, told["size"], alike])
 
         def of_all() -> list[Mapping[str, Any]]:
             low, high = wait()

@@ -9,6 +9,7 @@ from estimator_core._checkpoint import CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._checkpoint.write_errors import placed
 from estimator_core._cluster.together import ending_together
+from estimator_core._loop.announcing import announce
 from estimator_core._loop.ledgers import ObserverLedger, WriterLedger
 from estimator_core._loop.owning import own_together
 from estimator_core._loop.resuming import find_start
@@ -26,11 +27,16 @@ def execute(call: TrainCall) -> str:
     Raises:
         PreemptedError: when the platform asked for a stop; the state is saved.
     """
+    processes = call.devices.processes
+    with placed(call.model_dir), ending_together(processes):
+        announce(processes, "train", hooks=call.hooks, plugins=call.plugins, steps=call.steps, max_steps=call.max_steps)
+        return _executed(call)
+
+
+def _executed(call: TrainCall) -> str:
     devices = call.devices
     processes, config = devices.processes, devices.config
     with (
-        placed(call.model_dir),
-        ending_together(processes),
         own_together(call.model_dir, processes),
         Preemption(grace_secs=config.grace_secs) as preemption,
         contextlib.ExitStack() as cleanup,

@@ -148,3 +148,21 @@ def test_forked_workers_die_when_their_parent_says_so():
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60)
     assert done.stdout == f"{-signal.SIGTERM} False\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [("PreemptedError('x')", 75), ("ProcessLostError('x', 1)", 75), ("ValueError('x')", 1), ("SystemExit(3)", 3)],
+)
+def test_a_program_that_lets_the_stop_pass_ends_resumable(error: str, status: int):
+    code = (
+        "import atexit\n"
+        "from estimator_core._checkpoint.preemption import Preemption\n"
+        "from estimator_core.errors import PreemptedError, ProcessLostError\n"
+        "atexit.register(lambda: print('at exit'))\n"
+        "with Preemption():\n    pass\nwith Preemption():\n    pass\n"
+        f"raise {error}\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (status, "at exit\n")
+    assert done.stderr.count("Traceback") == (error != "SystemExit(3)")

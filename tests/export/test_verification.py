@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import jax
 import ml_dtypes
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ import estimator_core as ec
 from estimator_core._plugins import Plugins
 from estimator_core._plugins.records import Component
 from estimator_core.errors import ExportError
-from estimator_core.testing import tiny_estimator, tiny_input_fn, tiny_receiver_fn
+from estimator_core.testing import tiny_input_fn, tiny_model_fn, tiny_receiver_fn
 
 Change = Callable[[dict[str, Any]], Mapping[str, Any]]
 
@@ -65,6 +66,8 @@ def export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         kind: type[MemoryFormat] = MemoryFormat,
         change: Change = lambda outputs: outputs,
         receiver_fn: Any = tiny_receiver_fn,
+        model_fn: Any = tiny_model_fn,
+        mode: str = ec.ModeKeys.PREDICT,
         **more: Any,
     ) -> str:
         module = ModuleType("a_format")
@@ -78,9 +81,9 @@ def export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             estimator_export_written=lambda path, format_name: seen.events.append((path, format_name)),
         )
         plugins = Plugins(autoload=False, extra=[plugin], environ={}, strict=True)
-        estimator = tiny_estimator(tmp_path / "model", plugins=plugins)
-        estimator.train(tiny_input_fn(), steps=1)
-        return estimator.export_saved_model(str(seen.exports), receiver_fn, format="memory")
+        config = ec.RunConfig(model_dir=str(tmp_path / "model"), tf_random_seed=1)
+        estimator = ec.Estimator(model_fn, config=config, plugins=plugins).train(tiny_input_fn(), steps=1)
+        return estimator.export_saved_model(str(seen.exports), receiver_fn, experimental_mode=mode, format="memory")
 
     seen.run = run
     return seen
@@ -131,6 +134,43 @@ def test_a_format_refuses_before_anything_is_written(export: Any) -> None:
         export.run(Refusing)
     assert export.calls == ["check"]
     assert not export.exports.exists()
+
+
+def counting(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+    """Its metric is the share of predictions above their own value, which is none."""
+    spec = tiny_model_fn(features, labels, mode)
+    if mode == ec.ModeKeys.PREDICT:
+        return spec
+    level = features["x"][:, 0] * 0
+    predictions = {"level": level * 2}
+    shares = {"above": ec.metrics.mean(predictions["level"] > level), "seen": ec.metrics.mean(labels)}
+    return spec._replace(predictions=predictions, eval_metric_ops=shares)
+
+
+@pytest.mark.parametrize("mode", [ec.ModeKeys.EVAL, ec.ModeKeys.TRAIN])
+def test_metrics_of_what_an_export_gives_are_compared(export: Any, mode: str) -> None:
+    """A difference that no output shows beyond the tolerance, and that a metric is full of."""
+    receiver_fn = ec.export.build_supervised_input_receiver_fn_from_input_fn(tiny_input_fn())
+    export.run(receiver_fn=receiver_fn, model_fn=counting, mode=mode)
+
+    def higher(outputs: dict[str, Any]) -> dict[str, Any]:
+        return {**outputs, "predictions/level": outputs["predictions/level"] + np.float32(1e-6)}
+
+    with pytest.raises(ExportError, match=rf"signature '{mode}', output 'metrics/above' at \[\] is 1.0 instead of 0.0"):
+        export.run(receiver_fn=receiver_fn, model_fn=counting, mode=mode, change=higher)
+    assert len(list(export.exports.iterdir())) == 1
+
+
+def test_a_check_lowers_without_paths_too(export: Any) -> None:
+    """What is lowered while a format checks may be what it writes."""
+    limits: list[int] = []
+
+    class Looking(MemoryFormat):
+        def check(self, request: Any) -> None:
+            limits.append(jax.config.jax_traceback_in_locations_limit)  # type: ignore[attr-defined]
+
+    export.run(Looking)
+    assert limits == [0]
 
 
 class WithHostPart(MemoryFormat):

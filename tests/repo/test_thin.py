@@ -25,16 +25,16 @@ BUDGETS = {
     "_builtin_hooks": 540,
     "_checkpoint": 2615,  # the catalog, the audit, incremental saves and checkpoints of others included
     "_cli": 470,
-    "_cluster": 600,  # every environment read and refused by name
-    "_export": 1110,  # the words in which host transforms say what they do, and requests made of them
+    "_cluster": 435,  # every environment read and refused by name
+    "_export": 1170,  # words of host transforms, requests made of them, metrics of what an export gives
     "_inputs": 1540,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 740,
-    "_loop": 4290,  # what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4320,  # what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 985,
     "_model_dir": 370,
     "_packs": 620,
-    "_plugins": 1292,
+    "_plugins": 1312,
     "_step": 1295,
     "_storage": 480,  # files at URLs, for plugins, included
     "_summaries": 300,

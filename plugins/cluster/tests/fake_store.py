@@ -36,14 +36,14 @@ class FakeStore:
         return set(self.alive)
 
 
-def coordinators(store, count, secret=b"of the run"):
-    """As many as there are processes, with watches whose news are looked at by hand."""
-    sealed = SealedStore(store, secret)
-    made = []
-    for index in range(count):
+def coordinators(store, count, made=None):
+    """Those of the first processes, of all unless a number is given."""
+    sealed = SealedStore(store, b"of the run")
+    found = []
+    for index in range(count if made is None else made):
         who = [f"host-{other}, pid {other}" for other in range(count)]
         watch = Watch(sealed, "est/r/0", index, who, heartbeat_secs=20, stays=False, on_lost=lambda lost: None)
-        made.append(
+        found.append(
             JaxCoordinator(
                 sealed,
                 "est/r/0",
@@ -55,4 +55,4 @@ def coordinators(store, count, secret=b"of the run"):
                 on_news=lambda: None,
             )
         )
-    return made
+    return found

@@ -101,6 +101,68 @@ def test_a_mode_with_metrics_is_exported_for_any_batch_size(tmp_path, caplog, mo
     np.testing.assert_allclose(found["loss"], expected, rtol=1e-5)
 
 
+class Lengths:
+    """Text becomes its length."""
+
+    name, version, files = "lengths", 1, {}
+
+    def __init__(self, named):
+        self.named = named
+
+    def config(self):
+        return {"named": self.named}
+
+    def apply(self, batch):
+        if not all(batch[self.named].reshape(-1)):
+            raise ValueError("a text is empty")
+        return {**batch, self.named: np.char.str_len(batch[self.named].astype(str)).astype(np.int32)}
+
+
+@pytest.mark.parametrize("bare", [True, False])
+@pytest.mark.parametrize("mode", [ec.ModeKeys.EVAL, ec.ModeKeys.TRAIN])
+def test_labels_and_features_that_are_text_go_through_the_transforms(tmp_path, mode, bare):
+    """The transform of labels takes no empty text, so an export can only try it on what the input gave."""
+
+    def of_text(features, labels, mode):
+        y = features["word"] * ec.get_variable("slope", ()) + features["x"].sum(axis=1)
+        if mode == ec.ModeKeys.PREDICT:
+            return ec.EstimatorSpec(mode, predictions={"y": y})
+        wanted = labels if bare else labels["label"]
+        return ec.EstimatorSpec(mode, predictions={"y": y}, loss=((y - wanted) ** 2).mean(), train_op=optax.sgd(0.01))
+
+    words = np.array(["a", "bcd", "ef", "g"])
+    features = {"word": words, "x": np.ones((4, 3), np.float32)}
+    labels = np.array(["one", "two", "three", "four"])
+
+    def batches():
+        return [(features, labels if bare else {"label": labels})]
+
+    config = ec.RunConfig(model_dir=str(tmp_path / "model"), tf_random_seed=1)
+    transforms = {
+        "host_transforms": [Lengths("word")],
+        "label_transforms": [Lengths("labels" if bare else "label")],
+    }
+    estimator = ec.Estimator(of_text, config=config, **transforms).train(batches)
+    receiver = ec.export.build_supervised_input_receiver_fn_from_input_fn(batches)
+    assert receiver().features["word"] == ec.export.Feature((None,), "string")
+    assert receiver().labels == {"label": ec.export.Feature((None,), "string")}
+    path = estimator.export_saved_model(str(tmp_path / "e"), receiver, experimental_mode=mode)
+    sent = {"word": np.array([1, 3, 2, 1], np.int32), "x": features["x"], "label": np.array([3, 3, 5, 4], np.int32)}
+    found = ec.export.load(path).signatures[mode](**sent)["loss"]
+    np.testing.assert_allclose(found, estimator.evaluate(batches)["loss"], rtol=1e-5)
+
+
+def test_what_calls_back_is_refused_before_anything_is_written(tmp_path):
+    def printing(features, labels, mode):
+        jax.debug.print("{}", features["x"][0, 0])
+        return model_fn(features, labels, mode)
+
+    estimator = trained(tmp_path / "model", printing)
+    with pytest.raises(ExportError, match=r"Signature 'serving_default' calls back into Python \(debug_print\)"):
+        estimator.export_saved_model(str(tmp_path / "exports"), receiver_fn)
+    assert not (tmp_path / "exports").exists()
+
+
 def test_outputs_are_told_apart_from_the_batch_by_more_than_their_size(tmp_path):
     """A constant output of two rows is no batch, though the sizes of some batches are two."""
 

@@ -1,5 +1,6 @@
 """The batch script, without a Slurm: what stands in it, and that bash can read it."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -65,3 +66,20 @@ def test_without_slurm_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     launcher = SlurmLauncher(str(tmp_path))
     with pytest.raises(LaunchError, match="There is no sbatch here"):
         launcher.submit(launcher.plan(JobSpec(command=("x",))))
+
+
+def test_a_job_between_its_attempts_has_not_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Slurm calls it cancelled for a moment."""
+    squeue = tmp_path / "squeue"
+    squeue.write_text("#!/bin/sh\necho CANCELLED\n")
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    launcher, folder = SlurmLauncher(str(tmp_path / "jobs")), tmp_path / "jobs" / "7"
+    folder.mkdir(parents=True)
+    (folder / "requeued").touch()
+    assert launcher.status("7").phase == "pending"
+    os.utime(folder / "requeued", (1, 1))
+    assert launcher.status("7").phase == "resumable"
+    (folder / "outcome").write_text("3")
+    (folder / "why").write_text("1 3\n")
+    assert (launcher.status("7").phase, launcher.status("7").why) == ("failed", "process 1: failed with status 3")

@@ -204,4 +204,13 @@ MUTANTS = (
         tests=("test_a_slice_that_falls_holds_the_export_up",),
         in_cut=False,
     ),
+    Mutant(
+        name="the-best-slice-comes-first",
+        guarantee="rule 74",
+        file="plugins/report/src/estimator_report/sections/slices.py",
+        old="sign = -1.0 if any(word in name for word in _ERRORS) else 1.0",
+        new="sign = 1.0",
+        tests=("test_the_worst_slice_comes_first_whichever_way_a_metric_is_good",),
+        in_cut=False,
+    ),
 )

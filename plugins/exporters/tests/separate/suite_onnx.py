@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import onnx
 import pytest
 from jax import lax
 
@@ -50,6 +51,22 @@ def test_poolings_of_images(tmp_path, operation, start, padding):
     np.testing.assert_allclose(found, function(x), rtol=1e-5, atol=1e-5)
 
 
+def test_the_branch_of_the_processor_is_taken(tmp_path):
+    function = lambda x: lax.platform_dependent(x[:, 0], cpu=jnp.sin, tpu=jnp.cos, default=jnp.tan)  # noqa: E731
+    OnnxFormat().write(request(function, (None, 2)), tmp_path)
+    x = np.random.default_rng(0).normal(size=(5, 2)).astype(np.float32)
+    found = OnnxFormat().load(tmp_path).signatures["serving_default"](x=x)["y"]
+    np.testing.assert_allclose(found, np.sin(x[:, 0]), rtol=1e-5, atol=1e-6)
+
+
+def test_a_model_that_gives_what_it_takes(tmp_path):
+    """Nothing of it is converted; the file is of a version that onnxruntime 1.20 reads all the same."""
+    OnnxFormat().write(request(lambda x: x, (None, 2), out=(None, 2)), tmp_path)
+    assert onnx.load(str(tmp_path / "graphs" / "0.onnx")).ir_version == 10
+    found = OnnxFormat().load(tmp_path).signatures["serving_default"](x=np.ones((4, 2), np.float32))["y"]
+    assert found.tolist() == [[1, 1]] * 4
+
+
 @pytest.mark.parametrize(
     ("made", "message"),
     [
@@ -59,9 +76,18 @@ def test_poolings_of_images(tmp_path, operation, start, padding):
             lambda: request(lambda x: jax.pure_callback(np.sin, x[:, 0], x[:, 0]), (None, 2)),
             "uses pure_callback, which jax2onnx does not convert",
         ),
+        (
+            lambda: request(lambda x: (x[:, 0].astype("bfloat16") * 2).astype("float32"), (None, 2)),
+            "uses Mul of a dtype that onnxruntime does not run on a CPU",
+        ),
+        (
+            lambda: request(lambda x: jax.random.uniform(jax.random.key(0), x[:, 0].shape), (None, 2)),
+            r"cannot be converted to ONNX by jax2onnx \(NotImplementedError: random_bits",
+        ),
     ],
 )
 def test_what_cannot_be_converted_is_said_before_anything_is_written(tmp_path, made, message):
-    with pytest.raises(ExportError, match=message):
-        OnnxFormat().write(made(), tmp_path)
+    for refusing in (OnnxFormat().check, lambda one: OnnxFormat().write(one, tmp_path)):
+        with pytest.raises(ExportError, match=message):
+            refusing(made())
     assert list(tmp_path.iterdir()) == []

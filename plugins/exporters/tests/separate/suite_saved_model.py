@@ -46,6 +46,9 @@ OPERATIONS = {
     "argsort": lambda x: jnp.argsort(x, axis=-1).astype(jnp.float32),
     "while": repeated,
     "cond": lambda x: jax.lax.cond(x.sum() > 0, lambda: x, lambda: -x),
+    "gather along the batch": lambda x: jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1),
+    "scatter along the batch": jax.vmap(lambda row: row.at[jnp.argsort(row)[:2]].add(1.0)),
+    "tan": jnp.tan,
     "erf": jax.scipy.special.erf,
     "asinh": jnp.arcsinh,
     "gelu": lambda x: jax.nn.gelu(x, approximate=False),
@@ -79,6 +82,14 @@ def printing(variables, inputs):
     return {"y": inputs["x"]}
 
 
+def decomposed(variables, inputs):
+    return {"y": jnp.linalg.cholesky(jnp.eye(2) + 0 * inputs["x"].reshape(-1, 2, 2)).reshape(-1, 4)}
+
+
+def beyond(variables, inputs):
+    return {"y": inputs["x"].astype("float8_e8m0fnu").astype("float32")}
+
+
 class Silent:
     """A transform that does not say what it does."""
 
@@ -95,7 +106,9 @@ class Silent:
     ("more", "message"),
     [
         ({"fixed_batch_sizes": (1, 2)}, "one program for all batch sizes"),
-        ({"function": printing}, "'serving_default' (has effects|cannot be exported)"),
+        ({"function": printing}, "'serving_default' calls back into Python"),
+        ({"function": decomposed}, "'serving_default' calls lapack_spotrf_ffi, which is a part of jax"),
+        ({"function": beyond}, r"does not read \(StableHLO 0.14.0\): \w+"),
         ({"input_transforms": (Silent(),)}, "host transform 'silent' does not say"),
         ({"output_transforms": (Silent(),)}, "host transform 'silent' does not say"),
     ],

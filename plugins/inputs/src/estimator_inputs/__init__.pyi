@@ -11,6 +11,7 @@ from estimator_inputs.examples.receiver import (
     build_parsing_serving_input_receiver_fn as build_parsing_serving_input_receiver_fn,
 )
 from estimator_inputs.jsonl_input import jsonl_input_fn as jsonl_input_fn
+from estimator_inputs.keras_input import keras_input_fn as keras_input_fn
 from estimator_inputs.pandas_input import pandas_input_fn as pandas_input_fn
 from estimator_inputs.parquet_input import parquet_input_fn as parquet_input_fn
 from estimator_inputs.reading.file_input import FileInput as FileInput
@@ -23,6 +24,7 @@ from estimator_inputs.schema.validate import Anomaly as Anomaly
 from estimator_inputs.schema.validate import Limits as Limits
 from estimator_inputs.schema.validate import Validation as Validation
 from estimator_inputs.schema.validate import validate as validate
+from estimator_inputs.table_input import table_input_fn as table_input_fn
 from estimator_inputs.tfrecord.framing import write_tfrecord as write_tfrecord
 from estimator_inputs.tfrecord.records import read_tfrecord as read_tfrecord
 from estimator_inputs.tfrecord_input import make_batched_features_dataset as make_batched_features_dataset

@@ -87,7 +87,10 @@ def _check_types(x: Any, y: Any, target_column: Any) -> None:
     if not isinstance(target_column, str):
         raise ArgumentTypeError(f"target_column must be a string type, given: {target_column!r}.")
     if not (hasattr(x, "columns") and hasattr(x, "index")):
-        raise ArgumentTypeError(f"x must be a pandas DataFrame; got {type(x).__name__}. For arrays: numpy_input_fn.")
+        raise ArgumentTypeError(
+            f"x must be a pandas DataFrame; got {type(x).__name__}. For arrays: numpy_input_fn; for "
+            "polars and Arrow: estimator_inputs.table_input_fn."
+        )
     if y is not None and not (hasattr(y, "index") and hasattr(y, "to_numpy")):
         raise ArgumentTypeError(f"y must be a pandas Series or DataFrame; got {type(y).__name__}.")
 

@@ -14,6 +14,7 @@ _INPUTS = {
     "parquet": ("parquet_input_fn", "Rows of Parquet files."),
     "tfrecord": ("tfrecord_input_fn", "tf.Examples of TFRecord files, without TensorFlow."),
     "pandas": ("pandas_input_fn", "Batches of a pandas DataFrame in memory."),
+    "table": ("table_input_fn", "Batches of a table in memory: polars, Arrow, DuckDB, the answer of a database."),
     "array_record": ("array_record_input_fn", "tf.Examples of ArrayRecord files, shuffled as a whole."),
 }
 

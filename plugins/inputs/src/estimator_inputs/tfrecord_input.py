@@ -24,6 +24,7 @@ def tfrecord_input_fn(
     shuffle: bool,
     label_key: str | None = None,
     vocabularies: Vocabularies | None = None,
+    sequence_features: Mapping[str, Any] | None = None,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
     """An input_fn over the tf.Examples of TFRecord files; every call of it gives a fresh iterator.
@@ -40,6 +41,8 @@ def tfrecord_input_fn(
         label_key: the feature that is the label; None: there is none.
         vocabularies: allowed strings or integers by feature; a record with another value is a bad one, also where it is
             one of many. None: all are allowed.
+        sequence_features: the feature lists of records that are tf.SequenceExamples: `FixedLenSequenceFeature` of the
+            shape of a step, or `VarLenFeature` where steps have one value each; `features` are those of the context.
         options: see `ReadOptions`.
 
     Raises:
@@ -62,11 +65,19 @@ def tfrecord_input_fn(
 
     Source: `tf.data.experimental.make_batched_features_dataset`.
     """
-    specs = feature_specs(features, vocabularies)
+    sequences = {} if sequence_features is None else sequence_features
+    both = [name for name in sequences if name in features]
+    if both:
+        raise ArgumentError(f"{both[0]!r} is among features and sequence_features: name it once.")
+    specs = feature_specs({**features, **sequences}, vocabularies)
+    for name in sequences:
+        if specs[name].form == "fixed":
+            raise ArgumentError(f"sequence_features[{name!r}] must be a FixedLenSequenceFeature of a step's shape.")
     if label_key is not None and label_key not in specs:
         raise ArgumentError(f"label_key {label_key!r} is none of the features: {', '.join(specs)}.")
     plan = ReadPlan.of(batch_size, shuffle, {"parser_num_threads": 0, **options})
-    return FileInput(find_files(file_pattern), TFRecordKind(specs, label_key, plan), plan)
+    kind = TFRecordKind(specs, label_key, plan, sequences=sequence_features is not None)
+    return FileInput(find_files(file_pattern), kind, plan)
 
 
 def make_batched_features_dataset(
@@ -115,10 +126,13 @@ class TFRecordKind:
 
     name = "tfrecord"
 
-    def __init__(self, specs: Mapping[str, FeatureSpec], label_key: str | None, plan: ReadPlan) -> None:
+    def __init__(
+        self, specs: Mapping[str, FeatureSpec], label_key: str | None, plan: ReadPlan, *, sequences: bool = False
+    ) -> None:
         self._specs = specs
         self._label_key = label_key
         self._plan = plan
+        self._sequences = sequences
         self.varying_shapes = any(spec.form != "fixed" for spec in specs.values())
         self.summary = summary_of(specs)
         self.columns = tuple(specs)
@@ -142,6 +156,7 @@ class TFRecordKind:
         """The examples of a block whose checksums hold."""
         from estimator_inputs.tfrecord.checksums import wrong_records
         from estimator_inputs.tfrecord.decode import Fault, decode_examples
+        from estimator_inputs.tfrecord.sequences import flattened
 
         frames = piece.content
         begins, sizes = frames.begins, frames.sizes
@@ -150,7 +165,12 @@ class TFRecordKind:
         if wrong:
             sizes = sizes.copy()
             sizes[wrong] = 0  # decoded as empty records, and left out as faulty ones
-        columns, more = decode_examples(frames.data, begins, sizes, self._specs, faulty=faults)
+        data = frames.data
+        if self._sequences:
+            kinds = {name: spec.kind for name, spec in self._specs.items()}
+            data, begins, sizes, none = flattened(data, begins, sizes, kinds)
+            faults = {**{row: (None, text) for row, text in none.items()}, **faults}
+        columns, more = decode_examples(data, begins, sizes, self._specs, faulty=faults)
         bad = [self._bad_row(piece.path, frames.record + row, fault) for row, fault in more.items()]
         if frames.fault is not None:
             bad.append(self._bad_row(piece.path, frames.record + len(begins), (None, frames.fault)))

@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 _HOME = {
     "contract": ("JobSpec", "JobStatus", "Launcher", "Plan", "PlannedFile"),
     "errors": ("LaunchError",),
+    "kubernetes": ("KubernetesLauncher",),
     "launching": ("find_launcher", "follow", "launch"),
     "local": ("LocalLauncher",),
     "outcome": ("outcome",),

@@ -6,6 +6,7 @@ from estimator_launchers.contract import Launcher as Launcher
 from estimator_launchers.contract import Plan as Plan
 from estimator_launchers.contract import PlannedFile as PlannedFile
 from estimator_launchers.errors import LaunchError as LaunchError
+from estimator_launchers.kubernetes import KubernetesLauncher as KubernetesLauncher
 from estimator_launchers.launching import find_launcher as find_launcher
 from estimator_launchers.launching import follow as follow
 from estimator_launchers.launching import launch as launch

@@ -35,6 +35,12 @@ def estimator_components() -> Sequence[Component]:
         Component(
             kind="launcher", name="slurm", target="estimator_launchers:SlurmLauncher", summary="Batch jobs of Slurm."
         ),
+        Component(
+            kind="launcher",
+            name="kubernetes",
+            target="estimator_launchers:KubernetesLauncher",
+            summary="JobSets of Kubernetes, with an evaluator and TensorBoard.",
+        ),
     ]
 
 

@@ -34,6 +34,8 @@ OPTIONS: Final[Mapping[str, str]] = {
     "qos": "quality of service",
     "reservation": "a reservation",
 }
+#: Until a job that was requeued is in the queue again, at the latest.
+_REQUEUE_SECS = 60.0
 _RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT")
 
 
@@ -92,6 +94,8 @@ class SlurmLauncher:
         if any(state in ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT") for state in states):
             return JobStatus(phase="pending", restarts=restarts)
         folders = self._folders(job_id)
+        if any(_just_requeued(folder) for folder in folders):
+            return JobStatus(phase="pending", restarts=restarts)
         if not folders and not states:
             raise LaunchError(f"Slurm knows no job {job_id!r}, and {self._folder} has nothing of one.")
         outcomes = [self._number(folder.name, "outcome", missing=75) for folder in folders] or [75]
@@ -170,6 +174,12 @@ def _slurm(*command: str, given: str | None = None, check: bool = True) -> str:
     if check and done.returncode != 0:
         raise LaunchError(f"{command[0]} refuses: {done.stderr.strip() or done.stdout.strip()}")
     return done.stdout if done.returncode == 0 else ""
+
+
+def _just_requeued(folder: Path) -> bool:
+    """Between the end of an attempt and its place in the queue, Slurm calls a job cancelled."""
+    mark = folder / "requeued"
+    return mark.exists() and time.time() - mark.stat().st_mtime < _REQUEUE_SECS
 
 
 def _read(path: Path) -> str:

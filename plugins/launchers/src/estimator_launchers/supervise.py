@@ -140,7 +140,8 @@ class Supervisor:
         return Group({place: child}, self._job.grace_secs, self._say)
 
     def _start(self, index: int, told: Mapping[str, str]) -> _Child:
-        environment = {**os.environ, "PYTHONUNBUFFERED": "1", **self._job.env, **told}
+        run = {"ESTIMATOR_RUN_ID": self._folder.name, "ESTIMATOR_ATTEMPT": str(self._restarts)}
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", **self._job.env, **run, **told}
         with (self._folder / f"{index}.log").open("ab") as log:
             try:
                 return subprocess.Popen(self._job.command, env=environment, stdout=log, stderr=subprocess.STDOUT)

@@ -13,7 +13,7 @@ import optax
 
 import estimator_core as ec
 from estimator_canned_tabular.cli import features
-from estimator_canned_tabular.cli.schema import Schema
+from estimator_canned_tabular.cli.schema import Schema, write_at_once
 from estimator_canned_tabular.cli.table import counted, defaults_of, profiles_of, typed_input
 from estimator_canned_tabular.models.baseline import baseline_model_fn
 from estimator_canned_tabular.models.combined import dnn_linear_combined_model_fn
@@ -75,12 +75,12 @@ class Job:
         """All epochs, or what is left of them."""
         steps = -(-self.rows * self.args.epochs // self.args.batch_size)
         rows = _input(self.args, self.schema, shuffle=True, num_epochs=None, shuffle_buffer_size=self.args.shuffle_rows)
-        self.estimator.train(rows, max_steps=steps)
+        self.estimator.train(_whole(rows), max_steps=steps)
         print(f"trained: {steps} steps on {self.rows} rows; {self.estimator.stop_reason}")
 
     def evaluate(self) -> None:
         """The held-out rows."""
-        found = self.estimator.evaluate(_input(self.args, self.schema, held_out=True))
+        found = self.estimator.evaluate(_whole(_input(self.args, self.schema, held_out=True)))
         print(f"evaluated on {self.held_out_rows} rows:")
         for name, value in sorted(found.items()):
             if np.ndim(value) == 0:
@@ -90,7 +90,8 @@ class Job:
         """A directory that takes raw rows."""
         receiver = ec.export.build_raw_serving_input_receiver_fn(features.received(self.schema))
         reading = self.args.model_dir / "reading.json"
-        reading.write_text(json.dumps({"column_defaults": defaults_of(self.schema), "on_error": self.args.on_error}))
+        told = {"column_defaults": defaults_of(self.schema), "on_error": self.args.on_error}
+        write_at_once(reading, json.dumps(told))
         path = self.estimator.export_saved_model(
             str(self.args.model_dir / "export"), receiver, assets_extra={"reading.json": str(reading)}
         )
@@ -106,6 +107,11 @@ def _input(
     path = args.eval_csv if apart and held_out else args.csv
     common = {"seed": args.seed, "on_error": args.on_error}
     return typed_input(path, schema, args.weight_column, args.batch_size, shuffle=shuffle, **common, **part, **options)
+
+
+def _whole(rows: FileInput) -> Any:
+    """The size of batches is that of all processes together: the steps, and the numbers, are those of one."""
+    return ec.inputs.from_iterable(rows, fresh_arrays=True, whole=True)
 
 
 def _counts(args: argparse.Namespace, schema: Schema) -> tuple[int, int]:

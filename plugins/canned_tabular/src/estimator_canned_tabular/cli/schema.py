@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -97,8 +98,15 @@ class Schema:
 
     def write(self, path: Path) -> None:
         """Writes what `read` reads."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_at_once(path, json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n")
+
+
+def write_at_once(path: Path, text: str) -> None:
+    """Writes a file that several processes may write at the same time: whoever reads it finds it whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    own = path.with_name(f".{path.name}.{os.getpid()}")
+    own.write_text(text, encoding="utf-8")
+    own.replace(path)
 
 
 def _column(path: Path, name: str, given: Mapping[str, Any]) -> ColumnSchema:

@@ -18,7 +18,9 @@ from estimator_core.export import Feature, SignatureSpec
 from estimator_exporters.onnx.nodes import element_type
 from estimator_exporters.onnx.primitives import evaluated, operations
 
-OPSET = 21  # of ai.onnx; onnxruntime reads it since 1.18
+#: Of ai.onnx, and of the file: onnxruntime reads both since 1.20.
+OPSET, IR = 21, 10
+_LINE = "\n"
 
 
 def traced(signature: SignatureSpec, variables: Mapping[str, Any]) -> core.ClosedJaxpr:
@@ -98,9 +100,10 @@ def _converted(signature: SignatureSpec, program: core.ClosedJaxpr, arguments: A
                 output_names=list(results.values()),
             )
     except Exception as error:
+        said = f"{type(error).__name__}: {str(error).partition(_LINE)[0]}"
         raise ExportError(
-            f"Signature {signature.name!r} cannot be converted to ONNX: {error!r}. The format 'stablehlo' takes "
-            "every jax program."
+            f"Signature {signature.name!r} cannot be converted to ONNX by jax2onnx ({said}). The format 'stablehlo' "
+            "takes every jax program."
         ) from error
 
 
@@ -128,7 +131,7 @@ def _named(given: Any, signature: SignatureSpec, program: core.ClosedJaxpr, valu
         opset_imports=list(given.opset_import) or [onnx.helper.make_opsetid("", OPSET)],
         producer_name="estimator-exporters",
     )
-    model.ir_version = given.ir_version or onnx.helper.VERSION_TABLE[-1][1]
+    model.ir_version = IR
     return model
 
 

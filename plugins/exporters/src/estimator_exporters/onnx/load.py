@@ -39,11 +39,12 @@ def load(directory: Path) -> Loaded:
     return Loaded(directory=directory, manifest=manifest, signatures=signatures)
 
 
-def session(path: Path) -> Any:
-    """A graph of a file, ready to run."""
+def session(graph: Path | bytes) -> Any:
+    """A graph of a file, or one in memory, ready to run."""
+    source = graph if isinstance(graph, bytes) else str(graph)
     options: Any = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # warnings of constants in loops that nothing uses
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
 def _run(path: Path, outputs: list[str]) -> Any:

@@ -24,9 +24,9 @@ def evaluated(program: core.ClosedJaxpr, arrays: Sequence[Any]) -> list[Any]:
 
     for equation in program.jaxpr.eqns:
         taken, name = [read(variable) for variable in equation.invars], equation.primitive.name
-        called = _called(equation)
+        called = _called(equation) or _chosen(equation, taken)
         if called is not None:
-            given = evaluated(called, taken)
+            given = evaluated(called, taken[-len(called.in_avals) :] if called.in_avals else [])
         elif name in _WRITTEN_OTHERWISE:
             given = [_WRITTEN_OTHERWISE[name](taken, equation.params)]
         elif name in _POOLINGS and _is_image(equation.params):
@@ -52,6 +52,13 @@ def _called(equation: Any) -> Any:
     if equation.primitive.name not in _CALLS:
         return None
     return equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
+
+
+def _chosen(equation: Any, taken: Sequence[Any]) -> Any:
+    """The branch of a choice that is made here: that of the platform."""
+    if equation.primitive.name != "cond" or not isinstance(taken[0], int):
+        return None
+    return equation.params["branches"][taken[0]]
 
 
 def _bodies(equation: Any) -> dict[str, tuple[core.ClosedJaxpr, ...]]:
@@ -85,6 +92,11 @@ def _as_given(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
     return taken[0]
 
 
+def _of_cpu(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
+    """The place of the branch for a CPU, where a graph runs."""
+    return next(place for place, names in enumerate(parameters["platforms"]) if names is None or "cpu" in names)
+
+
 def _stacked(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
     axis = parameters["axis"]
     return lax.concatenate([lax.expand_dims(jnp.asarray(array), (axis,)) for array in taken], axis)
@@ -102,6 +114,7 @@ def _before(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
 #: Primitives that the converter does not know, in terms of others.
 _WRITTEN_OTHERWISE: dict[str, Callable[[Sequence[Any], dict[str, Any]], Any]] = {
     "lt_to": _before,
+    "platform_index": _of_cpu,
     "reshard": _as_given,
     "stack": _stacked,
 }

@@ -10,7 +10,7 @@ import onnx  # pyright: ignore[reportMissingImports]
 from estimator_core.errors import ExportError
 from estimator_core.export import ExportRequest, SignatureSpec
 from estimator_exporters.bundle.write import described, finish
-from estimator_exporters.onnx.convert import check_operations, converted, traced
+from estimator_exporters.onnx.drafts import draft
 from estimator_exporters.onnx.load import session
 from estimator_exporters.onnx.raw import HostPart, raw_model
 
@@ -35,19 +35,19 @@ def check(request: ExportRequest) -> None:
     """Refuses what ONNX cannot hold, before anything is written.
 
     Raises:
-        ExportError: says which signature, operation or host transform.
+        ExportError: says which signature, operation or host transform; what the converter refuses, with its reason.
     """
     for signature in request.signatures.values():
         _check(signature, request)
         HostPart.of(request, signature)
-        check_operations(signature.name, traced(signature, request.variables))
+        draft(request, signature)
 
 
 def write(request: ExportRequest, directory: Path) -> None:
     """Writes a graph for each signature, and one that takes what clients send where the host has a part in it.
 
     Raises:
-        ExportError: as `check`; what the converter refuses, with its reason.
+        ExportError: as `check`.
     """
     check(request)
     (directory / "graphs").mkdir()
@@ -59,7 +59,8 @@ def write(request: ExportRequest, directory: Path) -> None:
         key = (signature.function, part is None)
         if key not in written:
             written[key] = f"graphs/{len(written)}.onnx"
-            model = converted(signature, traced(signature, request.variables))
+            model = onnx.ModelProto()
+            model.CopyFrom(draft(request, signature))  # weights of a shared one move into a file
             _save(model, directory / written[key], shared=part is not None)
             if part is not None:
                 raw |= {written[key]: model}

@@ -23,7 +23,7 @@ from estimator_core.export import (
     host_programs,
 )
 from estimator_exporters.saved_model.host import narrowed, run_programs
-from estimator_exporters.saved_model.program import CONVENTION, PLATFORMS, program_of
+from estimator_exporters.saved_model.program import CONVENTION, program_of
 
 v1 = tf.compat.v1
 _CLASSES = ("classes", "all_classes")
@@ -142,7 +142,7 @@ class Graph:
             module=program.module,
             Sout=[tf.TensorShape(feature.shape) for feature in program.given],
             Tout=[tf.as_dtype(feature.dtype) for feature in program.given],
-            platforms=[platform.upper() for platform in PLATFORMS],
+            platforms=[platform.upper() for platform in program.platforms],
             function_list=[],
             has_token_input_output=False,
             disabled_checks=[],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -10,16 +10,14 @@ from weakref import WeakKeyDictionary
 import jax
 import jax.numpy as jnp
 from jax import export as jax_export
-from jax.extend.mlir import ir, passmanager
-from jax.extend.mlir.dialects import func, stablehlo
 
 from estimator_core.errors import ExportError
 from estimator_core.export import Feature, SignatureSpec
+from estimator_exporters.bundle.callbacks import calling_back, refuse_callbacks
+from estimator_exporters.saved_model.old_readers import READERS, for_old_readers, foreign_calls
 
-#: The TensorFlow that is promised to read the exports: the oldest, and the newest they are tried with.
-READERS = ("2.15", "2.21")
-#: What TensorFlow 2.15 knows of StableHLO, and of the convention by which a program is called.
-STABLEHLO, CONVENTION = "0.14.0", 8
+#: The convention by which TensorFlow 2.15 calls a program.
+CONVENTION = 8
 PLATFORMS = ("cpu", "cuda", "tpu")
 
 
@@ -33,6 +31,7 @@ class Program:
         taken: dtypes of all arguments, kept or not.
         given: shape and dtype of each output.
         names: of the outputs.
+        platforms: where it runs.
     """
 
     module: bytes
@@ -40,6 +39,7 @@ class Program:
     taken: tuple[str, ...]
     given: tuple[Feature, ...]
     names: tuple[str, ...]
+    platforms: tuple[str, ...]
 
 
 #: By function: an estimator's next export of the same receiver rewrites only its weights.
@@ -64,59 +64,50 @@ def _lowered(signature: SignatureSpec, variables: Mapping[str, jax.ShapeDtypeStr
     where = f"Signature {signature.name!r}"
     (batch,) = jax_export.symbolic_shape("b", constraints=["b >= 1"])
     inputs = {name: _abstract(feature, batch) for name, feature in signature.inputs.items()}
+
+    def lowered(platforms: tuple[str, ...]) -> Any:
+        return jax_export.export(jax.jit(signature.function), platforms=platforms)(dict(variables), inputs)
+
     try:
-        exported = jax_export.export(jax.jit(signature.function), platforms=PLATFORMS)(dict(variables), inputs)
+        exported = lowered(PLATFORMS)
+        platforms = _readable_on(exported, lowered, where)
+        exported = exported if platforms == PLATFORMS else lowered(platforms)
+    except ExportError:
+        raise
     except Exception as error:
-        raise ExportError(f"{where} cannot be exported for any batch size: {error}") from error
+        refuse_callbacks(signature.function, (dict(variables), inputs), where)
+        said = str(error).partition("\n")[0]
+        raise ExportError(f"{where} cannot be exported for any batch size: {said}") from error
     if exported.ordered_effects or exported.unordered_effects:
         raise ExportError(
-            f"{where} has effects ({[*exported.ordered_effects, *exported.unordered_effects]}), which a SavedModel "
-            "cannot have. Leave jax.debug.print and callbacks out of this mode."
+            calling_back(where, [str(one) for one in (*exported.ordered_effects, *exported.unordered_effects)])
         )
     names = sorted(signature.outputs)
     return Program(
-        module=_for_old_readers(exported.mlir_module_serialized, where),
+        module=for_old_readers(exported.mlir_module_serialized, where),
         kept=tuple(exported.module_kept_var_idx),
         taken=tuple(str(aval.dtype) for aval in exported.in_avals),
         given=tuple(_feature(aval) for aval in exported.out_avals),
         names=tuple(names),
+        platforms=platforms,
     )
 
 
-def _for_old_readers(module: bytes, where: str) -> bytes:
-    """The module in an old version of StableHLO, without what is no operation of it."""
-    with ir.Context() as context, ir.Location.unknown():
-        try:
-            parsed = stablehlo.deserialize_portable_artifact(context, module)
-            for composite in list(_composites(parsed.operation)):
-                _called(composite)
-            # Source lines are written in a form that old readers refuse.
-            passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(parsed.operation)
-            return stablehlo.serialize_portable_artifact(parsed, STABLEHLO)
-        except Exception as error:
-            raise ExportError(
-                f"{where} holds operations that TensorFlow {READERS[0]} does not read (StableHLO {STABLEHLO}): "
-                f"{error}. Compute without them, or use the format 'stablehlo'."
-            ) from error
+def _readable_on(exported: Any, lowered: Callable[[tuple[str, ...]], Any], where: str) -> tuple[str, ...]:
+    """The platforms on which TensorFlow has all that a program calls.
 
-
-def _composites(operation: Any) -> Iterator[Any]:
-    for region in operation.regions:
-        for block in region:
-            for inner in block:
-                yield from _composites(inner.operation)
-                if inner.operation.name == "stablehlo.composite":
-                    yield inner
-
-
-def _called(composite: Any) -> None:
-    """Calls the function that says what a composite operation is made of."""
-    made_of = ir.FlatSymbolRefAttr(composite.attributes["decomposition"])
-    types = [result.type for result in composite.results]
-    call = func.CallOp(types, made_of, list(composite.operands), ip=ir.InsertionPoint(composite))
-    for old, new in zip(composite.results, call.results, strict=True):
-        old.replace_all_uses_with(new)
-    composite.operation.erase()
+    Raises:
+        ExportError: not even on a CPU; says what it lacks.
+    """
+    if not foreign_calls(exported.mlir_module_serialized):
+        return PLATFORMS
+    calls = {one: foreign_calls(lowered((one,)).mlir_module_serialized) for one in PLATFORMS}
+    if calls["cpu"]:
+        raise ExportError(
+            f"{where} calls {', '.join(calls['cpu'])}, which is a part of jax and not of TensorFlow {READERS[0]}. "
+            "Compute without, or use the format 'stablehlo'."
+        )
+    return tuple(one for one, foreign in calls.items() if not foreign)
 
 
 def _abstract(feature: Feature, batch: Any) -> jax.ShapeDtypeStruct:

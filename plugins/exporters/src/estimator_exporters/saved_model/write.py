@@ -10,7 +10,8 @@ from estimator_core.errors import ExportError
 from estimator_core.export import SERVING_METHODS, ExportRequest, SignatureSpec, host_programs
 from estimator_exporters.bundle.write import finish
 from estimator_exporters.saved_model.graph import Graph, shown_programs
-from estimator_exporters.saved_model.program import READERS, STABLEHLO, program_of
+from estimator_exporters.saved_model.old_readers import READERS, STABLEHLO
+from estimator_exporters.saved_model.program import program_of
 
 PROGRAM = "saved_model.pb"
 

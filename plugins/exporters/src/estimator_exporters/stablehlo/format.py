@@ -15,6 +15,12 @@ class StableHLOFormat:
 
     name = NAME
 
+    def check(self, request: ExportRequest) -> None:
+        """Refuses programs that cannot be lowered, or call into the Python process."""
+        from estimator_exporters.stablehlo.write import check
+
+        check(request)
+
     def write(self, request: ExportRequest, directory: Path) -> None:
         """Writes an export into an empty directory."""
         from estimator_exporters.stablehlo.write import write

@@ -14,8 +14,10 @@ from jax import export as jax_export
 
 from estimator_core.errors import ExportError
 from estimator_core.export import Feature, SignatureSpec
+from estimator_exporters.bundle.callbacks import calling_back, refuse_callbacks
 
 PLATFORMS = ("cpu", "cuda", "tpu")
+_LINE = "\n"  # what jax says below the first line is about its own ways out
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 _CALL = re.compile(r"custom_call @\"?([\w.$]+)")
 _CALLS_BACK = re.compile(r"callback|python|host_execute", re.IGNORECASE)
@@ -52,6 +54,8 @@ def _lowered(
             return {None: _lower(signature, variables, batch)}
         except ExportError as error:
             symbolic = error
+        if not isinstance(symbolic.__cause__, Exception):
+            raise symbolic
         try:
             return {size: _lower(signature, variables, size) for size in _SIZES}
         except ExportError:
@@ -60,14 +64,16 @@ def _lowered(
 
 
 def _lower(signature: SignatureSpec, variables: Mapping[str, jax.ShapeDtypeStruct], batch: Any) -> bytes:
+    where = f"Signature {signature.name!r}"
     inputs = {name: _abstract(feature, batch) for name, feature in signature.inputs.items()}
     try:
         exported = jax_export.export(jax.jit(signature.function), platforms=PLATFORMS)(dict(variables), inputs)
         program = bytes(exported.serialize())
     except Exception as error:
+        refuse_callbacks(signature.function, (dict(variables), inputs), where)
         size = "any batch size" if not isinstance(batch, int) else f"batch size {batch}"
-        raise ExportError(f"Signature {signature.name!r} cannot be exported for {size}: {error}") from error
-    _refuse_callbacks(exported.mlir_module(), f"Signature {signature.name!r}")
+        raise ExportError(f"{where} cannot be exported for {size}: {str(error).partition(_LINE)[0]}") from error
+    _refuse_callbacks(exported.mlir_module(), where)
     return program
 
 
@@ -102,8 +108,4 @@ def _refuse_callbacks(module: str, where: str) -> None:
     """A program only computes: a call back into a process is a pointer that means nothing, or harm, in another one."""
     found = sorted({name for name in _CALL.findall(module) if _CALLS_BACK.search(name)})
     if found:
-        raise ExportError(
-            f"{where} calls back into Python ({', '.join(found)}), which no export may. Leave jax.debug.print, "
-            "pure_callback and "
-            "io_callback out of PREDICT mode; work for the host belongs into a HostTransform."
-        )
+        raise ExportError(calling_back(where, found))

@@ -16,6 +16,16 @@ from estimator_exporters.stablehlo.programs import PLATFORMS, programs_of
 WEIGHTS = "variables.safetensors"
 
 
+def check(request: ExportRequest) -> None:
+    """Lowers what `write` writes; programs are kept until then.
+
+    Raises:
+        ExportError: a signature cannot be lowered; says where in the user's code.
+    """
+    for signature in request.signatures.values():
+        programs_of(signature, request.variables, request.fixed_batch_sizes)
+
+
 def write(request: ExportRequest, directory: Path) -> None:
     """Writes programs, weights, assets, transforms and the manifest.
 

@@ -10,18 +10,9 @@ _KINDS = (("bytes_list", "BytesList"), ("float_list", "FloatList"), ("int64_list
 
 
 @functools.cache
-def example_class() -> Any:
-    """The message class of tf.Example, in a descriptor pool of its own, so that an installed TensorFlow does not clash.
-
-    Example:
-        >>> example = example_class()()
-        >>> example.features.feature["age"].int64_list.value.append(3)
-        >>> len(example.SerializeToString())
-        16
-
-    Source: `tensorflow/core/example/{example,feature}.proto`.
-    """
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+def _messages() -> Any:
+    """A pool with the definitions."""
+    from google.protobuf import descriptor_pb2, descriptor_pool
 
     kinds = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name="example.proto", package=_PACKAGE, syntax="proto3")
@@ -56,6 +47,54 @@ def example_class() -> Any:
     field(entry, "value", 2, kinds.TYPE_MESSAGE, type_name=f".{_PACKAGE}.Feature")
     field(features, "feature", 1, kinds.TYPE_MESSAGE, repeated=True, type_name=f".{_PACKAGE}.Features.FeatureEntry")
     field(message("Example"), "features", 1, kinds.TYPE_MESSAGE, type_name=f".{_PACKAGE}.Features")
+    lists = message("FeatureList")
+    field(lists, "feature", 1, kinds.TYPE_MESSAGE, repeated=True, type_name=f".{_PACKAGE}.Feature")
+    all_lists = message("FeatureLists")
+    entry = all_lists.nested_type.add(name="FeatureListEntry")
+    entry.options.map_entry = True
+    field(entry, "key", 1, kinds.TYPE_STRING)
+    field(entry, "value", 2, kinds.TYPE_MESSAGE, type_name=f".{_PACKAGE}.FeatureList")
+    list_entry = f".{_PACKAGE}.FeatureLists.FeatureListEntry"
+    field(all_lists, "feature_list", 1, kinds.TYPE_MESSAGE, repeated=True, type_name=list_entry)
+    sequence = message("SequenceExample")
+    field(sequence, "context", 1, kinds.TYPE_MESSAGE, type_name=f".{_PACKAGE}.Features")
+    field(sequence, "feature_lists", 2, kinds.TYPE_MESSAGE, type_name=f".{_PACKAGE}.FeatureLists")
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.Example"))
+    return pool
+
+
+def _class_of(name: str) -> Any:
+    from google.protobuf import message_factory
+
+    return message_factory.GetMessageClass(_messages().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+
+
+@functools.cache
+def sequence_example_class() -> Any:
+    """The message class of tf.SequenceExample.
+
+    Example:
+        >>> record = sequence_example_class()()
+        >>> record.feature_lists.feature_list["words"].feature.add().bytes_list.value.append(b"ape")
+        >>> len(record.SerializeToString())
+        22
+
+    Source: `tensorflow/core/example/example.proto`.
+    """
+    return _class_of("SequenceExample")
+
+
+@functools.cache
+def example_class() -> Any:
+    """The message class of tf.Example, in a descriptor pool of its own, so that an installed TensorFlow does not clash.
+
+    Example:
+        >>> example = example_class()()
+        >>> example.features.feature["age"].int64_list.value.append(3)
+        >>> len(example.SerializeToString())
+        16
+
+    Source: `tensorflow/core/example/{example,feature}.proto`.
+    """
+    return _class_of("Example")

@@ -10,7 +10,7 @@ import numpy as np
 
 from estimator_inputs.inspect.detect import kind_of
 from estimator_inputs.reading.files import FilePattern, find_files
-from estimator_inputs.statistics.cells import Cells
+from estimator_inputs.statistics.cells import Cells, plain_values
 from estimator_inputs.statistics.files import rows_of_files
 from estimator_inputs.statistics.gather import gathered
 from estimator_inputs.statistics.record import ColumnStatistics, Statistics
@@ -77,8 +77,8 @@ def _values(cells: Cells, rows: int) -> list[Any]:
     """The values of the first rows; lists where a row may have several."""
     found: list[list[Any]] = [[] for _ in range(rows)]
     stop = int(np.searchsorted(cells.rows, rows))
-    for row, value in zip(cells.rows[:stop].tolist(), cells.values.slice(0, stop).to_pylist(), strict=True):
-        found[row].append(value.decode(errors="backslashreplace") if isinstance(value, bytes) else value)
+    for row, value in zip(cells.rows[:stop].tolist(), plain_values(cells.values.slice(0, stop)), strict=True):
+        found[row].append(value)
     if not cells.shape or (cells.folds and cells.sizes == (1, 1)):
         return [values[0] if values else None for values in found]
     return found

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from estimator_inputs.schema.contract import FeatureSchema, Schema
-from estimator_inputs.statistics.cells import Cells
+from estimator_inputs.statistics.cells import Cells, plain_values
 
 #: Different values that are remembered of those that break a rule.
 _REMEMBERED = 1000
@@ -37,10 +37,10 @@ class Broken:
         if not len(values):
             return
         if not self.count:
-            self.first, self.where = _plain(values[0]), where(0)
+            self.first, self.where = values[0], where(0)
         self.count += len(values)
         if len(self.values) < _REMEMBERED:
-            self.values.update(map(_plain, values))
+            self.values.update(values)
 
 
 class Watcher:
@@ -120,7 +120,7 @@ class Watcher:
             return
         import pyarrow as pa
 
-        values = cells.values.take(pa.array(places)).to_pylist()
+        values = plain_values(cells.values.take(pa.array(places)))
         kept.setdefault(name, Broken()).add(values, lambda place: where(int(cells.rows[places[place]])))
 
 
@@ -129,7 +129,7 @@ def _has_classes(feature: FeatureSchema) -> bool:
 
 
 def _no_numbers(words: Any) -> np.ndarray:
-    return np.array([not _is_number(word) for word in words.to_pylist()], bool)
+    return np.array([not _is_number(word) for word in plain_values(words)], bool)
 
 
 def _is_number(word: Any) -> bool:
@@ -138,7 +138,3 @@ def _is_number(word: Any) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _plain(value: Any) -> Any:
-    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from estimator_inputs.table.arrays import plain_array
+
 #: "number", "word" (text, bytes, bool), "time" (seconds since 1970), or "other": only missing rows are counted.
 CellKind = Literal["number", "word", "time", "other"]
 _FLOATS = {32: "float32", 64: "float64"}
@@ -60,17 +62,28 @@ def cells_of(column: Any) -> Cells:
     """
     import pyarrow as pa
 
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if isinstance(column, pa.ExtensionArray):
-        column = column.storage
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        column = plain_array(column)
     if not isinstance(column, pa.Array):
         return _of_numpy(np.asarray(column))
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
     if _is_list(column.type):
         return _of_lists(column)
     return _leaf(column)
+
+
+def plain_values(values: Any) -> list[Any]:
+    r"""The values of a flat Arrow array as Python objects; bytes as text, those that are no UTF-8 with backslashes.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> plain_values(pa.array([b"a", b"\xff"])), plain_values(pa.array([1, 2]))
+        (['a', '\\xff'], [1, 2])
+    """
+    import pyarrow as pa
+
+    if _is_text(values.type):
+        return [value.decode(errors="backslashreplace") for value in values.cast(pa.large_binary()).to_pylist()]
+    return values.to_pylist()
 
 
 def ragged_cells(values: np.ndarray, lengths: np.ndarray) -> Cells:
@@ -134,8 +147,6 @@ def _leaf(array: Any) -> Cells:
         seconds = pc.divide(micro.cast(pa.int64()).cast(pa.float64(), safe=False), 1e6)
         return _kept(seconds, _nulls(array), "time", "date" if types.is_date(arrow) else "timestamp")
     if _is_text(arrow):
-        if "view" in str(arrow):  # of polars; few functions take it
-            array = array.cast(pa.large_binary() if "binary" in str(arrow) else pa.large_string())
         empty = _numpy(pc.fill_null(pc.equal(pc.binary_length(array), 0), True))
         return _kept(array, empty, "word", "string")
     nothing = np.arange(0)

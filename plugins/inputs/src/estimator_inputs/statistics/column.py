@@ -95,7 +95,7 @@ class ColumnGatherer:
             sizes=self._sizes,
             different=counts.different,
             error=counts.error,
-            words={_text(word): count for word, count in by_count},
+            words=dict(by_count),
             all_words=self._words.exact,
             **some,
         )
@@ -111,7 +111,3 @@ class ColumnGatherer:
                 f"Column {self._name!r} is {first.dtype} in its first rows and {cells.dtype} in later ones. Make its "
                 "values of one type."
             )
-
-
-def _text(word: Any) -> Any:
-    return word.decode(errors="backslashreplace") if isinstance(word, bytes) else word

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from estimator_inputs.statistics.cells import plain_values
+
 #: Different values that are counted one by one, and the bytes of text that they may have together.
 MOST_COUNTED, MOST_BYTES = 1 << 16, 1 << 25
 #: log2 of the registers of the sketch, and its standard error: 1.04 / sqrt(2 ** 14), as for every HyperLogLog.
@@ -65,14 +67,14 @@ class Counts:
     def add(self, values: Any) -> None:
         """Takes a flat Arrow array without nulls."""
         found = values.value_counts()
-        pairs = zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True)
+        pairs = zip(plain_values(found.field("values")), found.field("counts").to_pylist(), strict=True)
         known = self._known
         if self._sketch is None:
             for value, count in pairs:
                 before = known.get(value)
                 if before is None:
                     known[value] = count
-                    self._bytes += len(value) if isinstance(value, (str, bytes)) else 0
+                    self._bytes += len(value) if isinstance(value, str) else 0
                 else:
                     known[value] = before + count
             if len(known) > self._most or self._bytes > MOST_BYTES:
@@ -114,7 +116,5 @@ def _feed(sketch: Any, values: Iterable[Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """What a sketch takes: bytes as text, whole numbers as real ones where those are exact."""
-    if isinstance(value, bytes):
-        return value.decode("latin-1")
+    """What a sketch takes: whole numbers as real ones where those are exact."""
     return float(value) if isinstance(value, int) and abs(value) < _EXACT else value

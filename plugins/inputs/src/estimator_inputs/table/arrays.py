@@ -39,6 +39,21 @@ def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
     return _listed(array, kind) if kind.listed else _flat(array, kind)
 
 
+def plain_array(array: Any) -> Any:
+    """An Arrow array in one piece, without dictionaries and views, which few functions take."""
+    import pyarrow as pa
+
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if pa.types.is_dictionary(array.type):
+        array = pa.DictionaryArray.from_arrays(array.indices, plain_array(array.dictionary)).dictionary_decode()
+    if str(array.type) in ("string_view", "binary_view"):
+        return array.cast(pa.large_string() if "string" in str(array.type) else pa.large_binary())
+    return array
+
+
 def _flat(array: Any, kind: ColumnType) -> tuple[np.ndarray, np.ndarray | None]:
     missing = None
     if array.null_count:

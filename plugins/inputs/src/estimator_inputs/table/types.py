@@ -121,9 +121,9 @@ def check_names(argument: str, given: Any, known: Any, where: str = "") -> None:
     """
     unknown = [name for name in given if name not in known]
     if unknown:
+        told = f" ({where})" if where else ""
         raise ArgumentError(
-            f"{argument} names {', '.join(map(repr, unknown))}; the columns are {', '.join(known)}"
-            f"{where and f' ({where})'}."
+            f"{argument} names {', '.join(map(repr, unknown))}; the columns are {', '.join(known)}{told}."
         )
 
 

@@ -1,0 +1,37 @@
+"""The command over two processes: the evaluation of one."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from plugins.canned_tabular.tests.test_command import write
+
+PROGRAM = [sys.executable, "-m", "estimator_core._cli.main"]
+
+
+def told(folder, processes):
+    """What the command prints of its evaluation: metrics by name."""
+    launch = [] if processes == 1 else [*PROGRAM, "launch", "--processes", str(processes), "--"]
+    arguments = ["--csv", str(folder / "people.csv"), "--label", "income", "--model-dir", str(folder / str(processes))]
+    quick = ["--hidden-units", "16", "--epochs", "4", "--batch-size", "32", "--dropout", "0.1", "--no-plots"]
+    done = subprocess.run(
+        [*launch, *PROGRAM, "tabular", "train", *arguments, *quick, "--no-export"],
+        env={**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=1"},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line.removeprefix("[0]").strip() for line in done.stdout.splitlines() if not line.startswith("[1]")]
+    return {name: float(value) for name, _, value in (line.partition(" = ") for line in lines) if value}
+
+
+@pytest.mark.slow
+def test_two_processes_have_the_evaluation_of_one(tmp_path):
+    write(tmp_path / "people.csv", 301, 0)
+    one, two = told(tmp_path, 1), told(tmp_path, 2)
+    assert one["global_step"] == -(-271 * 4 // 32)
+    assert two == pytest.approx(one, rel=1e-4)

@@ -1,0 +1,51 @@
+"""Graphs of a request, converted once: asking whether a request can be held converts it."""
+
+from __future__ import annotations
+
+import re
+import weakref
+from typing import Any
+
+from estimator_core.errors import ExportError
+from estimator_core.export import ExportRequest, SignatureSpec
+from estimator_exporters.onnx.convert import check_operations, converted, traced
+from estimator_exporters.onnx.load import session
+
+_LARGEST = 2**31 - 1  # bytes of a message of protobuf
+_LACKS = re.compile(r"Could not find an implementation for (\w+)\(")
+#: By the identity of a request, as long as it lives; requests hold arrays, and cannot be compared.
+_KNOWN: dict[int, dict[Any, Any]] = {}
+
+
+def draft(request: ExportRequest, signature: SignatureSpec) -> Any:
+    """The `onnx.ModelProto` of a signature of a request.
+
+    Raises:
+        ExportError: an operation that the converter does not know, or what else it refuses.
+    """
+    if id(request) not in _KNOWN:
+        _KNOWN[id(request)] = {}
+        weakref.finalize(request, _KNOWN.pop, id(request), None)
+    known = _KNOWN[id(request)]
+    if signature.function not in known:
+        program = traced(signature, request.variables)
+        check_operations(signature.name, program)
+        known[signature.function] = converted(signature, program)
+        _check_readable(known[signature.function], signature.name)
+    return known[signature.function]
+
+
+def _check_readable(model: Any, name: str) -> None:
+    """Refuses a graph whose operations onnxruntime lacks for their dtypes; its own readers say so too late."""
+    if model.ByteSize() > _LARGEST:
+        return  # only read from files; the export is read back before anybody sees it
+    try:
+        session(model.SerializeToString())
+    except Exception as error:
+        lacks = _LACKS.search(str(error))
+        if lacks is None:
+            raise ExportError(f"Signature {name!r} is not read by onnxruntime: {error}. Use 'stablehlo'.") from error
+        raise ExportError(
+            f"Signature {name!r} uses {lacks.group(1)} of a dtype that onnxruntime does not run on a CPU. Compute in "
+            "float32, or use the format 'stablehlo'."
+        ) from error

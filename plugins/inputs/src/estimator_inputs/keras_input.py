@@ -1,0 +1,64 @@
+"""`keras_input_fn`: what `keras.Model.fit` takes, `(x, y, sample_weight)`, as an input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
+
+
+def keras_input_fn(source: Any, *, weight_column: str = "sample_weight") -> Callable[[], Iterator[Any]]:
+    """An input_fn over batches `(x, y, sample_weight)`, `(x, y)`, `(x,)` or `x`, as Keras takes them.
+
+    The weights become a feature; give its name to the estimator or head as `weight_column`. A position is reached by
+    drawing and dropping batches.
+
+    Args:
+        source: an iterable of batches, a `keras.utils.PyDataset`, or a function that makes one of them.
+        weight_column: what the feature of the weights is called.
+
+    Raises:
+        ArgumentTypeError: it can be neither called nor iterated.
+        InputError: while reading: a batch of more than three parts, or weights where the features have that name.
+
+    Example:
+        >>> import numpy as np
+        >>> batches = [({"age": np.array([20.0, 30.0])}, np.array([0, 1]), np.array([1.0, 0.5]))]
+        >>> [(sorted(features), labels.tolist()) for features, labels in keras_input_fn(batches)()]
+        [(['age', 'sample_weight'], [0, 1])]
+
+    Source: `keras.Model.fit`.
+    """
+    if not weight_column or not isinstance(weight_column, str):
+        raise ArgumentError(f"weight_column must be a name, given: {weight_column!r}.")
+    if not callable(source) and not hasattr(source, "__iter__") and not hasattr(source, "__getitem__"):
+        raise ArgumentTypeError(f"keras_input_fn needs batches or a function that makes them, given: {source!r:.200}.")
+
+    def input_fn() -> Iterator[Any]:
+        made = source if _is_data(source) else source()
+        numbered = hasattr(made, "__getitem__") and hasattr(made, "__len__") and not isinstance(made, (list, tuple))
+        batches = (made[number] for number in range(len(made))) if numbered else iter(made)
+        return (_batch(batch, weight_column) for batch in batches)
+
+    return input_fn
+
+
+def _is_data(source: Any) -> bool:
+    return not isinstance(source, type) and (hasattr(source, "__iter__") or hasattr(source, "__getitem__"))
+
+
+def _batch(batch: Any, weight_column: str) -> Any:
+    if not isinstance(batch, tuple):
+        return batch
+    if len(batch) > 3:
+        raise InputError(f"A batch has {len(batch)} parts; Keras has (x, y, sample_weight) at most.")
+    x, y, weights = (*batch, None, None)[:3]
+    if weights is None:
+        return x if y is None else (x, y)
+    features: dict[str, Any] = dict(x) if isinstance(x, Mapping) else {"x": x}
+    if weight_column in features:
+        raise InputError(
+            f"The features have {weight_column!r}, and the batch has weights beside them: name another weight_column."
+        )
+    return {**features, weight_column: weights}, y

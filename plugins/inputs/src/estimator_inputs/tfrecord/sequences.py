@@ -1,0 +1,67 @@
+"""tf.SequenceExamples as tf.Examples: the steps of each feature list put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from estimator_inputs.examples.message import sequence_example_class
+
+
+def flattened(
+    data: bytes, begins: np.ndarray, sizes: np.ndarray, kinds: Mapping[str, str]
+) -> tuple[bytes, np.ndarray, np.ndarray, dict[int, str]]:
+    """Records that are tf.SequenceExamples, as tf.Examples whose features are those of the context and of the lists.
+
+    Args:
+        data: bytes with the records somewhere in them.
+        begins: int64[n], where each lies.
+        sizes: int64[n], how long it is.
+        kinds: the list that values of a feature stand in, by name: for feature lists without a step.
+
+    Returns:
+        Their bytes, where each lies and how long it is; and what is wrong with those that are none.
+    """
+    from google.protobuf.message import DecodeError
+
+    records: list[bytes] = []
+    faults: dict[int, str] = {}
+    for row, (begin, size) in enumerate(zip(begins.tolist(), sizes.tolist(), strict=True)):
+        try:
+            records.append(_flat(sequence_example_class().FromString(data[begin : begin + size]), kinds))
+        except DecodeError as error:
+            records.append(b"")
+            faults[row] = f"is no serialized tf.SequenceExample: {error}"
+        except ValueError as error:
+            records.append(b"")
+            faults[row] = str(error)
+    lengths = np.array([len(record) for record in records], np.int64)
+    return b"".join(records), np.cumsum(lengths) - lengths, lengths, faults
+
+
+def _flat(record: Any, kinds: Mapping[str, str]) -> bytes:
+    """One record.
+
+    Raises:
+        ValueError: a list whose steps have values of several kinds, or the name of a feature of the context.
+    """
+    from estimator_inputs.examples.message import example_class
+
+    flat: Any = example_class()()
+    flat.features.CopyFrom(flat.features.FromString(record.context.SerializeToString()))
+    for name, steps in record.feature_lists.feature_list.items():
+        if name in flat.features.feature:
+            raise ValueError(f"feature {name!r} stands both in the context and among the feature lists")
+        found = {kind for step in steps.feature if (kind := step.WhichOneof("kind")) is not None}
+        if len(found) > 1:
+            raise ValueError(f"feature {name!r} has steps of several kinds: {', '.join(sorted(found))}")
+        kind = next(iter(found), kinds.get(name))
+        if kind is None:
+            continue
+        values = getattr(flat.features.feature[name], kind)
+        values.SetInParent()
+        for step in steps.feature:
+            values.value.extend(getattr(step, kind).value)
+    return flat.SerializeToString()

@@ -1,0 +1,253 @@
+"""Every form in which data comes trains: the table of docs/inputs.md, form by form."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from estimator_core import export
+from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
+from estimator_core.inputs import open_input
+from estimator_core.testing import InputSuite
+from estimator_inputs import keras_input_fn, learn_schema, table_input_fn, tfrecord_input_fn, write_tfrecord
+from estimator_inputs.examples.message import sequence_example_class
+
+N = 11
+
+
+def frame() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "age": np.arange(N),
+            "pay": pd.Series(np.arange(N) / 2).mask(np.arange(N) == 4),
+            "port": [f"p{k % 3}" for k in range(N)],
+            "y": np.arange(N) % 2,
+        }
+    )
+
+
+class Stream:
+    """An object that exports an Arrow stream and nothing else, as DuckDB's relations and ADBC's results do."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+class OfHuggingFace:
+    """What `datasets.Dataset` has of the names that are used."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def with_format(self, kind: str) -> Any:
+        assert kind == "arrow"
+        return self
+
+    def __getitem__(self, rows: slice) -> pa.Table:
+        return self._table[rows]
+
+    def iter(self, size: int) -> Any:
+        return (pa.Table.from_batches([batch]) for batch in self._table.to_batches(max_chunksize=size))
+
+
+def rows_of_database(rows: pd.DataFrame) -> pa.Table:
+    with sqlite3.connect(":memory:") as connection:
+        rows.to_sql("people", connection, index=False)
+        cursor = connection.execute("select * from people")
+        names = [column[0] for column in cursor.description]
+        return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in cursor])
+
+
+TABLES: dict[str, Callable[[pd.DataFrame], Any]] = {
+    "polars": pl.from_pandas,
+    "polars, categories": lambda rows: pl.from_pandas(rows).with_columns(pl.col("port").cast(pl.Categorical)),
+    "pandas": lambda rows: rows,
+    "arrow": lambda rows: pa.Table.from_pandas(rows, preserve_index=False),
+    "arrow, several chunks": lambda rows: pa.concat_tables(
+        [pa.Table.from_pandas(rows[:4]), pa.Table.from_pandas(rows[4:])]
+    ),
+    "a stream": lambda rows: Stream(pa.Table.from_pandas(rows, preserve_index=False)),
+    "Hugging Face": lambda rows: OfHuggingFace(pa.Table.from_pandas(rows, preserve_index=False)),
+    "SQL": rows_of_database,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", list(TABLES))
+def test_tables(form: str) -> None:
+    rows = frame()
+    made = TABLES[form](rows)
+    columns = ["age", "pay", "port", "y"]
+    source = table_input_fn(made, 4, shuffle=False, label_name="y", select_columns=columns)
+    batches = list(open_input(source, mode="train"))
+    assert [batch.size for batch in batches] == [4, 4, 3]
+    assert np.concatenate([batch.labels for batch in batches]).tolist() == rows["y"].tolist()
+    assert np.concatenate([batch.features["age"] for batch in batches]).dtype == np.int32
+    np.testing.assert_array_equal(np.concatenate([b.features["pay"] for b in batches]), rows["pay"].astype(np.float32))
+    assert np.concatenate([batch.host["port"] for batch in batches]).tolist() == [w.encode() for w in rows["port"]]
+    schema = learn_schema(TABLES[form](rows), label="y")
+    assert (schema.feature("pay").missing_rate, schema.classes) == (1 / N, (0, 1))
+
+
+class TestPolars(InputSuite):
+    def make(self) -> Any:
+        rows = pl.from_pandas(pd.concat([frame()] * 9, ignore_index=True).assign(id=np.arange(9 * N)))
+        return table_input_fn(rows, 10, shuffle=True, seed=3, label_name="y")
+
+
+def test_columns_of_tables() -> None:
+    table = pa.table(
+        {
+            "whole": pa.array([1, None], pa.int16()),
+            "true": pa.array([True, None]),
+            "word": pa.array(["\u00e4", None]),
+            "when": pa.array([0, None], pa.timestamp("s")),
+            "pair": pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float64(), 2)),
+            "list": pa.array([[1, 2, 3], None]),
+            "decimal": pa.array([1.5, 2.5]).cast(pa.decimal128(5, 2)),
+        }
+    )
+    (batch,) = table_input_fn(table, 2, shuffle=False)()
+    assert batch["whole"].tolist()[0] == 1.0
+    assert np.isnan([batch["whole"][1], batch["true"][1]]).all()
+    assert batch["word"].tolist() == ["\u00e4".encode(), b""]
+    assert batch["when"].dtype.kind == "M"
+    assert batch["pair"].tolist() == [[1, 2], [3, 4]]
+    assert batch["list"].tolist() == [[1, 2, 3, -1], [-1, -1, -1, -1]]
+    assert batch["decimal"].tolist() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "error", "message"),
+    [
+        (
+            {"a": [1]},
+            {},
+            ArgumentTypeError,
+            "export an Arrow stream, .* got dict. For a dict of arrays",
+        ),
+        ("a.csv", {}, ArgumentTypeError, "got str. For files: csv_input_fn"),
+        (pa.table({"a": [1]}), {"label_name": "b"}, ArgumentError, "label_name names 'b'; the columns are a"),
+        (pa.table({"a": [1]}), {"label_name": "a"}, ArgumentError, "There is no column beside the label 'a'"),
+        (pa.table({"a": [1]}), {"select_columns": ["z"]}, ArgumentError, "select_columns names 'z'"),
+        (pa.table({"a": [{"b": 1}]}), {}, ArgumentError, "Column 'a' holds struct<b: int64>: leave it out"),
+        (pa.table([[1], [2]], ["a", "a"]), {}, ArgumentError, r"columns of one name: \['a'\]"),
+    ],
+)
+def test_tables_that_cannot_be_used(table: Any, options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        table_input_fn(table, 2, shuffle=False, **options)
+
+
+BATCHES = [({"a": np.arange(3.0)}, np.array([0, 1, 0]), np.array([1.0, 2.0, 0.5])) for _ in range(2)]
+
+
+class Numbered:
+    """A `keras.utils.PyDataset`: batches by number."""
+
+    def __len__(self) -> int:
+        return len(BATCHES)
+
+    def __getitem__(self, number: int) -> Any:
+        if number >= len(BATCHES):
+            raise AssertionError("asked for more than there are")
+        return BATCHES[number]
+
+
+@pytest.mark.parametrize(
+    "source", [BATCHES, lambda: iter(BATCHES), Numbered(), Numbered], ids=["list", "function", "PyDataset", "class"]
+)
+def test_batches_of_keras(source: Any) -> None:
+    for _ in range(2):
+        batches = list(open_input(keras_input_fn(source, weight_column="w"), mode="train"))
+        assert len(batches) == 2
+        assert batches[1].features["w"].tolist() == [1.0, 2.0, 0.5]
+        assert batches[1].labels.tolist() == [0, 1, 0]
+
+
+def test_other_batches_of_keras_and_those_that_are_none() -> None:
+    x, y, w = np.ones((2, 1)), np.zeros(2), np.ones(2)
+    made = list(keras_input_fn([(x, y), (x,), x, (x, y, None), (x, y, w)])())
+    assert [type(one) for one in made] == [tuple, np.ndarray, np.ndarray, tuple, tuple]
+    assert set(made[-1][0]) == {"x", "sample_weight"}
+    with pytest.raises(InputError, match="A batch has 4 parts"):
+        list(keras_input_fn([(x, y, w, w)])())
+    with pytest.raises(InputError, match="The features have 'x', and the batch has weights beside them"):
+        list(keras_input_fn([({"x": x}, y, w)], weight_column="x")())
+    with pytest.raises(ArgumentTypeError, match="keras_input_fn needs batches"):
+        keras_input_fn(3)
+    with pytest.raises(ArgumentError, match="weight_column must be a name"):
+        keras_input_fn([], weight_column="")
+
+
+def sequence(k: int) -> bytes:
+    record = sequence_example_class()()
+    record.context.feature["id"].int64_list.value.append(k)
+    for step in range(k):
+        record.feature_lists.feature_list["points"].feature.add().float_list.value.extend([step, k])
+        record.feature_lists.feature_list["words"].feature.add().bytes_list.value.append(b"w%d" % step)
+    record.feature_lists.feature_list["points"].SetInParent()
+    record.feature_lists.feature_list["words"].SetInParent()
+    return record.SerializeToString()
+
+
+SEQUENCES = {
+    "points": export.FixedLenSequenceFeature((2,), "float32"),
+    "words": export.VarLenFeature("string"),
+}
+CONTEXT = {"id": export.FixedLenFeature((), "int64")}
+
+
+def test_sequence_examples(tmp_path: Path) -> None:
+    path = tmp_path / "rows.tfrecord"
+    write_tfrecord(path, [sequence(k) for k in (2, 0, 3)])
+    source = tfrecord_input_fn(path, 3, CONTEXT, shuffle=False, label_key="id", sequence_features=SEQUENCES)
+    ((features, labels),) = source()
+    assert labels.tolist() == [2, 0, 3]
+    assert features["points"].shape == (3, 4, 2)
+    assert features["points"][0].tolist() == [[0, 2], [1, 2], [0, 0], [0, 0]]
+    assert features["words"].tolist()[2] == [b"w0", b"w1", b"w2", b""]
+    assert features["words"].tolist()[1] == [b""] * 4
+
+
+def test_bad_sequence_examples(tmp_path: Path) -> None:
+    path = tmp_path / "rows.tfrecord"
+    mixed = sequence_example_class().FromString(sequence(1))
+    mixed.feature_lists.feature_list["words"].feature.add().int64_list.value.append(1)
+    twice = sequence_example_class().FromString(sequence(1))
+    twice.feature_lists.feature_list["id"].feature.add().int64_list.value.append(1)
+    bad = {
+        b"\xffbad": "is no serialized tf.SequenceExample",
+        mixed.SerializeToString(): "feature 'words' has steps of several kinds: bytes_list, int64_list",
+        twice.SerializeToString(): "feature 'id' stands both in the context and among the feature lists",
+        sequence_example_class()().SerializeToString(): "feature 'id' is missing",
+    }
+    for record, message in bad.items():
+        write_tfrecord(path, [sequence(1), record, sequence(2)])
+        with pytest.raises(InputError, match=f"record 1: {message}"):
+            list(tfrecord_input_fn(path, 3, CONTEXT, shuffle=False, sequence_features=SEQUENCES)())
+        (batch,) = tfrecord_input_fn(path, 3, CONTEXT, shuffle=False, sequence_features=SEQUENCES, on_error="skip")()
+        assert batch["id"].tolist() == [1, 2]
+    for features, sequences, message in (
+        (CONTEXT, CONTEXT, "'id' is among features and sequence_features"),
+        (CONTEXT, {"x": export.FixedLenFeature((), "int64")}, "must be a FixedLenSequenceFeature"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            tfrecord_input_fn(path, 3, features, shuffle=False, sequence_features=sequences)
+
+
+def test_a_dataset_of_grain() -> None:
+    grain = pytest.importorskip("grain")
+    rows = frame()
+    data = grain.MapDataset.source(rows.to_dict("records")).map(lambda row: {"age": row["age"]}).batch(4)
+    assert sum(batch.size for batch in open_input(lambda: data, mode="train")) == N

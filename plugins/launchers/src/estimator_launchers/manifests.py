@@ -1,0 +1,204 @@
+"""The objects of a job on Kubernetes, as plain mappings: JobSet, Service, evaluator, TensorBoard, Secret."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from estimator_launchers.contract import JobSpec
+from estimator_launchers.environment import SECRET, role, virtual_devices
+from estimator_launchers.outcome import RESUMABLE
+
+PORT = 7464
+#: A pod that ends so may be started again: 75, an abort of jax, SIGKILL, SIGSEGV, SIGTERM.
+GOES_ON = (RESUMABLE, 134, 137, 139, 143)
+_INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+#: The role of a pod, which its index tells: the manifest is the same for all.
+_WITH_ROLE = (
+    'if [ "$JAX_PROCESS_ID" = 0 ]; then kind=chief index=0; else kind=worker index=$((JAX_PROCESS_ID - 1)); fi; '
+    'export TF_CONFIG="{\\"cluster\\": $CLUSTER, \\"task\\": {\\"type\\": \\"$kind\\", \\"index\\": $index}}"; '
+    'exec "$@"'
+)
+_Object = dict[str, Any]
+
+
+def job_set(job: JobSpec) -> _Object:
+    """The pods that train, all started again together where that goes on."""
+    pods = {
+        "completions": job.processes,
+        "parallelism": job.processes,
+        "completionMode": "Indexed",
+        "backoffLimit": 0,
+        "podFailurePolicy": {
+            "rules": [
+                {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+                {
+                    "action": "FailJob",
+                    "onExitCodes": {"containerName": "main", "operator": "In", "values": list(GOES_ON)},
+                },
+            ]
+        },
+        **_deadline(job),
+        "template": {"metadata": {"labels": labels(job, "trainer")}, "spec": _trainer(job)},
+    }
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": _metadata(job, job.name, "trainer"),
+        "spec": {
+            # A pod that fails of itself fails its Job for another reason, and with it the JobSet.
+            "failurePolicy": {
+                "maxRestarts": job.max_restarts,
+                "rules": [
+                    {
+                        "name": "own-errors",
+                        "action": "FailJobSet",
+                        "onJobFailureReasons": ["BackoffLimitExceeded", "DeadlineExceeded"],
+                    }
+                ],
+            },
+            "network": {"enableDNSHostnames": True, "publishNotReadyAddresses": True, "subdomain": job.name},
+            "replicatedJobs": [{"name": "trainers", "replicas": 1, "template": {"spec": pods}}],
+        },
+    }
+
+
+def headless_service(job: JobSpec) -> _Object:
+    """By which pods find process 0, before it is ready as well."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _metadata(job, job.name, "trainer"),
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": {"jobset.sigs.k8s.io/jobset-name": job.name},
+            "ports": [{"name": "coordinator", "port": PORT}],
+        },
+    }
+
+
+def evaluator(job: JobSpec) -> _Object:
+    """One pod in the role of the evaluator; it is started again by itself."""
+    told = {"name": "TF_CONFIG", "value": role(job, "evaluator", 0, address(job))}
+    spec = _pod(job, [told], cards=False)
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": _metadata(job, f"{job.name}-evaluator", "evaluator"),
+        "spec": {
+            "backoffLimit": job.max_restarts,
+            **_deadline(job),
+            "template": {"metadata": {"labels": labels(job, "evaluator")}, "spec": spec},
+        },
+    }
+
+
+def tensorboard(job: JobSpec) -> list[_Object]:
+    """TensorBoard of the model_dir, and its Service."""
+    name, own = f"{job.name}-tensorboard", labels(job, "tensorboard")
+    container = {
+        "name": "tensorboard",
+        "image": job.options.get("tensorboard-image", job.image),
+        "command": ["tensorboard", f"--logdir={job.model_dir}", "--bind_all", "--port=6006"],
+        "ports": [{"name": "http", "containerPort": 6006}],
+    }
+    account = {"serviceAccountName": job.options["service-account"]} if "service-account" in job.options else {}
+    return [
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": _metadata(job, name, "tensorboard"),
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": own},
+                "template": {"metadata": {"labels": own}, "spec": {**account, "containers": [container]}},
+            },
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": _metadata(job, name, "tensorboard"),
+            "spec": {"selector": own, "ports": [{"name": "http", "port": 80, "targetPort": 6006}]},
+        },
+    ]
+
+
+def secret_object(job: JobSpec, value: str) -> _Object:
+    """What only the processes of this job know; part of no plan."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": _metadata(job, f"{job.name}-run", "trainer"),
+        "stringData": {"secret": value},
+    }
+
+
+def address(job: JobSpec) -> str:
+    """Where process 0 listens."""
+    return f"{job.name}-trainers-0-0.{job.name}:{PORT}"
+
+
+def labels(job: JobSpec, part: str) -> dict[str, str]:
+    """By which the objects of a job are found."""
+    return {
+        "app.kubernetes.io/name": job.name,
+        "app.kubernetes.io/component": part,
+        "app.kubernetes.io/managed-by": "estimator-launchers",
+    }
+
+
+def _trainer(job: JobSpec) -> _Object:
+    told: list[_Object] = [
+        {"name": "JAX_COORDINATOR_ADDRESS", "value": address(job)},
+        {"name": "JAX_NUM_PROCESSES", "value": str(job.processes)},
+        {"name": "JAX_PROCESS_ID", "valueFrom": {"fieldRef": {"fieldPath": _INDEX}}},
+    ]
+    if job.evaluator:
+        cluster = json.dumps(json.loads(role(job, "chief", 0, address(job)))["cluster"])
+        told.append({"name": "CLUSTER", "value": cluster})
+    spec = _pod(job, told, cards=True)
+    if job.evaluator:
+        spec["containers"][0]["command"] = ["/bin/sh", "-c", _WITH_ROLE, "role", *job.command]
+    if job.hosts > 1:  # as many machines as processes
+        terms = [{"labelSelector": {"matchLabels": labels(job, "trainer")}, "topologyKey": "kubernetes.io/hostname"}]
+        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    return spec
+
+
+def _pod(job: JobSpec, told: list[_Object], *, cards: bool) -> _Object:
+    secret = {"name": SECRET, "valueFrom": {"secretKeyRef": {"name": f"{job.name}-run", "key": "secret"}}}
+    resource = job.options.get("cards")
+    variables = {**job.env, **({} if resource else virtual_devices(job, {}))}
+    given = [{"name": name, "value": value} for name, value in variables.items()]
+    limits: Mapping[str, Any] = {
+        **{name: job.options[name] for name in ("cpu", "memory") if name in job.options},
+        **({resource: str(job.devices or 1)} if resource and cards else {}),
+    }
+    container: _Object = {
+        "name": "main",
+        "image": job.image,
+        "command": list(job.command),
+        "env": [*told, secret, {"name": "PYTHONUNBUFFERED", "value": "1"}, *given],
+        "ports": [{"name": "coordinator", "containerPort": PORT}] if cards else [],
+        "resources": {"limits": limits} if limits else {},
+    }
+    chosen = dict(pair.split("=", 1) for pair in job.options.get("node-selector", "").split(",") if pair)
+    return {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": math.ceil(job.grace_secs),
+        **({"serviceAccountName": job.options["service-account"]} if "service-account" in job.options else {}),
+        **({"nodeSelector": chosen} if chosen and cards else {}),
+        "containers": [{name: value for name, value in container.items() if value not in ([], {})}],
+    }
+
+
+def _metadata(job: JobSpec, name: str, part: str) -> _Object:
+    namespace = {"namespace": job.options["namespace"]} if "namespace" in job.options else {}
+    return {"name": name, **namespace, "labels": labels(job, part)}
+
+
+def _deadline(job: JobSpec) -> _Object:
+    return {} if job.time_limit_secs is None else {"activeDeadlineSeconds": math.ceil(job.time_limit_secs)}

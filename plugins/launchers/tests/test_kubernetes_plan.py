@@ -1,0 +1,175 @@
+"""Manifests of Kubernetes: what stands in them, their pods as processes of this machine, and what kubectl is told."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from estimator_core.errors import ArgumentError
+from estimator_launchers import JobSpec, KubernetesLauncher, LaunchError
+from estimator_launchers.launcher_suite import LauncherSuite
+from plugins.launchers.tests import fake_cluster
+
+yaml = pytest.importorskip("yaml", reason="PyYAML writes the manifests: the extra `kubernetes`")
+
+SAYS = (
+    "import os; import estimator_core as ec; c = ec.RunConfig(); g = c.process_group\n"
+    "print(c.task_type, c.task_id, g and (g.count, g.index, g.coordinator), len(os.environ['ESTIMATOR_RUN_SECRET']))"
+)
+#: A kubectl that notes what it is told, and answers from files.
+KUBECTL = """#!{python}
+import json, pathlib, sys
+folder = pathlib.Path({folder!r})
+with (folder / "told.jsonl").open("a") as file:
+    file.write(json.dumps([sys.argv[1:], sys.stdin.read() if "-" in sys.argv else ""]) + "\\n")
+answer = folder / f"{{sys.argv[1]}}-{{sys.argv[2]}}.json"
+print(answer.read_text() if answer.exists() else "")
+"""
+
+FAILED = {"type": "Failed", "status": "True"}
+
+
+class TestKubernetesPlans(LauncherSuite):
+    reachable = False
+    needs = {"image": "registry.example/train:1"}  # noqa: RUF012 - read only
+
+    def make(self):
+        return KubernetesLauncher()
+
+
+def job(**fields: Any) -> JobSpec:
+    return JobSpec(**{"command": ("python", "train.py"), "processes": 2, "image": "registry.example/train:1", **fields})
+
+
+def objects(**fields: Any) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(KubernetesLauncher().plan(job(**fields)).files[0].text))
+
+
+def test_what_is_made():
+    kinds = [(one["kind"], one["metadata"]["name"]) for one in objects(evaluator=True, model_dir="gs://b/run")]
+    assert kinds == [
+        ("Service", "train"),
+        ("JobSet", "train"),
+        ("Job", "train-evaluator"),
+        ("Deployment", "train-tensorboard"),
+        ("Service", "train-tensorboard"),
+    ]
+    assert [one["kind"] for one in objects()] == ["Service", "JobSet"]
+
+
+def test_restarts_grace_and_cards():
+    _, made = objects(
+        max_restarts=5,
+        grace_secs=90,
+        time_limit_secs=3600,
+        devices=4,
+        hosts=2,
+        env={"A": "b"},
+        options={"cards": "nvidia.com/gpu", "memory": "64Gi", "node-selector": "a/b=c,d=e", "service-account": "me"},
+    )
+    assert made["spec"]["failurePolicy"]["maxRestarts"] == 5
+    pods = made["spec"]["replicatedJobs"][0]["template"]["spec"]
+    assert (pods["completions"], pods["backoffLimit"], pods["activeDeadlineSeconds"]) == (2, 0, 3600)
+    assert 75 in pods["podFailurePolicy"]["rules"][1]["onExitCodes"]["values"]
+    spec = pods["template"]["spec"]
+    assert (spec["terminationGracePeriodSeconds"], spec["serviceAccountName"]) == (90, "me")
+    assert spec["nodeSelector"] == {"a/b": "c", "d": "e"}
+    assert "podAntiAffinity" in spec["affinity"]
+    (container,) = spec["containers"]
+    assert container["resources"]["limits"] == {"memory": "64Gi", "nvidia.com/gpu": "4"}
+    assert {"name": "A", "value": "b"} in container["env"]
+    assert "XLA_FLAGS" not in json.dumps(made)
+
+
+def test_the_pods_find_each_other_by_the_manifest():
+    """The test's own fake starts the pods as processes here: there is no cluster."""
+    made = objects(command=(sys.executable, "-c", SAYS), processes=3, evaluator=True, devices=2)
+    ended = fake_cluster.run(made, {"train-run": {"secret": "s" * 64}}, timeout=120)
+    assert [status for status, _ in ended] == [0, 0, 0, 0], ended
+    assert [text.strip() for _, text in ended] == [
+        "chief 0 (3, 0, '127.0.0.1:7464') 64",
+        "worker 0 (3, 1, '127.0.0.1:7464') 64",
+        "worker 1 (3, 2, '127.0.0.1:7464') 64",
+        "evaluator 0 None 64",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"image": ""}, "Give one with --image"),
+        ({"processes": 4, "hosts": 2}, "a pod is one process"),
+        ({"options": {"partition": "gpu"}}, "has no option partition. Options: cards: "),
+    ],
+)
+def test_refused(fields: dict[str, Any], says: str):
+    with pytest.raises(ArgumentError, match=says):
+        objects(**fields)
+
+
+@pytest.fixture
+def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "kubectl"
+    path.write_text(KUBECTL.format(python=sys.executable, folder=str(tmp_path)))
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    return tmp_path
+
+
+def test_the_secret_goes_to_kubectl_by_standard_input(kubectl: Path):
+    launcher = KubernetesLauncher()
+    plan = launcher.plan(job(options={"namespace": "ml"}))
+    assert launcher.submit(plan) == "ml/train"
+    first, second = map(json.loads, (kubectl / "told.jsonl").read_text().splitlines())
+    made = json.loads(first[1])
+    assert (made["kind"], made["metadata"]["name"], len(made["stringData"]["secret"])) == ("Secret", "train-run", 64)
+    assert second == [["apply", "-f", "-"], plan.files[0].text]
+    assert made["stringData"]["secret"] not in json.dumps([first[0], second]) + plan.text()
+
+
+@pytest.mark.parametrize(
+    ("status", "phase", "exit_status"),
+    [
+        ({"conditions": [{"type": "Completed", "status": "True"}], "restarts": 2}, "succeeded", 0),
+        ({"conditions": [{"type": "Failed", "status": "True", "reason": "ReachedMaxRestarts"}]}, "resumable", 75),
+        (
+            {"conditions": [{"type": "Failed", "status": "True", "reason": "FailJobSetFailurePolicyAction"}]},
+            "failed",
+            1,
+        ),
+        ({"replicatedJobsStatus": [{"name": "trainers", "active": 1}]}, "running", 1),
+        ({}, "pending", 1),
+    ],
+)
+def test_how_a_job_set_stands(kubectl: Path, status: dict[str, Any], phase: str, exit_status: int):
+    (kubectl / "get-jobset.json").write_text(json.dumps({"spec": {}, "status": status}))
+    found = KubernetesLauncher().status("ml/train")
+    assert (found.phase, found.exit_status, found.restarts) == (phase, exit_status, status.get("restarts", 0))
+    told = json.loads((kubectl / "told.jsonl").read_text())[0]
+    assert told == ["get", "jobset", "train", "--namespace=ml", "-o", "json"]
+
+
+def test_a_stop_suspends_and_the_job_can_go_on(kubectl: Path):
+    KubernetesLauncher().stop("ml/train", 5)
+    told = json.loads((kubectl / "told.jsonl").read_text().splitlines()[0])[0]
+    assert told[:3] == ["patch", "jobset", "train"]
+    (kubectl / "get-jobset.json").write_text(json.dumps({"spec": {"suspend": True}}))
+    assert KubernetesLauncher().status("train").phase == "resumable"
+
+
+def test_logs_of_a_pod_end_with_the_job(kubectl: Path):
+    done = {"spec": {}, "status": {"conditions": [{"type": "Completed", "status": "True"}]}}
+    (kubectl / "get-jobset.json").write_text(json.dumps(done))
+    pod = {"metadata": {"name": "train-trainers-0-1-x", "creationTimestamp": "1"}, "status": {"phase": "Succeeded"}}
+    (kubectl / "get-pods.json").write_text(json.dumps({"items": [pod]}))
+    (kubectl / "logs---follow.json").write_text("hello")
+    assert list(KubernetesLauncher().logs("train", 1)) == ["hello"]
+
+
+def test_without_kubectl_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LaunchError, match="There is no kubectl here"):
+        KubernetesLauncher().status("train")

@@ -1,0 +1,82 @@
+"""The manifests against the schemas of Kubernetes and the models of JobSet, without a cluster: session `kubernetes`."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from plugins.launchers.tests.test_kubernetes_plan import objects
+
+validate = pytest.importorskip("kubernetes_validate", reason="session `kubernetes` has kubernetes-validate")
+models = pytest.importorskip("kubeflow_trainer_api.models", reason="session `kubernetes` has kubeflow-trainer-api")
+
+VERSIONS = ("1.30", "1.33", "1.36")
+EVERYTHING: dict[str, Any] = {
+    "evaluator": True,
+    "model_dir": "gs://b/run",
+    "max_restarts": 3,
+    "time_limit_secs": 60,
+    "devices": 4,
+    "hosts": 2,
+    "options": {
+        "cards": "nvidia.com/gpu",
+        "cpu": "8",
+        "memory": "64Gi",
+        "namespace": "ml",
+        "node-selector": "a=b",
+        "service-account": "me",
+        "tensorboard-image": "tb",
+    },
+}
+SMALLEST: dict[str, Any] = {}
+
+
+def refused(one: dict[str, Any], version: str) -> str:
+    try:
+        validate.validate(one, version, strict=True)
+    except validate.ValidationError as error:
+        return str(error)
+    return ""
+
+
+def as_job(job_set: dict[str, Any]) -> dict[str, Any]:
+    """The Job that the controller makes of a JobSet."""
+    spec = job_set["spec"]["replicatedJobs"][0]["template"]["spec"]
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"}, "spec": copy.deepcopy(spec)}
+
+
+def lost(given: Any, back: Any, path: str = "") -> list[str]:
+    """What a model does not give back: fields it does not know."""
+    if isinstance(given, dict):
+        unknown = [f"{path}/{key}" for key in given if not isinstance(back, dict) or key not in back]
+        known = [key for key in given if isinstance(back, dict) and key in back]
+        return unknown + [one for key in known for one in lost(given[key], back[key], f"{path}/{key}")]
+    if isinstance(given, list):
+        pairs = zip(given, back, strict=True)
+        return [one for place, pair in enumerate(pairs) for one in lost(*pair, f"{path}[{place}]")]
+    return []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("fields", [EVERYTHING, SMALLEST], ids=["everything", "smallest"])
+def test_kubernetes_knows_every_field(fields: dict[str, Any], version: str):
+    for one in objects(**fields):
+        assert refused(as_job(one) if one["kind"] == "JobSet" else one, version) == ""
+
+
+@pytest.mark.parametrize("fields", [EVERYTHING, SMALLEST], ids=["everything", "smallest"])
+def test_job_set_knows_every_field(fields: dict[str, Any]):
+    (made,) = (one for one in objects(**fields) if one["kind"] == "JobSet")
+    assert lost(made, models.JobsetV1alpha2JobSet.from_dict(made).to_dict()) == []
+
+
+def test_a_wrong_field_is_found():
+    """The checks above can fail."""
+    (made,) = (one for one in objects() if one["kind"] == "JobSet")
+    wrong = as_job(made)
+    wrong["spec"]["paralelism"] = 2
+    assert "paralelism" in refused(wrong, VERSIONS[0])
+    made["spec"]["replicatedJobs"][0]["template"]["spec"]["paralelism"] = 2
+    assert lost(made, models.JobsetV1alpha2JobSet.from_dict(made).to_dict()) == [
+        "/spec/replicatedJobs[0]/template/spec/paralelism"
+    ]

@@ -1,0 +1,27 @@
+"""Write one HTML page about the evaluations of a model_dir.
+
+The page is one file: it loads nothing, and can be mailed. `estimator evaluate --checkpoint all --slices ...` fills it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator report`."""
+    parser.add_argument("model_dir", help="directory of the run")
+    parser.add_argument("--name", help="the evaluation, as in eval_NAME (default: the one with the newest results)")
+    parser.add_argument("--output", metavar="FILE", help="where to write (default: report.html in the model_dir)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command."""
+    from estimator_report import read_source, write_report
+
+    model_dir = Path(args.model_dir)
+    source = read_source(model_dir, args.name)
+    path = write_report(source, Path(args.output) if args.output else model_dir / "report.html")
+    print(f"{path}: {len(source.results)} checkpoints of the evaluation {source.evaluation or 'without a name'}")
+    return 0

@@ -1,0 +1,50 @@
+"""The contract of sections: what they read, and what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportSource:
+    """What a page is about.
+
+    Args:
+        model_dir: of the run.
+        evaluation: the name of the evaluation, "" for the one without a name.
+        results: metrics by global step, in the order of the steps.
+    """
+
+    model_dir: Path
+    evaluation: str
+    results: Mapping[int, Mapping[str, Any]]
+
+    @property
+    def newest(self) -> Mapping[str, Any]:
+        """The metrics of the last step; empty where there are none."""
+        return self.results[max(self.results)] if self.results else {}
+
+
+@runtime_checkable
+class ReportSection(Protocol):
+    """One part of the page: a component of kind "report_section"."""
+
+    @property
+    def title(self) -> str:
+        """The heading."""
+        ...
+
+    @property
+    def order(self) -> int:
+        """Where it stands: sections rise by this number."""
+        ...
+
+    def body(self, source: ReportSource) -> str | None:
+        """The HTML below the heading, or None where there is nothing to say.
+
+        Text from outside is escaped (`html.escape`). No scripts, and nothing that is loaded: pictures are inline SVG.
+        """
+        ...

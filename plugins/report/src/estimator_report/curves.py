@@ -1,0 +1,62 @@
+"""Curves from counts of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+Counts = Sequence[Sequence[float]]
+Points = list[tuple[float, float]]
+
+
+def roc(counts: Counts) -> Points:
+    """False and true positive rate at each threshold, from the highest on.
+
+    Args:
+        counts: [2, buckets]: how many examples with the answer no and yes have a score in each bucket.
+
+    Example:
+        >>> roc([[1, 0], [0, 1]])
+        [(0.0, 0.0), (0.0, 1.0), (1.0, 1.0)]
+    """
+    no, yes = (list(accumulate(reversed(line), initial=0.0)) for line in counts)
+    return [(n / (no[-1] or 1.0), y / (yes[-1] or 1.0)) for n, y in zip(no, yes, strict=True)]
+
+
+def precision_recall(counts: Counts) -> Points:
+    """Recall and precision at each threshold at which something is called yes.
+
+    Example:
+        >>> precision_recall([[1, 0], [0, 1]])
+        [(1.0, 1.0), (1.0, 0.5)]
+    """
+    no, yes = (list(accumulate(reversed(line))) for line in counts)
+    return [(y / (yes[-1] or 1.0), y / (n + y)) for n, y in zip(no, yes, strict=True) if n + y]
+
+
+def calibration(counts: Counts, bins: int = 10) -> Points:
+    """Stated probability and how often the answer was yes, in each of `bins` equal ranges that have examples.
+
+    Example:
+        >>> calibration([[0.0] * 100, [0.0] * 95 + [3.0] * 5])
+        [(0.975, 1.0)]
+    """
+    size = len(counts[0])
+    points: Points = []
+    for start in range(0, size, size // bins):
+        places = range(start, start + size // bins)
+        total = sum(counts[0][i] + counts[1][i] for i in places)
+        if total:
+            stated = sum((i + 0.5) / size * (counts[0][i] + counts[1][i]) for i in places)
+            points.append((stated / total, sum(counts[1][i] for i in places) / total))
+    return points
+
+
+def area(points: Points) -> float:
+    """The area below a curve, by trapezia.
+
+    Example:
+        >>> area([(0.0, 0.0), (0.0, 1.0), (1.0, 1.0)])
+        1.0
+    """
+    return sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in pairwise(points))

@@ -1,0 +1,73 @@
+"""The page: sections put together into one HTML file that loads nothing."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from estimator_core.plugins import Plugins, default_plugins
+from estimator_report.contract import ReportSection, ReportSource
+
+_KIND = "report_section"
+_STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1b1f24;background:#fff}
+h1{font-size:1.6rem}h2{font-size:1.2rem;border-bottom:1px solid #d0d7de;padding-bottom:.3rem;margin-top:2.5rem}
+table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums}
+th,td{padding:.25rem .8rem;text-align:right;border-bottom:1px solid #e7ebef}
+th:first-child,td:first-child{text-align:left}section{overflow-x:auto}
+.bad{color:#b42318;font-weight:600}.quiet{color:#5b6670}
+.charts{display:flex;flex-wrap:wrap;gap:1rem}svg{background:#fafbfc;border:1px solid #e7ebef;border-radius:4px}
+svg text{font:11px system-ui,sans-serif;fill:#5b6670}svg .title{font-size:13px;fill:#1b1f24}
+"""
+#: Nothing is loaded and nothing runs, whatever a name in the data looks like.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def build_page(title: str, source: ReportSource, sections: Iterable[ReportSection]) -> str:
+    """The page as HTML.
+
+    Args:
+        title: of the page.
+        source: what it is about.
+        sections: asked in the order of their `order`; those with nothing to say are left out.
+
+    Example:
+        >>> source = ReportSource(model_dir=Path("runs/x"), evaluation="", results={})
+        >>> "<h1>An &lt;x&gt;</h1>" in build_page("An <x>", source, [])
+        True
+    """
+    parts: list[str] = []
+    for section in sorted(sections, key=lambda one: (one.order, one.title)):
+        body = section.body(source)
+        if body is not None:
+            parts.append(f"<section><h2>{html.escape(section.title)}</h2>\n{body}</section>")
+    head = (
+        f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style>"
+    )
+    return (
+        f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body><h1>{html.escape(title)}</h1>\n'
+        + "\n".join(parts)
+        + "\n</body></html>\n"
+    )
+
+
+def write_report(source: ReportSource, path: Path, *, plugins: Plugins | None = None) -> Path:
+    """Writes the page with the sections of all plugins; returns its path.
+
+    Args:
+        source: what it is about, see `read_source`.
+        path: of the file; one that is there is replaced at once.
+        plugins: whose sections; None: the installed ones.
+    """
+    found = default_plugins() if plugins is None else plugins
+    sections = [found.get(_KIND, name)() for name in found.names(_KIND)]
+    name = f"evaluation {source.evaluation!r}" if source.evaluation else "evaluation"
+    text = build_page(f"{source.model_dir.name}: {name}", source, sections)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".draft-{os.getpid()}-{path.name}")
+    draft.write_text(text)
+    draft.replace(path)
+    return path

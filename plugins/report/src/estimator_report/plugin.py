@@ -1,0 +1,49 @@
+"""What estimator-report declares to estimator-core. Imported at start-up: keep it light."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from estimator_core.plugins import Command, Component, Kind
+
+ESTIMATOR_PLUGIN_API = (1, 1)
+
+_SECTIONS = (
+    ("checkpoints", "CheckpointSection", "Each metric from checkpoint to checkpoint."),
+    ("slices", "SliceSection", "Slices of the newest checkpoint, the worst first, and as they changed."),
+    ("curves", "CurveSection", "ROC, precision and recall, calibration and confusion."),
+)
+
+
+def estimator_kinds() -> Sequence[Kind]:
+    """Sections of the page."""
+    return [
+        Kind(
+            name="report_section",
+            title="report sections",
+            contract="estimator_report:ReportSection",
+            target="a class or function whose call without arguments gives a ReportSection",
+            suite="estimator_report.section_suite:ReportSectionSuite",
+        )
+    ]
+
+
+def estimator_components() -> Sequence[Component]:
+    """The sections about evaluations."""
+    return [
+        Component(
+            kind="report_section", name=name, target=f"estimator_report.sections.{name}:{target}", summary=summary
+        )
+        for name, target, summary in _SECTIONS
+    ]
+
+
+def estimator_commands() -> Sequence[Command]:
+    """`estimator report`."""
+    return [
+        Command(
+            name="report",
+            target="estimator_report.cli.report",
+            summary="Write one HTML page about the evaluations of a model_dir.",
+        )
+    ]

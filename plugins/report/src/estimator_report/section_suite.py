@@ -1,0 +1,82 @@
+"""The suite for report sections."""
+
+from __future__ import annotations
+
+import html.parser
+import re
+from pathlib import Path
+from typing import Any
+
+from estimator_report.contract import ReportSection, ReportSource
+from estimator_report.page import build_page
+
+_HOSTILE = '<script>alert("x")</script>'
+_VOID = ("meta", "br", "hr", "img", "link", "input")
+
+
+class ReportSectionSuite:
+    """Proves the contract of a section; a subclass says what it is made with.
+
+    Attributes:
+        results: metrics by step about which the section has something to say.
+    """
+
+    results: dict[int, dict[str, Any]]
+
+    def section(self) -> ReportSection:
+        """The section under test."""
+        raise NotImplementedError
+
+    def test_is_a_section(self) -> None:
+        """It has title, order and body."""
+        assert isinstance(self.section(), ReportSection)
+
+    def test_says_nothing_where_there_is_nothing(self) -> None:
+        """None without results."""
+        assert self.section().body(self._source({})) is None
+
+    def test_gives_whole_html_that_loads_nothing(self) -> None:
+        """Tags are closed, no script, no address."""
+        body = self.section().body(self._source(self.results))
+        assert body
+        page = build_page("x", self._source(self.results), [self.section()])
+        assert unclosed(page) == []
+        assert not re.search(r"<script|\bsrc=|\bhref=|url\(|https?://", body)
+
+    def test_text_from_outside_is_escaped(self) -> None:
+        """A name in the data is text."""
+        hostile = _renamed(self.results, _HOSTILE)
+        assert "<script" not in (self.section().body(self._source(hostile)) or "")
+
+    def _source(self, results: dict[int, dict[str, Any]]) -> ReportSource:
+        return ReportSource(model_dir=Path("runs/x"), evaluation="", results=results)
+
+
+def unclosed(page: str) -> list[str]:
+    """Tags that are opened and not closed, or closed and not opened."""
+    open_tags: list[str] = []
+    wrong: list[str] = []
+
+    class Parser(html.parser.HTMLParser):
+        def handle_starttag(self, tag: str, attrs: Any) -> None:
+            if tag not in _VOID:
+                open_tags.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            if not open_tags or open_tags.pop() != tag:
+                wrong.append(tag)
+
+    Parser().feed(page)
+    return open_tags + wrong
+
+
+def _renamed(value: Any, name: str) -> Any:
+    """The results with another value in every slice, and another metric."""
+    if isinstance(value, dict):
+        renamed = {key: _renamed(each, name) for key, each in value.items()}
+        if renamed.get("slice"):
+            renamed["slice"] = dict.fromkeys(renamed["slice"], name)
+        elif all(isinstance(key, str) for key in renamed) and "examples" not in renamed and "slices" in renamed:
+            renamed[name] = 1.0
+        return renamed
+    return [_renamed(each, name) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,1 @@
+"""The sections about evaluations."""

@@ -1,0 +1,92 @@
+"""Slices of the newest checkpoint, the worst first, and as they changed."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from estimator_report.charts import interval_chart, line_chart
+from estimator_report.contract import ReportSource
+
+#: Metrics of which less is better; of all others more is taken to be.
+_ERRORS = ("loss", "error", "perplexity", "brier")
+#: Metrics that say what the data is like, not how good the model is.
+_OF_DATA = ("label/mean", "prediction/mean", "accuracy_baseline")
+_MOST_IN_CHART, _MOST_LINES, _MOST_METRICS = 15, 5, 6
+Row = Mapping[str, Any]
+
+
+class SliceSection:
+    """For each metric the slices, the worst first: table, intervals, and the worst over the checkpoints."""
+
+    title, order = "Slices", 20
+
+    def body(self, source: ReportSource) -> str | None:
+        """None where the newest evaluation has no slices."""
+        rows: Sequence[Row] = source.newest.get("slices", ())
+        if len(rows) < 2:
+            return None
+        names = [name for name, value in rows[0]["metrics"].items() if isinstance(value, float)]
+        chosen = [name for name in names if not name.startswith(_OF_DATA)][:_MOST_METRICS]
+        told = (
+            '<p class="quiet">The worst slice first. Red: the whole interval is on the bad side of the value of all '
+            "examples. Of many slices some look bad by chance.</p>"
+        )
+        return told + "".join(self._metric(name, rows, source) for name in chosen)
+
+    def _metric(self, name: str, rows: Sequence[Row], source: ReportSource) -> str:
+        sign = -1.0 if any(word in name for word in _ERRORS) else 1.0
+        whole = float(rows[0]["metrics"][name])
+        ranked = sorted(rows[1:], key=lambda row: _rank(sign * float(row["metrics"][name])))
+        lines = [
+            f"<tr{_mark(row, name, whole, sign)}><td>{html.escape(slice_name(row))}</td><td>{row['examples']}</td>"
+            f"<td>{row['metrics'][name]:.4g}</td><td>{_ends(row, name)}</td></tr>"
+            for row in [rows[0], *ranked]
+        ]
+        worst = ranked[:_MOST_IN_CHART]
+        shown = [(slice_name(row), float(row["metrics"][name]), _pair(row, name)) for row in worst]
+        charts = [interval_chart(name, shown, whole)]
+        if len(source.results) > 1:
+            over = {slice_name(row): _history(row, name, source) for row in [rows[0], *ranked[:_MOST_LINES]]}
+            charts.append(line_chart(f"{name}, the worst", over, x="step", y=name))
+        return (
+            f"<h3>{html.escape(name)}</h3><table><tr><th>slice</th><th>examples</th><th>value</th><th>interval</th></tr>"
+            f'{"".join(lines)}</table><div class="charts">{"".join(charts)}</div>'
+        )
+
+
+def slice_name(row: Row) -> str:
+    """A slice in words."""
+    values = row["slice"].items()
+    return ", ".join(f"{key}={'(missing)' if value is None else value}" for key, value in values) or "all"
+
+
+def _rank(value: float) -> float:
+    return -math.inf if math.isnan(value) else value
+
+
+def _pair(row: Row, name: str) -> tuple[float, float] | None:
+    ends = row["intervals"].get(name)
+    return None if ends is None else (float(ends[0]), float(ends[1]))
+
+
+def _ends(row: Row, name: str) -> str:
+    pair = _pair(row, name)
+    return "" if pair is None else f"{pair[0]:.4g} – {pair[1]:.4g}"  # noqa: RUF001 - the sign of a range
+
+
+def _mark(row: Row, name: str, whole: float, sign: float) -> str:
+    pair = _pair(row, name)
+    is_bad = pair is not None and max(sign * pair[0], sign * pair[1]) < sign * whole
+    return ' class="bad"' if is_bad else ""
+
+
+def _history(row: Row, name: str, source: ReportSource) -> list[tuple[float, float]]:
+    return [
+        (step, float(other["metrics"][name]))
+        for step, found in source.results.items()
+        for other in found.get("slices", ())
+        if other["slice"] == row["slice"] and name in other["metrics"]
+    ]

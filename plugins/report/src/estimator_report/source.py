@@ -1,0 +1,35 @@
+"""The evaluations of a model_dir, read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from estimator_core.errors import ArgumentError
+from estimator_core.summaries import read_eval_metrics
+from estimator_report.contract import ReportSource
+
+
+def read_source(model_dir: Path, evaluation: str | None = None) -> ReportSource:
+    """The results of one evaluation of a run.
+
+    Args:
+        model_dir: of the run.
+        evaluation: its name; None: the one whose results are newest.
+
+    Raises:
+        ArgumentError: there are no results, or none of this name.
+    """
+    files = {_name(path.parent): path for path in model_dir.glob("eval*/metrics.jsonl")}
+    if not files:
+        raise ArgumentError(
+            f"{model_dir} has no results of evaluations. Evaluate first: estimator evaluate --model-dir {model_dir}."
+        )
+    if evaluation is None:
+        evaluation = max(files, key=lambda name: files[name].stat().st_mtime)
+    if evaluation not in files:
+        raise ArgumentError(f"{model_dir} has no evaluation {evaluation!r}. It has {sorted(files)}.")
+    return ReportSource(model_dir=model_dir, evaluation=evaluation, results=read_eval_metrics(files[evaluation].parent))
+
+
+def _name(directory: Path) -> str:
+    return "" if directory.name == "eval" else directory.name.removeprefix("eval_")

@@ -1,0 +1,88 @@
+"""The sections keep their contract, and say what the results say."""
+
+import re
+from pathlib import Path
+
+import pytest
+from results import results
+
+from estimator_report import ReportSource
+from estimator_report.section_suite import ReportSectionSuite, unclosed
+from estimator_report.sections.checkpoints import CheckpointSection
+from estimator_report.sections.curves import CurveSection
+from estimator_report.sections.slices import SliceSection
+
+
+class TestCheckpoints(ReportSectionSuite):
+    results = results()
+
+    def section(self):
+        return CheckpointSection()
+
+
+class TestSlices(ReportSectionSuite):
+    results = results()
+
+    def section(self):
+        return SliceSection()
+
+
+class TestCurves(ReportSectionSuite):
+    results = results()
+
+    def section(self):
+        return CurveSection()
+
+
+def body(section):
+    return section.body(ReportSource(model_dir=Path("runs/x"), evaluation="", results=results()))
+
+
+def rows_below(text, heading):
+    table = text.split(f"<h3>{heading}</h3>")[1].split("</table>")[0]
+    return [re.sub(r"<[^>]+>", " ", line).split() for line in table.split("<tr")[2:]]
+
+
+def test_the_worst_slice_comes_first_whichever_way_a_metric_is_good():
+    text = body(SliceSection())
+    for metric in ("accuracy", "average_loss"):
+        order = [re.search(r"all|sex=\S+", " ".join(line)).group() for line in rows_below(text, metric)]
+        assert order == ["all", "sex=male", "sex=(missing)", "sex=female"]
+
+
+def test_a_slice_is_red_only_if_its_whole_interval_is_worse():
+    marked = re.findall(r'<tr class="bad"><td>([^<]+)</td>', body(SliceSection()))
+    assert marked == ["sex=male"]
+
+
+def test_numbers_of_single_slices_have_no_chart_of_their_own():
+    text = body(CheckpointSection())
+    assert text.count("<svg") == 2
+    assert "sex=female" not in text
+
+
+def test_curves_of_all_and_of_slices():
+    text = body(CurveSection())
+    assert text.count("<svg") == 4
+    areas = dict(re.findall(r">(\w+|sex=\w+), area ([\d.]+)<", text))
+    assert float(areas["sex=male"]) < float(areas["all"]) < float(areas["sex=female"])
+    assert ">170</text>" in text
+
+
+def test_the_suite_finds_what_is_left_open():
+    assert unclosed("<p><b>x</p>") != []
+    assert unclosed("<p><br>x</p>") == []
+
+
+@pytest.mark.parametrize("broken", ["<script>1</script>", "<img src='http://x.test/a'>", "<p>"])
+def test_the_suite_refuses(broken):
+    class Broken:
+        title, order = "broken", 1
+
+        def body(self, source):
+            return broken if source.results else None
+
+    suite = ReportSectionSuite()
+    suite.results, suite.section = results(), Broken
+    with pytest.raises(AssertionError):
+        suite.test_gives_whole_html_that_loads_nothing()

@@ -1,0 +1,32 @@
+"""Processes whose calls differ: `calls_worker.py MODEL_DIR WHAT`; what they do follows from JAX_PROCESS_ID."""
+
+import os
+import sys
+from pathlib import Path
+
+import models
+
+import estimator_core as ec
+
+
+def main(model_dir: str, what: str) -> None:
+    config = ec.RunConfig(model_dir=model_dir, tf_random_seed=1, save_checkpoints_steps=2)
+    estimator = ec.Estimator(models.classifier, config=config, params={"width": 8})
+    second = os.environ["JAX_PROCESS_ID"] == "1"
+    if what == "steps":
+        estimator.train(models.train_input(16), steps=3 if second else 2)
+    elif what == "hooks":
+        estimator.train(models.train_input(16), steps=2, hooks=[ec.Hook()] if second else [])
+    elif what == "verbs" and second:
+        estimator.evaluate(models.eval_input(16), steps=1)
+    elif what == "verbs":
+        list(estimator.predict(models.eval_input(16)))
+    else:  # "ended": the second one has nothing more to do
+        estimator.train(models.train_input(16), steps=2)
+        if not second:
+            estimator.evaluate(models.eval_input(16), steps=1)
+    Path(model_dir, f"done.{second:d}").touch()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

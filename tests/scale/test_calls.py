@@ -1,0 +1,43 @@
+"""Processes that do not do the same end within seconds, and both are named."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from scale_runs import launch
+
+pytestmark = pytest.mark.plugins  # estimator-cluster
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("verbs", r"process 0 calls predict\(.*\); process 1 calls evaluate\(.*steps=1"),
+        pytest.param(
+            "steps", r"process 0 calls train\(steps=2\); process 1 calls train\(steps=3\)", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "hooks", r"calls train\(hooks=\[\]\); .*hooks=\['estimator_core.hooks.Hook'\]", marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_both_calls_are_named_in_both_processes(tmp_path: Path, what: str, message: str) -> None:
+    began = time.monotonic()
+    done = launch("calls_worker.py", 2, None, arguments=[str(tmp_path), what])
+    for process in (0, 1):
+        assert re.search(
+            rf"\[{process}\] .*ArgumentError: Processes 0 and 1 of 2 do not do the same: .*{message}", done.stdout
+        )
+    assert done.returncode == 1
+    assert not list(tmp_path.glob("done.*"))
+    assert time.monotonic() - began < 120  # most of it is the start; nobody waited for a timeout
+
+
+@pytest.mark.slow
+def test_a_process_that_has_ended_is_named_by_who_calls(tmp_path: Path) -> None:
+    done = launch("calls_worker.py", 2, None, arguments=[str(tmp_path), "ended"])
+    assert re.search(
+        r"\[0\] .*Process 1 of 2 .* is lost: it has ended, while others wait for it at 'call'", done.stdout
+    )
+    assert [path.name for path in tmp_path.glob("done.*")] == ["done.1"]

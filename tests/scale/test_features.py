@@ -1,0 +1,48 @@
+"""Every combination of features over two processes: none waits for ever, and each has the numbers of one process."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from features_worker import CASES
+from scale_runs import launch
+
+#: Of metrics, and of norms of weights of about one, after up to forty steps.
+TOLERANCE = 1e-5
+#: The case that is no slow test.
+QUICK = "learn_runner_without_a_schedule"
+
+
+def results(folder: Path, processes: int, devices: int, cases: list[str]) -> list[dict[str, Any]]:
+    """What every process saw."""
+    out = folder / f"out{processes}"
+    told = {"folder": str(folder / str(processes)), "out": str(out), "mesh": {"data": -1}, "cases": cases}
+    done = launch("features_worker.py", processes, told, devices=devices)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [json.loads(Path(f"{out}.{process}.json").read_text()) for process in range(processes)]
+
+
+def assert_close(found: Any, expected: Any, where: str) -> None:
+    """Trees of numbers and words that agree."""
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys(), where
+        for name in expected:
+            assert_close(found[name], expected[name], f"{where}/{name}")
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=TOLERANCE, abs=TOLERANCE), where
+    else:
+        assert found == expected, where
+
+
+def compare(folder: Path, cases: list[str]) -> None:
+    (one,) = results(folder, 1, 2, cases)
+    for process, seen in enumerate(results(folder, 2, 1, cases)):
+        assert_close(seen, one, f"process {process}")
+
+
+@pytest.mark.parametrize(
+    "case", [case if case == QUICK else pytest.param(case, marks=pytest.mark.slow) for case in CASES]
+)
+def test_a_feature_has_the_numbers_of_one_process(tmp_path: Path, case: str) -> None:
+    compare(tmp_path, [case])
