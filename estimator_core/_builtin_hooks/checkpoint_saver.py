@@ -12,7 +12,7 @@ from estimator_core.hooks import CheckpointListener, CheckpointPolicy, Hook, Run
 from estimator_core.specs import check_listeners, check_steps
 
 _IN_MODEL_DIR = (None, "the run writes into its model_dir, and keeps as many as its RunConfig says")
-_RUN_SAVES = dict.fromkeys(("checkpoint_dir", "saver", "scaffold"), _IN_MODEL_DIR)
+_RUN_SAVES: dict[str, tuple[None, str]] = dict.fromkeys(("checkpoint_dir", "saver", "scaffold"), _IN_MODEL_DIR)
 
 
 class CheckpointSaverHook(CheckpointPolicy, Hook):
@@ -37,8 +37,6 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
 
     Source: `tf.estimator.CheckpointSaverHook`.
     """
-
-    name: ClassVar[str | None] = "CheckpointSaverHook"
 
     name: ClassVar[str | None] = None  # both contracts have it
 
