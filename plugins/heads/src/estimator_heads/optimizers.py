@@ -122,7 +122,7 @@ def adagrad(
             sum_of_squares=jax.tree.map(lambda w: jnp.full_like(w, initial_accumulator_value), params)
         )
 
-    def update(updates: Any, state: optax.ScaleByRssState, params: Any = None) -> tuple[Any, optax.ScaleByRssState]:
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, optax.ScaleByRssState]:
         totals = jax.tree.map(lambda total, g: total + g * g, state.sum_of_squares, updates)
         scaled = jax.tree.map(lambda g, total: g / (jnp.sqrt(total) + epsilon), updates, totals)
         return scaled, optax.ScaleByRssState(sum_of_squares=totals)
