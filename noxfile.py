@@ -41,12 +41,11 @@ PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.tom
 EVERYTHING = ["estimator_core", *(f"estimator_{plugin}" for plugin in PLUGINS)]
 LIGHT_EXTRAS = {"estimator_exporters": ("serve", "grpc")}
 CHECK_INSTALLED = str(ROOT / ".ci" / "check_installed.py")
+NEWEST_TENSORFLOW = "tensorflow-cpu==2.21.*"
 # Export formats: what writes them beside the plugin itself, and all that reads them.
 FORMATS = {
     "onnx": Format(extras=("onnx",), readers=("onnxruntime",)),
-    "saved_model": Format(
-        extras=("saved_model",), readers=("tensorflow-cpu==2.21.*",), oldest=("tensorflow-cpu==2.15.1",)
-    ),
+    "saved_model": Format(extras=("saved_model",), readers=(NEWEST_TENSORFLOW,), oldest=("tensorflow-cpu==2.15.1",)),
     "stablehlo": Format(extras=(), readers=("jax", "numpy", "flatbuffers", "safetensors")),
 }
 TRACKER_EXTRAS = ["mlflow", "wandb"]  # of estimator-hooks
@@ -102,6 +101,8 @@ KIT = "estimator_testing"
 # What the tests of plugins take from those of the core: what tf.estimator did, and packages written by a test.
 # And what runs a model function as the Estimator does.
 SHARED = ("tests/parity", "tests/plugins/fake_site.py", "tests/model/model_runner.py")
+# What a run of several processes needs beside the core.
+LAUNCHED = ("estimator_cluster", "estimator_launchers")
 # A plugin that is no part of the workspace, with the run that uses it.
 OF_OTHERS = "tests/wheels/acme-roles"
 # Lives as long as this run of nox: a test that kills a process may leave half an entry.
@@ -354,7 +355,7 @@ def storage_testbench(session: nox.Session) -> dict[str, str]:
 
 @nox.session(python=OLDEST)
 def slurm(session: nox.Session) -> None:
-    """A Slurm of two virtual nodes on this machine, as root, by Debian's packages; elsewhere skipped by name."""
+    """A Slurm of two virtual nodes on this machine, by Debian's packages and as root; `-- -m ""`: faults as well."""
     if shutil.which("sbatch") is None and os.geteuid() == 0 and shutil.which("apt-get") is not None:
         quiet = ["-qq", "-o=Dpkg::Use-Pty=0"]
         packages = ["--no-install-recommends", "--yes", "slurm-wlm", "munge"]
@@ -372,12 +373,12 @@ def kubernetes(session: nox.Session) -> None:
 
 def launchers_session(session: nox.Session, tests: str, *packages: str, env: dict[str, str] | None = None) -> None:
     """Tests of one launcher, with what only they need."""
-    session.install("--no-sources", wheel("estimator_core"), wheel("estimator_launchers", "kubernetes"), wheel(KIT))
-    session.install("--group", "test", *packages)
-    session.run("python", CHECK_INSTALLED, "estimator_core", "estimator_launchers", "--tools", KIT, env=ISOLATED)
+    session.install("--no-sources", wheel("estimator_core"), *map(wheel, LAUNCHED), wheel(KIT))
+    session.install("--group", "test", "--group", "plugins/launchers/pyproject.toml:test", *packages)
+    session.run("python", CHECK_INSTALLED, "estimator_core", *LAUNCHED, "--tools", KIT, env=ISOLATED)
     with outside(session, "plugins/launchers/tests") as outer:
         found = [str(path) for path in Path("plugins/launchers/tests").glob(tests)]
-        pytest(session, *found, env={**outer, **(env or {})})
+        pytest(session, "-m=not slow", *found, env={**outer, **(env or {})})
 
 
 # ---- Sources --------------------------------------------------------------------------------------------------------
@@ -470,6 +471,39 @@ def formats(session: nox.Session, extra: str) -> None:
             session.run(reader, f"{folder}/check_{extra}.py", "exports", *document, env=alone, external=True)
             if journeys:
                 session.run(reader, f"{folder}/check_{extra}_journeys.py", "journeys", env=alone, external=True)
+
+
+@nox.session(python=OLDEST, default=False)
+def export_matrix(session: nox.Session) -> None:
+    """Every kind of model in every format, read by the oldest and the newest reader; writes docs/export_matrix.md.
+
+    With `-- --cut` a part of the cells is tried, and compared with the page.
+    """
+    cut = ("--cut",) if "--cut" in session.posargs else ()
+    plugins = ("inputs", "heads", "modules", "canned_tabular", "canned_bert")
+    packages = ["estimator_core", *(f"estimator_{plugin}" for plugin in plugins)]
+    # TensorFlow for processors: the name that the extra asks for brings the same modules in a larger file.
+    session.install("--no-sources", *map(wheel, packages), wheel("estimator_exporters", "onnx"), NEWEST_TENSORFLOW)
+    session.install("--group", "libraries")
+    session.run("python", CHECK_INSTALLED, *packages, "estimator_exporters", env=ISOLATED)
+    readers = {
+        "saved_model": (("tensorflow-cpu==2.15.1",), (NEWEST_TENSORFLOW,)),
+        "onnx": (("onnxruntime==1.20.*", "numpy"), ("onnxruntime", "numpy")),
+        "stablehlo": (FORMATS["stablehlo"].readers,),
+    }
+    page = ROOT / "docs" / "export_matrix.md"
+    with outside(session, "tests/export_matrix") as env:
+        session.run("python", "-m", "tests.export_matrix.write", "cells", *cut, env=env)
+        script = str(Path("tests", "export_matrix", "read.py").absolute())
+        for form, sets in readers.items():
+            for place, wanted in enumerate(sets):
+                name = f"{form}_{place}"
+                session.run(UV, "venv", "--quiet", "--python", OLDEST, name, external=True)
+                session.run(UV, "pip", "install", "--quiet", "--python", name, *wanted, external=True)
+                reader = str(Path(name, "bin", "python").absolute())
+                session.run(reader, script, form, "cells", f"cells/read_{name}.json", env=ISOLATED, external=True)
+        compare = ("--compare",) if cut else ()
+        session.run("python", "-m", "tests.export_matrix.page", "cells", str(page), *compare, env=env)
 
 
 @nox.session(python=OLDEST, default=False)

@@ -39,6 +39,7 @@ SUITE: dict[str, tuple[str, ...]] = {
     "start_up": ("start_up.py",),
     "inputs": ("inputs.py",),
     "inputs_files": ("inputs_files.py", TF),
+    "data_statistics": ("data_statistics.py",),
     "memory": ("memory.py",),
     "hooks_cost": ("hooks_cost.py",),
     "control_plane": ("control_plane.py",),

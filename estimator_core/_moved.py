@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 _EXPERIMENT = ("estimator_experiment", "estimator-experiment")
@@ -106,3 +108,9 @@ def moved_names() -> list[str]:
     """The moved names of `estimator_core` itself whose package is installed: what `dir(estimator_core)` lists."""
     installed = {module: importlib.util.find_spec(module.partition(".")[0]) for module, _ in MOVED.values()}
     return [name for name, (module, _) in MOVED.items() if "." not in name and installed[module]]
+
+
+def home_of(name: str) -> str:
+    """Where a name of tf.estimator is that `estimator_core` has not, as the end of a message; "" for other names."""
+    homes = json.loads(Path(__file__).with_name("_homes.json").read_text(encoding="utf-8"))
+    return f": it is {homes[name]}" if name in homes else ""

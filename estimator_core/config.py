@@ -6,10 +6,11 @@ import copy
 import difflib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, Final, Literal
+from dataclasses import KW_ONLY, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from estimator_core._cluster import ClusterInfo, Processes, detect_processes
+from estimator_core._left_out import leaving_out
 from estimator_core._paths import expanded, local_directory
 from estimator_core._roles import checked_choices
 from estimator_core.errors import ArgumentError, ArgumentTypeError
@@ -32,15 +33,28 @@ _UNSET: Final = _Unset()
 _DEFAULT_SAVE_SECS: Final = 600
 
 _REMOVED: Final = {
-    "session_config": "there is no session; set XLA_FLAGS or backend=... instead",
-    "train_distribute": "sharding is set with mesh=... and partition_rules=...",
-    "eval_distribute": "sharding is set with mesh=... and partition_rules=...",
-    "experimental_distribute": "sharding is set with mesh=... and partition_rules=...",
-    "device_fn": "placement is set with mesh=... and partition_rules=...",
-    "protocol": "processes are connected by jax.distributed",
-    "session_creation_timeout_secs": "there is no session",
-    "experimental_max_worker_delay_secs": "processes start together",
-    "checkpoint_save_graph_def": "there is no graph; the checkpoint's manifest describes the variables",
+    "session_config": (None, "there is no session; set XLA_FLAGS or backend=... instead"),
+    "train_distribute": (None, "sharding is set with mesh=... and partition_rules=..."),
+    "eval_distribute": (None, "sharding is set with mesh=... and partition_rules=..."),
+    "experimental_distribute": (None, "sharding is set with mesh=... and partition_rules=..."),
+    "device_fn": (None, "placement is set with mesh=... and partition_rules=..."),
+    "protocol": (None, "processes are connected by jax.distributed"),
+    "session_creation_timeout_secs": (7200, "there is no session"),
+    "experimental_max_worker_delay_secs": (None, "processes start together"),
+    "checkpoint_save_graph_def": (True, "there is no graph; the checkpoint's manifest describes the variables"),
+}
+
+
+_PROCESSES: Final = "config.process_group has the count and index of the processes, None for one alone"
+_ELSEWHERE: Final = {
+    "num_worker_replicas": _PROCESSES,
+    "global_id_in_cluster": _PROCESSES,
+    "num_ps_replicas": "there are no parameter servers; partition_rules=... shards the state",
+    "cluster_spec": "config.cluster says what TF_CONFIG does",
+    "master": "there are no sessions",
+    "evaluation_master": "there are no sessions",
+    "session_config": "there is no session",
+    "train_distribute": "config.mesh and config.partition_rules say how work is split",
 }
 
 
@@ -93,7 +107,7 @@ class KeepBest:
             raise ArgumentError(f"`n` must be at least 1, not {self.n}.")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RunConfig:
     """How a run is done: where it writes, how often, on which devices.
 
@@ -156,6 +170,7 @@ class RunConfig:
     """
 
     model_dir: str | None = None
+    _: KW_ONLY
     tf_random_seed: int | None = None
     save_summary_steps: int | None = 100
     save_checkpoints_steps: int | None = _UNSET  # type: ignore[assignment]
@@ -189,9 +204,7 @@ class RunConfig:
         """Refuses unknown and removed arguments with a hint, which a dataclass by itself does not give."""
         known = [field.name for field in fields(cls)]
         for name in given:
-            if name in _REMOVED:
-                raise ArgumentError(f"RunConfig no longer takes {name!r}: {_REMOVED[name]}.")
-            if name not in known:
+            if name not in known and name not in _REMOVED:
                 near = difflib.get_close_matches(name, known, n=1)
                 hint = f" Did you mean {near[0]!r}?" if near else ""
                 raise ArgumentTypeError(f"RunConfig has no argument {name!r}.{hint} Allowed: {known}.")
@@ -234,6 +247,13 @@ class RunConfig:
         """The index of this process within its role."""
         return self.cluster.task_id
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _ELSEWHERE:
+                raise AttributeError(f"RunConfig has no attribute {name!r}: {_ELSEWHERE[name]}.", name=name, obj=self)
+            raise AttributeError(f"'RunConfig' object has no attribute {name!r}", name=name, obj=self)
+
     def replace(self, **changes: Any) -> RunConfig:
         """A validated copy with some fields changed.
 
@@ -252,6 +272,9 @@ class RunConfig:
         if "save_checkpoints_secs" in changes and "save_checkpoints_steps" not in changes:
             values["save_checkpoints_steps"] = None
         return RunConfig(**{**values, **changes})
+
+
+RunConfig.__init__ = leaving_out("RunConfig", _REMOVED)(RunConfig.__init__)  # type: ignore[method-assign]
 
 
 def _model_dir(given: Any, from_cluster: str | None) -> str | None:

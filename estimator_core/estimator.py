@@ -17,9 +17,10 @@ import numpy as np
 
 from estimator_core._backends import Devices, select_backend
 from estimator_core._checkpoint import latest_checkpoint
-from estimator_core._cluster.together import announce, ending_together
 from estimator_core._inputs.preparation import Preparation
+from estimator_core._left_out import leaving_out
 from estimator_core._loop.call_of import CallOf, inner_context, outermost_context
+from estimator_core._loop.connecting import connected
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.history import History
@@ -32,7 +33,6 @@ from estimator_core._loop.training import execute
 from estimator_core._model_dir import agreed_model_dir, model_dir_at
 from estimator_core._paths import expanded
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
-from estimator_core._roles import ROLES
 from estimator_core._step import bind_model_fn
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
@@ -42,14 +42,12 @@ from estimator_core.specs import check_hooks, check_input_fn, check_listeners, c
 if TYPE_CHECKING:
     from estimator_core._backends import Backend
     from estimator_core._builtin_hooks.evaluation import RunEvaluations
-    from estimator_core._cluster import Processes
     from estimator_core._export.pending import PendingExport
     from estimator_core._inputs import Batch, InputFn
     from estimator_core._inputs.data_contract import DataContract
     from estimator_core._loop.inference import InferenceStates
     from estimator_core._model.initial_values import InitialValues
     from estimator_core._step import Discovery, TrainState
-    from estimator_core.coordinator import Coordinator
     from estimator_core.predictor import Predictor
 
 __all__ = ["Estimator", "History"]
@@ -123,7 +121,7 @@ class Estimator:
         self._preparation = Preparation.of(
             model_fn, host_transforms, label_transforms, data_contract, check=config.check_inputs
         )
-        self._devices = Devices(config, self._select_backend, self._connect)
+        self._devices = Devices(config, self._select_backend, functools.partial(connected, config, self._plugins))
         self._programs = Programs(self._bound)
         self._state = DeviceState()
         self._open: RunContext | None = None  # of the call under way that others may be made in
@@ -307,6 +305,15 @@ class Estimator:
         prepared = self._preparation.around(input_fn, self.model_dir)
         return first_batch(self, prepared, check_hooks(hooks, "hooks"))
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            where = ": it is export_saved_model, and returns a str" if name == "export_savedmodel" else ""
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{where}", name=name, obj=self
+            )
+
+    @leaving_out("export_saved_model", {"as_text": (False, "a program is binary; `estimator exports` describes it")})
     def export_saved_model(
         self,
         export_dir_base: str,
@@ -531,27 +538,16 @@ class Estimator:
         """A generator: its context is that of the first `next`."""
         from estimator_core._loop.predict_call import predict_call
 
-        context = self._context(ModeKeys.PREDICT)
-        processes = context.devices.processes
-        with ending_together(processes):
-            announce(
-                processes,
-                "predict",
-                hooks=hooks,
-                versions=context.plugins.versions,
-                keys=predict_keys,
-                checkpoint=checkpoint_path,
-            )
-            yield from predict_call(
-                context,
-                programs=self._programs,
-                states=self._states,
-                input_fn=self._preparation.around(input_fn, checkpoint_path or self.model_dir),
-                predict_keys=predict_keys,
-                hooks=hooks,
-                checkpoint_path=checkpoint_path,
-                yield_single_examples=single,
-            )
+        yield from predict_call(
+            self._context(ModeKeys.PREDICT),
+            programs=self._programs,
+            states=self._states,
+            input_fn=self._preparation.around(input_fn, checkpoint_path or self.model_dir),
+            predict_keys=predict_keys,
+            hooks=hooks,
+            checkpoint_path=checkpoint_path,
+            yield_single_examples=single,
+        )
 
     def _fresh(self, devices: Devices, discovery: Discovery) -> TrainState:
         """A state of initial values."""
@@ -575,11 +571,6 @@ class Estimator:
     def _select_backend(self, config: RunConfig) -> Backend:
         plugins = self._plugins
         return select_backend(config.backend, lambda name: plugins.get("backend", name), plugins.names("backend"))
-
-    def _connect(self, processes: Processes | None) -> Coordinator:
-        name = str(self._config.components.get("coordinator", ROLES["coordinator"].default))
-        connect: Callable[..., Coordinator] = self._plugins.get("coordinator", name)
-        return connect(processes, self._plugins.options("coordinator", name))
 
     def _all_variables(self) -> dict[str, np.ndarray]:
         from estimator_core._checkpoint.read import load_variables

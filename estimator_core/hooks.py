@@ -235,6 +235,11 @@ class Run(Protocol):
         ...
 
     @property
+    def input_rows(self) -> Callable[[int], np.ndarray]:
+        """Which rows of a global batch of so many (`run.batch.total`) this process gives, ascending."""
+        ...
+
+    @property
     def batch_metrics(self) -> Callable[[Any, Any, Any, Any], dict[str, Metric]]:
         """`(state, features, labels, weights)` to the metrics of one batch of an evaluation, from `after_create` on.
 

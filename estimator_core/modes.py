@@ -16,5 +16,6 @@ class ModeKeys:
     TRAIN: Final = "train"
     EVAL: Final = "eval"
     PREDICT: Final = "infer"
+    INFER: Final = "infer"  # its name in tf.contrib.learn
 
     ALL: Final = ("train", "eval", "infer")

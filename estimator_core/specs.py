@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
+from estimator_core._left_out import leaving_out
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ModelFnError
 from estimator_core.modes import ModeKeys
 
@@ -38,6 +39,14 @@ class Scaffold:
     """
 
     init_fn: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None
+
+
+_NO_OPS = (None, "there are no ops; give init_fn=")
+_NO_SCAFFOLD: dict[str, tuple[None, str]] = {
+    **dict.fromkeys(("init_op", "init_feed_dict", "ready_op", "local_init_op", "summary_op"), _NO_OPS),
+    "saver": (None, "the run saves, as RunConfig(keep_checkpoint_max=..., save_checkpoints_steps=...) says"),
+}
+Scaffold.__init__ = leaving_out("Scaffold", _NO_SCAFFOLD)(Scaffold.__init__)  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True)
@@ -120,8 +129,8 @@ class TrainSpec:
     """
 
     input_fn: Callable[..., Any]
-    _: KW_ONLY
     max_steps: int | None = None
+    _: KW_ONLY
     hooks: Sequence[Any] = ()
     saving_listeners: Sequence[Any] = ()
 

@@ -6,9 +6,13 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from estimator_core._left_out import leaving_out
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.hooks import CheckpointListener, CheckpointPolicy, Hook, Run, Wake
 from estimator_core.specs import check_listeners, check_steps
+
+_IN_MODEL_DIR = (None, "the run writes into its model_dir, and keeps as many as its RunConfig says")
+_RUN_SAVES: dict[str, tuple[None, str]] = dict.fromkeys(("checkpoint_dir", "saver", "scaffold"), _IN_MODEL_DIR)
 
 
 class CheckpointSaverHook(CheckpointPolicy, Hook):
@@ -34,10 +38,9 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
     Source: `tf.estimator.CheckpointSaverHook`.
     """
 
-    name: ClassVar[str | None] = "CheckpointSaverHook"
-
     name: ClassVar[str | None] = None  # both contracts have it
 
+    @leaving_out("CheckpointSaverHook", _RUN_SAVES)
     def __init__(
         self,
         *,

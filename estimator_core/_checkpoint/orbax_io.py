@@ -32,7 +32,7 @@ def write_arrays(directory: Path, items: Mapping[str, Mapping[str, np.ndarray]])
     context.memory.deepcopy_host_arrays = False  # they are copies already
     # Otherwise a read in another thread takes the sign that the directories are there, and the write fails or hangs.
     context.asynchronous.create_directories_asynchronously = False
-    with context, _errors_told_once():
+    with context, _without_chatter():
         ocp.save_checkpointables(
             str(directory.absolute()), {_NAME: {item: dict(named) for item, named in items.items() if named}}
         )
@@ -57,7 +57,7 @@ def read_arrays(directory: Path, wanted: Mapping[str, Mapping[str, np.dtype]]) -
         return {}
     context = ocp.Context()
     context.pytree.loading.partial_load = True
-    with context, _errors_told_once():
+    with context, _without_chatter():
         return ocp.load_checkpointables(str(directory.absolute()), {_NAME: abstract})[_NAME]
 
 
@@ -81,7 +81,7 @@ def _write_by_itself(directory: Path, items: Mapping[str, Mapping[str, np.ndarra
         **{_NAME: handler}, composite_options=ocp.CompositeOptions(multiprocessing_options=alone)
     )
     tree = {item: dict(named) for item, named in items.items() if named}
-    with _errors_told_once(), ocp.Checkpointer(composite, multiprocessing_options=alone) as checkpointer:
+    with _without_chatter(), ocp.Checkpointer(composite, multiprocessing_options=alone) as checkpointer:
         checkpointer.save(directory.absolute(), args=ocp.args.Composite(**{_NAME: ocp.args.PyTreeSave(tree)}))
 
 
@@ -99,7 +99,7 @@ def _read_by_itself(directory: Path, wanted: Mapping[str, Mapping[str, np.dtype]
         if named
     }
     alone = _alone(ocp)
-    with _errors_told_once(), ocp.Checkpointer(_handler(ocp, alone), multiprocessing_options=alone) as checkpointer:
+    with _without_chatter(), ocp.Checkpointer(_handler(ocp, alone), multiprocessing_options=alone) as checkpointer:
         return checkpointer.restore(
             directory.absolute() / _NAME,
             args=ocp.args.PyTreeRestore(item=tree, restore_args=types, partial_restore=True),
@@ -120,15 +120,18 @@ def _alone(ocp: Any) -> Any:
 
 
 @contextmanager
-def _errors_told_once() -> Generator[None]:
-    """Keeps orbax from logging the traceback of every thread that an error passes: the error is raised anyway."""
+def _without_chatter() -> Generator[None]:
+    """Keeps orbax from telling how it works, 40 lines a checkpoint, and from logging the traceback of every thread that
+    an error passes: the error is raised anyway. What a program logs by absl itself passes.
+    """
     logger = logging.getLogger("absl")
 
-    def not_raised_anyway(record: logging.LogRecord) -> bool:
-        return "raised an exception" not in record.getMessage()
+    def wanted(record: logging.LogRecord) -> bool:
+        told = record.levelno <= logging.INFO and "orbax" in record.pathname
+        return not told and "raised an exception" not in record.getMessage()
 
-    logger.addFilter(not_raised_anyway)
+    logger.addFilter(wanted)
     try:
         yield
     finally:
-        logger.removeFilter(not_raised_anyway)
+        logger.removeFilter(wanted)

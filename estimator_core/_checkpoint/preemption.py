@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import queue
@@ -15,11 +16,13 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, TypeAlias
 
-from estimator_core._checkpoint.exit_status import ends_resumable
+from estimator_core.errors import PreemptedError, ProcessLostError
 
 _Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int | None
 _log = logging.getLogger("estimator_core.checkpoint")
 
+#: Exit status of a run that was stopped from outside, has saved its state, and can be resumed (EX_TEMPFAIL).
+RESUMABLE_EXIT_STATUS = 75
 #: These always ask for a stop.
 _ALWAYS = (signal.SIGTERM, signal.SIGINT)
 #: These ask for a stop where nobody else handles them: a closed terminal (unless `nohup` ignores it), and the warnings
@@ -93,7 +96,7 @@ class Preemption:
 
     def __enter__(self) -> Preemption:
         if threading.current_thread() is threading.main_thread():
-            ends_resumable()
+            _ends_resumable()
             for number in _wanted() if self._signals is None else self._signals:
                 self._previous[number] = signal.signal(number, self._handle)
         if self._grace_secs is not None:
@@ -145,6 +148,19 @@ class Preemption:
             # None: the handler was not installed from Python and cannot be put back from it.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         self._previous = {}
+
+
+@functools.cache
+def _ends_resumable() -> None:
+    """From now on a PreemptedError or a ProcessLostError that nobody catches is shown as ever, and ends with 75."""
+    show = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        show(kind, error, trace)
+        if isinstance(error, (PreemptedError, ProcessLostError)):
+            raise SystemExit(RESUMABLE_EXIT_STATUS)
+
+    sys.excepthook = hook
 
 
 def _wanted() -> tuple[signal.Signals, ...]:

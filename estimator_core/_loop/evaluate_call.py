@@ -215,5 +215,5 @@ def _run_of(context: RunContext, steps: int | None) -> LoopRun:
     )
     run.context = context
     part = input_context(context.devices)
-    run.input_part = part.input_pipeline_id, part.num_input_pipelines
+    run.input_part, run.input_rows = (part.input_pipeline_id, part.num_input_pipelines), part.rows
     return run

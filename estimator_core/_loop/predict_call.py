@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core._cluster.together import announce, ending_together
 from estimator_core._inputs import Batch, InputFn, open_input
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.batches import Batches
@@ -53,7 +54,28 @@ def predict_call(
         hooks: of the call.
         checkpoint_path: to predict with instead of the newest state.
         yield_single_examples: one example at a time, or whole batches.
+
+    Raises:
+        ArgumentError: the processes do not make the same call.
     """
+    processes, versions = context.devices.processes, context.plugins.versions
+    with ending_together(processes):
+        announce(processes, "predict", hooks=hooks, versions=versions, keys=predict_keys, checkpoint=checkpoint_path)
+        yield from _predictions(
+            context, programs, states, input_fn, predict_keys, hooks, checkpoint_path, yield_single_examples
+        )
+
+
+def _predictions(
+    context: RunContext,
+    programs: Programs,
+    states: InferenceStates,
+    input_fn: InputFn,
+    predict_keys: Sequence[str] | None,
+    hooks: Sequence[Hook],
+    checkpoint_path: str | None,
+    yield_single_examples: bool,
+) -> Iterator[Any]:
     devices, config = context.devices, context.config
     error: BaseException | None = None
     run = LoopRun(

@@ -73,6 +73,7 @@ class LoopRun:
         self.count_flops: Callable[[], float | None] = _unknown
         self.batch_metrics: Callable[[Any, Any, Any, Any], dict[str, Metric]] = _no_metrics
         self.input_part: tuple[int, int] = (0, 1)
+        self.input_rows: Callable[[int], np.ndarray] = np.arange
         self.results: dict[str, Any] = {}
         self._batch_functions: list[Callable[[Any, Any], tuple[Any, Any]]] = []
         self._may_fetch = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,9 +32,11 @@ class Mean(TotalsMetric):
     weight: Array
 
     def compute(self) -> float:
-        """The mean; 0.0 when nothing has any weight, as in tf.estimator."""
+        """The mean; 0.0 when nothing has any weight, NaN for an infinite one, as in tf.estimator."""
         weight = float(total_value(self.weight))
         value = float(total_value(self.total))
+        if math.isinf(weight):
+            return math.nan  # a share of an infinite weight, as in tf.estimator
         return value / weight if weight != 0 else 0.0
 
 

@@ -23,14 +23,14 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 440,
     "_builtin_hooks": 540,
-    "_checkpoint": 2615,  # the catalog, the audit, incremental saves and checkpoints of others included
+    "_checkpoint": 2625,  # the catalog, the audit, incremental saves and checkpoints of others included
     "_cli": 470,
     "_cluster": 460,  # every environment read and refused by name
     "_export": 1170,  # words of host transforms, requests made of them, metrics of what an export gives
     "_inputs": 1540,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 740,
-    "_loop": 4310,  # what a hook may add to an evaluation, and the flags of a batch, included
-    "_metrics": 345,
+    "_loop": 4320,  # what a hook may add to an evaluation, and the flags of a batch, included
+    "_metrics": 347,
     "_model": 985,
     "_model_dir": 370,
     "_packs": 620,
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1295,
     "_storage": 480,  # files at URLs, for plugins, included
     "_summaries": 300,
-    "flat": 2375,
+    "flat": 2410,  # arguments and names of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -71,7 +71,7 @@ PAGE_STATEMENTS = 30
 ANY_DENSITY = 63.0
 #: Files of the core that the smallest training enters; the target is 130. 22 belong to the storage of a
 #: model_dir and one to the contract with the data, which the face of inputs names.
-ENTERED = 199
+ENTERED = 202
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 
@@ -160,7 +160,8 @@ def test_the_core_names_no_house_package() -> None:
     }
     assert {path: names for path, names in named.items() if names} == {}
     assert all((CORE / path).exists() for path in MAY_NAME_PACKAGES)
-    assert [str(path.relative_to(CORE)) for path in CORE.rglob("*.json")] == ["_plugins/known.json"]
+    tables = ["_homes.json", "_plugins/known.json"]  # names of tf.estimator; components of known packages
+    assert sorted(str(path.relative_to(CORE)) for path in CORE.rglob("*.json")) == tables
     assert json.loads((CORE / "_plugins" / "known.json").read_text())
 
 

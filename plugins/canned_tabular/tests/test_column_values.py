@@ -108,3 +108,10 @@ def test_shared_tables(tmp_path):
     assert columns[0].table.collection == "c_d_shared_embedding"
     found = outputs(columns, {"c": [[0], [1]], "d": [[1], [2]]}, tmp_path=tmp_path)
     assert found.tolist() == [[0, 1, 2, 3], [2, 3, 4, 5]]
+
+
+def test_a_hash_key_of_0_is_the_default_key_as_in_the_original():
+    batch = {"a": np.array(["x", "y"]), "b": np.array(["1", "2"])}
+    plain, zero, other = (tab.crossed_column(["a", "b"], 1000, key).host_ids(batch).ids for key in (None, 0, 7))
+    np.testing.assert_array_equal(zero, plain)
+    assert (other != plain).any()

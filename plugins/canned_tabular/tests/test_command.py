@@ -6,6 +6,9 @@ import json
 import numpy as np
 import pytest
 
+from estimator_canned_tabular.cli.described import described
+from estimator_canned_tabular.cli.profile import ColumnProfile
+from estimator_canned_tabular.cli.schema import Schema
 from estimator_core._cli.main import main
 
 HEADER = ["name", "age", "city", "hours", "income"]
@@ -176,3 +179,29 @@ def test_other_models_and_a_number_to_predict(tmp_path, capsys, model):
     assert main(["tabular", "train", *map(str, arguments), *(["--no-export"] if model == "baseline" else [])]) == 0
     loss = next(line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("average_loss"))
     assert float(loss.split("=")[1]) < (20.0 if model == "baseline" else 0.2)
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "kind"),
+    [
+        ("PassengerId", range(1, 101), "skip"),
+        ("row", range(100), "skip"),
+        ("customer_id", [n * n for n in range(100)], "skip"),
+        ("area", [n * n for n in range(100)], "numeric"),
+        ("paid", [n * n for n in range(100)], "numeric"),
+        ("id", [n // 2 for n in range(100)], "numeric"),
+        ("id", [n + 0.5 for n in range(100)], "numeric"),
+        ("id", range(10), "numeric"),
+    ],
+)
+def test_identifiers_are_no_features(name, numbers, kind):
+    profile, label = ColumnProfile(), ColumnProfile()
+    profile.add([str(number).encode() for number in numbers])
+    label.add([b"ab"[number % 2 :][:1] for number, _ in enumerate(numbers)])
+    schema = Schema.inferred({name: profile, "y": label}, "y")
+    assert schema.columns[name].kind == kind
+    lines = list(described(schema, {name: profile, "y": label}))
+    assert (lines[0] == f"left out: {name} (identifiers, names and columns without two equal values)") == (
+        kind == "skip"
+    )
+    assert "classes: a " in lines[-1]

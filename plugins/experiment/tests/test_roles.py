@@ -87,6 +87,7 @@ def test_processes_that_train_together_have_one_default(
 
 
 @pytest.mark.slow
+@pytest.mark.plugins  # estimator-cluster
 @pytest.mark.parametrize(
     ("roles", "said"),
     [(("chief", "worker", "evaluator"), [None, None, 6]), (("master", "worker"), [6, 6])],

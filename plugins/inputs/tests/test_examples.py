@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, ArgumentTypeError
-from estimator_inputs import example_class
+from estimator_inputs import example_class, make_batched_features_dataset, write_tfrecord
 
 #: `tf.train.Example` of {"age": int64 [7], "name": bytes [b"ann"], "x": float [0.5, -2.0]}, serialized by TensorFlow.
 BY_TENSORFLOW = bytes.fromhex(
@@ -132,3 +132,18 @@ def test_a_default_text_is_what_it_was():
         spec = {"name": ec.export.FixedLenFeature((), "string", default)}
         (parsing,) = ec.export.build_parsing_serving_input_receiver_fn(spec)().transforms
         assert parsing.apply({"examples": np.array([record()], object)})["name"].tolist() == ["\u00e9".encode()]
+
+
+def test_no_buffer_is_needed_where_nothing_is_shuffled(tmp_path):
+    """As programs of tf.data call it for evaluation."""
+    path = str(tmp_path / "rows.tfrecord")
+    rows = [example_class()() for _ in range(4)]
+    for number, row in enumerate(rows):
+        row.features.feature["x"].float_list.value.append(number)
+    write_tfrecord(path, [row.SerializeToString() for row in rows])
+    spec = {"x": ec.export.FixedLenFeature((), "float32")}
+    source = make_batched_features_dataset(path, 2, spec, num_epochs=1, shuffle=False, shuffle_buffer_size=None)
+    batches = list(ec.inputs.open_input(source, mode="eval"))
+    np.testing.assert_array_equal(np.concatenate([batch.features["x"] for batch in batches]), [0, 1, 2, 3])
+    with pytest.raises((ArgumentError, ArgumentTypeError), match="shuffle_buffer_size"):
+        make_batched_features_dataset(path, 2, spec, shuffle=True, shuffle_buffer_size=None)

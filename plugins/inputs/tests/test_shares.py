@@ -11,6 +11,8 @@ import pytest
 from estimator_core.testing import run_processes
 from plugins.inputs.tests.shares_worker import ROWS
 
+pytestmark = pytest.mark.plugins  # estimator-cluster
+
 WORKER = Path(__file__).with_name("shares_worker.py")
 
 

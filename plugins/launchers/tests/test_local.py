@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from estimator_core.errors import ArgumentError
-from estimator_launchers import JobSpec, LocalLauncher, launch, outcome
+from estimator_launchers import JobSpec, LocalLauncher, launch
 from estimator_launchers.environment import SECRET, trainer_environment
+from estimator_launchers.outcome import outcome
 from plugins.launchers.tests import processes
 from plugins.launchers.tests.processes import ENDS, python, until
 

@@ -15,7 +15,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "launch"
 
 
 def program(page: str) -> str:
-    found = re.search(r"```python title=train.py\n(.*?)```", (PAGES / page).read_text(), re.DOTALL)
+    found = re.search(r"```python\n(.*?)```", (PAGES / page).read_text(), re.DOTALL)
     assert found is not None
     return found[1]
 
@@ -28,6 +28,7 @@ def command(page: str, begins: str) -> list[str]:
     return [sys.executable, "-m", "estimator_core._cli.main", *words[1:-2], sys.executable, words[-1]]
 
 
+@pytest.mark.plugins  # estimator-cluster
 @pytest.mark.skipif(not PAGES.is_dir(), reason="the pages are not beside these tests")
 def test_from_an_empty_folder_to_two_processes(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(program("local.md"))

@@ -132,6 +132,7 @@ def test_sigterm_saves_requeues_and_goes_on(launcher: SlurmLauncher, tmp_path: P
     assert logs[0].splitlines()[-1].startswith("done 2 0")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("requeued_at_once")
 @pytest.mark.parametrize("fault", ["kill", "freeze"])
 def test_a_task_that_is_lost_is_named_and_the_job_goes_on(launcher: SlurmLauncher, tmp_path: Path, fault: str) -> None:
@@ -145,6 +146,7 @@ def test_a_task_that_is_lost_is_named_and_the_job_goes_on(launcher: SlurmLaunche
     assert "done 2 0" in logs[0].splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_scancel_ends_it_and_it_can_go_on(launcher: SlurmLauncher, tmp_path: Path) -> None:
     out = tmp_path / "out"
     job_id = launcher.submit(launcher.plan(train(out, "slow", "0", "100000", processes=2, max_restarts=2)))

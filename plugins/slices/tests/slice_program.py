@@ -52,8 +52,8 @@ def model_fn(features, labels, mode):
     return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.0), eval_metric_ops=found)
 
 
-def evaluate(directory, batch_size, part=0, parts=1, **options):
-    """The rows of an evaluation."""
+def evaluate(directory, batch_size, how="divides itself", **options):
+    """The results of an evaluation; `how`: the way of the input to several processes."""
     features, labels = data()
 
     def input_fn(input_context):
@@ -65,12 +65,15 @@ def evaluate(directory, batch_size, part=0, parts=1, **options):
     config = ec.RunConfig(tf_random_seed=1, allow_untrained=True, mesh={"data": -1})
     estimator = ec.Estimator(model_fn, directory, config)
     hook = SliceHook(["sex", ("pclass", "embarked")], **options)
-    return estimator.evaluate(lambda input_context: input_fn(input_context), hooks=[hook])
+    whole = ec.inputs.from_iterable(lambda: input_fn(ec.inputs.InputContext()), whole=True, ragged="pad")
+    dealt = ec.inputs.numpy_input_fn(features, labels, batch_size=batch_size, shuffle=False)
+    ways = {"divides itself": lambda input_context: input_fn(input_context), "whole": whole, "dealt out": dealt}
+    return estimator.evaluate(ways[how], hooks=[hook])
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 3:
         address, index, count = sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
         jax.distributed.initialize(address, num_processes=count, process_id=index)
-    found = evaluate(sys.argv[1], int(sys.argv[2]))
+    found = evaluate(sys.argv[1], int(sys.argv[2]), *sys.argv[6:])
     print(json.dumps({"devices": jax.device_count(), "rows": found["slices"]}))

@@ -82,7 +82,8 @@ def test_eight_devices_give_the_same(one, tmp_path):
     assert found["rows"][3]["intervals"]["accuracy"] == pytest.approx(one[3]["intervals"]["accuracy"], abs=1e-6)
 
 
-def test_two_processes_give_the_same(tmp_path):
+@pytest.mark.parametrize("how", ["divides itself", "whole", "dealt out"])
+def test_two_processes_give_the_same(tmp_path, how):
     # 203 examples: one process has a row more, and batches of 17 leave the last parts unequal.
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
@@ -91,7 +92,7 @@ def test_two_processes_give_the_same(tmp_path):
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), *sys.path]))
     processes = [
         subprocess.Popen(
-            [sys.executable, str(HERE / "slice_program.py"), str(tmp_path), "17", address, str(index), "2"],
+            [sys.executable, str(HERE / "slice_program.py"), str(tmp_path), "17", address, str(index), "2", how],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

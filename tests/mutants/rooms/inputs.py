@@ -263,4 +263,31 @@ MUTANTS = (
         new="self._opened: _Opened | None = None\n        self._open()\n",
         tests=("test_a_loader_is_called_at_the_first_draw_of_each_iterator",),
     ),
+    Mutant(
+        name="processes-give-the-rows-of-others",
+        guarantee="rule 46",
+        file=_ROOM + "context.py",
+        old="rows.reshape(count, -1)[list(parts)].reshape(-1)",
+        new="rows.reshape(count, -1)[: len(parts)].reshape(-1)",
+        tests=(
+            "test_any_number_of_processes_has_the_batches_of_one",
+            "test_an_input_that_is_whole_in_every_process_is_dealt_out",
+        ),
+    ),
+    Mutant(
+        name="what-is-whole-is-divided-twice",
+        guarantee="rule 46",
+        file=_ROOM + "wrapped.py",
+        old="whole = self.options is not None and self.options.whole",
+        new="whole = False",
+        tests=("test_what_is_whole_is_not_divided_a_second_time",),
+    ),
+    Mutant(
+        name="the-position-of-a-share-serves-any-number",
+        guarantee="rule 47",
+        file=_ROOM + "dealing.py",
+        old='f"{opened.fingerprint()}; {process}"',
+        new="opened.fingerprint()",
+        tests=("test_an_input_that_divides_itself_starts_again_in_another_number_of_processes",),
+    ),
 )

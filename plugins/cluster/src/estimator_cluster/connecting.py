@@ -49,8 +49,8 @@ def connect(processes: Processes | None, options: Mapping[str, Any]) -> Coordina
             _start(processes, options["heartbeat_secs"], options["start_secs"])
         coordinator = coordinator_of(
             service.Service(),
-            jax.process_index() if processes is None else processes.index,
-            jax.process_count() if processes is None else processes.count,
+            jax.process_index(),  # what jax says counts, whoever has connected it
+            jax.process_count(),
             heartbeat_secs=options["heartbeat_secs"],
             grace_secs=options["grace_secs"],
             owned=owned,

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from estimator_heads.base_head import BaseHead as BaseHead
     from estimator_heads.binary_class_head import BinaryClassHead as BinaryClassHead
     from estimator_heads.data.contract import HeadContract as HeadContract
+    from estimator_heads.data.rule import Fault as Fault
+    from estimator_heads.data.rule import not_finite as not_finite
+    from estimator_heads.data.rule import shown as shown
     from estimator_heads.keys import MetricKeys as MetricKeys
     from estimator_heads.keys import PredictionKeys as PredictionKeys
     from estimator_heads.logistic_regression_head import LogisticRegressionHead as LogisticRegressionHead
@@ -35,6 +38,7 @@ __version__ = "0.1.0"
 _HOME = {
     "BaseHead": "base_head",
     "BinaryClassHead": "binary_class_head",
+    "Fault": "data.rule",
     "HeadContract": "data.contract",
     "LogisticRegressionHead": "logistic_regression_head",
     "LossOptions": "losses.options",
@@ -53,6 +57,8 @@ _HOME = {
     "TokenClassificationHead": "token_classification_head",
     "adagrad": "optimizers",
     "ftrl": "optimizers",
+    "not_finite": "data.rule",
+    "shown": "data.rule",
 }
 _SUBMODULES = ("losses", "metrics")
 

@@ -101,12 +101,12 @@ def ftrl(
 def adagrad(
     learning_rate: optax.ScalarOrSchedule = 0.001, *, initial_accumulator_value: float = 0.1, epsilon: float = 1e-7
 ) -> optax.GradientTransformation:
-    """`optax.adagrad` with the defaults of `tf.keras.optimizers.Adagrad`.
+    """Adagrad as `tf.keras.optimizers.Adagrad` has it, down to an accumulator that begins at 0.
 
     Args:
         learning_rate: a number or an optax schedule.
         initial_accumulator_value: where the sum of squared gradients starts.
-        epsilon: added under the square root.
+        epsilon: added to the square root; `optax.adagrad` adds it under the root.
 
     Example:
         >>> import jax.numpy as jnp
@@ -116,4 +116,15 @@ def adagrad(
         >>> round(float(weight + update), 6)
         0.950613
     """
-    return optax.adagrad(learning_rate, initial_accumulator_value=initial_accumulator_value, eps=epsilon)
+
+    def init(params: Any) -> optax.ScaleByRssState:
+        return optax.ScaleByRssState(
+            sum_of_squares=jax.tree.map(lambda w: jnp.full_like(w, initial_accumulator_value), params)
+        )
+
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, optax.ScaleByRssState]:
+        totals = jax.tree.map(lambda total, g: total + g * g, state.sum_of_squares, updates)
+        scaled = jax.tree.map(lambda g, total: g / (jnp.sqrt(total) + epsilon), updates, totals)
+        return scaled, optax.ScaleByRssState(sum_of_squares=totals)
+
+    return optax.chain(optax.GradientTransformation(init, update), optax.scale_by_learning_rate(learning_rate))

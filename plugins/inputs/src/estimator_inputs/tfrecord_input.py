@@ -87,7 +87,7 @@ def make_batched_features_dataset(
     label_key: str | None = None,
     num_epochs: int | None = None,
     shuffle: bool = True,
-    shuffle_buffer_size: int = 10_000,
+    shuffle_buffer_size: int | None = 10_000,
     shuffle_seed: int | None = None,
     reader_num_threads: int = 1,
     parser_num_threads: int = 0,
@@ -113,7 +113,7 @@ def make_batched_features_dataset(
         shuffle=shuffle,
         label_key=label_key,
         num_epochs=num_epochs,
-        shuffle_buffer_size=shuffle_buffer_size,
+        shuffle_buffer_size=_buffer(shuffle, shuffle_buffer_size),
         seed=shuffle_seed,
         reader_num_threads=reader_num_threads,
         parser_num_threads=parser_num_threads,
@@ -183,3 +183,10 @@ class TFRecordKind:
     def _bad_row(self, path: Path, record: int, fault: tuple[str | None, object]) -> BadRow:
         feature, text = fault
         return BadRow(f"{path}, record {record}", text if feature is None else f"feature {feature!r} {text}")
+
+
+def _buffer(shuffle: bool, rows: int | None) -> int:
+    """The rows that are mixed. None goes with shuffle=False there, and is refused otherwise."""
+    if rows is None and shuffle:
+        raise ArgumentError("shuffle_buffer_size must be an int >= 1 where shuffle is True. Given: None.")
+    return 10_000 if rows is None else rows

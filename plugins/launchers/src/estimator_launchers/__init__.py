@@ -14,7 +14,6 @@ _HOME = {
     "kubernetes": ("KubernetesLauncher",),
     "launching": ("find_launcher", "follow", "launch"),
     "local": ("LocalLauncher",),
-    "outcome": ("outcome",),
     "slurm": ("SlurmLauncher",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

@@ -11,7 +11,6 @@ from estimator_launchers.launching import find_launcher as find_launcher
 from estimator_launchers.launching import follow as follow
 from estimator_launchers.launching import launch as launch
 from estimator_launchers.local import LocalLauncher as LocalLauncher
-from estimator_launchers.outcome import outcome as outcome
 from estimator_launchers.slurm import SlurmLauncher as SlurmLauncher
 
 __version__: str

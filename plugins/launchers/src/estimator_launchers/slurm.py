@@ -48,7 +48,7 @@ class SlurmLauncher:
 
     Example:
         >>> plan = SlurmLauncher("/shared/jobs").plan(JobSpec(command=("python", "train.py"), processes=4, hosts=2))
-        >>> [line for line in plan.files[0].text.splitlines() if "ntasks" in line]
+        >>> [line for line in plan.files[0].text.splitlines() if "BATCH --nt" in line]
         ['#SBATCH --ntasks=4', '#SBATCH --ntasks-per-node=2']
     """
 

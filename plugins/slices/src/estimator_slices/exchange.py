@@ -12,19 +12,32 @@ import numpy as np
 from estimator_slices.keys import Drawn
 
 
-def parts_of_batch(drawn: Drawn | None, part: int, parts: int) -> list[Drawn]:
-    """What each part of the input gave to a batch, in the order of the parts, the same in every process.
+def global_keys(drawn: Drawn | None, part: tuple[int, int], rows: int, own: Sequence[int] | None) -> Drawn:
+    """The keys of a batch of all processes, in the rows that it has on the devices; the same in every process.
 
     Args:
         drawn: what this process drew; None: its input has ended.
-        part: which part of the input this process draws. Processes with the same one draw the same.
-        parts: how many there are; with one nothing is exchanged.
+        part: which part of the input this process draws, and of how many; with one nothing is exchanged. Processes
+            with the same part draw the same.
+        rows: of the batch on the devices.
+        own: of a batch that is dealt out, the rows that were drawn here; none: all of them, in every process. None: the
+            input divides itself, and its parts follow each other.
     """
-    if parts == 1:
-        return [] if drawn is None else [drawn]
-    told = _gathered(json.dumps({"part": part, "drawn": None if drawn is None else _to_json(drawn)}))
-    by_part = {each["part"]: each["drawn"] for each in map(json.loads, told)}
-    return [_from_json(value) for _, value in sorted(by_part.items()) if value is not None]
+    if part[1] == 1:
+        assert drawn is not None, "a batch was drawn somewhere"
+        return whole_batch([drawn], rows)
+    keys = None if drawn is None else _to_json(drawn)
+    told = _gathered(json.dumps({"part": part[0], "drawn": keys, "own": None if own is None else list(map(int, own))}))
+    by_part = {each["part"]: each for each in map(json.loads, told)}
+    present = [each for _, each in sorted(by_part.items()) if each["drawn"] is not None]
+    parts = [_from_json(each["drawn"]) for each in present]
+    if own is None:
+        return whole_batch(parts, rows)
+    if not own:
+        return whole_batch(parts[:1], rows)
+    order = np.argsort([row for each in present for row in each["own"]], kind="stable")
+    values, codes, groups, real = whole_batch(parts, rows)
+    return Drawn(values, [each[order] for each in codes], groups[order], real[order])
 
 
 def whole_batch(parts: Sequence[Drawn], rows: int) -> Drawn:

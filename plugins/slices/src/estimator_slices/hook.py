@@ -13,7 +13,7 @@ import numpy as np
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook
 from estimator_core.modes import ModeKeys
-from estimator_slices.exchange import parts_of_batch, whole_batch
+from estimator_slices.exchange import global_keys
 from estimator_slices.fold import folding
 from estimator_slices.keys import Drawn, KeyReader, crossings
 from estimator_slices.rows import RESULT, SliceRow
@@ -87,11 +87,10 @@ class SliceHook(Hook):
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Adds the batch to its slices."""
         drawn = self._drawn.popleft() if self._drawn else None
-        parts = parts_of_batch(drawn, *run.input_part)
         batch = run.state, run.batch.features, run.batch.labels, run.batch.weights
         rows = next(leaf.shape[0] for leaf in jax.tree.leaves(batch[1:]) if np.ndim(leaf))
-        whole = whole_batch(parts, rows)
-        self._tally.add(self._program(run), run.batch_metrics, batch, whole)
+        keys = global_keys(drawn, run.input_part, rows, _own_rows(run))
+        self._tally.add(self._program(run), run.batch_metrics, batch, keys)
 
     def end(self, run: Run) -> None:
         """Adds the slices to the results, unless the evaluation failed."""
@@ -116,6 +115,16 @@ class SliceHook(Hook):
 
     def _new_tally(self) -> Tally:
         return Tally(self.crossings, groups=self._groups, most=self._most, level=self._level)
+
+
+def _own_rows(run: Run) -> list[int] | None:
+    """The rows of a batch that is dealt out that were drawn here: none if each process draws all; else None."""
+    total = run.batch.total
+    if total is None:
+        return None
+    own = run.input_rows(total)
+    # Where each process draws its own rows only, nothing is padding.
+    return own.tolist() if len(own) < total == run.batch.size else []
 
 
 def _add_numbers(run: Run, row: SliceRow) -> None:

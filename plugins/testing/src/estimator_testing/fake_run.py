@@ -104,6 +104,11 @@ class FakeRun:
         return 0, 1
 
     @property
+    def input_rows(self) -> Callable[[int], np.ndarray[Any, Any]]:
+        """All of them."""
+        return np.arange
+
+    @property
     def batch_metrics(self) -> Callable[[Any, Any, Any, Any], dict[str, Any]]:
         """Gives none."""
         return lambda state, features, labels, weights: {}

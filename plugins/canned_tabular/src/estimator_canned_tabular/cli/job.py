@@ -13,6 +13,7 @@ import optax
 
 import estimator_core as ec
 from estimator_canned_tabular.cli import features
+from estimator_canned_tabular.cli.described import described
 from estimator_canned_tabular.cli.schema import Schema, write_at_once
 from estimator_canned_tabular.cli.table import counted, defaults_of, profiles_of, typed_input
 from estimator_canned_tabular.models.baseline import baseline_model_fn
@@ -62,6 +63,8 @@ class Job:
             profiles = profiles_of(args.csv, args.on_error)
             leave_out = args.on_error == "skip"
             schema = Schema.inferred(profiles, args.label, (args.weight_column,), may_be_empty=leave_out)
+            for line in described(schema, profiles):
+                print(line)
         else:
             schema = Schema.read(path)
         if schema.label != args.label:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -16,6 +17,8 @@ from estimator_core.errors import ArgumentError
 
 KINDS = ("numeric", "vocabulary", "hash", "skip")
 _MOST_WORDS, _FEW_NUMBERS, _SEEN_TWICE = 1000, 20, 2
+#: Fewer rows tell nothing of identifiers; of many rows the number of different values is an estimate.
+_ENOUGH, _ALL = 20, 0.97
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +78,9 @@ class Schema:
         if label not in profiles:
             raise ArgumentError(f"There is no column {label!r}. Columns: {', '.join(profiles)}.")
         classes = _classes(profiles[label], label, may_be_empty=may_be_empty)
-        columns = {name: _inferred(found) for name, found in profiles.items() if name != label and name not in ignored}
+        columns = {
+            name: _inferred(name, found) for name, found in profiles.items() if name != label and name not in ignored
+        }
         if not columns:
             raise ArgumentError(f"There is no column but the label {label!r}.")
         return cls(label=label, classes=classes, columns=columns)
@@ -120,7 +125,9 @@ def _column(path: Path, name: str, given: Mapping[str, Any]) -> ColumnSchema:
     return ColumnSchema(**plain)
 
 
-def _inferred(profile: ColumnProfile) -> ColumnSchema:
+def _inferred(name: str, profile: ColumnProfile) -> ColumnSchema:
+    if _is_identifier(name, profile):
+        return ColumnSchema(kind="skip")
     if profile.numbers:
         return ColumnSchema(kind="numeric", mean=profile.mean, scale=profile.scale)
     often = [word for word, count in profile.words.items() if count >= _SEEN_TWICE]
@@ -130,6 +137,15 @@ def _inferred(profile: ColumnProfile) -> ColumnSchema:
     if len(often) > _MOST_WORDS:
         return ColumnSchema(kind="hash", buckets=2 * profile.distinct, dimension=dimension)
     return ColumnSchema(kind="vocabulary", words=tuple(sorted(often)), dimension=dimension)
+
+
+def _is_identifier(name: str, profile: ColumnProfile) -> bool:
+    """Whether every row has another whole number, and the column counts rows or is called so."""
+    rows = profile.rows
+    if not (profile.numbers and profile.whole) or profile.empty or rows < _ENOUGH or profile.distinct < _ALL * rows:
+        return False
+    counts = np.isclose(profile.scale, np.sqrt((rows**2 - 1) / 12), rtol=1e-6)  # of numbers that follow each other
+    return bool(counts) or re.search(r"(^|_|[a-z](?=I))(id|Id|ID|key|Key)$", name) is not None
 
 
 def _classes(profile: ColumnProfile, label: str, *, may_be_empty: bool) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ def crossed_column(
     Args:
         keys: two or more: names of features, bucketized, identity, vocabulary or crossed columns.
         hash_bucket_size: the number of buckets.
-        hash_key: what the hash begins with; None: the original's.
+        hash_key: what the hash begins with; None or 0: the original's.
         dense_strings: True gives the buckets that tf.estimator gave where features by name came as dense arrays, not
             out of tf.Examples: they are hashed behind the columns, and `""` is a value.
         max_values: brings features by name with any number of values to this many places.
@@ -136,4 +136,4 @@ def crossed_column(
                 "boundaries of the numbers as they are."
             )
     size = check_count("hash_bucket_size", hash_bucket_size, "_X_".join(map(str, keys)))
-    return CrossedColumn(tuple(keys), size, hash_key, dense_strings, max_values)
+    return CrossedColumn(tuple(keys), size, hash_key or None, dense_strings, max_values)

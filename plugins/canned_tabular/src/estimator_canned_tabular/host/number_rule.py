@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from estimator_core.errors import InputError
-from estimator_heads.data.rule import Array, Fault, not_finite, shown
+from estimator_heads import Fault, not_finite, shown
+
+Array = np.ndarray[Any, Any]
 
 #: What can stand in the place of a missing number, besides a number of one's own.
 LEARNED = ("mean", "median", "indicator")

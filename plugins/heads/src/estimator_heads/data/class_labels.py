@@ -14,6 +14,7 @@ from estimator_heads.data.texts import is_missing, texts_of
 from estimator_heads.vocabulary import Vocabulary
 
 _SHOWN = 10
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 _CORRECT = "Correct the label, or leave the row out."
 _TRUTH = ("False", "True")
 
@@ -110,8 +111,8 @@ class ClassLabels:
     def _outside(self, array: Array) -> Fault | None:
         kind = array.dtype.kind
         # negative integers are large ones without a sign: one pass finds both ends
-        bits = array.view(f"u{array.dtype.itemsize}") if kind == "i" else array
-        if not array.size or kind == "b" or bits.max() < self.n_classes:
+        bits = array.view(_UNSIGNED[array.dtype.itemsize]) if kind == "i" else array
+        if not array.size or kind == "b" or np.maximum.reduce(bits, axis=None) < self.n_classes:
             return None
         wrong = (array < 0) | (array >= self.n_classes)
         return self._wrong_id(array, wrong)

@@ -169,6 +169,7 @@ def _of_stream(kept: Keeping, parts: Parts | None) -> Callable[[Any], Any]:
 
 
 def _rows(features: Any) -> int:
-    leaf: Any = next(iter(features.values()), None) if isinstance(features, Mapping) else features
+    named = features.__class__ is dict or isinstance(features, Mapping)
+    leaf: Any = next(iter(features.values()), None) if named else features
     shape = getattr(leaf, "shape", ())
     return int(shape[0]) if shape else 0

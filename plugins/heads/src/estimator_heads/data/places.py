@@ -44,7 +44,9 @@ class Place(NamedTuple):
         A dict of one array of labels, as a DataFrame of one column gives it, is that array for a single head.
         """
         leaf: Any = labels if self.of_labels else features
-        if isinstance(leaf, Mapping):
+        if leaf.__class__ is np.ndarray:  # the batches of most inputs
+            return None if self.key else leaf
+        if leaf.__class__ is dict or isinstance(leaf, Mapping):
             named: Mapping[str, Any] = leaf
             only = self.of_labels and not self.key and len(named) == 1
             leaf = next(iter(named.values())) if only else named.get(self.key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -83,7 +84,7 @@ def not_finite(array: Array) -> Fault | None:
     """
     # a product of the array with itself is finite or tells at once; it also overflows, so it never decides alone
     flat = array.reshape(-1)
-    if np.isfinite(flat.dot(flat)) or np.isfinite(array).all():
+    if math.isfinite(flat.dot(flat)) or np.isfinite(array).all():
         return None
     row = int(np.flatnonzero(~np.isfinite(flat))[0]) * len(array) // array.size
     values = array[row].reshape(-1)

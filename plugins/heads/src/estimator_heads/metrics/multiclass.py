@@ -151,6 +151,10 @@ def f_beta(
     return _class_score(labels, predictions, n_classes, weights, "f_beta", beta, average, indices)
 
 
+def _are_ids(values: Sequence[object]) -> bool:
+    return all(isinstance(value, int) and not isinstance(value, bool) for value in values)
+
+
 def _class_score(
     labels: ArrayLike,
     predictions: ArrayLike,
@@ -161,6 +165,11 @@ def _class_score(
     average: Average,
     indices: Sequence[int] | None,
 ) -> ClassScore:
+    if isinstance(weights, list | tuple) and len(weights) != np.shape(labels)[0] and _are_ids(weights):
+        raise ArgumentError(
+            f"The fourth argument of a class metric is weights. Given: {weights!r}. tf_metrics has pos_indices there: "
+            f'say indices={list(weights)!r}, and average="micro", which is its default.'
+        )
     if average not in ("micro", "macro", "weighted", "none"):
         raise ArgumentError(f'average must be "micro", "macro", "weighted" or "none". Given: {average!r}.')
     chosen = tuple(range(n_classes)) if indices is None else tuple(int(index) for index in indices)

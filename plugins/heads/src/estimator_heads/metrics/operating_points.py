@@ -15,23 +15,29 @@ if TYPE_CHECKING:
     from jax.typing import ArrayLike
 
 Rate = Literal["precision", "recall", "specificity"]
+Choice = Literal["best", "nearest"]
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class OperatingPoint(ScoreHistogram):
-    """The largest `wanted` over the thresholds where `bounded` is at least `at_least`."""
+    """The largest `wanted` where `bounded` is at least `at_least`; or `wanted` where `bounded` is nearest to it."""
 
     wanted: Rate = field(metadata={"static": True})
     bounded: Rate = field(metadata={"static": True})
     at_least: float = field(metadata={"static": True})
+    choose: Choice = field(default="best", metadata={"static": True})
 
     def compute(self) -> float:
-        """The rate; 0.0 if no threshold meets the bound, NaN if a score is unusable."""
+        """The rate; 0.0 if no threshold meets the bound (but for "nearest"), NaN if a score is unusable."""
         counts = self.at_thresholds()
         wanted, bounded = getattr(counts, self.wanted), getattr(counts, self.bounded)
         if np.isnan(wanted).any():
             return float("nan")
+        if self.choose == "nearest":
+            away = np.abs(bounded.astype(np.float32) - np.float32(self.at_least))  # as there: it decides ties
+            nearest = np.flatnonzero(away == away.min())
+            return float(wanted[nearest[0 if self.bounded == "specificity" else -1]])
         meets = bounded >= self.at_least
         return float(wanted[meets].max()) if meets.any() else 0.0
 
@@ -74,7 +80,10 @@ def recall_at_precision(
     *,
     thresholds: int = 200,
 ) -> OperatingPoint:
-    """The best recall with a precision of at least `precision`. Arguments as `precision_at_recall`."""
+    """The best recall with a precision of at least `precision`.
+
+    Arguments as `precision_at_recall`.
+    """
     return _point(labels, predictions, weights, thresholds, "recall", "precision", precision)
 
 
@@ -85,9 +94,16 @@ def sensitivity_at_specificity(
     weights: ArrayLike | None = None,
     *,
     thresholds: int = 200,
+    choose: Choice = "best",
 ) -> OperatingPoint:
-    """The best recall with a specificity of at least `specificity`. Arguments as `precision_at_recall`."""
-    return _point(labels, predictions, weights, thresholds, "recall", "specificity", specificity)
+    """The best recall with a specificity of at least `specificity`.
+
+    Arguments as `precision_at_recall`.
+
+    With choose="nearest" it is `tf.compat.v1.metrics.sensitivity_at_specificity`: the rate where the specificity is
+    nearest to the one asked for, which it may miss; Keras has the best.
+    """
+    return _point(labels, predictions, weights, thresholds, "recall", "specificity", specificity, choose)
 
 
 def specificity_at_sensitivity(
@@ -97,9 +113,16 @@ def specificity_at_sensitivity(
     weights: ArrayLike | None = None,
     *,
     thresholds: int = 200,
+    choose: Choice = "best",
 ) -> OperatingPoint:
-    """The best specificity with a recall of at least `sensitivity`. Arguments as `precision_at_recall`."""
-    return _point(labels, predictions, weights, thresholds, "specificity", "recall", sensitivity)
+    """The best specificity with a recall of at least `sensitivity`.
+
+    Arguments as `precision_at_recall`.
+
+    With choose="nearest" it is `tf.compat.v1.metrics.specificity_at_sensitivity`: the rate where the sensitivity is
+    nearest to the one asked for, which it may miss; Keras has the best.
+    """
+    return _point(labels, predictions, weights, thresholds, "specificity", "recall", sensitivity, choose)
 
 
 def _point(
@@ -110,10 +133,18 @@ def _point(
     wanted: Rate,
     bounded: Rate,
     at_least: float,
+    choose: Choice = "best",
 ) -> OperatingPoint:
     if not 0.0 <= at_least <= 1.0:
         raise ArgumentError(f"{wanted} at {bounded}: the {bounded} must be in [0, 1]. Given: {at_least}.")
+    if choose not in ("best", "nearest"):
+        raise ArgumentError(f'choose must be "best" or "nearest". Given: {choose!r}.')
     buckets = score_buckets(labels, predictions, weights, thresholds, metric=f"{wanted} at {bounded}")
     return OperatingPoint(
-        buckets=buckets, thresholds=thresholds, wanted=wanted, bounded=bounded, at_least=float(at_least)
+        buckets=buckets,
+        thresholds=thresholds,
+        wanted=wanted,
+        bounded=bounded,
+        at_least=float(at_least),
+        choose=choose,
     )

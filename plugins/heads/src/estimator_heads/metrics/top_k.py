@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import jax
 import jax.numpy as jnp
 
 from estimator_core.errors import ArgumentError
@@ -54,8 +55,9 @@ def recall_at_k(labels: ArrayLike, scores: ArrayLike, k: int, weights: ArrayLike
     Examples without a relevant class are left out. Ties as in `top_k_accuracy`.
 
     Args:
-        labels: multi-hot [batch, ..., classes]; anything but 0 is relevant.
-        scores: the same shape. A NaN makes the value NaN.
+        labels: multi-hot [batch, ..., classes], where anything but 0 is relevant; or class ids [batch, ...] or
+            [batch, ..., n], integers of another shape than the scores: an id outside the classes counts as not found.
+        scores: [batch, ..., classes]. A NaN makes the value NaN.
         k: at least 1.
         weights: a scalar, or one an example.
 
@@ -67,13 +69,21 @@ def recall_at_k(labels: ArrayLike, scores: ArrayLike, k: int, weights: ArrayLike
         >>> recall_at_k(np.array([[1, 0, 1]]), np.array([[0.9, 0.5, 0.1]]), k=2).compute()
         0.5
     """
-    relevant, values = jnp.asarray(labels) != 0, jnp.asarray(scores)
+    given, values = jnp.asarray(labels), jnp.asarray(scores)
+    ids = jnp.issubdtype(given.dtype, jnp.integer) and given.shape != values.shape
+    missed = jnp.zeros((), jnp.int32)
+    if ids and values.shape[:-1] in (given.shape, given.shape[:-1]):
+        listed = given[..., None] if given.shape == values.shape[:-1] else given
+        classes = values.shape[-1]
+        missed = jnp.sum((listed < 0) | (listed >= classes), axis=-1)
+        given = jax.nn.one_hot(listed, classes, dtype=jnp.int32).max(axis=-2)
+    relevant = given != 0
     if k < 1 or relevant.shape != values.shape:
         raise ArgumentError(
-            f"recall_at_k: it takes k >= 1 and labels and scores of one shape [..., classes]; got k = {k}, shapes "
-            f"{relevant.shape} and {values.shape}."
+            f"recall_at_k: it takes k >= 1, scores [..., classes], and labels of that shape or class ids; got k = {k}, "
+            f"shapes {relevant.shape} and {values.shape}."
         )
-    wanted = jnp.sum(relevant, axis=-1)
+    wanted = jnp.sum(relevant, axis=-1) + missed
     found = jnp.sum(relevant & (ranks(values) < k), axis=-1)
     share = found / jnp.maximum(wanted, 1)
     share = jnp.where(jnp.isnan(values).any(axis=-1), jnp.nan, share)

@@ -18,7 +18,7 @@ from estimator_inputs.reading.blocks import BadRow
 from estimator_inputs.reading.files import FilePattern, find_files, opened
 from estimator_inputs.reading.ragged import Column, Ragged, rows_of
 from estimator_inputs.statistics.cells import Cells, ragged_cells
-from estimator_inputs.statistics.rows import Rows, cells_in
+from estimator_inputs.statistics.rows import PIECE, Rows, cells_in
 from estimator_inputs.table.blocks import Tables
 from estimator_inputs.tfrecord.spec import feature_specs
 
@@ -125,10 +125,26 @@ def _of_parquet(files: tuple[Path, ...]) -> Iterator[Rows]:
 
     reader = inputs.parquet_input_fn(files, 1, shuffle=False).kind
     for path in files:
+        held: list[Any] = []
+        begin = rows = 0
         for piece in reader.pieces(path, None):
-            first, batch = piece.content
-            columns = {name: batch.column(name) for name in reader.columns}
-            yield _rows(columns, batch.num_rows, _numbered(path, "row", range(first, first + batch.num_rows)))
+            _, batch = piece.content
+            held.append(batch)
+            rows += batch.num_rows
+            if rows >= PIECE:
+                yield _of_batches(path, reader.columns, held, begin)
+                held, begin, rows = [], begin + rows, 0
+        if held:
+            yield _of_batches(path, reader.columns, held, begin)
+
+
+def _of_batches(path: Path, names: Sequence[str], batches: Sequence[Any], begin: int) -> Rows:
+    """Neighbouring batches of a file, looked at together; `begin` is the number of the first row."""
+    import pyarrow as pa
+
+    table = pa.Table.from_batches(batches)
+    where = _numbered(path, "row", range(begin, begin + table.num_rows))
+    return _rows({name: table.column(name) for name in names}, table.num_rows, where)
 
 
 def _of_tfrecords(files: tuple[Path, ...]) -> Iterator[Rows]:

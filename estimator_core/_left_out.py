@@ -1,0 +1,41 @@
+"""Arguments of tf.estimator that have no meaning here: taken with the value that they had by default there."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypeVar
+
+from estimator_core.errors import ArgumentError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def leaving_out(owner: str, removed: Mapping[str, tuple[Any, str]]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorates a function so that it takes arguments and leaves them out.
+
+    Args:
+        owner: whose arguments they are, for messages.
+        removed: by name, the value that is taken and what to do instead of another one.
+
+    Example:
+        >>> @leaving_out("area", {"unit": (None, "it is metres")})
+        ... def area(side):
+        ...     return side * side
+        >>> area(2, unit=None)
+        4
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def called(*args: P.args, **given: P.kwargs) -> R:
+            for name in removed.keys() & given.keys():
+                default, instead = removed[name]
+                if given.pop(name) != default:
+                    raise ArgumentError(f"{owner} no longer takes {name!r}: {instead}.")
+            return function(*args, **given)
+
+        return called
+
+    return decorate

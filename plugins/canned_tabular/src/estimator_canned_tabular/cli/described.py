@@ -1,0 +1,38 @@
+"""What the command says of a table before it trains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from estimator_canned_tabular.cli.profile import ColumnProfile
+from estimator_canned_tabular.cli.schema import Schema
+
+#: A class with a smaller share of the rows is called rare.
+_RARE = 0.1
+_SHOWN = 10
+
+
+def described(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterator[str]:
+    """A line of columns that are left out, and lines of the classes: how often each comes, and what is rare.
+
+    Example:
+        >>> profile = ColumnProfile()
+        >>> profile.add([b"no"] * 19 + [b"yes"])
+        >>> list(described(Schema(label="bought", classes=("no", "yes")), {"bought": profile}))
+        ['classes: no 19 (95.0%), yes 1 (5.0%)', "rare: yes; always 'no' would be right in 95.0% of the rows"]
+    """
+    skipped = [name for name, column in schema.columns.items() if column.kind == "skip"]
+    if skipped:
+        yield f"left out: {', '.join(skipped)} (identifiers, names and columns without two equal values)"
+    if not schema.classes:
+        return
+    words = profiles[schema.label].words
+    counts = {name: words.get(name, 0) for name in schema.classes}
+    rows = sum(counts.values())
+    often = sorted(counts, key=lambda name: -counts[name])
+    listed = ", ".join(f"{name} {counts[name]} ({counts[name] / rows:.1%})" for name in often[:_SHOWN])
+    yield f"classes: {listed}{f' and {len(often) - _SHOWN} more' if len(often) > _SHOWN else ''}"
+    rare = [name for name in often if counts[name] < _RARE * rows]
+    if rare:
+        share = counts[often[0]] / rows
+        yield f"rare: {', '.join(rare[:_SHOWN])}; always {often[0]!r} would be right in {share:.1%} of the rows"

@@ -1,0 +1,11 @@
+"""All cases."""
+
+from __future__ import annotations
+
+from tests.export_matrix import heads, programs, tabular, texts
+from tests.export_matrix.cases import Case
+
+
+def every_case() -> list[Case]:
+    """In the order of the page."""
+    return [*programs.cases(), *texts.cases(), *tabular.cases(), *heads.cases()]

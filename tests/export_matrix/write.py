@@ -1,0 +1,143 @@
+"""Writes the exports of the matrix: `python -m tests.export_matrix.write DIRECTORY [--cut]`.
+
+For each case and format, DIRECTORY has a folder with the export, the requests that a reader sends and what the
+estimator gives for them; `cells.json` says what was refused, and with which words.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import estimator_core as ec
+from estimator_core.errors import EstimatorError
+from tests.export_matrix.cases import FORMATS, MODES, Case, Sample
+from tests.export_matrix.every import every_case
+
+CELLS, PATH = "cells.json", "path.txt"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--cut", action="store_true", help="only what the ordinary CI tries")
+    parser.add_argument("--only", default="", help="a part of the names of cases")
+    parser.add_argument("--part", default="0/1", help="which of how many parts")
+    arguments = parser.parse_args()
+    part, parts = map(int, arguments.part.split("/"))
+    unclear = 0
+    for place, case in enumerate(every_case()):
+        folder: Path = arguments.directory / case.name
+        chosen = arguments.only in case.name and (case.cut is not None or not arguments.cut)
+        if place % parts != part or not chosen:
+            continue
+        if not (folder / CELLS).is_file():  # what an earlier call has written stays
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            wanted = [case.cut] if arguments.cut and case.cut else [(form, mode) for form in FORMATS for mode in MODES]
+            (folder / CELLS).write_text(json.dumps(written(case, wanted, folder), indent=1) + "\n")
+        for cell in json.loads((folder / CELLS).read_text()):
+            if cell["state"] not in ("works", "refused"):
+                unclear += 1
+                print(f"NEITHER: {cell['name']} {cell['format']} {cell['mode']}: {cell['words']}", file=sys.stderr)
+    return 1 if unclear else 0
+
+
+def written(case: Case, wanted: list[tuple[str, str]], folder: Path) -> list[dict[str, Any]]:
+    """The cells of one case, before any reader has seen them."""
+    began = time.perf_counter()
+    try:
+        sample = case.make()
+    except Exception:
+        known = {"name": case.name, "group": case.group, "row": case.row, "state": "failed"}
+        return [{**known, "format": form, "mode": mode, "words": traceback.format_exc()} for form, mode in wanted]
+    cells: list[dict[str, Any]] = []
+    for form in FORMATS:
+        modes = [mode for one, mode in wanted if one == form]
+        cells += _cells(sample, form, folder, modes) if modes else []
+    modes = [mode for mode in MODES if any(cell["mode"] == mode and cell["state"] == "works" for cell in cells)]
+    bundles = [cell for cell in cells if cell["format"] == FORMATS[0]]
+    for cell in bundles or (_cells(sample, FORMATS[0], folder, modes) if modes else []):
+        if cell["state"] == "works":
+            path = folder / cell["folder"]
+            _expect(sample, cell["mode"], path / (path / PATH).read_text(), folder / "expected" / cell["mode"])
+    states = " ".join(f"{cell['format']}/{cell['mode']}:{cell['state']}" for cell in cells)
+    print(f"{case.name}: {time.perf_counter() - began:.1f} s, {states}", flush=True)
+    return [{"name": case.name, "group": case.group, "row": case.row, **cell} for cell in cells]
+
+
+def _cells(sample: Sample, format_name: str, folder: Path, modes: Sequence[str]) -> list[dict[str, Any]]:
+    """All modes in one export; by themselves where one of them is refused."""
+    whole = folder / format_name
+    found = {mode: {**_export(sample, format_name, whole, modes), "folder": format_name} for mode in modes[:1]}
+    if found[modes[0]]["state"] == "works" or len(modes) == 1:
+        found = dict.fromkeys(modes, found[modes[0]])
+    else:
+        shutil.rmtree(whole, ignore_errors=True)
+        found = {
+            mode: {**_export(sample, format_name, whole / mode, (mode,)), "folder": f"{format_name}/{mode}"}
+            for mode in modes
+        }
+    return [{"format": format_name, "mode": mode, **found[mode]} for mode in modes]
+
+
+def _export(sample: Sample, format_name: str, folder: Path, modes: Sequence[str]) -> dict[str, str]:
+    receivers = {mode: receiver for mode, receiver in sample.receivers().items() if mode in modes}
+    try:
+        path = sample.estimator.experimental_export_all_saved_models(str(folder), receivers, format=format_name)
+    except EstimatorError as error:
+        # What is refused while it is written is no refusal: by then a training may have ended.
+        return {"state": "late" if folder.exists() else "refused", "words": str(error)}
+    except Exception:
+        return {"state": "failed", "words": traceback.format_exc()}
+    (folder / PATH).write_text(Path(path).name)
+    return {"state": "works", "words": ""}
+
+
+def _expect(sample: Sample, mode: str, export: Path, folder: Path) -> None:
+    """What each signature of a mode takes and gives, by the StableHLO bundle; the core compares it with the model."""
+    loaded = ec.export.load(str(export))
+    names = [name for name in loaded.signatures if (name if name in MODES else "infer") == mode]
+    for name in names:
+        signature, raw = loaded.signatures[name], loaded.raw_signatures[name]
+        sent = dict(sample.features)
+        arrays = raw.prepare(sent) if isinstance(raw, ec.export.RawSignature) else _prepared(sample)
+        arrays = {key: value for key, value in arrays.items() if key in signature.inputs}
+        given = signature(**arrays)
+        shown = raw(**sent) if mode == "infer" else given
+        for what, values in (("arrays", arrays), ("given", given), ("raw", sent), ("shown", shown)):
+            save(folder / name / f"{what}.npz", values)
+
+
+def _prepared(sample: Sample) -> dict[str, np.ndarray]:
+    """Features and labels as model_fn gets them, by the names of their inputs."""
+    batch = sample.estimator.first_batch(sample.batch)
+    labels = batch.labels if isinstance(batch.labels, Mapping) else {"label": batch.labels}
+    return {**sample.features, **batch.features, **(labels if batch.labels is not None else {})}
+
+
+def save(path: Path, values: Mapping[str, Any]) -> None:
+    """Arrays of a batch; text as bytes, and what numpy does not know as float32."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    plain = {name: np.asarray(value) for name, value in values.items()}
+    plain = {name: value.astype(np.float32) if value.dtype.kind == "V" else value for name, value in plain.items()}
+    np.savez(path, **{name: as_bytes(value) if value.dtype.kind in "OU" else value for name, value in plain.items()})
+
+
+def as_bytes(texts: np.ndarray) -> np.ndarray:
+    """An array of dtype "S"."""
+    encoded = [text if isinstance(text, bytes) else str(text).encode() for text in texts.reshape(-1).tolist()]
+    return np.array(encoded or [b""], "S")[: texts.size].reshape(texts.shape)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""Names and arguments of tf.estimator: taken where they say nothing, and answered with where the thing is."""
+
+import copy
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+
+import estimator_core as ec
+from estimator_core.builtin_hooks import CheckpointSaverHook
+from estimator_core.errors import ArgumentError
+
+DEFAULTS = {
+    "session_config": None,
+    "train_distribute": None,
+    "eval_distribute": None,
+    "device_fn": None,
+    "protocol": None,
+    "experimental_distribute": None,
+    "experimental_max_worker_delay_secs": None,
+    "session_creation_timeout_secs": 7200,
+    "checkpoint_save_graph_def": True,
+}
+
+
+def test_run_config_takes_the_defaults_of_the_original() -> None:
+    config = ec.RunConfig(model_dir="runs", tf_random_seed=3, **DEFAULTS)
+    assert config == ec.RunConfig("runs", tf_random_seed=3)
+    assert copy.deepcopy(config).replace(tf_random_seed=4).tf_random_seed == 4
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_run_config_refuses_other_values_of_them(name: str) -> None:
+    with pytest.raises(ArgumentError, match=f"RunConfig no longer takes '{name}': "):
+        ec.RunConfig(**{name: "something"})
+
+
+def test_run_config_by_position() -> None:
+    assert ec.RunConfig("runs").model_dir == "runs"
+    with pytest.raises(TypeError):
+        ec.RunConfig("runs", 3)
+
+
+def test_properties_of_clusters_say_where_they_are() -> None:
+    config = ec.RunConfig()
+    for name in ("num_worker_replicas", "global_id_in_cluster"):
+        with pytest.raises(AttributeError, match=r"config\.process_group has the count and index"):
+            getattr(config, name)
+    with pytest.raises(AttributeError, match="no parameter servers"):
+        _ = config.num_ps_replicas
+    assert not hasattr(config, "nothing_of_the_kind")
+
+
+def test_train_spec_by_position() -> None:
+    assert ec.TrainSpec(list, 100) == ec.TrainSpec(list, max_steps=100)
+
+
+def test_scaffold_without_a_saver() -> None:
+    assert ec.Scaffold(saver=None, init_op=None) == ec.Scaffold()
+    with pytest.raises(ArgumentError, match="Scaffold no longer takes 'saver': the run saves"):
+        ec.Scaffold(saver=object())
+
+
+def test_checkpoint_saver_hook_writes_into_the_model_dir() -> None:
+    assert CheckpointSaverHook(checkpoint_dir=None, save_steps=10).next_step(0) == 10
+    with pytest.raises(ArgumentError, match="no longer takes 'checkpoint_dir': the run writes into its model_dir"):
+        CheckpointSaverHook(checkpoint_dir="elsewhere", save_steps=10)
+
+
+def test_the_old_name_of_the_export() -> None:
+    estimator = ec.Estimator(lambda features, mode: None, model_dir="runs")
+    with pytest.raises(AttributeError, match="it is export_saved_model, and returns a str"):
+        estimator.export_savedmodel("out", list)
+    with pytest.raises(ArgumentError, match="export_saved_model no longer takes 'as_text'"):
+        estimator.export_saved_model("out", list, as_text=True)
+
+
+def test_modes_of_contrib_learn() -> None:
+    assert ec.ModeKeys.INFER == ec.ModeKeys.PREDICT
+
+
+@pytest.mark.parametrize(
+    ("name", "home"),
+    [
+        ("BestExporter", "estimator_exporters.BestExporter (pip install estimator-exporters)"),
+        ("BinaryClassHead", "estimator_heads.BinaryClassHead (pip install estimator-heads)"),
+        ("DNNClassifier", "estimator_canned_tabular.DNNClassifier (pip install estimator-canned-tabular)"),
+        ("LoggingTensorHook", "estimator_hooks.LoggingTensorHook (pip install estimator-hooks)"),
+        ("SessionRunHook", "ec.Hook"),
+        ("CheckpointSaverListener", "ec.CheckpointListener"),
+    ],
+)
+def test_names_that_are_elsewhere_answer_with_their_home(name: str, home: str) -> None:
+    with pytest.raises(AttributeError) as error:
+        getattr(ec, name)
+    assert str(error.value) == f"module 'estimator_core' has no attribute '{name}': it is {home}"
+
+
+@pytest.mark.plugins
+def test_the_homes_exist() -> None:
+    homes = json.loads(Path(ec.__file__).with_name("_homes.json").read_text())
+    of_packages = {name: home.split(".")[0] for name, home in homes.items() if home.startswith("estimator_")}
+    assert len(of_packages) > 40
+    for name, module in of_packages.items():
+        assert hasattr(importlib.import_module(module), name), name
