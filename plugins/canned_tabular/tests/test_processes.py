@@ -1,6 +1,7 @@
 """The command over two processes: the evaluation of one."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -26,7 +27,8 @@ def told(folder, processes):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line.removeprefix("[0]").strip() for line in done.stdout.splitlines() if not line.startswith("[1]")]
-    return {name: float(value) for name, _, value in (line.partition(" = ") for line in lines) if value}
+    found = [re.fullmatch(r"([\w/]+) = (\S+)", line) for line in lines]
+    return {match[1]: float(match[2]) for match in found if match}
 
 
 @pytest.mark.slow
