@@ -26,7 +26,7 @@ class CurveSection:
             return None
         counts = {"all": newest[_SCORES], **_of_slices(newest)}
         binary = len(newest[_CONFUSION]) == 2
-        charts = [matrix_chart("confusion: labels by prediction", newest[_CONFUSION])]
+        charts = [matrix_chart("confusion of labels", newest[_CONFUSION])]
         if binary:
             curves = {name: roc(each) for name, each in counts.items()}
             named = {f"{name}, area {area(points):.3f}": points for name, points in curves.items()}
