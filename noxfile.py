@@ -317,40 +317,11 @@ def object_stores(session: nox.Session) -> None:
     session.install("--group", "test", "--group", "plugins/storage/pyproject.toml:test")
     session.run("python", CHECK_INSTALLED, "estimator_core", "estimator_storage", "--tools", KIT, env=ISOLATED)
     with outside(session, "plugins/storage/tests") as env:
-        servers = {**azurite(session), **storage_testbench(session)}
+        servers = {**azurite(session), **storage_testbench(session, OLDEST)}
         tests = [
             str(path) for name in ("azure", "gcs") for path in Path("plugins/storage/tests").glob(f"test_{name}*.py")
         ]
         pytest(session, *PARALLEL, *tests, env={**env, **servers})
-
-
-def azurite(session: nox.Session) -> dict[str, str]:
-    """Where Azure's emulator is, by npm; nothing where that cannot be had: its tests are skipped by name."""
-    folder, npm = ROOT / ".nox" / "azurite", shutil.which("npm")
-    if not npm:
-        session.warn("there is no npm: Azure is left out")
-        return {}
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "package.json").write_text("{}")
-    command = [npm, "install", "--no-audit", "--no-fund", "--loglevel=error", "azurite@3.35.0"]
-    if subprocess.run(command, cwd=folder).returncode:
-        session.warn("npm does not bring azurite: Azure is left out")
-        return {}
-    return {"AZURITE": str(folder)}
-
-
-def storage_testbench(session: nox.Session) -> dict[str, str]:
-    """Where Google's emulator is, in an environment of its own; nothing where no folder is named."""
-    named = os.environ.get("STORAGE_TESTBENCH")
-    if not named:
-        session.warn("STORAGE_TESTBENCH names no folder of googleapis/storage-testbench: GCS is left out")
-        return {}
-    # Building the package writes beside its sources, which may not be ours.
-    shutil.copytree(named, "testbench", copy_function=shutil.copyfile)
-    session.run(UV, "venv", "--quiet", "--python", OLDEST, "bench", external=True)
-    session.run(UV, "pip", "install", "--quiet", "--python", "bench", "./testbench", external=True)
-    python = str(Path("bench", "bin", "python").absolute())
-    return {"STORAGE_TESTBENCH": str(Path("testbench").absolute()), "STORAGE_TESTBENCH_PYTHON": python}
 
 
 @nox.session(python=OLDEST)

@@ -42,7 +42,6 @@ SUITE: dict[str, tuple[str, ...]] = {
     "data_statistics": ("data_statistics.py",),
     "memory": ("memory.py",),
     "hooks_cost": ("hooks_cost.py",),
-    "control_plane": ("control_plane.py",),
     "embedding_table": ("embedding_table.py",),
     "serving": ("serving.py",),
     "object_stores": ("object_stores.py",),

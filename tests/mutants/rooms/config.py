@@ -41,7 +41,7 @@ MUTANTS = (
         name="an-unknown-argument-is-dropped",
         guarantee="rule 22",
         file=_ROOM + "config.py",
-        old="            if name not in known:\n                near",
+        old="            if name not in known and name not in _REMOVED:\n                near",
         new="            if False:\n                near",
         tests=("test_refused_with_cause_and_nothing_written[unknown RunConfig argument]",),
     ),

@@ -1,6 +1,6 @@
 """What agreement costs the processes of a run: time and bytes a batch, and at a boundary.
 
-    uv run python benchmarks/control_plane.py [--processes 2 4 8] [--batches 300] [--json FILE]
+    uv run python tests/scale/control_plane.py [--processes 2 4 8] [--batches 300] [--json FILE]
 
 Real processes of this machine (gloo, one device each), then counts for 128 and 1,024: of the reduction in the text of
 the program compiled for as many devices, of an agreement with a store in memory in place of jax's service.
@@ -23,8 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from _report import report, write
-from _side_by_side import compared
 
 from estimator_cluster import connect, service
 from estimator_cluster.store import SealedStore
@@ -33,6 +31,10 @@ from estimator_core._loop import step_flags
 from estimator_core.coordinator import Coordinator
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parents[1] / "benchmarks"))
+from _report import report, write  # noqa: E402
+from _side_by_side import compared  # noqa: E402
+
 OPTIONS = {"heartbeat_secs": 30, "start_secs": 200, "grace_secs": 5}
 TOLD = {"rows": 32, "size": 32, "form": "['x'] float32[64]", "flags": {"stop": None, "due": []}}
 VALUE = "x" * 100
