@@ -87,7 +87,6 @@ nox.options.sessions = [
     "template",
     "all",
     "object_stores",
-    "slurm",
     "kubernetes",
 ]
 
@@ -354,7 +353,7 @@ def storage_testbench(session: nox.Session) -> dict[str, str]:
     return {"STORAGE_TESTBENCH": str(Path("testbench").absolute()), "STORAGE_TESTBENCH_PYTHON": python}
 
 
-@nox.session(python=OLDEST)
+@nox.session(python=OLDEST, default=False)
 def slurm(session: nox.Session) -> None:
     """A Slurm of two virtual nodes on this machine, by Debian's packages and as root; `-- -m ""`: faults as well."""
     if shutil.which("sbatch") is None and os.geteuid() == 0 and shutil.which("apt-get") is not None:
