@@ -15,6 +15,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -35,6 +36,9 @@ class Format(NamedTuple):
 
 UV = find_uv_bin()  # the one that nox[uv] brings, wherever nox was started from
 ROOT = Path(__file__).parent
+sys.path.append(str(ROOT / ".ci"))
+from emulators import azurite, storage_testbench  # noqa: E402
+
 REPORTS = ROOT / ".nox" / "reports"
 REPORTS.mkdir(parents=True, exist_ok=True)
 PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))
@@ -86,7 +90,6 @@ nox.options.sessions = [
     "template",
     "all",
     "object_stores",
-    "slurm",
     "kubernetes",
 ]
 
@@ -114,7 +117,7 @@ COMPILED_ONCE = {
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
 # Two to three minutes on two cores.
-CUT_OF_MUTANTS = 42
+CUT_OF_MUTANTS = 43
 # Nothing from the checkout is importable by accident, and no test finds an accelerator by chance.
 ISOLATED = {
     "PYTHONSAFEPATH": "1",
@@ -324,7 +327,7 @@ def object_stores(session: nox.Session) -> None:
         pytest(session, *PARALLEL, *tests, env={**env, **servers})
 
 
-@nox.session(python=OLDEST)
+@nox.session(python=OLDEST, default=False)
 def slurm(session: nox.Session) -> None:
     """A Slurm of two virtual nodes on this machine, by Debian's packages and as root; `-- -m ""`: faults as well."""
     if shutil.which("sbatch") is None and os.geteuid() == 0 and shutil.which("apt-get") is not None:

@@ -103,11 +103,11 @@ def test_what_is_missing_is_found(rooms: Rooms, page: str, root: Path) -> None:
 
 
 def test_a_cut_is_spread_over_the_rooms(rooms: Rooms) -> None:
-    chosen = run.chosen_by(rooms, (), 42)
+    chosen = run.chosen_by(rooms, (), 43)
     quick = [mutant for mutant in run.chosen_by(rooms, (), None) if mutant.in_cut]
-    assert chosen == run.chosen_by(rooms, (), 42) == spread(quick, 42)
+    assert chosen == run.chosen_by(rooms, (), 43) == spread(quick, 43)
     of_rooms = [sum(mutant in of_room for mutant in chosen) for of_room in rooms.values()]
-    assert len(chosen) == sum(of_rooms) == 42
+    assert len(chosen) == sum(of_rooms) == 43
     assert min(of_rooms) >= 1
     with pytest.raises(SystemExit, match="There is no mutant and no room nowhere"):
         run.chosen_by(rooms, ("nowhere",), None)

@@ -125,8 +125,13 @@ class SlurmLauncher:
         return follow_file(self._folder / job_id / f"{process}.log", lambda: self.status(job_id).ended)
 
     def _states(self, job_id: str) -> list[str]:
-        said = _slurm("squeue", "--noheader", "--states=all", f"--jobs={job_id}", "--format=%T", check=False)
-        return said.split()
+        command = ["squeue", "--noheader", "--states=all", f"--jobs={job_id}", "--format=%T"]
+        if shutil.which(command[0]) is None:
+            raise LaunchError("There is no squeue here. Run this on a login node of Slurm.")
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0 and "Invalid job id" not in done.stderr:
+            return ["RUNNING"]  # the controller is busy: nothing is known to have ended
+        return done.stdout.split()
 
     def _folders(self, job_id: str) -> list[Path]:
         """Of the job, or of each run of an array."""
