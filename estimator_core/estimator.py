@@ -276,8 +276,8 @@ class Estimator:
             context = replace(self._context(ModeKeys.PREDICT), devices=devices)
             return self._states.get(context, batch, checkpoint_path)
 
-        memory = checkpoint_path or self.model_dir
-        return Predictor(devices, self._programs, state, lambda input_fn: self._preparation.around(input_fn, memory))
+        prepared = functools.partial(self._prepared, checkpoint=checkpoint_path)
+        return Predictor(devices, self._programs, state, prepared)
 
     def first_batch(self, input_fn: Callable[..., Any], hooks: Sequence[Any] | None = None) -> Batch | None:
         """The first batch that `train` would draw, without training: its shapes are what a planner needs.
@@ -302,8 +302,7 @@ class Estimator:
         from estimator_core._loop.first_batch import first_batch
 
         check_input_fn(input_fn)
-        prepared = self._preparation.around(input_fn, self.model_dir)
-        return first_batch(self, prepared, check_hooks(hooks, "hooks"))
+        return first_batch(self, self._prepared(input_fn), check_hooks(hooks, "hooks"))
 
     if not TYPE_CHECKING:
 
@@ -470,7 +469,7 @@ class Estimator:
                 model_dir=model_dir,
                 place=self._place,
                 params=self._params,
-                input_fn=self._preparation.around(input_fn, self.model_dir, *seeing),
+                input_fn=self._prepared(input_fn, *seeing),
                 hooks=checked_hooks,
                 listeners=listeners,
                 steps=steps,
@@ -482,6 +481,9 @@ class Estimator:
             execute(call)
         self._place.written()
         return self
+
+    def _prepared(self, input_fn: InputFn, *before: Any, checkpoint: str | None = None) -> InputFn:
+        return self._preparation.around(input_fn, checkpoint or self.model_dir, *before)
 
     def _context(self, mode: str, name: str | None = None, checkpoint: str | None = None) -> RunContext:
         """The context of a call: inside the call under way, or one of its own."""
@@ -516,7 +518,7 @@ class Estimator:
             context=context,
             programs=self._programs,
             states=self._states,
-            input_fn=self._preparation.around(shown(input_fn, hooks), checkpoint_path or self.model_dir),
+            input_fn=self._prepared(shown(input_fn, hooks), checkpoint=checkpoint_path),
             steps=steps,
             hooks=hooks,
             checkpoint_path=checkpoint_path,
@@ -542,7 +544,7 @@ class Estimator:
             self._context(ModeKeys.PREDICT),
             programs=self._programs,
             states=self._states,
-            input_fn=self._preparation.around(input_fn, checkpoint_path or self.model_dir),
+            input_fn=self._prepared(input_fn, checkpoint=checkpoint_path),
             predict_keys=predict_keys,
             hooks=hooks,
             checkpoint_path=checkpoint_path,

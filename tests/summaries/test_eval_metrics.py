@@ -72,3 +72,13 @@ def test_a_torn_line_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     with caplog.at_level(logging.WARNING):
         assert list(read_eval_metrics(tmp_path)) == [1]
     assert "line 2 is torn" in caplog.text
+
+
+def test_a_line_of_an_older_release_drops_the_results_after_its_step(tmp_path: Path):
+    """Releases without a journal wrote such a line where a run went on from a checkpoint."""
+    for step in (5, 10, 15):
+        append_eval_metrics(tmp_path, step, {"loss": 1.0}, None)
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"resumed_from": 10}\n')
+    append_eval_metrics(tmp_path, 12, {"loss": 2.0}, None)
+    assert list(read_eval_metrics(tmp_path)) == [5, 10, 12]

@@ -11,7 +11,7 @@ MUTANTS = (
         file=_ROOM + "eval_metrics.py",
         old='if step <= record["resumed_from"]',
         new="if True",
-        tests=("test_results_behind_the_step_a_run_goes_on_from_do_not_count",),
+        tests=("test_a_line_of_an_older_release_drops_the_results_after_its_step",),
     ),
     Mutant(
         name="a-line-is-joined-to-a-torn-one",

@@ -88,8 +88,9 @@ class TPUEstimator(ec.Estimator):
             **options,
         )
 
-    def _transformed(self, input_fn: Callable[..., Any]) -> Callable[..., Any]:
-        return super()._transformed(SizedInput(input_fn=input_fn, sizes=self._sizes))
+    def _prepared(self, input_fn: Callable[..., Any], *before: Any, checkpoint: str | None = None) -> Callable[..., Any]:
+        sized = SizedInput(input_fn=input_fn, sizes=self._sizes)
+        return super()._prepared(sized, *before, checkpoint=checkpoint)
 
 
 def _adapted(model_fn: Any, sizes: BatchSizes, host_call_every_n_steps: int) -> Callable[..., Any]:

@@ -38,8 +38,8 @@ def calibration(counts: Counts, bins: int = 10) -> Points:
     """Stated probability and how often the answer was yes, in each of `bins` equal ranges that have examples.
 
     Example:
-        >>> calibration([[0.0] * 100, [0.0] * 95 + [3.0] * 5])
-        [(0.975, 1.0)]
+        >>> calibration([[0.0] * 4, [0.0, 0.0, 0.0, 3.0]], bins=4)
+        [(0.875, 1.0)]
     """
     size = len(counts[0])
     points: Points = []
