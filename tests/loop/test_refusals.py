@@ -101,7 +101,7 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
         lambda at: ec.RunConfig(save_checkpoint_steps=3),
         "Did you mean 'save_checkpoints_steps'",
     ),  # type: ignore[call-arg]
-    "a removed RunConfig argument": (lambda at: ec.RunConfig(session_config=None), "no longer takes"),  # type: ignore[call-arg]
+    "a removed RunConfig argument": (lambda at: ec.RunConfig(session_config={}), "no longer takes"),  # type: ignore[call-arg]
     "both checkpoint cadences": (
         lambda at: ec.RunConfig(save_checkpoints_steps=1, save_checkpoints_secs=1),
         "cannot be both set",

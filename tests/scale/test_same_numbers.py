@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from scale_runs import launch
 
+pytestmark = pytest.mark.plugins  # processes are connected by estimator-cluster
+
 #: How far weights, losses and metrics of another number of devices may differ.
 TOLERANCE = 1e-6
 #: Of the input's 102 examples, in batches of 24.
