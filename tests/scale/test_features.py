@@ -8,6 +8,8 @@ import pytest
 from features_worker import CASES
 from scale_runs import launch
 
+pytestmark = pytest.mark.plugins  # estimator-cluster, and the packages of the features
+
 #: Of metrics, and of norms of weights of about one, after up to forty steps.
 TOLERANCE = 1e-5
 #: The case that is no slow test.

@@ -88,7 +88,9 @@ class TPUEstimator(ec.Estimator):
             **options,
         )
 
-    def _prepared(self, input_fn: Callable[..., Any], *before: Any, checkpoint: str | None = None) -> Callable[..., Any]:
+    def _prepared(
+        self, input_fn: Callable[..., Any], *before: Any, checkpoint: str | None = None
+    ) -> Callable[..., Any]:
         sized = SizedInput(input_fn=input_fn, sizes=self._sizes)
         return super()._prepared(sized, *before, checkpoint=checkpoint)
 
