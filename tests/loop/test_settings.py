@@ -22,6 +22,7 @@ from estimator_core.testing import run_with_devices
 
 #: Fields whose effect has tests of its own.
 ELSEWHERE = {
+    "check_inputs": "tests/loop/test_settings.py::test_a_data_contract_checks_unless_it_is_switched_off",
     "compile_cache": "tests/loop/test_compile_cache.py",
     "full_checkpoint_every": (
         "tests/packs/test_training.py::test_it_ends_with_the_same_bits_also_where_it_was_begun_anew"
@@ -213,6 +214,32 @@ def test_every_field_has_its_test(request: pytest.FixtureRequest) -> None:
     for place in ELSEWHERE.values():
         file, _, test = place.partition("::")
         assert test in (root / file).read_text()
+
+
+class Asked:
+    """A data contract that notes whether it shall check."""
+
+    def __init__(self) -> None:
+        self.checks: list[bool] = []
+
+    def open(self, source: Any, *, mode: str, memory: Path, check: bool) -> tuple[Any, None]:
+        """Hands the data on."""
+        self.checks.append(check)
+        return source, None
+
+    def transforms(self, memory: Path) -> tuple[()]:
+        """None."""
+        return ()
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_data_contract_checks_unless_it_is_switched_off(tmp_path: Path, check: bool) -> None:
+    asked, config = Asked(), ec.RunConfig(model_dir=str(tmp_path), check_inputs=check)
+    run = ec.Estimator(model_fn, config=config, data_contract=asked)
+    run.train(batches(), steps=1)
+    run.evaluate(batches(), steps=1)
+    list(run.predict(batches()))
+    assert asked.checks == [check] * 3
 
 
 def test_allow_cast_serves_every_verb(tmp_path: Path) -> None:

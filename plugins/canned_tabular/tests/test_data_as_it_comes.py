@@ -1,7 +1,6 @@
 """Labels and numbers as people have them: converted where that is safe, refused with row, value and cure otherwise."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import estimator_canned_tabular as tab
@@ -11,6 +10,8 @@ from estimator_core.errors import ArgumentError, InputError
 from estimator_core.inputs import numpy_input_fn
 from estimator_inputs import csv_input_fn, pandas_input_fn
 
+pd = pytest.importorskip("pandas")
+pytestmark = [pytest.mark.plugins, pytest.mark.libraries]  # exports, and frames
 X = tab.numeric_column("x")
 
 

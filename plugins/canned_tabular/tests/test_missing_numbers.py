@@ -28,6 +28,7 @@ def predicted(estimator, ages):
     return np.array([one["predictions"][0] for one in estimator.predict(rows)])
 
 
+@pytest.mark.plugins
 @pytest.mark.parametrize("missing", FILLS)
 def test_the_same_everywhere(tmp_path, missing):
     estimator = regressor(tmp_path / "model", missing).train(given())
