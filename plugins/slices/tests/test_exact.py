@@ -82,7 +82,10 @@ def test_eight_devices_give_the_same(one, tmp_path):
     assert found["rows"][3]["intervals"]["accuracy"] == pytest.approx(one[3]["intervals"]["accuracy"], abs=1e-6)
 
 
-@pytest.mark.parametrize("how", ["divides itself", "whole", "dealt out"])
+@pytest.mark.plugins  # estimator-cluster
+@pytest.mark.parametrize(
+    "how", ["dealt out", *(pytest.param(how, marks=pytest.mark.slow) for how in ("divides itself", "whole"))]
+)
 def test_two_processes_give_the_same(tmp_path, how):
     # 203 examples: one process has a row more, and batches of 17 leave the last parts unequal.
     with socket.socket() as listening:
