@@ -71,6 +71,6 @@ class CommandTable:
                 reason = f"is {record.status}: {record.error}" if not record.usable else "declares no such command"
                 return (
                     f"command {name!r} comes with {distribution}, which is installed, but its plugin {record.name!r} "
-                    f"{reason}. `estimator --plugins {record.name} {name} ...` loads that plugin alone."
+                    f"{reason}. `estimator --plugins {record.owner} {name} ...` loads that plugin alone."
                 )
         return f"command {name!r} comes with {distribution}, which is not installed: pip install {distribution}"

@@ -86,7 +86,7 @@ class RunLevel:
                 )
 
     def _report(self, name: str, implementation: Implementation, error: BaseException) -> None:
-        label, plugin = implementation.record.label, implementation.record.name
+        label, owner = implementation.record.label, implementation.record.owner
         if self._settings.strict:
             raise PluginError(f"{name} of {label} failed: {type(error).__name__}: {error}") from error
         logger.warning(
@@ -96,6 +96,6 @@ class RunLevel:
             label,
             type(error).__name__,
             error,
-            plugin,
+            owner,
             exc_info=error,
         )

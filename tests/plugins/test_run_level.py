@@ -152,6 +152,12 @@ def test_the_opening_line_names_who_adds_hooks(site):
     assert "failed to load: broken 1.0 (ValueError: no)" in line
 
 
+def test_a_failure_names_what_the_block_list_takes(site, caplog):
+    site.add("acme-broken", "def estimator_run_start():\n    raise OSError('down')\n", name="tracker")
+    site.plugins().run_start(FakeRun())
+    assert "switch the plugin off: ESTIMATOR_PLUGINS_BLOCK=acme-broken;" in caplog.text
+
+
 def test_trace_logs_every_call(site, caplog):
     site.add("tracker", EVENTS)
     with caplog.at_level(logging.INFO, logger="estimator_core.plugins"):
