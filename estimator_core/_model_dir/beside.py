@@ -90,11 +90,15 @@ class Beside:
             one for one in results if one not in (self._brought.get(_id(one)), lineage.evaluations.get(_id(one)))
         ]
         segments = [self._in_store(one, epoch) for one in told if isinstance(one, Segment)]
-        for key, one in segments:
+        sizes: dict[str, int] = {}  # a file goes up once, however often it was told of
+        for name, one in segments:
             before = lineage.marks.get((one.directory, one.name), [])
-            if not before or before[-1].size < one.size:
+            grown = not before or before[-1].size < one.size
+            if grown and one.size <= _size(self._path / name):  # less is there where it was removed under the run
                 entries.append(one)
-                self._upload(key, _key(one), one.size)
+                sizes[name] = one.size
+        for name, size in sizes.items():
+            self._upload(name, self._keys[name], size)
         names = {name for name, _ in segments}
         for name in sorted(side_files(self._path)):
             if name not in names and not (is_event_file(name) and _EPOCH.search(name)):
@@ -160,6 +164,10 @@ def _key(segment: Segment) -> str:
 
 def _id(result: Evaluated) -> tuple[str, int]:
     return result.name, result.step
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -180,3 +180,18 @@ def test_event_files_of_an_earlier_process_stay(url, plugins, forget):
     sizes = {entry.key: entry.size for entry in Shelf(url).list("") if "tfevents" in entry.key}
     assert len(sizes) == 2
     assert sizes == {segment.name: segment.size for segment in read_lineage(Shelf(url)).segments}
+
+
+class RemovesEventFiles(ec.Hook):
+    """Between two checkpoints, as a cleaner does."""
+
+    def after_step(self, run, step, out):
+        if step == 7:
+            for path in Path(run.model_dir).glob("events.*"):
+                path.unlink()
+
+
+def test_an_event_file_that_is_removed_from_the_copy_ends_no_run(url, plugins):
+    config = {"save_summary_steps": 1}
+    estimator(url, plugins, **config).train(batches, max_steps=20, hooks=[RemovesEventFiles()])
+    assert max(read_lineage(Shelf(url)).saved) == 20

@@ -32,7 +32,7 @@ BUDGETS = {
     "_loop": 4335,  # what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 985,
-    "_model_dir": 370,
+    "_model_dir": 375,
     "_packs": 620,
     "_plugins": 1312,
     "_step": 1295,
