@@ -1,0 +1,44 @@
+"""Sessions about exports that need much of others: engines, MLflow, telemetry, images. They run only by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+import nox
+
+TESTS = "plugins/exporters/tests"
+
+
+class House(NamedTuple):
+    """What the sessions take from the noxfile."""
+
+    python: str
+    wheel: Callable[..., str]
+    outside: Callable[..., AbstractContextManager[dict[str, str | None]]]
+    pytest: Callable[..., None]
+
+
+def define_export_sessions(house: House) -> None:
+    """Adds the sessions."""
+
+    def checked(session: nox.Session, checks: str, *extras: str, packages: tuple[str, ...] = ()) -> None:
+        """Runs one file of checks beside wheels of the core, the exporters with extras, and the kit."""
+        wheels = [house.wheel(name) for name in ("estimator_core", "estimator_inputs", "estimator_testing")]
+        session.install("--no-sources", *wheels, house.wheel("estimator_exporters", *extras), *packages)
+        session.install("--group", "test")
+        with house.outside(session, TESTS, "examples/serving") as env:
+            house.pytest(session, f"{TESTS}/{checks}", env=env)
+
+    @nox.session(python=house.python, default=False)
+    def scoring_engines(session: nox.Session) -> None:
+        """`estimator predict --on ray|beam` equals the local command row for row, with killed workers too."""
+        checked(session, "engines/check_engines.py", "predict", "ray", "beam")
+
+    @nox.session(python=house.python, default=False)
+    def mlflow_flavor(session: nox.Session) -> None:
+        """MLflow itself logs, loads and serves exports."""
+        checked(session, "mlflow/check_mlflow.py", "mlflow")
+
+    _ = scoring_engines, mlflow_flavor
