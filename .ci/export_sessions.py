@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import NamedTuple
 
 import nox
@@ -23,22 +24,36 @@ class House(NamedTuple):
 def define_export_sessions(house: House) -> None:
     """Adds the sessions."""
 
-    def checked(session: nox.Session, checks: str, *extras: str, packages: tuple[str, ...] = ()) -> None:
+    def checked(
+        session: nox.Session, checks: str, *extras: str, packages: tuple[str, ...] = (), more: tuple[str, ...] = ()
+    ) -> None:
         """Runs one file of checks beside wheels of the core, the exporters with extras, and the kit."""
         wheels = [house.wheel(name) for name in ("estimator_core", "estimator_inputs", "estimator_testing")]
         session.install("--no-sources", *wheels, house.wheel("estimator_exporters", *extras), *packages)
         session.install("--group", "test")
-        with house.outside(session, TESTS, "examples/serving") as env:
-            house.pytest(session, f"{TESTS}/{checks}", env=env)
+        with house.outside(session, TESTS, *more) as env:
+            house.pytest(session, checks, env={**env, "PIP_FIND_LINKS": str(Path(wheels[0]).parent)})
 
     @nox.session(python=house.python, default=False)
     def scoring_engines(session: nox.Session) -> None:
         """`estimator predict --on ray|beam` equals the local command row for row, with killed workers too."""
-        checked(session, "engines/check_engines.py", "predict", "ray", "beam")
+        checked(session, f"{TESTS}/engines/check_engines.py", "predict", "ray", "beam")
 
     @nox.session(python=house.python, default=False)
     def mlflow_flavor(session: nox.Session) -> None:
         """MLflow itself logs, loads and serves exports."""
-        checked(session, "mlflow/check_mlflow.py", "mlflow")
+        checked(session, f"{TESTS}/mlflow/check_mlflow.py", "mlflow")
 
-    _ = scoring_engines, mlflow_flavor
+    @nox.session(python=house.python, default=False)
+    def telemetry(session: nox.Session) -> None:
+        """Traces and JSON logs of training and of the server, by OpenTelemetry's own collector."""
+        hooks, tests = house.wheel("estimator_hooks", "telemetry"), "plugins/hooks/tests/telemetry"
+        checked(session, f"{tests}/check_telemetry.py", "telemetry", packages=(hooks,), more=(tests,))
+
+    @nox.session(python=house.python, default=False)
+    def serving_image(session: nox.Session) -> None:
+        """The RUN and CMD lines of the Dockerfile of examples/serving in an empty environment; its manifests."""
+        schemas = ("kubernetes-validate>=1.30", "pyyaml>=6")
+        checked(session, f"{TESTS}/image/check_image.py", packages=schemas, more=("examples/serving",))
+
+    _ = scoring_engines, mlflow_flavor, telemetry, serving_image
