@@ -56,6 +56,17 @@ def define_export_sessions(house: House) -> None:
         schemas = ("kubernetes-validate>=1.30", "pyyaml>=6")
         checked(session, f"{TESTS}/image/check_image.py", packages=schemas, more=("examples/serving",))
 
+    @nox.session(python=house.python, default=False)
+    def server_attacks(session: nox.Session) -> None:
+        """100,000 mixed requests under attacks, or `-- REQUESTS`; 500 reloads; on an idle machine."""
+        wheels = [house.wheel(name) for name in ("estimator_core", "estimator_testing", "estimator_exporters")]
+        session.install("--no-sources", *wheels)
+        session.install("--group", "test")
+        with house.outside(session, TESTS) as env:
+            session.run("python", "-m", "plugins.exporters.tests.attacks.mixed", *session.posargs, env=env)
+            reloads = f"{TESTS}/test_reloads.py"
+            session.run("pytest", "-q", "-s", "-p", "no:cacheprovider", "-m=slow", reloads, env=env)
+
     # By pip: it is one of the two resolvers.
     @nox.session(python=house.python, default=False, venv_backend="venv")
     def onnx_resolution(session: nox.Session) -> None:
@@ -65,4 +76,4 @@ def define_export_sessions(house: House) -> None:
         with house.outside(session, f"{TESTS}/separate"):
             session.run("python", f"{TESTS}/separate/check_resolution.py", wheels)
 
-    _ = scoring_engines, mlflow_flavor, telemetry, serving_image, onnx_resolution
+    _ = scoring_engines, mlflow_flavor, telemetry, serving_image, onnx_resolution, server_attacks
