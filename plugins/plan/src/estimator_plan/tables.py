@@ -53,7 +53,7 @@ def _lines(plan: TrainingPlan) -> Iterator[str]:
     if plan.collectives is not None:
         rows = [
             (
-                f"{each.kind} of {each.group_size}{' (network)' if each.crosses_groups else ''}",
+                f"{each.kind} of {each.group_size} ({'+'.join(each.axes)}{', network' if each.crosses_groups else ''})",
                 str(each.count),
                 gib(each.payload_bytes),
                 gib(each.sent_bytes),

@@ -17,6 +17,7 @@ from estimator_plan.collectives import Collective, find_collectives
 from estimator_plan.compiling import CompiledStep, compile_step
 from estimator_plan.flops import count_flops
 from estimator_plan.hlo import read_module
+from estimator_plan.layout import layout_of
 from estimator_plan.memory import Memory, advice, measure_memory
 from estimator_plan.roofline import Roofline, roofline
 from estimator_plan.stand_ins import stand_ins
@@ -132,7 +133,7 @@ def plan_training(
     counted = count_flops(step.traced.jaxpr)
     compiled = compile_step(step) if compiles else None
     memory = measure_memory(step, compiled, topology.figures.memory_bytes)
-    collectives, traffic = _of_program(compiled, topology, notes)
+    collectives, traffic = _of_program(compiled, step, topology, notes)
     if step.examples % step.placement.batch_parts:
         notes.append(
             f"A batch of {step.examples} does not divide by {step.placement.batch_parts}: every device computes all "
@@ -177,12 +178,12 @@ def _busy_devices(step: TracedStep) -> int:
 
 
 def _of_program(
-    compiled: CompiledStep | None, topology: Topology, notes: list[str]
+    compiled: CompiledStep | None, step: TracedStep, topology: Topology, notes: list[str]
 ) -> tuple[tuple[Collective, ...] | None, int | None]:
     if compiled is None or compiled.program is None:
         return None, None
     module = read_module(compiled.program.as_text())
-    collectives = find_collectives(module, device_count=topology.device_count, joined=topology.figures.group_size)
+    collectives = find_collectives(module, layout_of(step.placement.mesh, topology))
     traffic = memory_traffic(module)
     notes.extend(module.notes)
     return collectives, traffic
