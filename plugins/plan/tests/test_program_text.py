@@ -60,6 +60,26 @@ def test_groups_that_span_machines_are_told():
     assert crossing == {"all-gather": True, "reduce-scatter": True, "collective-permute": False}
 
 
+def test_what_hosts_send_between_slices_of_tpus_counts():
+    """As libtpu writes it, cut down: of eight devices in two slices, each hands its part of the sum to its host."""
+    attributes = (
+        'channel_id=2, is_host_transfer=true, frontend_attributes={_xla_megascale_transfer_type="KIND",'
+        '_xla_megascale_target="{1,2}x{0:3}"}'
+    )
+    sends = "\n".join(
+        f"  %s.{kind} = (f32[2,8]{{1,0}}, u32[], token[]) send(%p, %t), {attributes.replace('KIND', kind)}"
+        for kind in ("ALL_REDUCE", "ALL_GATHER")
+    )
+    text = f"ENTRY %main (p: f32[2,8]) -> f32[2,8] {{\n  %p = f32[2,8]{{1,0}} parameter(0)\n{sends}\n}}\n"
+    layout = Layout(axes={"data": 2, "fsdp": 4}, joined=[0, 0, 0, 0, 1, 1, 1, 1])
+    found = find_collectives(read_module(text), layout)
+    assert {(each.kind, each.group_size, each.axes, each.crosses_groups) for each in found} == {
+        ("all-reduce", 2, ("data",), True),
+        ("all-gather", 2, ("data",), True),
+    }
+    assert [each.sent_bytes for each in found] == [64, 64]
+
+
 def test_numbers_of_a_program_count_through_its_mesh_and_not_through_the_devices():
     """A mesh may hold the devices in any order: the second half of the program's numbers may be the first slice."""
 

@@ -55,12 +55,18 @@ def find_collectives(module: Module, layout: Layout) -> tuple[Collective, ...]:
         layout: of its devices.
     """
     totals: dict[tuple[str, int, tuple[str, ...], bool], list[int]] = {}
+    slices, network = layout.across()
     for instruction, kind, payload, times in _all(module, len(layout.joined)):
-        groups = replica_groups(instruction.attributes, len(layout.joined))
-        size = max((len(group) for group in groups), default=1)
+        if instruction.opcode == "send":
+            size, axes, crosses = slices, network, True
+            payload *= slices if kind == "all-gather" else 1
+        else:
+            groups = replica_groups(instruction.attributes, len(layout.joined))
+            size = max((len(group) for group in groups), default=1)
+            axes, crosses = layout.spanned(groups), layout.crosses(groups)
         if size == 1:
             continue
-        total = totals.setdefault((kind, size, layout.spanned(groups), layout.crosses(groups)), [0, 0, 0])
+        total = totals.setdefault((kind, size, axes, crosses), [0, 0, 0])
         total[0] += times
         total[1] += times * payload
         total[2] += times * sent_by_ring(kind, payload, size)
@@ -140,8 +146,8 @@ def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, 
         for place in (computation, *module.fused(computation)):
             instructions = module.computations[place]
             for instruction in instructions.values():
-                kind = instruction.opcode.removesuffix("-start")
-                if kind not in KINDS:
+                kind = _kind(instruction)
+                if kind is None:
                     continue
                 # An asynchronous collective of a TPU stands in several fusions, as links of one chain.
                 number = re.search(r"channel_id=(\d+)", instruction.attributes)
@@ -155,12 +161,21 @@ def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, 
                     if name in instructions
                     for array in instructions[name].arrays
                 )
-                if kind == "all-gather":
+                if kind == "all-gather" and instruction.opcode != "send":
                     groups = replica_groups(instruction.attributes, device_count)
                     read *= max((len(group) for group in groups), default=1)
                 if kind == "all-reduce" and place != computation and _is_scattered(instructions, instruction):
                     kind = "reduce-scatter"
                 yield instruction, kind, read, times
+
+
+def _kind(instruction: Instruction) -> str | None:
+    """Which of `KINDS` an instruction is. Between slices of TPUs, the host sends what a device hands it."""
+    sent = re.search(r'_xla_megascale_transfer_type="(\w+)"', instruction.attributes)
+    kind = instruction.opcode.removesuffix("-start")
+    if instruction.opcode == "send" and sent:
+        kind = sent[1].lower().replace("_", "-")
+    return kind if kind in KINDS else None
 
 
 def _is_scattered(instructions: Mapping[str, Instruction], reduced: Instruction) -> bool:

@@ -47,6 +47,17 @@ class Layout:
         """
         return any(len({self.joined[number] for number in group}) > 1 for group in groups)
 
+    def across(self) -> tuple[int, tuple[str, ...]]:
+        """How many groups a network joins, and the axes of the mesh that cross it.
+
+        Example:
+            >>> Layout(axes={"data": 2, "model": 2}, joined=[0, 0, 1, 1]).across()
+            (2, ('data',))
+        """
+        grid = np.array(self.joined).reshape(tuple(self.axes.values()))
+        axes = tuple(name for place, name in enumerate(self.axes) if np.diff(grid, axis=place).any())
+        return len(set(self.joined)), axes
+
 
 def layout_of(mesh: Mesh, topology: Topology) -> Layout:
     """The layout of a program that is compiled for a mesh of a topology's devices."""
