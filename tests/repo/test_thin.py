@@ -21,7 +21,7 @@ CORE = ROOT / "estimator_core"
 
 #: Code lines by room; modules directly in the package count together.
 BUDGETS = {
-    "_backends": 440,
+    "_backends": 540,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 540,
     "_checkpoint": 2625,  # the catalog, the audit, incremental saves and checkpoints of others included
     "_cli": 470,
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1295,
     "_storage": 480,  # files at URLs, for plugins, included
     "_summaries": 300,
-    "flat": 2410,  # arguments and names of tf.estimator answered included
+    "flat": 2421,  # arguments and names of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.

@@ -99,6 +99,7 @@ def plan_training(
     *,
     mesh: Mapping[str, int] | None = None,
     partition_rules: Sequence[tuple[str, Any]] | None = None,
+    remat: str | None = None,
     batch_size: int | None = None,
 ) -> TrainingPlan:
     """Plans the training step of an Estimator on a topology. Writes nothing, computes nothing, needs no device.
@@ -111,6 +112,7 @@ def plan_training(
         found: the topology and its backend, as `find_topology` gives them.
         mesh: axis sizes, in the place of the RunConfig's; neither: batches are split over all devices.
         partition_rules: in the place of the RunConfig's.
+        remat: in the place of the RunConfig's.
         batch_size: examples of the global batch, in the place of the batch's own.
 
     Raises:
@@ -118,7 +120,7 @@ def plan_training(
         EstimatorError: the step does not compile, for another reason than memory.
     """
     topology = found.topology
-    config = _config(estimator.config, mesh, partition_rules)
+    config = _config(estimator.config, mesh=mesh, partition_rules=partition_rules, remat=remat)
     if batch_size is not None and batch_size < 1:
         raise ArgumentError(f"batch_size should be >= 1, given: {batch_size}.")
     notes: list[str] = []
@@ -160,15 +162,9 @@ def _listed(collectives: Sequence[Collective] | None) -> list[dict[str, Any]] | 
     return None if collectives is None else [dataclasses.asdict(each) for each in collectives]
 
 
-def _config(
-    config: RunConfig, mesh: Mapping[str, int] | None, partition_rules: Sequence[tuple[str, Any]] | None
-) -> RunConfig:
-    changes: dict[str, Any] = {"backend": "auto", "debug": False}
-    if mesh is not None:
-        changes["mesh"] = mesh
-    if partition_rules is not None:
-        changes["partition_rules"] = partition_rules
-    return config.replace(**changes)
+def _config(config: RunConfig, **given: Any) -> RunConfig:
+    changes = {name: value for name, value in given.items() if value is not None}
+    return config.replace(backend="auto", debug=False, **changes)
 
 
 def _busy_devices(step: TracedStep) -> int:
