@@ -44,6 +44,7 @@ MOVED_COMMANDS: dict[str, str] = {
     "cluster": "estimator-launchers",
     "doctor": "estimator-testing",
     "evaluate": "estimator-experiment",
+    "export": "estimator-experiment",
     "launch": "estimator-launchers",
     "migrate": "estimator-migration",
     "new-plugin": "estimator-testing",

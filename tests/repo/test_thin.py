@@ -24,7 +24,7 @@ BUDGETS = {
     "_backends": 540,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 540,
     "_checkpoint": 2625,  # the catalog, the audit, incremental saves and checkpoints of others included
-    "_cli": 470,
+    "_cli": 550,  # options of all commands anywhere, errors of one line with a suggestion
     "_cluster": 460,  # every environment read and refused by name
     "_export": 1170,  # words of host transforms, requests made of them, metrics of what an export gives
     "_inputs": 1590,  # how global batches are dealt out, and the contract with the data, included
