@@ -16,6 +16,8 @@ def add_plugin_switches(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("plugins")
     group.add_argument("--plugins", metavar="A,B", help=f"load these alone ({settings.ONLY})")
     group.add_argument("--block-plugin", metavar="NAME", action="append", help=f"load all but it ({settings.BLOCK})")
+    locked = f"refuse others than {settings.LOCK_FILE} names ({settings.LOCK})"
+    group.add_argument("--locked", action="store_true", help=locked)
     group.add_argument("--no-plugins", action="store_true", help=f"load none ({settings.NO_AUTOLOAD}=1)")
     group.add_argument("--strict-plugins", action="store_true", help=f"a broken one is an error ({settings.STRICT}=1)")
     group.add_argument(
@@ -33,10 +35,14 @@ def plugin_environment(args: argparse.Namespace) -> Generator[None]:
         changes[settings.BLOCK] = ",".join(filter(None, [os.environ.get(settings.BLOCK, ""), *args.block_plugin]))
     if args.no_plugins:
         changes |= {settings.NO_AUTOLOAD: "1", settings.ONLY: ""}
+    if args.locked:
+        changes[settings.LOCK] = os.environ.get(settings.LOCK) or settings.LOCK_FILE
     if args.strict_plugins:
         changes[settings.STRICT] = "1"
     for text in args.plugin_option or ():
         changes |= dict([_option(text)])
+    if changes:
+        changes[settings.SWITCHED] = ",".join([*changes, os.environ.get(settings.SWITCHED, "")])
     before = {name: os.environ.get(name) for name in changes}
     os.environ.update(changes)
     try:
