@@ -7,4 +7,6 @@ from estimator_policy.layers import resolve as resolve
 from estimator_policy.locking import write_lock as write_lock
 from estimator_policy.reading import read_policy as read_policy
 
+__version__ = "0.1.0"
+
 __all__ = ["Layer", "Setting", "effective_settings", "read_policy", "resolve", "write_lock"]
