@@ -158,6 +158,7 @@ class RunConfig:
         processes: the processes that train this model together: "auto" finds them in the environment (`estimator
             launch`, TF_CONFIG, SLURM, Kubernetes, MPI), None is this one alone, or `ec.Processes(...)`.
         default_hooks: run-level hooks of installed packages: True, False, or the names of the packages whose hooks run.
+        plugins_lock: a file of `estimator plugins lock`: a call with other plugins than it names is refused.
         components: who takes a role of the core's own components: the name of an installed component, or None, which
             leaves the role empty. Roles: "export_check" (never empty), "checkpoint_policy", and of hooks "nan_tensor",
             "log", "step_counter", "summary_saver". What is kept here does not change with the mapping given.
@@ -203,6 +204,7 @@ class RunConfig:
     debug: bool = False
     processes: Processes | Literal["auto"] | None = "auto"
     default_hooks: bool | Sequence[str] = True
+    plugins_lock: str | None = None
     components: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
 
     def __new__(cls, *args: Any, **given: Any) -> RunConfig:

@@ -35,6 +35,7 @@ ELSEWHERE = {
     "model_dir": "tests/loop/test_calls.py::test_the_run_is_recorded",
     "processes": "tests/scale/test_detect.py::test_run_config_takes_them",
     "default_hooks": "tests/plugins/test_run_level.py::test_run_config_switches_them_off",
+    "plugins_lock": "tests/plugins/test_lock.py::test_a_run_config_locks_every_call",
     "keep_checkpoint_best": "tests/loop/test_train_and_evaluate.py::test_the_best_checkpoints_by_a_metric_stay",
     "keep_checkpoint_every_n_hours": "tests/loop/test_settings.py::test_one_checkpoint_an_hour_is_kept",
     "backend": "tests/plugins/test_hostile_runs.py::test_a_backend_asked_for_by_name",

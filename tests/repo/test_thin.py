@@ -34,11 +34,11 @@ BUDGETS = {
     "_model": 985,
     "_model_dir": 375,
     "_packs": 620,
-    "_plugins": 1312,
+    "_plugins": 1460,  # the code of plugins named and locked, policies, included
     "_step": 1295,
     "_storage": 480,  # files at URLs, for plugins, included
     "_summaries": 300,
-    "flat": 2421,  # arguments and names of tf.estimator answered included
+    "flat": 2431,  # arguments and names of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -70,8 +70,8 @@ PAGE_STATEMENTS = 30
 #: Occurrences of `Any` a thousand code lines; the target is 50.
 ANY_DENSITY = 63.0
 #: Files of the core that the smallest training enters; the target is 130. 22 belong to the storage of a
-#: model_dir and one to the contract with the data, which the face of inputs names.
-ENTERED = 205
+#: model_dir, one to the contract with the data, which the face of inputs names, and one to policies.
+ENTERED = 206
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 
