@@ -42,6 +42,7 @@ MOVED_MODULES: dict[str, tuple[str, str]] = {
 #: Sub-command of `estimator` -> distribution whose plugin declares it.
 MOVED_COMMANDS: dict[str, str] = {
     "cluster": "estimator-launchers",
+    "config": "estimator-runs",
     "doctor": "estimator-testing",
     "evaluate": "estimator-experiment",
     "launch": "estimator-launchers",

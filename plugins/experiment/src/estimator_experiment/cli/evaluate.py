@@ -57,10 +57,10 @@ def run(args: argparse.Namespace) -> int:
 
     model_dir = Path(args.model_dir)
     recorded = None if args.file else _recorded(model_dir)
-    program = load_program(recorded.file if recorded else args.file)
     settings = [*(recorded.settings if recorded else ()), *args.settings]
+    program = load_program(recorded.file if recorded else args.file, settings)
     given = recorded.hparams if recorded and args.hparams is None else args.hparams or ""
-    experiment = program.experiment_fn(program.run_config(args.model_dir, settings), program.hparams(given))
+    experiment = program.experiment_fn(program.run_config(args.model_dir), program.hparams(given))
     estimator = experiment.estimator
     results: list[Mapping[str, Any]] = []
     for path in _checkpoints(model_dir, args.checkpoint):

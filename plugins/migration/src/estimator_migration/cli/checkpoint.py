@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     names = json.loads(Path(args.names).read_text(encoding="utf-8")) if args.names else None
     program = load_program(args.program)
     with tempfile.TemporaryDirectory(prefix="estimator-migrate-") as scratch:
-        experiment = program.experiment_fn(program.run_config(scratch, []), program.hparams(args.hparams))
+        experiment = program.experiment_fn(program.run_config(scratch), program.hparams(args.hparams))
         converted = convert_checkpoint(
             args.source, args.model_dir, experiment.estimator, experiment.train_input_fn, names=names
         )

@@ -59,9 +59,9 @@ def run(args: argparse.Namespace) -> int:
     mesh = None if args.mesh is None else parse_mesh(args.mesh)
     plugins = default_plugins()
     found = find_topology(args.topology, lambda name: plugins.get("backend", name), plugins.names("backend"))
-    program = load_program(args.file)
+    program = load_program(args.file, args.settings)
     with tempfile.TemporaryDirectory(prefix="estimator-plan-") as directory:
-        config = program.run_config(directory, args.settings)
+        config = program.run_config(directory)
         experiment = program.experiment_fn(config, program.hparams(args.hparams))
         batch = experiment.estimator.first_batch(experiment.train_input_fn, experiment.train_hooks)
         if batch is None:
