@@ -21,7 +21,7 @@ CORE = ROOT / "estimator_core"
 
 #: Code lines by room; modules directly in the package count together.
 BUDGETS = {
-    "_backends": 540,  # meshes that follow the hardware and names of axes included
+    "_backends": 546,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 540,
     "_checkpoint": 2629,  # the catalog, the audit, incremental saves and checkpoints of others included
     "_cli": 574,  # options of all commands anywhere, errors of one line with a suggestion
