@@ -278,9 +278,7 @@ def _as_tuple(value: Any, where: str, expected: str, error: type[Exception]) -> 
 
 
 def _require_fields(spec: EstimatorSpec) -> None:
-    needed = {ModeKeys.TRAIN: ("train_op", "loss"), ModeKeys.EVAL: ("loss",), ModeKeys.PREDICT: ("predictions",)}[
-        spec.mode
-    ]
+    needed = {"train": ("train_op", "loss"), "eval": ("loss",), "infer": ("predictions",)}[spec.mode]
     for field in needed:
         if getattr(spec, field) is None:
             raise ModelFnError(
