@@ -1,4 +1,4 @@
-"""What a release consists of: addresses in the metadata, links that work on an index, builds that repeat bit for bit."""
+"""What a release consists of: addresses, links that work on an index, builds that repeat bit for bit."""
 
 from __future__ import annotations
 
