@@ -37,6 +37,7 @@ class Format(NamedTuple):
 UV = find_uv_bin()  # the one that nox[uv] brings, wherever nox was started from
 ROOT = Path(__file__).parent
 sys.path.append(str(ROOT / ".ci"))
+import publishing  # noqa: E402, F401 - sessions of its own
 from emulators import azurite, storage_testbench  # noqa: E402
 from export_sessions import House, define_export_sessions  # noqa: E402
 

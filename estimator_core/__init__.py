@@ -54,4 +54,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_SUBMODULES, *_MODULE_OF, *_moved.moved_names()])
+    return sorted({"__version__", *_SUBMODULES, *_MODULE_OF, *_moved.moved_names()})
