@@ -574,6 +574,13 @@ def browser(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none", default=False)
+def notebook(session: nox.Session) -> None:
+    """A notebook executed by a real kernel: progress, curve, tables, an interrupt."""
+    runner = (*UV_RUN, "--with", "ipykernel>=6.29,nbclient>=0.10", "python", "-m")
+    pytest(session, "plugins/hooks/tests/separate/check_notebook.py", runner=runner)
+
+
+@nox.session(venv_backend="none", default=False)
 def mutants(session: nox.Session) -> None:
     """Breaks each rule once and fails where no test notices: `-- --only ROOM_OR_NAME`, `-- --list`."""
     session.run(*UV_RUN, "python", "-m", "tests.mutants.run", *session.posargs, env=COMPILED_ONCE, external=True)
