@@ -19,11 +19,12 @@ def add_every(group: argparse._ArgumentGroup, *flags: str, **given: Any) -> None
 
 
 def add_plugin_switches(parser: argparse.ArgumentParser, *, shown: bool) -> None:
-    """Adds `--plugins`, `--block-plugin`, `--no-plugins`, `--strict-plugins` and `--plugin-option`."""
+    """Adds `--plugins`, `--block-plugin`, `--locked`, `--no-plugins`, `--strict-plugins` and `--plugin-option`."""
     group = parser.add_argument_group("plugins", argument_default=argparse.SUPPRESS)
     switches: tuple[tuple[str, str, dict[str, Any]], ...] = (
         ("--plugins", f"load these alone ({settings.ONLY})", {"metavar": "A,B"}),
         ("--block-plugin", f"load all but it ({settings.BLOCK})", {"metavar": "NAME", "action": "append"}),
+        ("--locked", f"refuse others than {settings.LOCK_FILE} names ({settings.LOCK})", {"action": "store_true"}),
         ("--no-plugins", f"load none ({settings.NO_AUTOLOAD}=1)", {"action": "store_true"}),
         ("--strict-plugins", f"a broken one is an error ({settings.STRICT}=1)", {"action": "store_true"}),
         ("--plugin-option", "set an option of a plugin", {"metavar": "PLUGIN.NAME=VALUE", "action": "append"}),
@@ -42,10 +43,14 @@ def plugin_variables(args: argparse.Namespace) -> dict[str, str]:
         changes[settings.BLOCK] = ",".join(filter(None, [os.environ.get(settings.BLOCK, ""), *args.every_block_plugin]))
     if "every_no_plugins" in given:
         changes |= {settings.NO_AUTOLOAD: "1", settings.ONLY: ""}
+    if "every_locked" in given:
+        changes[settings.LOCK] = os.environ.get(settings.LOCK) or settings.LOCK_FILE
     if "every_strict_plugins" in given:
         changes[settings.STRICT] = "1"
     for text in given.get("every_plugin_option", ()):
         changes |= dict([_option(text)])
+    if changes:
+        changes[settings.SWITCHED] = ",".join([*changes, os.environ.get(settings.SWITCHED, "")])
     return changes
 
 

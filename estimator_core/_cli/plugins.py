@@ -26,6 +26,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         prefix_chars="\0",
     )
     doctor.add_argument("words", nargs="*")
+    for action, text in (
+        ("lock", "write down which plugins runs may have"),
+        ("policy", "print what holds, and why"),
+    ):
+        of_package = actions.add_parser(action, help=text, add_help=False, prefix_chars="\0")
+        of_package.add_argument("words", nargs="*")
     explain = actions.add_parser("explain", help="say where a component comes from, or why it is not found")
     explain.add_argument("of_kind", metavar="KIND")
     explain.add_argument("name", metavar="NAME")
@@ -33,6 +39,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Lists the plugins, or does one of the actions."""
+    if args.action in ("lock", "policy"):  # found without a look at plugins, which a stale lock would refuse
+        module, distribution = _moved.POLICY_READER
+        program = f"estimator plugins {args.action}"
+        command = _moved.import_moved(f"{module}.cli.{args.action}", distribution, program)
+        return run_module(command, program, args.words)
     plugins = default_plugins()
     if args.action == "doctor":
         command = plugins.commands().find("doctor", known=_moved.MOVED_COMMANDS)

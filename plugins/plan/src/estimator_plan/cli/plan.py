@@ -40,6 +40,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="split the state over the devices: adds the partition rule (.*, FullySharded())",
     )
+    parser.add_argument(
+        "--search", action="store_true", help="compare the presets data, zero1 and fsdp, the best first"
+    )
+    parser.add_argument(
+        "--dollars", type=float, metavar="PER_DEVICE_HOUR", help="with --search: the price of one device for an hour"
+    )
+    parser.add_argument("--save", metavar="FILE", help="with --search: write the best, for estimator_plan.load_preset")
     parser.add_argument("--hparams", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
     parser.add_argument(
         "--set",
@@ -58,6 +65,10 @@ def run(args: argparse.Namespace) -> int:
     from estimator_core.plugins import default_plugins
     from estimator_plan import find_topology, parse_mesh, plan_training, report
 
+    if not args.search and (args.save is not None or args.dollars is not None):
+        raise ArgumentError("--save and --dollars belong to --search.")
+    if args.search and (args.mesh is not None or args.fully_sharded):
+        raise ArgumentError("--search chooses the mesh and what is split: leave out --mesh and --fully-sharded.")
     open_program = _program_opener()
     if args.file is None and args.model_dir is None:
         raise ArgumentError("give FILE, or with --model-dir a run whose record names one.")
@@ -71,6 +82,8 @@ def run(args: argparse.Namespace) -> int:
         batch = experiment.estimator.first_batch(experiment.train_input_fn, experiment.train_hooks)
         if batch is None:
             raise ArgumentError("the training input is empty: the plan needs the shapes of one batch.")
+        if args.search:
+            return _search(args, experiment.estimator, batch, found)
         rules = experiment.estimator.config.partition_rules
         plan = plan_training(
             experiment.estimator,
@@ -82,6 +95,17 @@ def run(args: argparse.Namespace) -> int:
         )
     print(json.dumps(plan.to_json(), indent=2) if args.json else report(plan))
     return DOES_NOT_FIT if plan.memory.shortfall else 0
+
+
+def _search(args: argparse.Namespace, estimator: Any, batch: Any, found: Any) -> int:
+    from estimator_plan import save_preset, search_plans, search_report
+
+    ranked = search_plans(estimator, batch, found, batch_size=args.batch_size, dollars_per_device_hour=args.dollars)
+    if args.save is not None:
+        save_preset(ranked[0].preset, args.save)
+    as_json = [{"preset": each.preset.name, **each.plan.to_json()} for each in ranked]
+    print(json.dumps(as_json, indent=2) if args.json else search_report(ranked))
+    return DOES_NOT_FIT if ranked[0].plan.memory.shortfall else 0
 
 
 def _program_opener() -> Callable[..., Any]:
