@@ -58,22 +58,10 @@ TRACKER_EXTRAS = ["mlflow", "wandb"]  # of estimator-hooks
 RESOLUTIONS = ["highest", "lowest-direct"]
 QUICK_AND_ALONE = "not plugins and not libraries and not slow"
 OLDEST = "3.11"
-KINDS = [
-    "head",
-    "hook",
-    "exporter",
-    "format",
-    "backend",
-    "model",
-    "adapter",
-    "input",
-    "transform",
-    "initial_values",
-    "export_check",
-    "checkpoint_policy",
-    "coordinator",
-    "storage",
-]
+KINDS = (
+    "head hook exporter format backend model adapter "
+    "input transform initial_values export_check checkpoint_policy coordinator storage"
+).split()
 
 nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "uv"
@@ -573,6 +561,13 @@ def browser(session: nox.Session) -> None:
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         session.skip("no browser is installed: Debian has it as chromium")
     pytest(session, "plugins/report/tests/test_page.py", runner=UV_RUN)
+
+
+@nox.session(venv_backend="none", default=False)
+def notebook(session: nox.Session) -> None:
+    """A notebook executed by a real kernel: progress, curve, tables, an interrupt."""
+    runner = (*UV_RUN, "--with", "ipykernel>=6.29,nbclient>=0.10", "python", "-m")
+    pytest(session, "plugins/hooks/tests/separate/check_notebook.py", runner=runner)
 
 
 @nox.session(venv_backend="none", default=False)
