@@ -38,6 +38,7 @@ UV = find_uv_bin()  # the one that nox[uv] brings, wherever nox was started from
 ROOT = Path(__file__).parent
 sys.path.append(str(ROOT / ".ci"))
 from emulators import azurite, storage_testbench  # noqa: E402
+from export_sessions import House, define_export_sessions  # noqa: E402
 
 REPORTS = ROOT / ".nox" / "reports"
 REPORTS.mkdir(parents=True, exist_ok=True)
@@ -590,3 +591,6 @@ def bench(session: nox.Session) -> None:
             session.error(f"There is no workload {name!r}. There are: {', '.join(workloads)}")
     script = folder / f"{(named or ['_suite'])[0]}.py"
     session.run(*UV_RUN, "python", str(script), *session.posargs[len(named) :], external=True)
+
+
+define_export_sessions(House(OLDEST, wheel, outside, pytest))

@@ -47,6 +47,7 @@ MOVED_COMMANDS: dict[str, str] = {
     "cluster": "estimator-launchers",
     "doctor": "estimator-testing",
     "evaluate": "estimator-experiment",
+    "export": "estimator-experiment",
     "launch": "estimator-launchers",
     "lock": "estimator-policy",
     "migrate": "estimator-migration",

@@ -66,6 +66,7 @@ class FullySharded:
         axes: the mesh axes to split over; None: those batches are split over ("data", "fsdp").
         base: what is split already, as a partition spec, for instance for tensor parallelism: `(None, "model")`.
         min_size: variables with fewer elements stay whole.
+        slots_only: the variables stay whole, and only what the optimizer keeps beside them is split (ZeRO-1).
 
     Example:
         >>> RunConfig(mesh={"data": -1}, partition_rules=[(".*", FullySharded())]).partition_rules[0][0]
@@ -75,6 +76,7 @@ class FullySharded:
     axes: str | tuple[str, ...] | None = None
     base: tuple[Any, ...] = ()
     min_size: int = 0
+    slots_only: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +131,8 @@ class RunConfig:
             Batches are split over the axes "data" and "fsdp". None: one device, or all devices of several processes.
         partition_rules: `(regex of variable names, partition spec)` pairs; the first match decides, no match
             replicates. A spec is a tuple of mesh axes (or None), one an axis of the variable, or a `FullySharded`.
+        logical_axis_rules: mesh axes by the names that specs, modules and `ec.with_logical_constraint` use for axes of
+            arrays, for example `{"mlp": "model"}`. "batch" is there already.
         precision: "float32"; "bfloat16" or "float16": model_fn gets its trainable variables and float features in that
             dtype, while the variables, their gradients and the optimizer stay in float32. "float16" scales the loss and
             leaves out steps whose gradients overflow.
@@ -184,6 +188,7 @@ class RunConfig:
     backend: str = "auto"
     mesh: Mapping[str, int] | None = None
     partition_rules: Sequence[tuple[str, Any]] = ()
+    logical_axis_rules: Mapping[str, str | Sequence[str] | None] = field(default_factory=dict[str, Any])
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     remat: Literal["none", "dots", "full"] = "none"
     accumulate_steps: int = 1
@@ -395,6 +400,12 @@ def _check_mesh(config: RunConfig) -> None:
             )
         if any(size == 0 or size < -1 for size in mesh.values()) or list(mesh.values()).count(-1) > 1:
             raise ArgumentError(f"mesh sizes should be positive, with -1 at most once, given: {dict(mesh)!r}.")
+    for name, entry in config.logical_axis_rules.items():
+        axes = (entry,) if isinstance(entry, str) else entry or ()
+        if not isinstance(name, str) or not all(isinstance(axis, str) for axis in axes):
+            raise ArgumentTypeError(
+                f"logical_axis_rules should map names to mesh axes or None, given: {name!r}: {entry!r}."
+            )
     for rule in config.partition_rules:
         if not isinstance(rule, (tuple, list)) or len(rule) != 2 or not isinstance(rule[0], str):
             raise ArgumentTypeError(f"partition_rules should hold (regex, spec) pairs, given: {rule!r}.")

@@ -10,6 +10,7 @@ from estimator_core import _moved
 from estimator_core._cli.plugin_table import plugin_rows, plugin_table
 from estimator_core._cli.run_module import run_module
 from estimator_core._plugins import default_plugins
+from estimator_core.errors import PluginLookupError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--kind", help="only plugins and components of this kind")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    # Every word behind `doctor` is the doctor's own, --help too: no character begins an option here.
+    # Every word after `doctor` is the doctor's own, --help too: no character begins an option here.
     doctor = actions.add_parser(
         "doctor",
         help=f"examine an installed plugin (with {_moved.MOVED_COMMANDS['doctor']})",
@@ -49,6 +50,10 @@ def run(args: argparse.Namespace) -> int:
         return run_module(importlib.import_module(command.target), "estimator plugins doctor", args.words)
     if args.action == "explain":
         print(plugins.explain(args.of_kind, args.name))
+        try:
+            plugins.find(args.of_kind, args.name)
+        except PluginLookupError:
+            return 1
         return 0
     if args.kind is not None:
         plugins.names(args.kind)  # refuses a kind that nobody defines

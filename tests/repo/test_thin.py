@@ -21,10 +21,10 @@ CORE = ROOT / "estimator_core"
 
 #: Code lines by room; modules directly in the package count together.
 BUDGETS = {
-    "_backends": 440,
+    "_backends": 540,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 540,
     "_checkpoint": 2625,  # the catalog, the audit, incremental saves and checkpoints of others included
-    "_cli": 470,
+    "_cli": 575,  # options of all commands anywhere, errors of one line with a suggestion
     "_cluster": 460,  # every environment read and refused by name
     "_export": 1170,  # words of host transforms, requests made of them, metrics of what an export gives
     "_inputs": 1590,  # how global batches are dealt out, and the contract with the data, included
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1295,
     "_storage": 480,  # files at URLs, for plugins, included
     "_summaries": 300,
-    "flat": 2420,  # arguments and names of tf.estimator answered included
+    "flat": 2431,  # arguments and names of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
