@@ -21,24 +21,24 @@ CORE = ROOT / "estimator_core"
 
 #: Code lines by room; modules directly in the package count together.
 BUDGETS = {
-    "_backends": 440,
-    "_builtin_hooks": 540,
-    "_checkpoint": 2625,  # the catalog, the audit, incremental saves and checkpoints of others included
-    "_cli": 470,
-    "_cluster": 460,  # every environment read and refused by name
+    "_backends": 437,
+    "_builtin_hooks": 541,  # the history, beside the hook that fills it
+    "_checkpoint": 2608,  # the catalog, the audit, incremental saves and checkpoints of others included
+    "_cli": 460,
+    "_cluster": 457,  # every environment read and refused by name
     "_export": 1170,  # words of host transforms, requests made of them, metrics of what an export gives
-    "_inputs": 1590,  # how global batches are dealt out, and the contract with the data, included
-    "_journal": 740,
-    "_loop": 4335,  # what a hook may add to an evaluation, and the flags of a batch, included
+    "_inputs": 1567,  # how global batches are dealt out, and the contract with the data, included
+    "_journal": 724,
+    "_loop": 4275,  # what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 985,
-    "_model_dir": 375,
+    "_model_dir": 369,
     "_packs": 620,
     "_plugins": 1312,
-    "_step": 1295,
-    "_storage": 480,  # files at URLs, for plugins, included
-    "_summaries": 300,
-    "flat": 2410,  # arguments and names of tf.estimator answered included
+    "_step": 1275,
+    "_storage": 481,  # files at URLs, for plugins, included
+    "_summaries": 300,  # event files written here, so that only who records them waits for the disk
+    "flat": 2402,  # arguments and names of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -68,10 +68,9 @@ RING = (
 RING_LINES = 1500
 PAGE_STATEMENTS = 30
 #: Occurrences of `Any` a thousand code lines; the target is 50.
-ANY_DENSITY = 63.0
-#: Files of the core that the smallest training enters; the target is 130. 22 belong to the storage of a
-#: model_dir and one to the contract with the data, which the face of inputs names.
-ENTERED = 205
+ANY_DENSITY = 56.5
+#: Files of the core that the smallest training enters; the target is 130.
+ENTERED = 172
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 
