@@ -7,7 +7,7 @@ Sessions that prove something about packages (`core`, `plugin-*`, `all`, `wheels
 environments and run where the checkout cannot be imported. The tests of every package use the conformance kit, so the
 wheel of estimator-testing is a tool there, like pytest: installed after the packages under test were looked at alone.
 Sessions that look at the sources (`lint`, `types`, `imports`, `docs`) use the development environment of `uv sync`.
-`parity`, `bert_parity`, `faults`, `simulation`, `browser` and `bench` run only when named.
+`parity`, `bert_parity`, `proofs`, `faults`, `simulation`, `browser` and `bench` run only when named.
 """
 
 import functools
@@ -537,6 +537,12 @@ def bert_parity(session: nox.Session, library: str) -> None:
     session.install("torch==2.13.0", "transformers>=4.57,<5", "safetensors>=0.5")
     session.run("python", str(folder / "record_transformers.py"), "--check")
     session.run("python", str(folder / "record_tokens.py"), "--check")
+
+
+@nox.session(venv_backend="none", default=False)
+def proofs(session: nox.Session) -> None:
+    """Ported programs against the old ones, which real TensorFlow 2.15.1 and 1.15.0 run."""
+    session.run(*UV_RUN, "python", str(ROOT / ".ci" / "proofs.py"), *session.posargs, external=True)
 
 
 @nox.session(venv_backend="none", default=False)
