@@ -6,14 +6,17 @@ import contextlib
 import math
 from collections.abc import Generator, Mapping, Sequence
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
 import jax
 from jax.sharding import PartitionSpec
-from jaxtyping import Array, Shaped
 
 from estimator_core._backends.partition import BATCH_AXES, AxisEntry, LogicalAxisRules, mesh_axes
 from estimator_core._types import PyTree
 from estimator_core.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Shaped  # the core does not need it where it runs
 
 _DEFAULT: LogicalAxisRules = {"batch": BATCH_AXES}
 _RULES: ContextVar[LogicalAxisRules] = ContextVar("logical_axis_rules", default=_DEFAULT)
