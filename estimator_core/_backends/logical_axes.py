@@ -6,7 +6,6 @@ import contextlib
 import math
 from collections.abc import Generator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
 import jax
 from jax.sharding import PartitionSpec
@@ -15,14 +14,11 @@ from estimator_core._backends.partition import BATCH_AXES, AxisEntry, LogicalAxi
 from estimator_core._types import PyTree
 from estimator_core.errors import ArgumentError
 
-if TYPE_CHECKING:
-    from jaxtyping import Array, Shaped  # the core does not need it where it runs
-
 _DEFAULT: LogicalAxisRules = {"batch": BATCH_AXES}
 _RULES: ContextVar[LogicalAxisRules] = ContextVar("logical_axis_rules", default=_DEFAULT)
 
 
-def with_logical_constraint(array: Shaped[Array, ...], axes: Sequence[str | None]) -> Shaped[Array, ...]:
+def with_logical_constraint(array: jax.Array, axes: Sequence[str | None]) -> jax.Array:
     """The array, split over the mesh as the names of its axes say.
 
     Inside model_fn, one call where a layer begins keeps activations split by example. Without it, the compiler may

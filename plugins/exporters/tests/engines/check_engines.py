@@ -26,6 +26,7 @@ from estimator_exporters.scoring.on_beam import LOCAL_RUNNER
 from estimator_exporters.scoring.run import Job, score_files
 from plugins.exporters.tests.engines.killing import killing
 
+pytestmark = pytest.mark.filterwarnings("default")  # Ray and Beam use what their libraries call deprecated
 ROWS, BATCH = 1000, 16
 ENGINES = {
     "ray": ray_engine(workers=2),

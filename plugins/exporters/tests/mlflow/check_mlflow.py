@@ -20,6 +20,8 @@ from estimator_core.errors import ArgumentError
 from estimator_exporters import log_mlflow_model, save_mlflow_model
 from plugins.exporters.tests.small_model import receiver_fn, rows, trained
 
+pytestmark = pytest.mark.filterwarnings("default")  # MLflow's own libraries warn each other
+
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
