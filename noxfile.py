@@ -38,12 +38,13 @@ UV = find_uv_bin()  # the one that nox[uv] brings, wherever nox was started from
 ROOT = Path(__file__).parent
 sys.path.append(str(ROOT / ".ci"))
 from emulators import azurite, storage_testbench  # noqa: E402
+from export_sessions import House, define_export_sessions  # noqa: E402
 
 REPORTS = ROOT / ".nox" / "reports"
 REPORTS.mkdir(parents=True, exist_ok=True)
 PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))
 EVERYTHING = ["estimator_core", *(f"estimator_{plugin}" for plugin in PLUGINS)]
-LIGHT_EXTRAS = {"estimator_exporters": ("serve", "grpc")}
+LIGHT_EXTRAS = {"estimator_exporters": ("serve", "grpc"), "estimator_runs": ("yaml",)}
 CHECK_INSTALLED = str(ROOT / ".ci" / "check_installed.py")
 NEWEST_TENSORFLOW = "tensorflow-cpu==2.21.*"
 # Export formats: what writes them beside the plugin itself, and all that reads them.
@@ -590,3 +591,6 @@ def bench(session: nox.Session) -> None:
             session.error(f"There is no workload {name!r}. There are: {', '.join(workloads)}")
     script = folder / f"{(named or ['_suite'])[0]}.py"
     session.run(*UV_RUN, "python", str(script), *session.posargs[len(named) :], external=True)
+
+
+define_export_sessions(House(OLDEST, wheel, outside, pytest))

@@ -80,6 +80,7 @@ class PredictCall:
         context = self.context
         devices, config = context.devices, context.config
         error: BaseException | None = None
+        context.plugins.open_call(config)
         run = LoopRun(
             mode=ModeKeys.PREDICT,
             estimator=context.estimator,

@@ -21,24 +21,24 @@ CORE = ROOT / "estimator_core"
 
 #: Code lines by room; modules directly in the package count together.
 BUDGETS = {
-    "_backends": 437,
+    "_backends": 536,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 541,  # the history, beside the hook that fills it
     "_checkpoint": 2608,  # the catalog, the audit, incremental saves and checkpoints of others included
-    "_cli": 460,
+    "_cli": 574,  # options of all commands anywhere, errors of one line with a suggestion
     "_cluster": 457,  # every environment read and refused by name
-    "_export": 1170,  # words of host transforms, requests made of them, metrics of what an export gives
+    "_export": 1168,  # words of host transforms, requests made of them, metrics of what an export gives
     "_inputs": 1567,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 724,
-    "_loop": 4275,  # what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4274,  # what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 985,
     "_model_dir": 369,
-    "_packs": 620,
-    "_plugins": 1312,
+    "_packs": 618,
+    "_plugins": 1457,  # the code of plugins named and locked, policies, included
     "_step": 1275,
     "_storage": 481,  # files at URLs, for plugins, included
     "_summaries": 300,  # event files written here, so that only who records them waits for the disk
-    "flat": 2402,  # arguments and names of tf.estimator answered included
+    "flat": 2428,  # arguments and names of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -68,9 +68,9 @@ RING = (
 RING_LINES = 1500
 PAGE_STATEMENTS = 30
 #: Occurrences of `Any` a thousand code lines; the target is 50.
-ANY_DENSITY = 56.5
+ANY_DENSITY = 55.7
 #: Files of the core that the smallest training enters; the target is 130.
-ENTERED = 172
+ENTERED = 177
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 

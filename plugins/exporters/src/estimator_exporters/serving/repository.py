@@ -20,6 +20,7 @@ from estimator_exporters.serving.metrics import Metrics
 from estimator_exporters.serving.mirror import Mirror
 from estimator_exporters.serving.models import ServedModel, served_models
 from estimator_exporters.serving.refusals import NotFoundError
+from estimator_exporters.serving.request_log import Recorder, unrecorded
 
 _log = logging.getLogger("estimator_exporters")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -109,12 +110,14 @@ class Repository:
         batch_sizes: sizes to compile.
         versions: how many of the newest versions of each are served.
         metrics: observes the batches of models, and what was loaded.
+        recorder: gives what sees the requests of a model.
     """
 
     sources: Sequence[Source]
     batch_sizes: Sequence[int]
     versions: int
     metrics: Metrics
+    recorder: Recorder = unrecorded
     models: dict[str, dict[str, ServedModel]] = field(default_factory=dict[str, dict[str, ServedModel]])
     _failed: dict[Path, int] = field(default_factory=dict[Path, int])
     # One thread: with several, each keeps memory of its own for what compiling once took.
@@ -205,7 +208,7 @@ class Repository:
         self.metrics.versions.labels(source.name).set(len(keep))
 
     def _load(self, source: Source, path: Path) -> Mapping[str, ServedModel]:
-        found = served_models(source.name, ec.export.load(path), self.batch_sizes, self.metrics.observer)
+        found = served_models(source.name, ec.export.load(path), self.batch_sizes, self.metrics.observer, self.recorder)
         for model in found.values():
             model.warm_up()
         return found
