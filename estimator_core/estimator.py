@@ -571,7 +571,7 @@ class Estimator:
 
     def _select_backend(self, config: RunConfig) -> Backend:
         plugins = self._plugins
-        return select_backend(config.backend, lambda name: plugins.get("backend", name), plugins.names("backend"))
+        return select_backend(config.backend, lambda name: plugins.get("backend", name), plugins.automatic("backend"))
 
     def _all_variables(self) -> dict[str, np.ndarray]:
         from estimator_core._checkpoint.read import load_variables

@@ -25,7 +25,7 @@ def select_backend(name: str, get: Callable[[str], Callable[[], Backend]], names
     Args:
         name: as in `RunConfig(backend=...)`.
         get: gives the backend component of a name: a class, or a function that makes a backend.
-        names: the names that exist.
+        names: those to choose from where the name is "auto".
 
     Raises:
         BackendUnavailableError: when the one asked for cannot be used here (never another in its place), or two are
@@ -64,6 +64,9 @@ def select_backend(name: str, get: Callable[[str], Callable[[], Backend]], names
             f"backends {[backend.name for backend in winners]} are equally good here; choose one with "
             "RunConfig(backend=...)."
         )
+    if len(found) > 1:
+        others = ", ".join(backend.name for _, backend in found if backend is not winners[0])
+        _log.info("backend %r is taken, before %s: RunConfig(backend=...) chooses another", winners[0].name, others)
     return winners[0]
 
 
