@@ -7,7 +7,7 @@ Sessions that prove something about packages (`core`, `plugin-*`, `all`, `wheels
 environments and run where the checkout cannot be imported. The tests of every package use the conformance kit, so the
 wheel of estimator-testing is a tool there, like pytest: installed after the packages under test were looked at alone.
 Sessions that look at the sources (`lint`, `types`, `imports`, `docs`) use the development environment of `uv sync`.
-`parity`, `bert_parity`, `faults`, `simulation`, `browser` and `bench` run only when named.
+`parity`, `bert_parity`, `proofs`, `faults`, `simulation`, `browser` and `bench` run only when named.
 """
 
 import functools
@@ -37,13 +37,15 @@ class Format(NamedTuple):
 UV = find_uv_bin()  # the one that nox[uv] brings, wherever nox was started from
 ROOT = Path(__file__).parent
 sys.path.append(str(ROOT / ".ci"))
+import publishing  # noqa: E402, F401 - sessions of its own
 from emulators import azurite, storage_testbench  # noqa: E402
+from export_sessions import House, define_export_sessions  # noqa: E402
 
 REPORTS = ROOT / ".nox" / "reports"
 REPORTS.mkdir(parents=True, exist_ok=True)
 PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))
 EVERYTHING = ["estimator_core", *(f"estimator_{plugin}" for plugin in PLUGINS)]
-LIGHT_EXTRAS = {"estimator_exporters": ("serve", "grpc")}
+LIGHT_EXTRAS = {"estimator_exporters": ("serve", "grpc"), "estimator_runs": ("yaml",)}
 CHECK_INSTALLED = str(ROOT / ".ci" / "check_installed.py")
 NEWEST_TENSORFLOW = "tensorflow-cpu==2.21.*"
 # Export formats: what writes them beside the plugin itself, and all that reads them.
@@ -56,22 +58,8 @@ TRACKER_EXTRAS = ["mlflow", "wandb"]  # of estimator-hooks
 RESOLUTIONS = ["highest", "lowest-direct"]
 QUICK_AND_ALONE = "not plugins and not libraries and not slow"
 OLDEST = "3.11"
-KINDS = [
-    "head",
-    "hook",
-    "exporter",
-    "format",
-    "backend",
-    "model",
-    "adapter",
-    "input",
-    "transform",
-    "initial_values",
-    "export_check",
-    "checkpoint_policy",
-    "coordinator",
-    "storage",
-]
+KINDS = ["head", "hook", "exporter", "format", "backend", "model", "adapter", "input", "transform"]
+KINDS += ["initial_values", "export_check", "checkpoint_policy", "coordinator", "storage"]
 
 nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "uv"
@@ -413,7 +401,7 @@ def formats(session: nox.Session, extra: str) -> None:
     """An export format: its suite where it is written, and exports of several models read where we are absent."""
     exporters = wheel("estimator_exporters", *FORMATS[extra].extras)
     journeys = Path(f"plugins/exporters/tests/separate/check_{extra}_journeys.py").is_file()
-    tabular = ("estimator_inputs", "estimator_heads", "estimator_canned_tabular")
+    tabular = ("estimator_inputs", "estimator_heads", "estimator_warm_start", "estimator_canned_tabular")
     session.install(
         "--no-sources",
         wheel("estimator_core"),
@@ -454,7 +442,7 @@ def export_matrix(session: nox.Session) -> None:
     With `-- --cut` a part of the cells is tried, and compared with the page.
     """
     cut = ("--cut",) if "--cut" in session.posargs else ()
-    plugins = ("inputs", "heads", "modules", "canned_tabular", "canned_bert")
+    plugins = ("inputs", "heads", "modules", "warm_start", "canned_tabular", "canned_bert")
     packages = ["estimator_core", *(f"estimator_{plugin}" for plugin in plugins)]
     # TensorFlow for processors: the name that the extra asks for brings the same modules in a larger file.
     session.install("--no-sources", *map(wheel, packages), wheel("estimator_exporters", "onnx"), NEWEST_TENSORFLOW)
@@ -552,6 +540,12 @@ def bert_parity(session: nox.Session, library: str) -> None:
 
 
 @nox.session(venv_backend="none", default=False)
+def proofs(session: nox.Session) -> None:
+    """Ported programs against the old ones, which real TensorFlow 2.15.1 and 1.15.0 run."""
+    session.run(*UV_RUN, "python", str(ROOT / ".ci" / "proofs.py"), *session.posargs, external=True)
+
+
+@nox.session(venv_backend="none", default=False)
 def faults(session: nox.Session) -> None:
     """Runs killed at random steps, torn files, full disks: the slow tests."""
     pytest(session, "-m=slow", "tests", "plugins", runner=UV_RUN)
@@ -574,6 +568,13 @@ def browser(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none", default=False)
+def notebook(session: nox.Session) -> None:
+    """A notebook executed by a real kernel: progress, curve, tables, an interrupt."""
+    runner = (*UV_RUN, "--with", "ipykernel>=6.29,nbclient>=0.10", "python", "-m")
+    pytest(session, "plugins/hooks/tests/separate/check_notebook.py", runner=runner)
+
+
+@nox.session(venv_backend="none", default=False)
 def mutants(session: nox.Session) -> None:
     """Breaks each rule once and fails where no test notices: `-- --only ROOM_OR_NAME`, `-- --list`."""
     session.run(*UV_RUN, "python", "-m", "tests.mutants.run", *session.posargs, env=COMPILED_ONCE, external=True)
@@ -590,3 +591,6 @@ def bench(session: nox.Session) -> None:
             session.error(f"There is no workload {name!r}. There are: {', '.join(workloads)}")
     script = folder / f"{(named or ['_suite'])[0]}.py"
     session.run(*UV_RUN, "python", str(script), *session.posargs[len(named) :], external=True)
+
+
+define_export_sessions(House(OLDEST, wheel, outside, pytest))

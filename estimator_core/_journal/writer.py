@@ -2,6 +2,8 @@
 
 The journal is the fence. Record n+1 is made by one conditional write, so of all who try, one succeeds; the others read
 whose it is. A run that another one has superseded learns it by its next publish, which is refused.
+
+A run takes its epoch with the first thing that it writes: a call that is refused before leaves no trace.
 """
 
 from __future__ import annotations
@@ -10,12 +12,11 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
-from estimator_core._journal.entries import Entry, Took
+from estimator_core._journal.entries import Entry, JournalError, Record, Took, decode, digest_of, encode, key_of
 from estimator_core._journal.lineage import Lineage, add, check_follows
-from estimator_core._journal.reading import IDENTITY, read_lineage, refresh
-from estimator_core._journal.records import JournalError, Record, decode, digest_of, encode, key_of
-from estimator_core._journal.snapshots import EVERY, EVERY_START, write_snapshot
+from estimator_core._journal.reading import EVERY, EVERY_START, IDENTITY, is_kept, read_lineage, refresh, write_snapshot
 from estimator_core._storage import (
     ObjectExistsError,
     ObjectMissingError,
@@ -104,6 +105,7 @@ def take_over(
     writer: str,
     step: Callable[[Lineage], int],
     first: Callable[[Lineage], Sequence[Entry]] = lambda lineage: (),
+    known: Lineage | None = None,
 ) -> Journal:
     """Makes a run the writer of a model_dir. Of several at once, each becomes the writer after the other.
 
@@ -112,6 +114,7 @@ def take_over(
         writer: who it is, for people.
         step: the step it goes on from, out of what the journal comes to; asked again if another run is faster.
         first: what is recorded before it, for a model_dir that older releases have written.
+        known: what this process has read of the journal; only what follows is read, as long as that is there.
 
     Raises:
         JournalError, StorageError: as `read_lineage`.
@@ -128,7 +131,7 @@ def take_over(
         >>> one.superseded_by()
         'host-b, process 2'
     """
-    lineage = _begun(storage)
+    lineage = _begun(storage) if known is None or known.number < 0 or not is_kept(storage, known) else known.copy()
     number = lineage.number
     while True:
         refresh(storage, lineage)
@@ -218,3 +221,92 @@ def _require_unchanged(storage: Storage, lineage: Lineage) -> None:
         raise StorageGoneError(f"{storage.url} was removed or moved while the run used it: {key} is gone.") from None
     if digest_of(last) != lineage.head:
         raise JournalError(f"{storage.url}: {key} is not what was written. Do not change the journal by hand.")
+
+
+class RunJournal(Protocol):
+    """What a run asks of its journal."""
+
+    @property
+    def lineage(self) -> Lineage:
+        """What it comes to."""
+        ...
+
+    @property
+    def epoch(self) -> int:
+        """Of this run."""
+        ...
+
+    def publish(self, *entries: Entry) -> int:
+        """As `Journal.publish`."""
+        ...
+
+    def check(self) -> None:
+        """As `Journal.check`."""
+        ...
+
+    def superseded_by(self) -> str | None:
+        """As `Journal.superseded_by`."""
+        ...
+
+    def once_taken(self, then: Callable[[], None]) -> None:
+        """Calls a function once this run is the writer: now, if it is."""
+        ...
+
+
+class PendingJournal:
+    """Takes the next epoch when it is first needed: a call that is refused before leaves no trace.
+
+    Args:
+        take: makes the run the writer.
+        seen: what the journal came to when the run chose where to start.
+    """
+
+    def __init__(self, take: Callable[[], Journal], seen: Lineage) -> None:
+        self._take, self._seen = take, seen
+        self._journal: Journal | None = None
+        self._then: list[Callable[[], None]] = []
+        self._lock = threading.RLock()
+
+    def taken(self) -> Journal:
+        """The journal, of which this run is the writer.
+
+        Raises:
+            SupersededError: another run has begun since this one chose where to start.
+            JournalError, StorageError: as `take_over`.
+        """
+        with self._lock:
+            if self._journal is None:
+                self._journal = self._take()
+                for then in self._then:
+                    then()
+            return self._journal
+
+    @property
+    def lineage(self) -> Lineage:
+        """What the journal comes to."""
+        return self._seen if self._journal is None else self._journal.lineage
+
+    @property
+    def epoch(self) -> int:
+        """Of this run."""
+        return self.taken().epoch
+
+    def publish(self, *entries: Entry) -> int:
+        """As `Journal.publish`."""
+        return self.taken().publish(*entries)
+
+    def check(self) -> None:
+        """As `Journal.check`."""
+        self.taken().check()
+
+    def superseded_by(self) -> str | None:
+        """As `Journal.superseded_by`."""
+        return self.taken().superseded_by()
+
+    def once_taken(self, then: Callable[[], None]) -> None:
+        """Calls a function once this run is the writer: now, if it is."""
+        with self._lock:
+            if self._journal is None:
+                self._then.append(then)
+                return
+        then()

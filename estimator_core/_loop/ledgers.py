@@ -1,4 +1,7 @@
-"""Where the results of evaluations and the event files of a call are recorded: with the next checkpoint, or at once."""
+"""Where results of evaluations and event files of a call are recorded: with the next checkpoint, or at once.
+
+The ledger tells the journal; the log of an outermost call keeps the event files of its evaluations open meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from estimator_core._checkpoint.lock_holder import Holder
+from estimator_core._checkpoint.lock import Holder
 from estimator_core._journal import Ended, Entry, Evaluated, Segment, lineage_of, observe
-from estimator_core._journal.pending import RunJournal
-from estimator_core._journal.views import results_dir
+from estimator_core._journal.views import results_dir, sync_event_files
+from estimator_core._journal.writer import RunJournal
 from estimator_core._storage.local import LocalStorage
-from estimator_core._summaries import event_files_below
+from estimator_core._summaries import EventFile, event_files_below, open_summary_writer, read_eval_metrics
 
 
 class Ledger(Protocol):
@@ -26,6 +29,10 @@ class Ledger(Protocol):
 
     def check(self) -> None:
         """Raises where the call may not go on: another run has taken over, or the model_dir is gone."""
+        ...
+
+    def may_be_saved(self, step: int) -> bool:
+        """Whether there may be a checkpoint of a step."""
         ...
 
     def record(self, result: Evaluated) -> None:
@@ -55,11 +62,15 @@ class WriterLedger:
         """Raises SupersededError or StorageGoneError."""
         self._journal.check()
 
+    def may_be_saved(self, step: int) -> bool:
+        """What lies after the last save is not: with the start, later checkpoints have ceased to count."""
+        return step <= self._saved
+
     def record(self, result: Evaluated) -> None:
         """Records a result of a step that is saved; keeps the others until theirs is."""
-        if result.step <= self._saved:
+        if self.may_be_saved(result.step):
             below = results_dir(self._model_dir, result.name)
-            self._journal.publish(result, *segments(self._model_dir, below, result.step))
+            self._publish(result, *segments(self._model_dir, below, result.step))
         else:
             self._waiting.append(result)
 
@@ -76,7 +87,11 @@ class WriterLedger:
     def end(self, step: int, reason: str, *, failed: bool) -> None:
         """Records that the call has ended by itself, and what has waited until now."""
         ended = Ended(step=step, reason=reason, failed=failed)
-        self._journal.publish(*self._waiting, *segments(self._model_dir, self._model_dir, step), ended)
+        self._publish(*self._waiting, *segments(self._model_dir, self._model_dir, step), ended)
+
+    def _publish(self, *entries: Entry) -> None:
+        sync_event_files(self._model_dir, entries)
+        self._journal.publish(*entries)
 
 
 class ObserverLedger:
@@ -105,11 +120,16 @@ class ObserverLedger:
     def end(self, step: int, reason: str, *, failed: bool) -> None:
         """The first process records."""
 
+    def may_be_saved(self, step: int) -> bool:
+        """Whoever trains may have saved it."""
+        return True
+
     def record(self, result: Evaluated) -> None:
         """Records a result."""
         if lineage_of(self._model_dir) is not None:
             below = results_dir(self._model_dir, result.name)
             told = segments(self._model_dir, below, result.step)
+            sync_event_files(self._model_dir, told)
             observe(LocalStorage(self._model_dir), this_process(), result, *told)
 
 
@@ -145,3 +165,54 @@ def relative_to(model_dir: str | os.PathLike[str], path: str | None) -> str:
         return ""
     inside = os.path.relpath(path, model_dir)
     return path if inside.startswith("..") else Path(inside).as_posix()
+
+
+class ResultLog:
+    """Made by the outermost call, which closes it; evaluations inside share its event files, one a directory.
+
+    Args:
+        ledger: where results are recorded.
+
+    Example:
+        >>> import tempfile
+        >>> from estimator_core._loop.ledgers import ObserverLedger
+        >>> directory = Path(tempfile.mkdtemp())
+        >>> log = ResultLog(ObserverLedger(directory))
+        >>> log.newest(directory / "eval")
+        -1
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._newest: dict[Path, int] = {}
+        self._files: list[EventFile] = []
+
+    def event_file(self, directory: Path) -> EventFile:
+        """The event file of an evaluation, open until `close`.
+
+        Raises:
+            SupersededError, StorageGoneError: the run around it may not go on; nothing is made.
+        """
+        self._ledger.check()
+        file = open_summary_writer(directory, epoch=lambda: self._ledger.epoch)
+        self._files.append(file)
+        return file
+
+    def newest(self, directory: Path) -> int:
+        """The newest step with a result, -1 if there is none; a directory is read once, until something is recorded."""
+        known = self._newest.get(directory)
+        return max(read_eval_metrics(directory), default=-1) if known is None else known
+
+    def may_be_saved(self, step: int) -> bool:
+        """Whether there may be a checkpoint of a step."""
+        return self._ledger.may_be_saved(step)
+
+    def record(self, directory: Path, result: Evaluated) -> None:
+        """Records a result."""
+        self._ledger.record(result)
+        self._newest[directory] = result.step
+
+    def close(self) -> None:
+        """Closes the event files: no further evaluation follows soon."""
+        while self._files:
+            self._files.pop().close()

@@ -10,9 +10,8 @@ from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._checkpoint.write_errors import placed
 from estimator_core._cluster.together import announce, ending_together
 from estimator_core._loop.ledgers import ObserverLedger, WriterLedger
-from estimator_core._loop.owning import own_together
 from estimator_core._loop.resuming import find_start
-from estimator_core._loop.taking_over import shelf_of, take_model_dir
+from estimator_core._loop.taking_over import own_together, shelf_of, take_model_dir
 from estimator_core._loop.train_call import TrainCall
 from estimator_core._loop.train_run import TrainRun
 from estimator_core._summaries import read_eval_metrics
@@ -43,7 +42,7 @@ def execute(call: TrainCall) -> str:
             contextlib.ExitStack() as cleanup,
         ):
             published = cleanup.enter_context(call.place.training(config, processes.count))
-            _log.info("%s", call.plugins.opening_line())
+            call.plugins.open_call(config)
             # The first process to ask for devices waits until all do; below one of them may have to wait for another.
             _ = devices.placement
             start, journal = take_model_dir(
@@ -64,10 +63,7 @@ def execute(call: TrainCall) -> str:
                 )
             )
             if start.items is not None:
-                from estimator_core._plugins.manifest import compare_versions
-
-                for line in compare_versions(start.items.manifest.get("plugins", ()), call.plugins.versions()):
-                    _log.warning("%s", line)
+                call.plugins.require_made_with(start.items.manifest.get("plugins", ()))
             ledger = (
                 ObserverLedger(call.model_dir) if journal is None else WriterLedger(journal, call.model_dir, start.step)
             )

@@ -74,8 +74,8 @@ class Option:
     """Declares a setting of a plugin; its values are handed to the plugin's run-level hooks as `options[name]`.
 
     Set by `Plugins(options={"acme-tracker": {"url": value}})`, `estimator --plugin-option acme-tracker.url=value`, or
-    the environment variable `ESTIMATOR_OPTION_ACME_TRACKER_URL`; the environment counts last. `acme-tracker` is the
-    name of the distribution.
+    the environment variable `ESTIMATOR_OPTION_ACME_TRACKER_URL`, which is stronger than the code, or weakest of all in
+    the policy file of the project. `acme-tracker` is the name of the distribution.
 
     Args:
         name: lower-case words joined by underscores.
@@ -118,6 +118,7 @@ class PluginRecord:
         components, commands, options: what it declares.
         kinds, specs: kinds of components and names of hook specs that it defines for other plugins.
         hooks: names of the hook specs it implements.
+        capabilities: what it does to runs that did not ask for it.
         seconds: time taken by importing and registering it.
         error: why it is blocked or failed; empty otherwise.
         traceback: the full traceback behind `error`; empty where there is none.
@@ -136,6 +137,7 @@ class PluginRecord:
     kinds: tuple[Kind, ...] = ()
     specs: tuple[str, ...] = ()
     hooks: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
     seconds: float = 0.0
     error: str = ""
     traceback: str = ""
@@ -145,6 +147,11 @@ class PluginRecord:
     def key(self) -> str:
         """Unique among plugins: two distributions may use one entry-point name."""
         return f"{self.owner}:{self.name}"
+
+    @property
+    def builtin(self) -> bool:
+        """Whether it is the core's own."""
+        return self.status == "built-in"
 
     @property
     def usable(self) -> bool:

@@ -11,8 +11,9 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from estimator_core._storage.contract import Data, Entry
-from estimator_core._storage.errors import (
+from estimator_core._storage.contract import (
+    Data,
+    Entry,
     ObjectExistsError,
     ObjectMissingError,
     ShortReadError,
@@ -142,9 +143,11 @@ class LocalStorage:
         Raises:
             StorageError: there is a link in the way, which may lead anywhere.
         """
-        path = self._root / check_key(key)
-        if os.path.realpath(path) != os.path.join(os.path.realpath(self._root), *key.split("/")):
-            raise StorageError(f"{self.url}: {key} is or lies behind a link; the storage follows none below its root.")
+        path = self._root
+        for part in check_key(key).split("/"):
+            path = path / part
+            if path.is_symlink():
+                raise StorageError(f"{self.url}: {key} is or lies behind a link; none below the root is followed.")
         return path
 
     @contextlib.contextmanager

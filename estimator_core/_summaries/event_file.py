@@ -1,8 +1,9 @@
 """TensorBoard event files, written by tensorboardX.
 
 `tensorboardX.SummaryWriter` hands its events to a process queue which its `flush` does not drain, so a point could be
-lost although a checkpoint after it was committed. This module therefore uses the layer below: tensorboardX builds the
-summaries and frames the records, and every record is written by the calling thread.
+lost although a checkpoint after it was committed; that of its layer below always waits for the disk. This module
+therefore writes the file: tensorboardX builds the summaries and their checksums, every record is written by the calling
+thread, and whoever records how many bytes count waits for the disk (`estimator_core._journal.views.sync_event_files`).
 
 **Resuming.** A run that is killed at step 130 and resumed from its checkpoint of step 100 writes the points 101 ... 130
 a second time. `open_summary_writer(directory, resume_step=100)` therefore begins its file with `SessionLog.START`
@@ -20,10 +21,11 @@ from __future__ import annotations
 import logging
 import os
 import re
+import struct
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
@@ -37,6 +39,7 @@ from estimator_core.errors import ArgumentError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
 
 _NUMBERED: Final = re.compile(r"events\.out\.tfevents\.(\d{10})")
 #: Numbers that a training collects before it encodes them, unless the first one has waited so long.
@@ -112,7 +115,7 @@ class EventFile:
         self.epoch: Callable[[], int] = lambda: 0
         self._existed = directory.is_dir()
         self._lock = threading.RLock()
-        self._writer: Any = None
+        self._file: Any = None
         self._path = directory
         self._inode = 0
         self._written: dict[Path, int] = {}
@@ -202,11 +205,11 @@ class EventFile:
             self._resume_step = step
 
     def flush(self) -> None:
-        """Writes everything so far to the disk."""
+        """Hands everything so far to the operating system: readers see it."""
         with self._lock:
             self.encode()
-            if self._writer is not None and self._dirty:
-                self._writer.flush()
+            if self._file is not None and self._dirty:
+                self._file.flush()
                 self._dirty = False
                 self._note()
 
@@ -214,9 +217,9 @@ class EventFile:
         """Closes the file. A later point opens a new one."""
         with self._lock:
             self.flush()
-            if self._writer is not None:
-                self._writer.close()
-                self._writer = None
+            if self._file is not None:
+                self._file.close()
+                self._file = None
 
     def take_written(self) -> list[Written]:
         """Flushes, and tells what was written since this was asked last."""
@@ -237,8 +240,8 @@ class EventFile:
                 "TensorBoard. The run goes on with a new file; leave model_dir alone while a run writes to it.",
                 self._path,
             )
-            self._writer.close()
-            self._writer = None
+            self._file.close()
+            self._file = None
             self._written.pop(self._path, None)
         else:
             self._written[self._path] = stat.st_size
@@ -249,30 +252,32 @@ class EventFile:
             self._append(summary, step, time.time())
 
     def _append(self, summary: Any, step: int, wall_time: float) -> None:
-        events, writer = _events(), self._opened()
+        events, file = _events(), self._opened()
         if self._resume_step is not None:
             start = events.SessionLog(status=events.SessionLog.START)
             # TensorBoard's web server takes the first START it meets for the beginning of the run: two of them.
             for _ in range(2):
-                self._record(writer, events.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start))
+                self._record(file, events.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start))
             self._resume_step = None
-        self._record(writer, events.Event(wall_time=wall_time, step=int(step), summary=summary))
+        self._record(file, events.Event(wall_time=wall_time, step=int(step), summary=summary))
 
-    def _record(self, writer: Any, event: Any) -> None:
-        writer.write(event.SerializeToString())
-        self._dirty = writer is self._writer
+    def _record(self, file: Any, event: Any) -> None:
+        data: bytes = event.SerializeToString()
+        length = struct.pack("<Q", len(data))
+        file.write(b"".join((length, _checksum(length), data, _checksum(data))))
+        self._dirty = file is self._file
 
     def _opened(self) -> Any:
-        if self._writer is None:
+        if self._file is None:
             if self._existed and not self.directory.is_dir():
                 return _NOWHERE  # removed while the run used it: nobody makes it again
             self.directory.mkdir(parents=True, exist_ok=True)
             self._existed = True
             self._path = _new_file(self.directory, self.epoch())
             self._inode = self._path.stat().st_ino
-            self._writer = import_module("tensorboardX.record_writer").RecordWriter(str(self._path))
-            self._record(self._writer, _events().Event(wall_time=time.time(), file_version="brain.Event:2"))
-        return self._writer
+            self._file = open(self._path, "wb")  # noqa: SIM115 - `close` closes it
+            self._record(self._file, _events().Event(wall_time=time.time(), file_version="brain.Event:2"))
+        return self._file
 
 
 class _Nowhere:
@@ -293,6 +298,15 @@ def _new_file(directory: Path, epoch: int) -> Path:
         with suppress(FileExistsError):  # another process was faster
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
             return path
+
+
+def _checksum(data: bytes) -> bytes:
+    return struct.pack("<I", _records().masked_crc32c(data))
+
+
+@cache
+def _records() -> Any:
+    return import_module("tensorboardX.record_writer")
 
 
 def _summaries() -> Any:
@@ -322,3 +336,41 @@ def _histogram_bins() -> tuple[float, ...]:
     while positive[-1] < 1e20:
         positive.append(positive[-1] * 1.1)
     return (*(-limit for limit in reversed(positive)), 0.0, *positive)
+
+
+@final
+class NoSummaries:
+    """Takes every call of a `SummaryWriter` and does nothing.
+
+    Example:
+        >>> NO_SUMMARIES.scalar("loss", 0.5, 10)
+    """
+
+    def scalar(self, tag: str, value: float, step: int) -> None:
+        """Does nothing."""
+
+    def histogram(self, tag: str, values: ArrayLike, step: int) -> None:
+        """Does nothing."""
+
+    def image(self, tag: str, image: ArrayLike, step: int) -> None:
+        """Does nothing."""
+
+    def text(self, tag: str, text: str, step: int) -> None:
+        """Does nothing."""
+
+    def collecting(self) -> AbstractContextManager[None]:
+        """Does nothing."""
+        return nullcontext()
+
+    def encode_if_due(self) -> bool:
+        """Nothing waits."""
+        return True
+
+    def flush(self) -> None:
+        """Does nothing."""
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+NO_SUMMARIES: Final = NoSummaries()

@@ -12,7 +12,8 @@ __version__ = "0.1.0"
 _HOME = {
     "experiment": ("Experiment",),
     "hparams": ("HParams",),
-    "program": ("Program", "load_program"),
+    "opening": ("OpenedProgram", "add_program_arguments", "open_program"),
+    "program": ("Program", "ProgramFormat", "load_module", "load_program"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 _SUBMODULES = ("learn_runner",)

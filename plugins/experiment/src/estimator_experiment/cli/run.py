@@ -1,12 +1,14 @@
 """Run the experiment a file describes.
 
 FILE defines `experiment_fn(run_config, hparams) -> ec.Experiment` (or give FILE:function). It may define `HPARAMS`, the
-default hyperparameters, and `serving_input_receiver_fn`, which `--exporter` uses.
+default hyperparameters, and `serving_input_receiver_fn`, which `--exporter` uses. With estimator-runs it may be a TOML
+or YAML file, too.
 """
 
 from __future__ import annotations
 
 import argparse
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE[:FUNCTION]",
-        help="a Python file, and the function in it that makes the Experiment (default: experiment_fn)",
+        help=(
+            "a Python file, and the function in it that makes the Experiment (default: experiment_fn); or a .toml or "
+            ".yaml file (estimator-runs)"
+        ),
     )
     parser.add_argument(
         "--schedule",
@@ -37,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="run_config.FIELD=VALUE",
-        help="a RunConfig field, for example run_config.save_checkpoints_steps=50",
+        help="a RunConfig field, for example run_config.save_checkpoints_steps=50; of a .toml or .yaml file any key",
     )
     parser.add_argument(
         "--hook",
@@ -71,9 +76,11 @@ def run(args: argparse.Namespace) -> int:
     from estimator_experiment.cli import run_report
     from estimator_experiment.program import load_program
 
-    program = load_program(args.file)
+    program = load_program(args.file, args.settings)
     hparams = program.hparams(args.hparams)
-    config = program.run_config(args.model_dir, args.settings)
+    if args.model_dir is not None and any(text.startswith("run_config.model_dir=") for text in args.settings):
+        raise ArgumentError("model_dir is given twice, by --model-dir and by --set.")
+    config = program.run_config(args.model_dir)
     if args.dry_run:
         from estimator_experiment.cli.dry_run import dry_run
 
@@ -93,10 +100,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _add_components(experiment: Any, args: argparse.Namespace, serving_input_receiver_fn: Any) -> None:
     """Adds the hooks and exporters named on the command line."""
-    from estimator_core.plugins import default_plugins
-
-    plugins = default_plugins()
-    experiment.extend_train_hooks([plugins.get("hook", name)() for name in args.hooks])
+    experiment.extend_train_hooks([_made("hook", name) for name in args.hooks])
     if not args.exporters:
         return
     if serving_input_receiver_fn is None:
@@ -106,5 +110,24 @@ def _add_components(experiment: Any, args: argparse.Namespace, serving_input_rec
         )
     old = experiment.reset_export_strategies()
     experiment.reset_export_strategies(
-        [*old, *(plugins.get("exporter", name)(name, serving_input_receiver_fn) for name in args.exporters)]
+        [*old, *(_made("exporter", name, name, serving_input_receiver_fn) for name in args.exporters)]
     )
+
+
+def _made(kind: str, name: str, *arguments: Any) -> Any:
+    """A component of the command line.
+
+    Raises:
+        PluginLookupError: there is none.
+        ArgumentError: it needs arguments, which the command line cannot give.
+    """
+    from estimator_core.plugins import default_plugins
+
+    make = default_plugins().get(kind, name)
+    try:
+        inspect.signature(make).bind(*arguments)
+    except TypeError as error:
+        raise ArgumentError(
+            f"--{kind} {name}: it needs arguments, which the command line cannot give ({error}). Add it in the program."
+        ) from error
+    return make(*arguments)
