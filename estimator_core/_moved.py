@@ -45,6 +45,7 @@ POLICY_READER = ("estimator_policy", "estimator-policy")
 #: Sub-command of `estimator` -> distribution whose plugin declares it.
 MOVED_COMMANDS: dict[str, str] = {
     "cluster": "estimator-launchers",
+    "config": "estimator-runs",
     "doctor": "estimator-testing",
     "evaluate": "estimator-experiment",
     "export": "estimator-experiment",

@@ -35,7 +35,7 @@ class ConvNet(nnx.Module):
         return self.output(self.dropout(x, deterministic=not training))
 
 
-def model_fn(features, labels, mode, params):
+def model_fn(features, labels, mode: ec.ModeKeys, params):
     """One function for training, evaluation and prediction."""
     network = ec.module(ConvNet, name="conv_net")
     logits = network(features["image"], training=mode == ec.ModeKeys.TRAIN)
@@ -48,7 +48,7 @@ def model_fn(features, labels, mode, params):
         mode,
         predictions=predictions,
         loss=loss,
-        train_op=optax.adam(params.learning_rate),
+        train_op=optax.inject_hyperparams(optax.adam)(learning_rate=params.learning_rate),
         eval_metric_ops={"accuracy": ec.metrics.accuracy(labels, predictions["class_ids"])},
     )
 
@@ -80,6 +80,11 @@ def digits_input_fn(training, batch_size):
         seed=7,
     )
     return input_fn, hook
+
+
+def digits_batches(training, batch_size):
+    """The input_fn alone, for digits.toml; the arrays are loaded at the first draw."""
+    return digits_input_fn(training, batch_size)[0]
 
 
 def serving_input_receiver_fn():

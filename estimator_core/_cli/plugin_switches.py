@@ -19,7 +19,7 @@ def add_every(group: argparse._ArgumentGroup, *flags: str, **given: Any) -> None
 
 
 def add_plugin_switches(parser: argparse.ArgumentParser, *, shown: bool) -> None:
-    """Adds `--plugins`, `--block-plugin`, `--no-plugins`, `--strict-plugins` and `--plugin-option`."""
+    """Adds `--plugins`, `--block-plugin`, `--locked`, `--no-plugins`, `--strict-plugins` and `--plugin-option`."""
     group = parser.add_argument_group("plugins", argument_default=argparse.SUPPRESS)
     switches: tuple[tuple[str, str, dict[str, Any]], ...] = (
         ("--plugins", f"load these alone ({settings.ONLY})", {"metavar": "A,B"}),

@@ -13,7 +13,7 @@ _HOME = {
     "experiment": ("Experiment",),
     "hparams": ("HParams",),
     "opening": ("OpenedProgram", "add_program_arguments", "open_program"),
-    "program": ("Program", "load_program"),
+    "program": ("Program", "ProgramFormat", "load_module", "load_program"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 _SUBMODULES = ("learn_runner",)

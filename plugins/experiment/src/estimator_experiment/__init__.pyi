@@ -7,6 +7,8 @@ from estimator_experiment.opening import OpenedProgram as OpenedProgram
 from estimator_experiment.opening import add_program_arguments as add_program_arguments
 from estimator_experiment.opening import open_program as open_program
 from estimator_experiment.program import Program as Program
+from estimator_experiment.program import ProgramFormat as ProgramFormat
+from estimator_experiment.program import load_module as load_module
 from estimator_experiment.program import load_program as load_program
 
 __version__: str

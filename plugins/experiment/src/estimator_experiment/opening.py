@@ -68,11 +68,11 @@ def open_program(
     """Loads a program and makes its experiment.
 
     Args:
-        file: a Python file, and with FILE:FUNCTION what makes the Experiment; None: that of the run record, with its
+        file: as `load_program` takes it; None: that of the run record, with its
             hyperparameters and settings below those that are given.
         model_dir: where the experiment writes.
         hparams: hyperparameters that replace the file's, as a text; None: those of the record, if it is asked.
-        settings: RunConfig fields, each `run_config.FIELD=VALUE`.
+        settings: texts of `--set`; of a Python file RunConfig fields, each `run_config.FIELD=VALUE`.
         record: the directory whose run record is asked; default: `model_dir`.
 
     Raises:
@@ -82,8 +82,8 @@ def open_program(
     if file is None and recorded is not None:
         file, hparams = recorded.file, recorded.hparams if hparams is None else hparams
         settings = [*recorded.settings, *settings]
-    program = load_program(file or "")
-    config = program.run_config(model_dir, settings)
+    program = load_program(file or "", settings)
+    config = program.run_config(model_dir)
     return OpenedProgram(program=program, experiment=program.experiment_fn(config, program.hparams(hparams or "")))
 
 

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from estimator_core.plugins import Command
+from estimator_core.plugins import Command, Kind
 
-ESTIMATOR_PLUGIN_API = (1, 0)
+ESTIMATOR_PLUGIN_API = (1, 1)
+
+
+def estimator_kinds() -> Sequence[Kind]:
+    """Files that `estimator run` reads beside Python."""
+    return [
+        Kind(
+            name="program_format",
+            title="program formats",
+            contract="estimator_experiment.program:ProgramFormat",
+            target="a function whose call with path and settings gives a Program; its name is the ending of the files",
+            suite="estimator_experiment.program_suite:ProgramFormatSuite",
+        )
+    ]
 
 
 def estimator_commands() -> Sequence[Command]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError
+from estimator_core.plugins import default_plugins
 from estimator_experiment.hparams import HParams
 
 _PREFIX = "run_config."
@@ -20,12 +21,21 @@ _PREFIX = "run_config."
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What a file gives to `estimator run`."""
+    """What a file gives to `estimator run`.
+
+    Args:
+        path: of the file.
+        experiment_fn: `(run_config, hparams) -> Experiment`.
+        default_hparams: the hyperparameters of the file; None: it has none.
+        serving_input_receiver_fn: what requests of an export look like; None: the file does not say.
+        settings: fields of RunConfig that the file, or the command line before it, says.
+    """
 
     path: Path
     experiment_fn: Callable[..., Any]
     default_hparams: HParams | None
     serving_input_receiver_fn: Callable[[], Any] | None
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def hparams(self, text: str) -> HParams | None:
         """The file's hyperparameters, with those of the command line in their place."""
@@ -39,29 +49,51 @@ class Program:
         values = HParams(**self.default_hparams.values())
         return values.parse(text) if text else values
 
-    def run_config(self, model_dir: str | None, settings: Sequence[str]) -> RunConfig:
-        """The RunConfig of the command line."""
-        changes = dict(_setting(text) for text in settings)
-        if model_dir is not None and "model_dir" in changes:
-            raise ArgumentError("model_dir is given twice, by --model-dir and by --set.")
-        changes.setdefault("model_dir", model_dir or f"runs/{self.path.stem}")
+    def run_config(self, model_dir: str | None = None) -> RunConfig:
+        """The RunConfig of a run.
+
+        Args:
+            model_dir: where it writes; None: as the settings say, else `runs/<name of the file>`.
+        """
+        changes = dict(self.settings)
+        changes["model_dir"] = model_dir or changes.get("model_dir") or f"runs/{self.path.stem}"
         return RunConfig(**changes)
 
 
-def load_program(file: str) -> Program:
-    """Runs a file and picks out what `estimator run` needs.
+class ProgramFormat(Protocol):
+    """A component of kind "program_format": reads files that are no Python, by the ending that is its name."""
+
+    def __call__(self, path: Path, settings: Sequence[str], /) -> Program:
+        """The program that a file describes; `settings` are texts of `--set`, which the format understands."""
+        ...
+
+
+def load_program(file: str, settings: Sequence[str] = ()) -> Program:
+    """Reads a file and picks out what `estimator run` needs.
+
+    Args:
+        file: a Python file, perhaps with `:function`, or one that an installed program format reads, such as .toml.
+        settings: texts of `--set`: of a Python file `run_config.FIELD=VALUE`.
 
     Raises:
         ArgumentError: there is no such file or function.
     """
     name, _, function = file.partition(":") if not Path(file).exists() else (file, "", "")
     path = Path(name)
+    ending = path.suffix.removeprefix(".")
+    if ending not in ("", "py"):
+        formats = default_plugins().names("program_format")
+        if ending not in formats:
+            raise ArgumentError(f"{name} is not a Python file, and no program format reads .{ending}: {formats}.")
+        read: ProgramFormat = default_plugins().get("program_format", ending)
+        return read(path, settings)
+    changes = dict(_setting(text) for text in settings)
     if not path.is_file():
         raise ArgumentError(
             f"There is no file {name!r}. Give the path of a Python file that defines experiment_fn(run_config, "
             "hparams)."
         )
-    module = _execute(path)
+    module = load_module(path)
     found = getattr(module, function or "experiment_fn", None)
     if not callable(found):
         functions = sorted(
@@ -81,14 +113,20 @@ def load_program(file: str) -> Program:
         experiment_fn=found,
         default_hparams=hparams,
         serving_input_receiver_fn=getattr(module, "serving_input_receiver_fn", None),
+        settings=changes,
     )
 
 
-def _execute(path: Path) -> ModuleType:
+def load_module(path: Path) -> ModuleType:
+    """Runs a Python file as the module of its name; modules beside it can be imported from then on.
+
+    Raises:
+        ArgumentError: it is not a Python file.
+    """
     sys.path.insert(0, str(path.parent.resolve()))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise ArgumentError(f"{path} is no Python file.")
+        raise ArgumentError(f"{path} is not a Python file.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)

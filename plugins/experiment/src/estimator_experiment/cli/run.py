@@ -1,7 +1,8 @@
 """Run the experiment a file describes.
 
 FILE defines `experiment_fn(run_config, hparams) -> ec.Experiment` (or give FILE:function). It may define `HPARAMS`, the
-default hyperparameters, and `serving_input_receiver_fn`, which `--exporter` uses.
+default hyperparameters, and `serving_input_receiver_fn`, which `--exporter` uses. With estimator-runs it may be a TOML
+or YAML file, too.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE[:FUNCTION]",
-        help="a Python file, and the function in it that makes the Experiment (default: experiment_fn)",
+        help=(
+            "a Python file, and the function in it that makes the Experiment (default: experiment_fn); or a .toml or "
+            ".yaml file (estimator-runs)"
+        ),
     )
     parser.add_argument(
         "--schedule",
@@ -38,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="run_config.FIELD=VALUE",
-        help="a RunConfig field, for example run_config.save_checkpoints_steps=50",
+        help="a RunConfig field, for example run_config.save_checkpoints_steps=50; of a .toml or .yaml file any key",
     )
     parser.add_argument(
         "--hook",
@@ -72,9 +76,11 @@ def run(args: argparse.Namespace) -> int:
     from estimator_experiment.cli import run_report
     from estimator_experiment.program import load_program
 
-    program = load_program(args.file)
+    program = load_program(args.file, args.settings)
     hparams = program.hparams(args.hparams)
-    config = program.run_config(args.model_dir, args.settings)
+    if args.model_dir is not None and any(text.startswith("run_config.model_dir=") for text in args.settings):
+        raise ArgumentError("model_dir is given twice, by --model-dir and by --set.")
+    config = program.run_config(args.model_dir)
     if args.dry_run:
         from estimator_experiment.cli.dry_run import dry_run
 

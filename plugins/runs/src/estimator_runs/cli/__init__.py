@@ -1,0 +1,1 @@
+"""The commands of estimator-runs: one file a command."""

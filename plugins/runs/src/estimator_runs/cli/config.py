@@ -1,0 +1,69 @@
+"""Read configuration files: TOML or YAML that describe a whole experiment.
+
+    estimator config show digits.toml
+    estimator config check digits.toml --set hparams.learning_rate=0.01
+    estimator config run digits.toml
+
+`show` prints everything that is in force, with the origin of each value, as TOML. `check` says every fault with file,
+line and key. `run` is `estimator run`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator config`."""
+    from estimator_experiment.cli import run as run_command
+
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, summary in (
+        ("show", "print the effective whole, with the origin of each value"),
+        ("check", "say what is wrong; reads code that the file names, and trains nothing"),
+    ):
+        action = actions.add_parser(name, help=summary, description=summary)
+        action.add_argument("file", metavar="FILE", help="a TOML or YAML file")
+        action.add_argument(
+            "--set",
+            dest="settings",
+            action="append",
+            default=[],
+            metavar="KEY=VALUE",
+            help="a value that overrides the file's, for example hparams.learning_rate=0.01",
+        )
+        if name == "show":
+            action.add_argument("--json", action="store_true", help="print JSON: key, value and origin")
+        else:
+            action.add_argument("--build", action="store_true", help="also make the model, its inputs and its hooks")
+    run_command.configure(actions.add_parser("run", help="as `estimator run`", description=run_command.__doc__))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command."""
+    if args.action == "run":
+        from estimator_experiment.cli import run as run_command
+
+        return run_command.run(args)
+    from estimator_runs.configuration.reading import read_configuration
+
+    read = read_configuration(Path(args.file), args.settings)
+    if args.action == "check":
+        program = read.program()
+        if args.build:
+            with tempfile.TemporaryDirectory(prefix="estimator-config-") as directory:
+                program.experiment_fn(program.run_config(directory), program.hparams(""))
+        print(f"{args.file} is whole.")
+        return 0
+    import json
+
+    from estimator_runs.configuration.show import effective, show
+
+    if args.json:
+        rows = [{"key": key, "value": value, "origin": origin} for key, value, origin in effective(read)]
+        print(json.dumps(rows, default=str))
+    else:
+        print(show(read))
+    return 0

@@ -1,0 +1,1 @@
+"""Programs from configuration files: read, put together, checked, built."""

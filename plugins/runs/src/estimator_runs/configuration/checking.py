@@ -1,0 +1,143 @@
+"""Values against the schema: every fault with its place, and what is nearest to right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from estimator_runs.configuration.layers import KeyPath, Resolved, name_of
+from estimator_runs.configuration.problems import ConfigurationError, Problem, at, nearest
+from estimator_runs.configuration.schema import Configuration
+
+
+def checked(resolved: Resolved) -> Configuration:
+    """The configuration that the values say.
+
+    Raises:
+        ConfigurationError: unknown keys, values of another type, keys that are missing or exclude each other.
+
+    Example:
+        >>> from estimator_runs.configuration.layers import Origin, Resolved
+        >>> values = {"program": {"file": "line.py"}, "hparams": {"rate": 0.1}}
+        >>> checked(Resolved(values=values, whole=Origin(source="x.toml"))).hparams
+        {'rate': 0.1}
+    """
+    try:
+        found = Configuration.model_validate(resolved.values)
+    except ValidationError as error:
+        raise ConfigurationError(_problems(error, resolved)) from None
+    problems = [*_exclusive(found, resolved), *_incomplete(found, resolved)]
+    if problems:
+        raise ConfigurationError(problems)
+    return found
+
+
+def _problems(error: ValidationError, resolved: Resolved) -> list[Problem]:
+    """A problem for each place; forms that a value might have had are joined."""
+    texts: dict[KeyPath, list[str]] = {}
+    for fault in error.errors(include_url=False):
+        unknown = fault["type"] == "extra_forbidden"
+        missing = fault["type"] == "missing"
+        place = tuple(fault["loc"]) if unknown or missing else _existing(tuple(fault["loc"]), resolved.values)
+        if unknown:
+            text = f"there is no such key.{nearest(place[-1], keys_at(place[:-1]))}{_other_table(place)}"
+        elif missing:
+            text = "is missing."
+        else:
+            given = _value(resolved.values, place)
+            text = fault["msg"].removeprefix("Input ").removeprefix("Value error, ")
+            hint = (
+                nearest(given, fault["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", "))
+                if (fault["type"] == "literal_error")
+                else ""
+            )
+            text = f"{text}, given {given!r}.{hint}" if "given" not in text else f"{text}."
+        told = texts.setdefault(place, [])
+        if text not in told:
+            told.append(text)
+    return [at(resolved, place, " Or: ".join(told)) for place, told in texts.items()]
+
+
+def _existing(place: KeyPath, values: Any) -> KeyPath:
+    """The part of a place that the values have: behind it pydantic names the form that it tried."""
+    for length, part in enumerate(place):
+        try:
+            values = values[part]
+        except (KeyError, IndexError, TypeError):
+            return place[:length]
+    return place
+
+
+def _value(values: Any, place: KeyPath) -> Any:
+    for part in place:
+        values = values[part]
+    return values
+
+
+def keys_at(place: KeyPath) -> list[str]:
+    """The keys that the schema knows in a table; () is the file."""
+    model: Any = Configuration
+    for part in place:
+        if isinstance(part, str):
+            model = _model_in(model.model_fields[part].annotation)
+        if model is None:
+            return []
+    return list(model.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model of a table in a type."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, get_args(annotation))), None)
+
+
+def _other_table(place: KeyPath) -> str:
+    """A hint where the key belongs to another table."""
+    homes = [name for name in Configuration.model_fields if place[-1] in keys_at((name,)) and (name,) != place[:-1]]
+    return f" It belongs in [{homes[0]}]." if homes and place[-1] not in ("name", "args", "file", "function") else ""
+
+
+def _exclusive(found: Configuration, resolved: Resolved) -> Iterable[Problem]:
+    """Keys that say the same thing twice, or nothing."""
+    if found.program is None and found.model is None:
+        yield Problem(
+            origin=resolved.whole,
+            key="",
+            text="names no model. Write [model] with component or function, or [program] with file.",
+        )
+    if found.program is not None:
+        for name in ("model", "inputs", "train", "evaluate", "plugins"):
+            if name in resolved.values:
+                why = "a program's own: use ESTIMATOR_PLUGINS" if name == "plugins" else "made by the [program]"
+                yield at(resolved, (name,), f"cannot stand beside [program]: it is {why}. Take one of them out.")
+    if found.model is not None:
+        yield from _one_of(("model",), found.model, ("component", "function"), resolved)
+        if found.model.function is not None and found.model.args:
+            yield at(resolved, ("model", "args"), "a model_fn gets [hparams] as params. Move these there.")
+    for name in ("train", "eval"):
+        one = getattr(found.inputs, name, None)
+        if one is not None:
+            yield from _one_of(("inputs", name), one, ("component", "call", "function"), resolved)
+            if one.function is not None and one.args:
+                yield at(resolved, ("inputs", name, "args"), "an input_fn takes no args. Use call, not function.")
+    if found.serving is not None and (found.serving.function is None) == (not found.serving.features):
+        yield at(resolved, ("serving",), "write function, or features, and not both.")
+
+
+def _incomplete(found: Configuration, resolved: Resolved) -> Iterable[Problem]:
+    """Keys that need others."""
+    if found.model is not None and found.inputs is None:
+        yield at(resolved, ("inputs",), "is missing: [model] needs [inputs.train].")
+    if found.exporters and found.serving is None and found.program is None:
+        yield at(resolved, ("exporters",), "need [serving], which says what requests look like.")
+
+
+def _one_of(place: KeyPath, part: Any, names: tuple[str, ...], resolved: Resolved) -> Iterable[Problem]:
+    said = [name for name in names if getattr(part, name) is not None]
+    if len(said) != 1:
+        words = " and ".join(said) if said else "none"
+        where = (*place, said[-1]) if said else place
+        yield at(resolved, where, f"write one of {', '.join(names)} in [{name_of(place)}], given: {words}.")

@@ -1,0 +1,69 @@
+"""Configuration files, and the files that they include."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from estimator_runs.configuration.layers import Layer, Origin
+from estimator_runs.configuration.problems import ConfigurationError, Problem, nearest
+from estimator_runs.configuration.toml import read_toml
+from estimator_runs.configuration.yaml import read_yaml
+
+_READERS = {".toml": read_toml, ".yaml": read_yaml, ".yml": read_yaml}
+
+
+def read_layers(path: Path) -> list[Layer]:
+    """The layers of a file: those of the files it includes, in their order, then its own.
+
+    Args:
+        path: of a TOML or YAML file. `include` in it is a file or a list of them, relative to it.
+
+    Raises:
+        ConfigurationError: a file is missing or broken, or includes itself.
+    """
+    return _read(path, str(path), (), None)
+
+
+def _read(path: Path, name: str, outer: tuple[Path, ...], named_at: Origin | None) -> list[Layer]:
+    origin = named_at or Origin(source=name)
+    whole = path.resolve()
+    if whole in outer:
+        chain = " includes ".join(each.name for each in (*outer[outer.index(whole) :], whole))
+        raise _refused(origin, f"{chain}. Take one of them out.")
+    if path.suffix not in _READERS:
+        raise _refused(origin, f"{name!r} is no configuration file: they end with {', '.join(_READERS)}.")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise _refused(origin, f"there is no file {name!r}.{nearest(path.name, beside)}") from None
+    except UnicodeDecodeError as error:
+        raise _refused(origin, f"{name!r} is not written in UTF-8: byte {error.start} cannot be read.") from None
+    layer = _READERS[path.suffix](text, name, path.parent)
+    included = _included(layer)
+    layers = [
+        found
+        for place, other in enumerate(included)
+        for found in _read(
+            path.parent / other,
+            str(path.parent / other),
+            (*outer, whole),
+            layer.origins.get(("include", place)) or layer.origins[("include",)],
+        )
+    ]
+    own = {key: value for key, value in layer.values.items() if key != "include"}
+    return [*layers, Layer(whole=layer.whole, values=own, origins=layer.origins)]
+
+
+def _included(layer: Layer) -> Sequence[str]:
+    said: Any = layer.values.get("include", [])
+    files = [said] if isinstance(said, str) else said
+    if not isinstance(files, list) or not all(isinstance(each, str) for each in files):
+        raise _refused(layer.origins[("include",)], "include: must be a file or a list of files.")
+    return files
+
+
+def _refused(origin: Origin, text: str) -> ConfigurationError:
+    return ConfigurationError([Problem(origin=origin, key="", text=text)])

@@ -1,0 +1,59 @@
+"""What is wrong with a configuration, each time with its place and its cure."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from estimator_core.errors import ArgumentError
+from estimator_runs.configuration.layers import KeyPath, Origin, Resolved, name_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One fault.
+
+    Args:
+        origin: where it was said.
+        key: the key in full; empty where the file as a whole is meant.
+        text: what is wrong, and what to write.
+    """
+
+    origin: Origin
+    key: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.origin}: {self.key}: {self.text}" if self.key else f"{self.origin}: {self.text}"
+
+
+class ConfigurationError(ArgumentError):
+    """A configuration cannot be used; the message has a line for every fault.
+
+    Args:
+        problems: at least one.
+    """
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = tuple(problems)
+
+    def __reduce__(self) -> tuple[type[ConfigurationError], tuple[Sequence[Problem]]]:
+        return ConfigurationError, (self.problems,)
+
+
+def at(resolved: Resolved, path: KeyPath, text: str) -> Problem:
+    """A problem with the value of a key."""
+    return Problem(origin=resolved.origin(path), key=name_of(path), text=text)
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """A hint with the known name that is most like the given one; empty where none is.
+
+    Example:
+        >>> nearest("modle", ["model", "inputs"])
+        " Did you mean 'model'?"
+    """
+    found = difflib.get_close_matches(str(name), list(known), n=1)
+    return f" Did you mean {found[0]!r}?" if found else ""

@@ -1,0 +1,56 @@
+"""A configuration file as a program: the program format of .toml, .yaml and .yml files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from estimator_experiment.program import Program
+from estimator_runs.configuration.build import build_program
+from estimator_runs.configuration.checking import checked
+from estimator_runs.configuration.files import read_layers
+from estimator_runs.configuration.layers import Layer, Resolved, resolve
+from estimator_runs.configuration.overrides import read_settings
+from estimator_runs.configuration.schema import Configuration
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """A configuration, and where each of its values was said."""
+
+    path: Path
+    configuration: Configuration
+    resolved: Resolved
+
+    def program(self) -> Program:
+        """The program that it describes.
+
+        Raises:
+            ConfigurationError: it names code, components or arguments that are not there.
+        """
+        return build_program(self.configuration, self.resolved, self.path)
+
+
+def read_configuration(path: Path, settings: Sequence[str] = (), *, more: Sequence[Layer] = ()) -> Read:
+    """Reads and checks a configuration file.
+
+    Args:
+        path: of a TOML or YAML file.
+        settings: of the command line, `key.in.full=value`; the last ones have the last word.
+        more: layers that come before the file, such as those of an organisation.
+
+    Raises:
+        ConfigurationError: says file, line, key and cure of every fault.
+    """
+    resolved = resolve([*more, *read_layers(path), *read_settings(settings)])
+    return Read(path=path, configuration=checked(resolved), resolved=resolved)
+
+
+def read_program(path: Path, settings: Sequence[str] = ()) -> Program:
+    """The program that a configuration file describes.
+
+    Raises:
+        ConfigurationError: says file, line, key and cure of every fault.
+    """
+    return read_configuration(path, settings).program()

@@ -1,0 +1,171 @@
+"""The schema of configuration files, typed."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import MISSING, fields
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
+
+from estimator_core.config import RunConfig
+
+#: TOML has no null.
+NONE = "none"
+
+
+class Part(BaseModel):
+    """A table: every key is known, and no value becomes another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def _named(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+class Component(Part):
+    """A component of a plugin by its name, with arguments; the name alone may stand for it."""
+
+    name: str
+    args: dict[str, Any] = {}
+
+
+Named = Annotated[Component, BeforeValidator(_named)]
+
+
+class ProgramFile(Part):
+    """A Python file with `experiment_fn(run_config, hparams)`."""
+
+    file: str
+    function: str = "experiment_fn"
+
+
+class Model(Part):
+    """A registered model, or a model_fn as `module:function`."""
+
+    component: str | None = None
+    function: str | None = None
+    args: dict[str, Any] = {}
+
+
+class Input(Part):
+    """A registered input; a function whose call gives an input_fn; or an input_fn itself."""
+
+    component: str | None = None
+    call: str | None = None
+    function: str | None = None
+    args: dict[str, Any] = {}
+
+
+class Inputs(Part):
+    """The inputs of an experiment."""
+
+    train: Input
+    eval: Input | None = None
+
+
+class Train(Part):
+    """The plan of training."""
+
+    max_steps: Annotated[int, Field(ge=1)] | None = None
+
+
+class Evaluate(Part):
+    """The plan of evaluations."""
+
+    steps: Annotated[int, Field(ge=1)] | None = None
+    every_steps: Annotated[int, Field(ge=1)] | None = None
+    hooks: list[Named] = []
+
+
+class Serving(Part):
+    """What requests of an export look like: a function as `module:function`, or features by name."""
+
+    function: str | None = None
+    features: dict[str, Feature] = {}
+
+
+class Feature(Part):
+    """A feature of a request; an axis of -1 has any length."""
+
+    shape: list[int] = [-1]
+    dtype: str = "float32"
+
+
+class PluginSettings(Part):
+    """Which plugins may load, and their options by distribution."""
+
+    only: list[str] | None = None
+    block: list[str] | None = None
+    options: dict[str, dict[str, Any]] = {}
+
+
+class KeepBestPart(Part):
+    """`ec.KeepBest`."""
+
+    metric: str
+    mode: Literal["min", "max"]
+    n: int = 1
+    evaluation: str | None = None
+
+
+def _none(value: Any) -> Any:
+    return None if value == NONE else value
+
+
+def _choices(value: Any) -> Any:
+    return {key: _none(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+#: Fields of RunConfig whose values TOML writes in another form than Python.
+_FORMS: dict[str, Any] = {
+    "keep_checkpoint_best": KeepBestPart | None,
+    "partition_rules": list[list[Any]],
+    "processes": Literal["auto"] | None,
+    "default_hooks": bool | list[str],
+    "components": Annotated[dict[str, str | None], BeforeValidator(_choices)],
+}
+
+
+def _run_config_part() -> type[Part]:
+    hints = get_type_hints(RunConfig)
+    parts: dict[str, Any] = {}
+    for one in fields(RunConfig):
+        form = _FORMS.get(one.name, hints[one.name])
+        default = one.default if one.default is not MISSING else None
+        # "none" is a word of its own where there is no null to mean.
+        parts[one.name] = (Annotated[form, BeforeValidator(_none)] if NoneType in get_args(form) else form), default
+    made: Any = create_model("RunConfigPart", __base__=Part, **parts)
+    return made
+
+
+RunConfigPart: type[Part] = _run_config_part()
+
+
+def _hparam(value: Any) -> Any:
+    items: list[Any] = value if isinstance(value, list) else [value]
+    if any(isinstance(item, dict | list | datetime.date | datetime.time) for item in items):
+        raise ValueError("should be a number, a text, true, false, or a list of one of them")
+    if not items:
+        raise ValueError("should not be empty: the items of a list say its type")
+    if len({type(item) for item in items}) > 1:
+        raise ValueError(f"should have items of one type, given {items!r}")
+    return value
+
+
+class Configuration(Part):
+    """A whole configuration."""
+
+    program: ProgramFile | None = None
+    model: Model | None = None
+    inputs: Inputs | None = None
+    train: Train = Train()
+    evaluate: Evaluate = Evaluate()
+    run_config: RunConfigPart = RunConfigPart()  # pyright: ignore[reportInvalidTypeForm]
+    hparams: dict[str, Annotated[Any, AfterValidator(_hparam)]] = {}
+    hooks: list[Named] = []
+    exporters: list[Named] = []
+    serving: Serving | None = None
+    plugins: PluginSettings | None = None

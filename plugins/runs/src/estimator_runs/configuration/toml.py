@@ -1,0 +1,108 @@
+"""TOML with the line of every key: the parser of the standard library, asked statement by statement for the lines."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from estimator_runs.configuration.layers import KeyPath, Layer, Origin, paths_of
+from estimator_runs.configuration.problems import ConfigurationError, Problem
+
+_AT = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)")
+
+
+def read_toml(text: str, source: str, directory: Path) -> Layer:
+    r"""The settings of a TOML document.
+
+    Args:
+        text: the document.
+        source: what messages call it.
+        directory: where relative names in it start.
+
+    Raises:
+        ConfigurationError: it is no TOML.
+
+    Example:
+        >>> layer = read_toml("[a]\nb = 1\n", "x.toml", Path())
+        >>> layer.values, layer.origins["a", "b"].line
+        ({'a': {'b': 1}}, 2)
+    """
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = _AT.search(str(error))
+        line = int(found[1]) if found and found[1] else text.count("\n") + 1
+        origin = Origin(source=source, line=line, directory=directory)
+        said = _AT.sub("", str(error))
+        raise ConfigurationError([Problem(origin=origin, key="", text=f"this is no TOML: {said}.")]) from None
+    origins: dict[KeyPath, Origin] = {}
+    for path, line in toml_lines(text):
+        origins.setdefault(path, Origin(source=source, line=line, directory=directory))
+    return Layer(whole=Origin(source=source, directory=directory), values=values, origins=origins)
+
+
+def toml_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
+    """The line at which each table, list and value of a valid document begins.
+
+    A statement ends with the first line up to which it can be parsed by itself: outside of strings and brackets a new
+    line always ends it.
+    """
+    table: KeyPath = ()
+    elements: Counter[KeyPath] = Counter()
+    for statement, line in _statements(text):
+        parsed = tomllib.loads(statement)
+        if not statement.lstrip().startswith("["):
+            for path in paths_of(parsed)[1:]:
+                yield (*table, *path), line
+            continue
+        names = _names(parsed)
+        table = _placed(names[:-1], elements)
+        table = (*table, names[-1])
+        if statement.lstrip().startswith("[["):
+            yield table, line
+            elements[table] += 1
+        table = _placed(names, elements)
+        for length in range(1, len(table) + 1):
+            yield table[:length], line
+
+
+def _statements(text: str) -> Iterator[tuple[str, int]]:
+    lines: list[str] = []
+    start = 0
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+        if not lines:
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            start = number
+        lines.append(line)
+        statement = "\n".join(lines)
+        try:
+            tomllib.loads(statement)
+        except tomllib.TOMLDecodeError:
+            continue
+        lines = []
+        yield statement, start
+
+
+def _names(header: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names in the header of a table, parsed by itself."""
+    names: list[str] = []
+    inner: Any = header
+    while isinstance(inner, dict) and inner:
+        ((name, inner),) = inner.items()
+        names.append(name)
+    return tuple(names)
+
+
+def _placed(names: KeyPath, elements: Mapping[KeyPath, int]) -> KeyPath:
+    """A table below lists of tables is in the last element of each."""
+    path: KeyPath = ()
+    for name in names:
+        path = (*path, name)
+        if path in elements:
+            path = (*path, elements[path] - 1)
+    return path

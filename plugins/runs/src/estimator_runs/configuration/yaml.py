@@ -1,0 +1,98 @@
+"""YAML 1.2 with the line of every key, by ruamel.yaml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_runs.configuration.layers import KeyPath, Layer, Origin
+from estimator_runs.configuration.problems import ConfigurationError, Problem
+
+#: More values than a person writes: aliases of aliases make any number of them.
+_MOST_VALUES = 100_000
+_SCALARS = ("str", "int", "float", "bool", "null")
+
+
+def read_yaml(text: str, source: str, directory: Path) -> Layer:
+    """The settings of a YAML document: plain values only, and no key twice.
+
+    Args:
+        text: the document.
+        source: what messages call it.
+        directory: where relative names in it start.
+
+    Raises:
+        ConfigurationError: it is no YAML, or holds more than tables, lists, texts, numbers, truths and nulls.
+        ArgumentError: ruamel.yaml is not installed.
+    """
+    try:
+        from ruamel.yaml import YAML
+        from ruamel.yaml.error import MarkedYAMLError, YAMLError
+    except ModuleNotFoundError as error:
+        raise ArgumentError(
+            f'{source} is read with ruamel.yaml, which is not installed: pip install "estimator-runs[yaml]".'
+        ) from error
+    whole = Origin(source=source, directory=directory)
+    loader = YAML(typ="safe", pure=True)
+    try:
+        node = loader.compose(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = None if mark is None else mark.line + 1
+        raise _refused(
+            Origin(source=source, line=line), f"this is no YAML: {error.problem or error.context}."
+        ) from None
+    except YAMLError as error:
+        raise _refused(whole, f"this is no YAML: {str(error).splitlines()[0]}.") from None
+    if node is None:
+        return Layer(whole=whole, values={}, origins={})
+    origins: dict[KeyPath, Origin] = {}
+    values = _Reader(loader.constructor, source, directory, origins).value(node, (), ())
+    if not isinstance(values, dict):
+        raise _refused(whole, "a configuration is a table of keys and values.")
+    return Layer(whole=whole, values=values, origins=origins)
+
+
+class _Reader:
+    """Turns nodes into values, and notes where they stand."""
+
+    def __init__(self, constructor: Any, source: str, directory: Path, origins: dict[KeyPath, Origin]) -> None:
+        self._constructor, self._source, self._directory, self._origins = constructor, source, directory, origins
+        self._count = 0
+
+    def value(self, node: Any, path: KeyPath, outer: tuple[Any, ...], key_node: Any = None) -> Any:
+        """The value of a node; `outer` are the nodes around it."""
+        origin = self._origin(key_node or node)
+        self._count += 1
+        if node in outer or self._count > _MOST_VALUES:
+            raise _refused(origin, "an alias leads back to itself, or to more values than fit.")
+        if path:
+            self._origins[path] = origin
+        kind = str(node.tag).rpartition(":")[2]
+        if kind == "seq":
+            return [self.value(each, (*path, place), (*outer, node)) for place, each in enumerate(node.value)]
+        if kind == "map":
+            return self._table(node, path, (*outer, node))
+        if kind not in _SCALARS:
+            raise _refused(origin, f"{node.value!r} is read as a {kind}. Put it in quotes if it is a text.")
+        return self._constructor.construct_object(node, deep=True)
+
+    def _table(self, node: Any, path: KeyPath, outer: tuple[Any, ...]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = key_node.value
+            if not str(key_node.tag).endswith(":str"):
+                raise _refused(self._origin(key_node), f"the key {key!r} is no text. Put it in quotes.")
+            if key in found:
+                before = self._origins[(*path, key)].line
+                raise _refused(self._origin(key_node), f"the key {key!r} stands in line {before} already.")
+            found[key] = self.value(value_node, (*path, key), outer, key_node)
+        return found
+
+    def _origin(self, node: Any) -> Origin:
+        return Origin(source=self._source, line=node.start_mark.line + 1, directory=self._directory)
+
+
+def _refused(origin: Origin, text: str) -> ConfigurationError:
+    return ConfigurationError([Problem(origin=origin, key="", text=text)])

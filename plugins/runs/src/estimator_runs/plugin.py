@@ -1,0 +1,27 @@
+"""What estimator-runs declares to estimator-core. Imported at start-up: keep it light."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from estimator_core.plugins import Command, Component
+
+ESTIMATOR_PLUGIN_API = (1, 1)
+
+_FORMATS = (
+    ("toml", "An experiment described in TOML."),
+    ("yaml", "An experiment described in YAML 1.2."),
+    ("yml", "An experiment described in YAML 1.2, by the shorter ending."),
+)
+_COMMANDS = (("config", "Show, check and run configuration files of experiments."),)
+
+
+def estimator_components() -> Sequence[Component]:
+    """Configuration files as programs of `estimator run`."""
+    target = "estimator_runs.configuration.reading:read_program"
+    return [Component(kind="program_format", name=name, target=target, summary=summary) for name, summary in _FORMATS]
+
+
+def estimator_commands() -> Sequence[Command]:
+    """The commands."""
+    return [Command(name=name, target=f"estimator_runs.cli.{name}", summary=summary) for name, summary in _COMMANDS]

@@ -1,0 +1,212 @@
+"""Broken configuration files: each is refused with file, line, key and cure."""
+
+import pytest
+from line_files import CODE, TOML
+
+from estimator_core.cli import main
+
+PROGRAM = '[program]\nfile = "line_program.py"\n'
+OLD_STYLE = (
+    CODE + "\nHPARAMS = ec.HParams(rate=0.1, layers=[2])\n\n\ndef experiment_fn(run_config, hparams):\n    pass\n"
+)
+
+
+def changed(old, new):
+    assert TOML.count(old) == 1
+    return TOML.replace(old, new)
+
+
+def added(text):
+    return TOML + text
+
+
+#: name: text, line, key, words of the message.
+BROKEN = {
+    "no value": (changed("rate = 0.3", "rate ="), 19, "", "this is no TOML: Invalid value"),
+    "no quotes": (changed('"line_code.py:model_fn"', "line_code"), 2, "", "this is no TOML"),
+    "a table twice": (added("[train]\n"), 25, "", "Cannot declare ('train',) twice"),
+    "a key twice": (changed("rate = 0.3", "rate = 0.3\nrate = 1"), 20, "", "Cannot overwrite a value"),
+    "an open string": (added('[plugins]\nonly = ["a]\n'), 26, "", "this is no TOML"),
+    "an unknown table": (changed("[train]", "[trian]"), 15, "trian", "Did you mean 'train'?"),
+    "an unknown key": (changed("max_steps", "max_step"), 16, "train.max_step", "Did you mean 'max_steps'?"),
+    "a key of RunConfig": (
+        changed("save_checkpoints_steps", "save_checkpoint_steps"),
+        23,
+        "run_config.save_checkpoint_steps",
+        "Did you mean 'save_checkpoints_steps'?",
+    ),
+    "a key in the wrong table": (added("max_steps = 5\n"), 25, "run_config.max_steps", "It belongs in [train]."),
+    "a removed argument": (added('device_fn = "x"\n'), 25, "run_config.device_fn", "there is no such key"),
+    "a text for a number": (changed("= 20", '= "20"'), 16, "train.max_steps", "valid integer, given '20'"),
+    "a number that is too small": (changed("= 20", "= 0"), 16, "train.max_steps", "greater than or equal to 1"),
+    "a fraction for a whole number": (changed("= 10", "= 1.5"), 23, "run_config.save_checkpoints_steps", "integer"),
+    "a truth for a number": (changed("= 10", "= true"), 23, "run_config.save_checkpoints_steps", "integer"),
+    "a word that is none of them": (
+        added('precision = "bfloat"\n'),
+        25,
+        "run_config.precision",
+        "Did you mean 'bfloat16'?",
+    ),
+    "auto misspelt": (added('prefetch = "automatic"\n'), 25, "run_config.prefetch", "Did you mean 'auto'?"),
+    "two cadences": (
+        added("save_checkpoints_secs = 5\n"),
+        25,
+        "run_config.save_checkpoints_secs",
+        "cannot be both set",
+    ),
+    "a negative seed": (changed("tf_random_seed = 1", "tf_random_seed = -1"), 22, "run_config.tf_random_seed", "-1"),
+    "a role that is not there": (added('components = { logs = "x" }\n'), 25, "run_config.components", "logs"),
+    "a mode of keep best": (
+        added('keep_checkpoint_best = { metric = "loss", mode = "least" }\n'),
+        25,
+        "run_config.keep_checkpoint_best.mode",
+        "should be 'min' or 'max', given 'least'",
+    ),
+    "a metric of keep best": (
+        added('keep_checkpoint_best = { mode = "min" }\n'),
+        25,
+        "run_config.keep_checkpoint_best.metric",
+        "is missing",
+    ),
+    "a table for a list": (added('[hooks]\nname = "goodput"\n'), 25, "hooks", "valid list"),
+    "a hook without a name": (added("[[hooks]]\nargs = {}\n"), 25, "hooks[0].name", "is missing"),
+    "a second hook without a name": (
+        added('[[hooks]]\nname = "goodput"\n\n[[hooks]]\n# none\nnam = "x"\n'),
+        30,
+        "hooks[1].nam",
+        "Did you mean 'name'?",
+    ),
+    "a hook that is not there": (added('[[hooks]]\nname = "goodputt"\n'), 25, "hooks[0]", "goodputt"),
+    "a model that is not there": (
+        changed('function = "line_code.py:model_fn"', 'component = "dnn_clasifier"'),
+        2,
+        "model.component",
+        "dnn_clasifier",
+    ),
+    "two models": (changed("[model]", '[model]\ncomponent = "dnn_classifier"'), 3, "model.function", "write one of"),
+    "an empty model": (changed('function = "line_code.py:model_fn"\n', ""), 1, "model", "write one of component"),
+    "no model": (TOML.partition("\n\n")[2], None, "", "names no model"),
+    "model and program": (added(PROGRAM), 1, "model", "cannot stand beside [program]"),
+    "no input": (TOML.partition("[inputs")[0], None, "inputs", "[model] needs [inputs.train]"),
+    "no training input": (changed("[inputs.train]", "[inputs.trian]"), 4, "inputs.trian", "Did you mean 'train'?"),
+    "args of a model_fn": (
+        changed("[inputs.train]", "[model.args]\nrate = 1\n\n[inputs.train]"),
+        4,
+        "model.args",
+        "Move these there",
+    ),
+    "no such file of code": (
+        changed("line_code.py:model_fn", "line_cod.py:model_fn"),
+        2,
+        "model.function",
+        "Did you mean 'line_code.py'?",
+    ),
+    "no such function": (
+        changed("line_code.py:model_fn", "line_code.py:modelfn"),
+        2,
+        "model.function",
+        "Did you mean 'model_fn'?",
+    ),
+    "no function at all": (
+        changed("line_code.py:model_fn", "line_code.py"),
+        2,
+        "model.function",
+        "write package.module:name or file.py:name",
+    ),
+    "no such module": (
+        changed("line_code.py:model_fn", "line_codes:model_fn"),
+        2,
+        "model.function",
+        "there is no module 'line_codes'. Did you mean 'line_code'?",
+    ),
+    "an argument that is not there": (
+        changed("args = { batch_size = 8 }", "args = { batchsize = 8 }"),
+        6,
+        "inputs.train.args.batchsize",
+        "Did you mean 'batch_size'?",
+    ),
+    "an argument that is missing": (
+        changed("args = { batch_size = 8 }", ""),
+        4,
+        "inputs.train.args",
+        "batches needs batch_size",
+    ),
+    "an argument that is refused": (
+        changed("args = { batch_size = 8 }", "args = { batch_size = 0 }"),
+        6,
+        "inputs.train.args.batch_size",
+        "batches refuses it",
+    ),
+    "code that refuses": (
+        added('[[hooks]]\nname = "progress_bar"\nargs = { x = { call = "line_code.py:refuses", args = [2] } }\n'),
+        27,
+        "hooks[0].args.x",
+        "takes no such argument",
+    ),
+    "code that refuses inside": (
+        changed("batch_size = 8 }", 'batch_size = { call = "line_code.py:refuses", args = { rate = 2 } } }'),
+        6,
+        "inputs.train.args.batch_size.args.rate",
+        "rate must be below 1",
+    ),
+    "a hyperparameter that is a table": (added("[hparams.deep]\nx = 1\n"), 25, "hparams.deep", "should be a number"),
+    "a hyperparameter that is a date": (changed("0.3", "2020-01-01"), 19, "hparams.rate", "should be a number"),
+    "an empty list": (changed("0.3", "[]"), 19, "hparams.rate", "should not be empty"),
+    "a mixed list": (changed("0.3", '[1, "a"]'), 19, "hparams.rate", "items of one type"),
+    "a program's hyperparameter": (
+        PROGRAM + "[hparams]\nrat = 1\n",
+        4,
+        "hparams.rat",
+        "Did you mean 'rate'?",
+    ),
+    "a program's hyperparameter of another type": (
+        PROGRAM + '[hparams]\nrate = "fast"\n',
+        4,
+        "hparams.rate",
+        "Could not cast",
+    ),
+    "a program that is not there": ('[program]\nfile = "line_programme.py"\n', 2, "program.file", "line_program.py"),
+    "a function of a program": (PROGRAM + 'function = "experiment"\n', 3, "program.function", "experiment_fn"),
+    "a program's plan": (PROGRAM + "[train]\nmax_steps = 3\n", 3, "train", "Take one of them out"),
+    "an exporter without requests": (added('[[exporters]]\nname = "final"\n'), 25, "exporters", "[serving]"),
+    "an exporter that is not there": (
+        added('[[exporters]]\nname = "finale"\n\n[serving.features.x]\n'),
+        25,
+        "exporters[0]",
+        "finale",
+    ),
+    "an empty serving": (added("[serving]\n"), 25, "serving", "write function, or features"),
+    "a missing file": ('include = "bas.toml"\n' + TOML, 1, "", "Did you mean 'base.toml'?"),
+    "a file of another kind": ('include = ["base.toml", "line_code.py"]\n' + TOML, 1, "", "no configuration file"),
+    "a file that includes itself": (
+        'include = "line.toml"\n' + TOML,
+        1,
+        "",
+        "line.toml includes line.toml. Take one of them out.",
+    ),
+    "an include that is none": ("include = 3\n" + TOML, 1, "", "include: must be a file or a list of files"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "line_code.py").write_text(CODE)
+    (tmp_path / "line_program.py").write_text(OLD_STYLE)
+    (tmp_path / "base.toml").write_text("")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_files_are_refused_with_place_and_cure(folder, capsys, name):
+    text, line, key, words = BROKEN[name]
+    (folder / "line.toml").write_text(text)
+    assert main(["config", "check", "line.toml", "--build"]) == 2
+    told = capsys.readouterr().err
+    place = "line.toml" if line is None else f"line.toml:{line}"
+    assert f"{place}: {key}: " in told if key else f"{place}: " in told, told
+    assert words in told
+
+
+def test_there_are_forty():
+    assert len(BROKEN) >= 40
