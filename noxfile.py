@@ -57,10 +57,12 @@ TRACKER_EXTRAS = ["mlflow", "wandb"]  # of estimator-hooks
 RESOLUTIONS = ["highest", "lowest-direct"]
 QUICK_AND_ALONE = "not plugins and not libraries and not slow"
 OLDEST = "3.11"
-KINDS = (
-    "head hook exporter format backend model adapter "
-    "input transform initial_values export_check checkpoint_policy coordinator storage"
-).split()
+# fmt: off
+KINDS = [
+    "head", "hook", "exporter", "format", "backend", "model", "adapter", "input", "transform",
+    "initial_values", "export_check", "checkpoint_policy", "coordinator", "storage",
+]
+# fmt: on
 
 nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "uv"
