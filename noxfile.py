@@ -7,7 +7,7 @@ Sessions that prove something about packages (`core`, `plugin-*`, `all`, `wheels
 environments and run where the checkout cannot be imported. The tests of every package use the conformance kit, so the
 wheel of estimator-testing is a tool there, like pytest: installed after the packages under test were looked at alone.
 Sessions that look at the sources (`lint`, `types`, `imports`, `docs`) use the development environment of `uv sync`.
-`parity`, `bert_parity`, `faults`, `simulation`, `browser` and `bench` run only when named.
+`parity`, `bert_parity`, `proofs`, `faults`, `simulation`, `browser` and `bench` run only when named.
 """
 
 import functools
@@ -37,6 +37,7 @@ class Format(NamedTuple):
 UV = find_uv_bin()  # the one that nox[uv] brings, wherever nox was started from
 ROOT = Path(__file__).parent
 sys.path.append(str(ROOT / ".ci"))
+import publishing  # noqa: E402, F401 - sessions of its own
 from emulators import azurite, storage_testbench  # noqa: E402
 from export_sessions import House, define_export_sessions  # noqa: E402
 
@@ -57,12 +58,8 @@ TRACKER_EXTRAS = ["mlflow", "wandb"]  # of estimator-hooks
 RESOLUTIONS = ["highest", "lowest-direct"]
 QUICK_AND_ALONE = "not plugins and not libraries and not slow"
 OLDEST = "3.11"
-# fmt: off
-KINDS = [
-    "head", "hook", "exporter", "format", "backend", "model", "adapter", "input", "transform",
-    "initial_values", "export_check", "checkpoint_policy", "coordinator", "storage",
-]
-# fmt: on
+KINDS = ["head", "hook", "exporter", "format", "backend", "model", "adapter", "input", "transform"]
+KINDS += ["initial_values", "export_check", "checkpoint_policy", "coordinator", "storage"]
 
 nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "uv"
@@ -404,7 +401,7 @@ def formats(session: nox.Session, extra: str) -> None:
     """An export format: its suite where it is written, and exports of several models read where we are absent."""
     exporters = wheel("estimator_exporters", *FORMATS[extra].extras)
     journeys = Path(f"plugins/exporters/tests/separate/check_{extra}_journeys.py").is_file()
-    tabular = ("estimator_inputs", "estimator_heads", "estimator_canned_tabular")
+    tabular = ("estimator_inputs", "estimator_heads", "estimator_warm_start", "estimator_canned_tabular")
     session.install(
         "--no-sources",
         wheel("estimator_core"),
@@ -445,7 +442,7 @@ def export_matrix(session: nox.Session) -> None:
     With `-- --cut` a part of the cells is tried, and compared with the page.
     """
     cut = ("--cut",) if "--cut" in session.posargs else ()
-    plugins = ("inputs", "heads", "modules", "canned_tabular", "canned_bert")
+    plugins = ("inputs", "heads", "modules", "warm_start", "canned_tabular", "canned_bert")
     packages = ["estimator_core", *(f"estimator_{plugin}" for plugin in plugins)]
     # TensorFlow for processors: the name that the extra asks for brings the same modules in a larger file.
     session.install("--no-sources", *map(wheel, packages), wheel("estimator_exporters", "onnx"), NEWEST_TENSORFLOW)
@@ -540,6 +537,12 @@ def bert_parity(session: nox.Session, library: str) -> None:
     session.install("torch==2.13.0", "transformers>=4.57,<5", "safetensors>=0.5")
     session.run("python", str(folder / "record_transformers.py"), "--check")
     session.run("python", str(folder / "record_tokens.py"), "--check")
+
+
+@nox.session(venv_backend="none", default=False)
+def proofs(session: nox.Session) -> None:
+    """Ported programs against the old ones, which real TensorFlow 2.15.1 and 1.15.0 run."""
+    session.run(*UV_RUN, "python", str(ROOT / ".ci" / "proofs.py"), *session.posargs, external=True)
 
 
 @nox.session(venv_backend="none", default=False)

@@ -56,4 +56,24 @@ def define_export_sessions(house: House) -> None:
         schemas = ("kubernetes-validate>=1.30", "pyyaml>=6")
         checked(session, f"{TESTS}/image/check_image.py", packages=schemas, more=("examples/serving",))
 
-    _ = scoring_engines, mlflow_flavor, telemetry, serving_image
+    @nox.session(python=house.python, default=False)
+    def server_attacks(session: nox.Session) -> None:
+        """100,000 mixed requests under attacks, or `-- REQUESTS`; 500 reloads; on an idle machine."""
+        wheels = [house.wheel(name) for name in ("estimator_core", "estimator_testing", "estimator_exporters")]
+        session.install("--no-sources", *wheels)
+        session.install("--group", "test")
+        with house.outside(session, TESTS) as env:
+            session.run("python", "-m", "plugins.exporters.tests.attacks.mixed", *session.posargs, env=env)
+            reloads = f"{TESTS}/test_reloads.py"
+            session.run("pytest", "-q", "-s", "-p", "no:cacheprovider", "-m=slow", reloads, env=env)
+
+    # By pip: it is one of the two resolvers.
+    @nox.session(python=house.python, default=False, venv_backend="venv")
+    def onnx_resolution(session: nox.Session) -> None:
+        """The extra onnx beside orbax-checkpoint 0.12 and newer: a jax2onnx of this year, by pip and by uv."""
+        wheels = str(Path(house.wheel("estimator_core")).parent)
+        session.install("pip>=24", "uv")
+        with house.outside(session, f"{TESTS}/separate"):
+            session.run("python", f"{TESTS}/separate/check_resolution.py", wheels)
+
+    _ = scoring_engines, mlflow_flavor, telemetry, serving_image, onnx_resolution, server_attacks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
+import inspect
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
@@ -282,6 +283,8 @@ class RunConfig:
 
 
 RunConfig.__init__ = leaving_out("RunConfig", _REMOVED)(RunConfig.__init__)  # type: ignore[method-assign]
+# Notebooks and `help` read the arguments from `__new__`, which takes any to refuse unknown ones with a hint.
+RunConfig.__new__.__signature__ = inspect.signature(RunConfig.__init__).replace(return_annotation="RunConfig")  # type: ignore[attr-defined]
 
 
 def _model_dir(given: Any, from_cluster: str | None) -> str | None:

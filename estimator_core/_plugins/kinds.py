@@ -128,4 +128,5 @@ _TABLE = (
     ),
 )
 
+#: The kinds of components that the core defines, by name.
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _TABLE})

@@ -51,3 +51,14 @@ def test_each_axis_of_the_mesh_splits_one_axis_that_divides(shape, axes, sizes, 
 def test_a_wrong_number_of_names_is_refused():
     with pytest.raises(ArgumentError, match=r"shape \(8, 2\) needs 2 names of axes, given: \('batch',\)"):
         ec.with_logical_constraint(jnp.zeros((8, 2)), ("batch",))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "constraints"), [({"data": 4}, 2), ({"data": 2, "fsdp": 2}, 2), ({"data": 1}, 0), ({"model": 2}, 0)]
+)
+def test_weights_are_gathered_where_only_batch_axes_split_them(sizes, constraints):
+    mesh = AbstractMesh(tuple(sizes.values()), tuple(sizes), axis_types=(AxisType.Auto,) * len(sizes))
+    weights = {"kernel": jnp.zeros((8, 2)), "bias": jnp.zeros(2)}
+    with jax.sharding.use_abstract_mesh(mesh):
+        program = jax.make_jaxpr(ec.gathered)(weights)
+    assert [equation.params["sharding"].spec for equation in program.eqns] == [PartitionSpec()] * constraints

@@ -80,7 +80,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("run --shedule train x.py", "did you mean --schedule?"),
     ("run {dir}/absent.py", "There is no file"),
     ("run {dir}/empty", "There is no file"),
-    ("run {dir}/notes.txt", "is no Python file"),
+    ("run {dir}/notes.txt", "is not a Python file"),
     ("run {dir}/plain.py", "defines no function 'experiment_fn'"),
     ("run {dir}/line.py:nothing", "defines no function 'nothing'"),
     ("run {dir}/line.py extra", "unrecognized arguments: extra"),

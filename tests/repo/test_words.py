@@ -105,3 +105,10 @@ def test_spelling(files: list[Path]) -> None:
     command = [sys.executable, "-m", "codespell_lib", "--quiet-level=2", *texts]
     checked = subprocess.run(command, cwd=count.ROOT, capture_output=True, text=True)
     assert (checked.returncode, checked.stdout) == (0, ""), checked.stderr
+
+
+def test_the_page_on_style_shows_sixty_pairs_that_pass() -> None:
+    page = (count.ROOT / "docs" / "style.md").read_text().partition("## Before and after\n")[2]
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) >= 60
+    assert [after for before, after in rows if before == after or of(after)] == []

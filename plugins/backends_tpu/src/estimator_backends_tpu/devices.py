@@ -31,7 +31,7 @@ def _figures(
     )
 
 
-#: Memory is what the compiler gives to programs: it keeps a part of the HBM for itself.
+#: The figures of each kind of chip. Memory is what programs can use: the compiler keeps a part of the HBM for itself.
 FIGURES: Mapping[str, DeviceFigures] = MappingProxyType(
     {
         figures.kind: figures

@@ -12,7 +12,7 @@ from estimator_core.plugins import Component
 if TYPE_CHECKING:
     from estimator_core.hooks import Hook, Run
 
-ESTIMATOR_PLUGIN_API = (1, 0)
+ESTIMATOR_PLUGIN_API = (1, 2)
 
 _HOOKS = (
     ("device_memory", "DeviceMemoryHook", "Bytes in use on the devices, to the log and the event file."),
@@ -41,6 +41,11 @@ def estimator_components() -> Sequence[Component]:
         Component(kind="hook", name=name, target=f"estimator_hooks:{target}", summary=summary)
         for name, target, summary in _HOOKS
     ]
+
+
+def estimator_capabilities() -> Sequence[str]:
+    """It shows the progress of runs in a terminal."""
+    return ["adds_hooks"]
 
 
 def estimator_run_hooks(run: Run) -> Sequence[Hook]:

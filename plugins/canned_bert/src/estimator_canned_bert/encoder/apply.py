@@ -86,7 +86,7 @@ def encode(
     layer_keys = keys.layers(config.num_hidden_layers)
 
     def layer(weights: Parameters, hidden: jax.Array, layer_key: jax.Array | None) -> jax.Array:
-        return _layer(weights, config, options, hidden, mask, layer_key)
+        return _layer(ec.gathered(weights), config, options, hidden, mask, layer_key)
 
     if options.remat:
         layer = jax.checkpoint(layer)

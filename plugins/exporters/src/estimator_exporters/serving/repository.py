@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import jax
+
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, EstimatorError
 from estimator_core.export import exports_in
@@ -203,8 +205,9 @@ class Repository:
                 self.metrics.loads.labels(source.name, "loaded").inc()
                 _log.info("Serving %s, version %s", ", ".join(found), path.name)
         keep = {path.name for path in wanted if path.name in loaded}
-        if keep:
-            await self._drop(source, loaded - keep)
+        if keep and await self._drop(source, loaded - keep):
+            # jax's caches would hold the programs of what was dropped; served ones are compiled by themselves.
+            await self._loading(jax.clear_caches)
         self.metrics.versions.labels(source.name).set(len(keep))
 
     def _load(self, source: Source, path: Path) -> Mapping[str, ServedModel]:
@@ -213,13 +216,17 @@ class Repository:
             model.warm_up()
         return found
 
-    async def _drop(self, source: Source, versions: set[str]) -> None:
+    async def _drop(self, source: Source, versions: set[str]) -> bool:
+        """Whether there was something to drop."""
+        found = False
         for name in [name for name in self.models if _belongs(name, source)]:
             for version in versions & self.models[name].keys():
                 await self.models[name].pop(version).close()
+                found = True
                 _log.info("No longer serving %s, version %s", name, version)
             if not self.models[name]:
                 del self.models[name]
+        return found
 
 
 def _belongs(name: str, source: Source) -> bool:
