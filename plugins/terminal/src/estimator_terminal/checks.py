@@ -1,4 +1,4 @@
-"""What the doctor looks at: each check gives what it found, as lines with a grade."""
+"""What the doctor looks at: each check returns what it found."""
 
 from __future__ import annotations
 

@@ -28,10 +28,10 @@ def installed_packages() -> dict[str, int]:
 
 
 def replaced_packages(before: Mapping[str, int]) -> list[str]:
-    """What was installed, removed or installed again since `installed_packages()` gave `before`.
+    """What was installed, removed or installed again since a moment.
 
     Args:
-        before: packages of that moment.
+        before: what `installed_packages` returned at that moment.
 
     Example:
         >>> replaced_packages({**installed_packages(), "acme-1.0": 0})

@@ -1,10 +1,8 @@
-"""Print the completion script of a shell.
+"""Print the completion script of a shell: `estimator completion bash > FILE`.
 
-    estimator completion bash > ~/.local/share/bash-completion/completions/estimator
-    estimator completion zsh > ~/.zfunc/_estimator
-    estimator completion fish > ~/.config/fish/completions/estimator.fish
-
-The script knows the packages that are installed now: print it again after installing another.
+FILE is ~/.local/share/bash-completion/completions/estimator for bash, ~/.zfunc/_estimator for zsh, and
+~/.config/fish/completions/estimator.fish for fish. The script knows the packages that are installed now: print it
+again after installing another.
 """
 
 from __future__ import annotations
