@@ -46,7 +46,8 @@ POLICY_READER = ("estimator_policy", "estimator-policy")
 MOVED_COMMANDS: dict[str, str] = {
     "cluster": "estimator-launchers",
     "config": "estimator-runs",
-    "doctor": "estimator-testing",
+    "completion": "estimator-terminal",
+    "doctor": "estimator-terminal",
     "evaluate": "estimator-experiment",
     "export": "estimator-experiment",
     "launch": "estimator-launchers",
@@ -54,6 +55,7 @@ MOVED_COMMANDS: dict[str, str] = {
     "migrate": "estimator-migration",
     "new-plugin": "estimator-testing",
     "plan": "estimator-plan",
+    "plugin-doctor": "estimator-testing",
     "policy": "estimator-policy",
     "report": "estimator-report",
     "run": "estimator-experiment",
