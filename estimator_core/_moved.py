@@ -43,6 +43,7 @@ MOVED_MODULES: dict[str, tuple[str, str]] = {
 MOVED_COMMANDS: dict[str, str] = {
     "cluster": "estimator-launchers",
     "config": "estimator-runs",
+    "crossval": "estimator-runs",
     "doctor": "estimator-testing",
     "evaluate": "estimator-experiment",
     "launch": "estimator-launchers",
@@ -51,6 +52,7 @@ MOVED_COMMANDS: dict[str, str] = {
     "plan": "estimator-plan",
     "report": "estimator-report",
     "run": "estimator-experiment",
+    "sweep": "estimator-runs",
 }
 
 

@@ -13,6 +13,11 @@ _HOME = {
     "configuration.layers": ("Layer", "Origin", "Resolved", "resolve"),
     "configuration.problems": ("ConfigurationError", "Problem"),
     "configuration.reading": ("read_configuration", "read_program"),
+    "folds.driving": ("Folds", "open_folds", "run_folds"),
+    "folds.results": ("MetricOverFolds", "metrics_over_folds", "out_of_fold"),
+    "folds.rows": ("Rows", "read_rows"),
+    "sweep.driving": ("Search", "open_search", "run_search"),
+    "sweep.results": ("best_trials", "importances", "write_winner"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
