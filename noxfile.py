@@ -37,7 +37,9 @@ class Format(NamedTuple):
 UV = find_uv_bin()  # the one that nox[uv] brings, wherever nox was started from
 ROOT = Path(__file__).parent
 sys.path.append(str(ROOT / ".ci"))
+import publishing  # noqa: E402, F401 - sessions of its own
 from emulators import azurite, storage_testbench  # noqa: E402
+from export_sessions import House, define_export_sessions  # noqa: E402
 
 REPORTS = ROOT / ".nox" / "reports"
 REPORTS.mkdir(parents=True, exist_ok=True)
@@ -413,7 +415,7 @@ def formats(session: nox.Session, extra: str) -> None:
     """An export format: its suite where it is written, and exports of several models read where we are absent."""
     exporters = wheel("estimator_exporters", *FORMATS[extra].extras)
     journeys = Path(f"plugins/exporters/tests/separate/check_{extra}_journeys.py").is_file()
-    tabular = ("estimator_inputs", "estimator_heads", "estimator_canned_tabular")
+    tabular = ("estimator_inputs", "estimator_heads", "estimator_warm_start", "estimator_canned_tabular")
     session.install(
         "--no-sources",
         wheel("estimator_core"),
@@ -454,7 +456,7 @@ def export_matrix(session: nox.Session) -> None:
     With `-- --cut` a part of the cells is tried, and compared with the page.
     """
     cut = ("--cut",) if "--cut" in session.posargs else ()
-    plugins = ("inputs", "heads", "modules", "canned_tabular", "canned_bert")
+    plugins = ("inputs", "heads", "modules", "warm_start", "canned_tabular", "canned_bert")
     packages = ["estimator_core", *(f"estimator_{plugin}" for plugin in plugins)]
     # TensorFlow for processors: the name that the extra asks for brings the same modules in a larger file.
     session.install("--no-sources", *map(wheel, packages), wheel("estimator_exporters", "onnx"), NEWEST_TENSORFLOW)
@@ -590,3 +592,6 @@ def bench(session: nox.Session) -> None:
             session.error(f"There is no workload {name!r}. There are: {', '.join(workloads)}")
     script = folder / f"{(named or ['_suite'])[0]}.py"
     session.run(*UV_RUN, "python", str(script), *session.posargs[len(named) :], external=True)
+
+
+define_export_sessions(House(OLDEST, wheel, outside, pytest))

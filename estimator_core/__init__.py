@@ -16,6 +16,7 @@ _SUBMODULES = ("errors", "export", "inputs", "learn_runner", "metrics", "summary
 _HOME = {
     "modes": ("ModeKeys",),
     "specs": ("EstimatorSpec", "EvalSpec", "Scaffold", "TrainSpec"),
+    "_backends.logical_axes": ("gathered", "with_logical_constraint"),
     "_cluster": ("Processes",),
     "config": ("FullySharded", "KeepBest", "RunConfig"),
     "hooks": ("CheckpointListener", "Hook", "Run", "StepOutputs", "Wake"),
@@ -53,4 +54,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_SUBMODULES, *_MODULE_OF, *_moved.moved_names()])
+    return sorted({"__version__", *_SUBMODULES, *_MODULE_OF, *_moved.moved_names()})

@@ -39,6 +39,9 @@ MOVED_MODULES: dict[str, tuple[str, str]] = {
     "testing": ("estimator_testing", "estimator-testing"),
 }
 
+#: What reads the policy file of a project: module, distribution.
+POLICY_READER = ("estimator_policy", "estimator-policy")
+
 #: Sub-command of `estimator` -> distribution whose plugin declares it.
 MOVED_COMMANDS: dict[str, str] = {
     "cluster": "estimator-launchers",
@@ -46,10 +49,13 @@ MOVED_COMMANDS: dict[str, str] = {
     "crossval": "estimator-runs",
     "doctor": "estimator-testing",
     "evaluate": "estimator-experiment",
+    "export": "estimator-experiment",
     "launch": "estimator-launchers",
+    "lock": "estimator-policy",
     "migrate": "estimator-migration",
     "new-plugin": "estimator-testing",
     "plan": "estimator-plan",
+    "policy": "estimator-policy",
     "report": "estimator-report",
     "run": "estimator-experiment",
     "sweep": "estimator-runs",

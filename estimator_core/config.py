@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
+import inspect
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
@@ -66,6 +67,7 @@ class FullySharded:
         axes: the mesh axes to split over; None: those batches are split over ("data", "fsdp").
         base: what is split already, as a partition spec, for instance for tensor parallelism: `(None, "model")`.
         min_size: variables with fewer elements stay whole.
+        slots_only: the variables stay whole, and only what the optimizer keeps beside them is split (ZeRO-1).
 
     Example:
         >>> RunConfig(mesh={"data": -1}, partition_rules=[(".*", FullySharded())]).partition_rules[0][0]
@@ -75,6 +77,7 @@ class FullySharded:
     axes: str | tuple[str, ...] | None = None
     base: tuple[Any, ...] = ()
     min_size: int = 0
+    slots_only: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +132,8 @@ class RunConfig:
             Batches are split over the axes "data" and "fsdp". None: one device, or all devices of several processes.
         partition_rules: `(regex of variable names, partition spec)` pairs; the first match decides, no match
             replicates. A spec is a tuple of mesh axes (or None), one an axis of the variable, or a `FullySharded`.
+        logical_axis_rules: mesh axes by the names that specs, modules and `ec.with_logical_constraint` use for axes of
+            arrays, for example `{"mlp": "model"}`. "batch" is there already.
         precision: "float32"; "bfloat16" or "float16": model_fn gets its trainable variables and float features in that
             dtype, while the variables, their gradients and the optimizer stay in float32. "float16" scales the loss and
             leaves out steps whose gradients overflow.
@@ -154,6 +159,7 @@ class RunConfig:
         processes: the processes that train this model together: "auto" finds them in the environment (`estimator
             launch`, TF_CONFIG, SLURM, Kubernetes, MPI), None is this one alone, or `ec.Processes(...)`.
         default_hooks: run-level hooks of installed packages: True, False, or the names of the packages whose hooks run.
+        plugins_lock: a file of `estimator plugins lock`: a call with other plugins than it names is refused.
         components: who takes a role of the core's own components: the name of an installed component, or None, which
             leaves the role empty. Roles: "export_check" (never empty), "checkpoint_policy", and of hooks "nan_tensor",
             "log", "step_counter", "summary_saver". What is kept here does not change with the mapping given.
@@ -183,6 +189,7 @@ class RunConfig:
     backend: str = "auto"
     mesh: Mapping[str, int] | None = None
     partition_rules: Sequence[tuple[str, Any]] = ()
+    logical_axis_rules: Mapping[str, str | Sequence[str] | None] = field(default_factory=dict[str, Any])
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     remat: Literal["none", "dots", "full"] = "none"
     accumulate_steps: int = 1
@@ -198,6 +205,7 @@ class RunConfig:
     debug: bool = False
     processes: Processes | Literal["auto"] | None = "auto"
     default_hooks: bool | Sequence[str] = True
+    plugins_lock: str | None = None
     components: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
 
     def __new__(cls, *args: Any, **given: Any) -> RunConfig:
@@ -275,6 +283,8 @@ class RunConfig:
 
 
 RunConfig.__init__ = leaving_out("RunConfig", _REMOVED)(RunConfig.__init__)  # type: ignore[method-assign]
+# Notebooks and `help` read the arguments from `__new__`, which takes any to refuse unknown ones with a hint.
+RunConfig.__new__.__signature__ = inspect.signature(RunConfig.__init__).replace(return_annotation="RunConfig")  # type: ignore[attr-defined]
 
 
 def _model_dir(given: Any, from_cluster: str | None) -> str | None:
@@ -393,6 +403,12 @@ def _check_mesh(config: RunConfig) -> None:
             )
         if any(size == 0 or size < -1 for size in mesh.values()) or list(mesh.values()).count(-1) > 1:
             raise ArgumentError(f"mesh sizes should be positive, with -1 at most once, given: {dict(mesh)!r}.")
+    for name, entry in config.logical_axis_rules.items():
+        axes = (entry,) if isinstance(entry, str) else entry or ()
+        if not isinstance(name, str) or not all(isinstance(axis, str) for axis in axes):
+            raise ArgumentTypeError(
+                f"logical_axis_rules should map names to mesh axes or None, given: {name!r}: {entry!r}."
+            )
     for rule in config.partition_rules:
         if not isinstance(rule, (tuple, list)) or len(rule) != 2 or not isinstance(rule[0], str):
             raise ArgumentTypeError(f"partition_rules should hold (regex, spec) pairs, given: {rule!r}.")

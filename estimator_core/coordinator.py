@@ -123,4 +123,5 @@ class Alone:
         """Nobody is left."""
 
 
+#: The coordinator of a run with a single process.
 ALONE = Alone()

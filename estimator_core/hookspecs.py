@@ -39,11 +39,14 @@ __all__ = [
     "estimator_run_start",
 ]
 
+#: The project of the markers of pluggy.
 PROJECT = "estimator"
+#: How the name of every hook specification begins.
 PREFIX = "estimator_"
 PLUGIN_API = (1, 1)
 """The contract this core offers, (major, minor); a plugin states the one it was made for as `ESTIMATOR_PLUGIN_API`."""
 
+#: Marks a function of a plugin that implements a hook specification.
 hookimpl = pluggy.HookimplMarker(PROJECT)
 hookspec = pluggy.HookspecMarker(PROJECT)
 """Marks a hook specification of a plugin, see `estimator_hookspecs`."""

@@ -1,21 +1,21 @@
 """The modes a `model_fn` is called in."""
 
-from typing import Final
+from typing import Final, cast
 
 __all__ = ["ModeKeys"]
 
 
-class ModeKeys:
-    """Names of the modes, as in tf.estimator.
+class ModeKeys(str):
+    """Names of the modes, as in tf.estimator. Each is a plain string; the class annotates it (`mode: ec.ModeKeys`).
 
     Example:
         >>> ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT
         ('train', 'eval', 'infer')
     """
 
-    TRAIN: Final = "train"
-    EVAL: Final = "eval"
-    PREDICT: Final = "infer"
-    INFER: Final = "infer"  # its name in tf.contrib.learn
+    TRAIN: Final = cast("ModeKeys", "train")
+    EVAL: Final = cast("ModeKeys", "eval")
+    PREDICT: Final = cast("ModeKeys", "infer")
+    INFER: Final = PREDICT  # its name in tf.contrib.learn
 
-    ALL: Final = ("train", "eval", "infer")
+    ALL: Final = (TRAIN, EVAL, PREDICT)

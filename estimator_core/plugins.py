@@ -6,9 +6,12 @@ functions a plugin may define are in `estimator_core.hookspecs`.
 
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._plugins.contract import HOOK_NAMES
+from estimator_core._plugins.discovery import plugins_to_lock
 from estimator_core._plugins.kinds import KINDS, Kind
 from estimator_core._plugins.manifest import compare_versions
+from estimator_core._plugins.policy import Policy, policy_files
 from estimator_core._plugins.records import Command, Component, Option, PluginRecord
+from estimator_core._plugins.settings import LOCK_FILE, normalise, option_variable
 from estimator_core.hookspecs import hookimpl, hookspec
 
 __all__ = [
@@ -17,12 +20,18 @@ __all__ = [
     "HOOK_NAMES",
     "KINDS",
     "Kind",
+    "LOCK_FILE",
     "Option",
     "PluginRecord",
     "Plugins",
+    "Policy",
     "compare_versions",
     "default_plugins",
     "hookimpl",
     "hookspec",
+    "normalise",
+    "option_variable",
+    "plugins_to_lock",
+    "policy_files",
     "using_plugins",
 ]

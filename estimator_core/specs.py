@@ -278,9 +278,12 @@ def _as_tuple(value: Any, where: str, expected: str, error: type[Exception]) -> 
 
 
 def _require_fields(spec: EstimatorSpec) -> None:
-    needed = {ModeKeys.TRAIN: ("train_op", "loss"), ModeKeys.EVAL: ("loss",), ModeKeys.PREDICT: ("predictions",)}[
-        spec.mode
-    ]
+    by_mode: dict[str, tuple[str, ...]] = {
+        ModeKeys.TRAIN: ("train_op", "loss"),
+        ModeKeys.EVAL: ("loss",),
+        ModeKeys.PREDICT: ("predictions",),
+    }
+    needed = by_mode[spec.mode]
     for field in needed:
         if getattr(spec, field) is None:
             raise ModelFnError(

@@ -35,7 +35,7 @@ class ConvNet(nnx.Module):
         return self.output(self.dropout(x, deterministic=not training))
 
 
-def model_fn(features, labels, mode, params):
+def model_fn(features, labels, mode: ec.ModeKeys, params):
     """One function for training, evaluation and prediction."""
     network = ec.module(ConvNet, name="conv_net")
     logits = network(features["image"], training=mode == ec.ModeKeys.TRAIN)

@@ -87,7 +87,8 @@ class Devices:
         devices = self.backend.devices()
         if self._whole is None:
             _ = self.processes
-            return place(devices, self._config.mesh, self._config.partition_rules)
+            config = self._config
+            return place(devices, config.mesh, config.partition_rules, config.logical_axis_rules)
         index = self._whole.processes.index
         return place([device for device in devices if device.process_index == index], None, ())
 

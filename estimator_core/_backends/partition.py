@@ -21,6 +21,20 @@ BATCH_AXES = ("data", "fsdp")
 #: What splits one axis of an array: an axis of the mesh, several, or None.
 AxisEntry: TypeAlias = "str | Sequence[str] | None"
 
+#: The mesh axes that an axis of an array is split over, by the name of that axis.
+LogicalAxisRules: TypeAlias = Mapping[str, AxisEntry]
+
+
+def mesh_axes(name: str | None, rules: LogicalAxisRules) -> tuple[str, ...]:
+    """The mesh axes that a name stands for; a name without a rule stands for itself.
+
+    Example:
+        >>> mesh_axes("mlp", {"mlp": "model"}), mesh_axes("model", {}), mesh_axes(None, {})
+        (('model',), ('model',), ())
+    """
+    entry = rules.get(name, name) if name is not None else None
+    return (entry,) if isinstance(entry, str) else tuple(entry or ())
+
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionRules:
@@ -29,6 +43,7 @@ class PartitionRules:
     Attributes:
         sizes: of the mesh's axes, by name.
         rules: `(regex, spec)`; the first that matches a variable's whole name decides.
+        axis_rules: what the names in specs stand for, besides the mesh's own axes.
         notes: what could not be done as asked, once each.
 
     Example:
@@ -40,13 +55,21 @@ class PartitionRules:
 
     sizes: Mapping[str, int]
     rules: Sequence[tuple[str, Any]]
+    axis_rules: LogicalAxisRules = field(default_factory=dict[str, AxisEntry])
     notes: dict[str, None] = field(default_factory=dict[str, None])
 
-    def spec_of(self, variable: VariableSpec) -> PartitionSpec:
-        """How a variable is split: by the first rule that matches, else as its module says, else not at all."""
+    def spec_of(self, variable: VariableSpec, *, slot: bool = False) -> PartitionSpec:
+        """How a variable is split: by the first rule that matches, else as its module says, else not at all.
+
+        Args:
+            variable: its record.
+            slot: for an array of the optimizer that has the variable's shape.
+        """
         rule = next((spec for pattern, spec in self.rules if re.fullmatch(pattern, variable.name)), None)
         if isinstance(rule, FullySharded):
             entries = self._existing(variable, _entries(rule.base))
+            if rule.slots_only and not slot:
+                return PartitionSpec(*entries)
             return PartitionSpec(*self._fully_sharded(variable, entries, rule))
         if rule is not None:
             return PartitionSpec(*self._existing(variable, _entries(rule)))
@@ -69,7 +92,8 @@ class PartitionRules:
             )
         kept: list[AxisEntry] = []
         for size, entry in zip(variable.shape, entries, strict=False):
-            named = (entry,) if isinstance(entry, str) else tuple(entry or ())
+            given = (entry,) if isinstance(entry, str) else tuple(entry or ())
+            named = tuple(axis for name in given for axis in mesh_axes(name, self.axis_rules))
             axes = [axis for axis in named if axis in self.sizes]
             for axis in named:
                 if axis not in self.sizes:

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import logging
 import math
+import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from estimator_core._backends.partition import BATCH_AXES, PartitionRules
+from estimator_core._backends.logical_axes import logical_axis_rules
+from estimator_core._backends.mesh import arranged, crossing_axes
+from estimator_core._backends.partition import BATCH_AXES, LogicalAxisRules, PartitionRules
 from estimator_core._model.variables import VariableSpec
 from estimator_core._types import Mask, PyTree
 from estimator_core.errors import ArgumentError
@@ -118,7 +121,10 @@ class Placement:
 
     def context(self) -> contextlib.AbstractContextManager[object]:
         """Makes the mesh the current one, so that sharding annotations of modules have their axes."""
-        return jax.set_mesh(self.mesh)
+        stack = contextlib.ExitStack()
+        stack.enter_context(jax.set_mesh(self.mesh))
+        stack.enter_context(logical_axis_rules(self.rules.axis_rules))
+        return stack
 
     def batch(self, batch: PyTree) -> PyTree:
         """A batch on the devices: split over the batch axes where its size divides, else whole on every device."""
@@ -169,7 +175,7 @@ class Placement:
             for key in reversed(path):
                 spec = specs.get(getattr(key, "key", None))  # type: ignore[arg-type]
                 if spec is not None and spec.shape == leaf.shape:
-                    return self._sharding_of(spec)
+                    return NamedSharding(self.mesh, self.rules.spec_of(spec, slot=True))
             return self.replicated
 
         return jax.tree_util.tree_map_with_path(of, tree)
@@ -199,13 +205,19 @@ class Placement:
             f"mesh {axes}: {self.mesh.size} devices ({kind}); each holds {held / 1e6:,.2f} MB of the variables' "
             f"{whole / 1e6:,.2f} MB."
         )
-        return "\n".join([line, *self.rules.notes])
+        crossing = "".join(f" Axis {axis} crosses the network between slices." for axis in crossing_axes(self.mesh))
+        return "\n".join([line + crossing, *self.rules.notes])
 
     def _sharding_of(self, spec: VariableSpec) -> NamedSharding:
         return NamedSharding(self.mesh, self.rules.spec_of(spec))
 
 
-def place(devices: Sequence[Any], mesh: Mapping[str, int] | None, rules: Sequence[tuple[str, Any]]) -> Placement:
+def place(
+    devices: Sequence[Any],
+    mesh: Mapping[str, int] | None,
+    rules: Sequence[tuple[str, Any]],
+    axis_rules: LogicalAxisRules = types.MappingProxyType({}),
+) -> Placement:
     """The placement a RunConfig asks for.
 
     Args:
@@ -213,6 +225,7 @@ def place(devices: Sequence[Any], mesh: Mapping[str, int] | None, rules: Sequenc
         mesh: axis sizes, -1 for the rest; None: this process's first device alone, or batches split over all devices
             where they belong to several processes.
         rules: `(regex, spec)`, spec a PartitionSpec, a tuple of axis names, or a `FullySharded`.
+        axis_rules: what names of axes stand for.
 
     Raises:
         ArgumentError: when the devices do not fill the mesh, or it leaves out a process.
@@ -235,8 +248,7 @@ def place(devices: Sequence[Any], mesh: Mapping[str, int] | None, rules: Sequenc
             f"mesh {sizes} takes {needed} of {len(devices)} devices, which leaves out some of the {len(processes)} "
             "processes. Use all devices (-1 for one axis), or start fewer processes."
         )
-    grid = np.array(list(devices)[:needed], dtype=object).reshape(tuple(sizes.values()))
-    axis_types = (jax.sharding.AxisType.Auto,) * grid.ndim
     return Placement(
-        mesh=Mesh(grid, tuple(sizes), axis_types=axis_types), rules=PartitionRules(sizes=sizes, rules=tuple(rules))
+        mesh=arranged(list(devices)[:needed], sizes),
+        rules=PartitionRules(sizes=sizes, rules=tuple(rules), axis_rules=axis_rules),
     )

@@ -42,12 +42,14 @@ class Topology:
         device_count: as jax counts devices.
         host_count: machines they sit in.
         figures: of one device.
+        slice_count: equal groups of devices that only a network joins.
     """
 
     name: str
     device_count: int
     host_count: int
     figures: DeviceFigures
+    slice_count: int = 1
 
 
 @runtime_checkable

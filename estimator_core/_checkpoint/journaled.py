@@ -26,6 +26,7 @@ from estimator_core._checkpoint.pins import rename_unless_read, rename_when_unre
 from estimator_core._checkpoint.trees import remove_tree
 from estimator_core._journal import Entry, Removed, Retired, Saved
 from estimator_core._journal.pending import RunJournal
+from estimator_core._journal.views import sync_event_files
 from estimator_core._storage import StorageGoneError
 from estimator_core.errors import CheckpointError, SupersededError
 
@@ -94,8 +95,11 @@ class JournalShelf:
 
     def begin(self, step: int) -> Path:
         """Makes `checkpoints` if need be, never the model_dir."""
-        self._journal.check()
-        self.root.mkdir(exist_ok=True)
+        try:
+            self.root.mkdir(exist_ok=True)
+        except FileNotFoundError:
+            self._journal.check()
+            raise
         return self.root / layout.work_name(layout.WRITING, step, self._journal.epoch)
 
     def publish(self, work: Path, step: int, entries: Sequence[Entry], superfluous: Sequence[int]) -> Path:
@@ -113,6 +117,8 @@ class JournalShelf:
             retired[before.place] = step, before.digest
         removed, self._removed = self._removed, []
         self._published.add(work)
+        sync_event_files(self.root.parent, entries)
+        sync_directory(self.root)  # the record must not outlive the directory; the name that it gets later may be lost
         try:
             self._journal.publish(saved, *entries, *(Retired(place=place) for place in retired), *removed)
         except (SupersededError, StorageGoneError):  # nothing is recorded; other errors may have come later
@@ -145,7 +151,6 @@ class JournalShelf:
                     raise
                 self._put_aside(target, saved)
                 continue
-            sync_directory(self.root)
             break
         self._published.discard(work)
         return where_is(self.root, saved) or target

@@ -9,17 +9,19 @@ whatever a command needs.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
-import logging
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from estimator_core import _moved
-from estimator_core._cli.plugin_switches import add_plugin_switches, plugin_environment
-from estimator_core._cli.run_module import run_module
-from estimator_core._plugins.discovery import installed_packages
+from estimator_core._cli.command_parser import WRONG_USAGE, CommandParser
+from estimator_core._cli.display_options import applied
+from estimator_core._cli.plugin_switches import add_plugin_switches
+from estimator_core._cli.run_module import module_parser, run_parsed
 from estimator_core._plugins.records import Command
-from estimator_core.errors import EstimatorError, PreemptedError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, EstimatorError, PluginLookupError, PreemptedError
 
 COMMANDS = (
     Command(
@@ -39,7 +41,9 @@ COMMANDS = (
     ),
 )
 
-FAILED, WRONG_USAGE, CAN_BE_RESUMED, INTERRUPTED = 1, 2, 75, 130
+FAILED, CAN_BE_RESUMED, INTERRUPTED = 1, 75, 130
+#: What people type -> the command that does it.
+_OTHER_WORDS = {"train": "run", "fit": "run", "eval": "evaluate", "test": "evaluate", "score": "predict"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -58,14 +62,48 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.version:
         print(_version())
         return 0
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    for name in ("estimator_core", *installed_packages()):  # libraries below us log for their own developers
-        logging.getLogger(name).setLevel(args.log_level.upper())
-    with plugin_environment(args):
+    with contextlib.ExitStack() as effects:
+        try:
+            effects.enter_context(applied(args))
+        except ArgumentError as error:
+            parser.error(str(error))
         if args.help or args.command is None:
             print(parser.format_help() + _command_list())
             return 0 if args.help else WRONG_USAGE
-        return _guarded(args.command, args.arguments, debug=args.debug)
+        return _guarded(args)
+
+
+def command_names() -> dict[str, str]:
+    """Every command with its summary: the core's own, then those of plugins.
+
+    Example:
+        >>> "plugins" in command_names()
+        True
+    """
+    from estimator_core._plugins import default_plugins
+
+    own = {command.name: command.summary for command in COMMANDS}
+    return own | {
+        name: f"{command.summary} ({record.label})" for name, command, record in default_plugins().commands().listed()
+    }
+
+
+def command_parser(name: str = "") -> argparse.ArgumentParser:
+    """The parser of a command, for whoever reads or completes words of the command line.
+
+    Args:
+        name: of the command; "": the parser of the words before it.
+
+    Raises:
+        PluginLookupError: there is no such command.
+
+    Example:
+        >>> command_parser("plugins").parse_args(["--kind", "head"]).kind
+        'head'
+    """
+    if not name:
+        return _parser()
+    return module_parser(importlib.import_module(find_command(name).target), f"estimator {name}")
 
 
 def find_command(name: str) -> Command:
@@ -79,48 +117,59 @@ def find_command(name: str) -> Command:
         return own[name]
     from estimator_core._plugins import default_plugins
 
-    return default_plugins().commands().find(name, others=own, known=_moved.MOVED_COMMANDS)
+    table = default_plugins().commands()
+    meant = get_close_matches(name, _OTHER_WORDS, n=1, cutoff=0.8)
+    if meant and name not in {row[0] for row in table.listed()}:
+        raise PluginLookupError(
+            f"there is no command {name!r}. Did you mean {_OTHER_WORDS[meant[0]]}? `estimator --help` lists all."
+        )
+    return table.find(name, others=own, known=_moved.MOVED_COMMANDS)
 
 
-def _guarded(name: str, arguments: Sequence[str], *, debug: bool) -> int:
+def _guarded(given: argparse.Namespace) -> int:
+    program, debug = f"estimator {given.command}", given.every_debug
     try:
-        return _run(find_command(name), name, arguments)
+        module = importlib.import_module(find_command(given.command).target)
+        args = module_parser(module, program).parse_args(_with_json(given) if given.json else given.arguments)
+        debug = debug or "every_debug" in vars(args)
+        return run_parsed(module, args)
     except PreemptedError as error:
-        print(f"estimator {name}: {error}", file=sys.stderr)
+        print(f"{program}: {error}", file=sys.stderr)
         return CAN_BE_RESUMED
     except EstimatorError as error:
         if debug:
             raise
-        print(f"estimator {name}: error: {error}", file=sys.stderr)
-        return FAILED
+        print(f"{program}: error: {error}", file=sys.stderr)
+        return WRONG_USAGE if isinstance(error, (ArgumentError, ArgumentTypeError, PluginLookupError)) else FAILED
     except KeyboardInterrupt:
-        print(f"estimator {name}: interrupted", file=sys.stderr)
+        print(f"{program}: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away: nothing more to say, and no traceback at exit
         return FAILED
 
 
-def _run(command: Command, name: str, arguments: Sequence[str]) -> int:
-    return run_module(importlib.import_module(command.target), f"estimator {name}", arguments)
+def _with_json(given: argparse.Namespace) -> list[str]:
+    """`--json` where the command, or its sub-command, takes it: after its own words, before a command of the user."""
+    words: list[str] = given.arguments
+    end = words.index("--") if "--" in words else len(words)
+    return [*words[:end], "--json", *words[end:]]
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="estimator",
         usage="estimator [options] COMMAND [arguments]",
         description="Train, evaluate, predict, export and serve estimators on JAX.",
         add_help=False,
     )
+    add_plugin_switches(parser, shown=True)
     parser.add_argument("-h", "--help", action="store_true", help="show this text")
     parser.add_argument("--version", action="store_true", help="show the version")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    parser.add_argument(
-        "--log-level", default="info", choices=["debug", "info", "warning", "error"], help="what to log (default: info)"
-    )
-    add_plugin_switches(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON, where the command can")
     parser.add_argument("command", nargs="?", help=argparse.SUPPRESS)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.set_defaults(every_debug=False, every_log_level="info")
     return parser
 
 
@@ -128,13 +177,12 @@ def _command_list() -> str:
     from estimator_core._plugins import default_plugins
 
     plugins = default_plugins()
-    rows = [(command.name, command.summary) for command in COMMANDS]
-    rows += [(name, f"{command.summary} ({record.label})") for name, command, record in plugins.commands().listed()]
-    width = max(len(name) for name, _ in rows)
+    rows = command_names()
+    width = max(map(len, rows))
     lines = [
         "",
         "commands (estimator COMMAND --help says more):",
-        *(f"  {name:<{width}}  {text}" for name, text in rows),
+        *(f"  {name:<{width}}  {text}" for name, text in rows.items()),
     ]
     failed = [record.label for record in plugins.records() if record.status == "failed"]
     if failed:

@@ -10,6 +10,7 @@ from estimator_core import _moved
 from estimator_core._cli.plugin_table import plugin_rows, plugin_table
 from estimator_core._cli.run_module import run_module
 from estimator_core._plugins import default_plugins
+from estimator_core.errors import PluginLookupError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--kind", help="only plugins and components of this kind")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    # Every word behind `doctor` is the doctor's own, --help too: no character begins an option here.
+    # Every word after `doctor` is the doctor's own, --help too: no character begins an option here.
     doctor = actions.add_parser(
         "doctor",
         help=f"examine an installed plugin (with {_moved.MOVED_COMMANDS['doctor']})",
@@ -25,6 +26,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         prefix_chars="\0",
     )
     doctor.add_argument("words", nargs="*")
+    for action, text in (
+        ("lock", "write down which plugins runs may have"),
+        ("policy", "print what holds, and why"),
+    ):
+        of_package = actions.add_parser(action, help=text, add_help=False, prefix_chars="\0")
+        of_package.add_argument("words", nargs="*")
     explain = actions.add_parser("explain", help="say where a component comes from, or why it is not found")
     explain.add_argument("of_kind", metavar="KIND")
     explain.add_argument("name", metavar="NAME")
@@ -32,12 +39,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Lists the plugins, or does one of the actions."""
+    if args.action in ("lock", "policy"):  # found without a look at plugins, which a stale lock would refuse
+        module, distribution = _moved.POLICY_READER
+        program = f"estimator plugins {args.action}"
+        command = _moved.import_moved(f"{module}.cli.{args.action}", distribution, program)
+        return run_module(command, program, args.words)
     plugins = default_plugins()
     if args.action == "doctor":
         command = plugins.commands().find("doctor", known=_moved.MOVED_COMMANDS)
         return run_module(importlib.import_module(command.target), "estimator plugins doctor", args.words)
     if args.action == "explain":
         print(plugins.explain(args.of_kind, args.name))
+        try:
+            plugins.find(args.of_kind, args.name)
+        except PluginLookupError:
+            return 1
         return 0
     if args.kind is not None:
         plugins.names(args.kind)  # refuses a kind that nobody defines

@@ -6,17 +6,36 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from estimator_core._cli.command_parser import CommandParser
+from estimator_core._cli.display_options import applied
+
+
+def module_parser(module: Any, program: str) -> CommandParser:
+    """The parser of a command.
+
+    Args:
+        module: has `configure(parser)`, `run(args)` and a docstring, which is the description.
+        program: what the user typed before the arguments, for the usage text.
+    """
+    parser = CommandParser(
+        prog=program, description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    module.configure(parser)
+    return parser
+
 
 def run_module(module: Any, program: str, arguments: Sequence[str]) -> int:
     """Parses the arguments of a command and runs it; returns its exit code.
 
     Args:
-        module: has `configure(parser)`, `run(args)` and a docstring, which is the description.
-        program: what the user typed before the arguments, for the usage text.
+        module: see `module_parser`.
+        program: what the user typed before the arguments.
         arguments: the words after it.
     """
-    parser = argparse.ArgumentParser(
-        prog=program, description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    module.configure(parser)
-    return int(module.run(parser.parse_args(arguments)) or 0)
+    return run_parsed(module, module_parser(module, program).parse_args(arguments))
+
+
+def run_parsed(module: Any, args: argparse.Namespace) -> int:
+    """Runs a command under the options of all commands that stand among its arguments; returns its exit code."""
+    with applied(args):
+        return int(module.run(args) or 0)

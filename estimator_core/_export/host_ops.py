@@ -167,6 +167,7 @@ class NameOf:
     names: tuple[str, ...]
 
 
+#: An operation of the host part of an export.
 HostOperation = (
     ParseExamples
     | Reshape

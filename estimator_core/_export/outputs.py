@@ -134,6 +134,7 @@ class EvalOutput:
     metrics: Mapping[str, Any] | None = None
 
 
+#: What one signature of an export returns.
 ExportOutput = PredictOutput | ClassificationOutput | RegressionOutput | EvalOutput
 
 

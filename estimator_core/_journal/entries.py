@@ -121,6 +121,7 @@ class Ended:
     failed: bool
 
 
+#: What a record of the journal holds.
 Entry: TypeAlias = Took | Saved | Evaluated | Segment | Exported | Retired | Removed | Ended
 _KINDS: Mapping[str, type[Entry]] = {
     kind.__name__.lower(): kind for kind in (Took, Saved, Evaluated, Segment, Exported, Retired, Removed, Ended)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import replace
 
 from estimator_core._journal.lineage import Lineage, add
 from estimator_core._journal.records import JournalError, decode, digest_of, key_of
@@ -79,7 +78,7 @@ def lineage_of(model_dir: str | os.PathLike[str]) -> Lineage | None:
     storage = LocalStorage(root)
     with _reading:
         lineage = _read.pop(root, None)
-        if lineage is None or not _still_there(storage, lineage):
+        if lineage is None or not is_kept(storage, lineage):
             lineage = read_lineage(storage)
         else:
             refresh(storage, lineage)
@@ -88,10 +87,10 @@ def lineage_of(model_dir: str | os.PathLike[str]) -> Lineage | None:
         while len(_read) >= _MOST_READ:
             del _read[next(iter(_read))]
         _read[root] = lineage
-        return replace(lineage, saved=dict(lineage.saved), retired=dict(lineage.retired))
+        return lineage.copy()
 
 
-def _still_there(storage: Storage, lineage: Lineage) -> bool:
+def is_kept(storage: Storage, lineage: Lineage) -> bool:
     """Whether a journal holds what was read of it."""
     try:
         identity, last = storage.get(IDENTITY), storage.get(key_of(lineage.identity, lineage.number))

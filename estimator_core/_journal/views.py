@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from estimator_core._journal.entries import Evaluated, Segment
+from estimator_core._journal.entries import Entry, Evaluated, Segment
 from estimator_core._journal.lineage import Lineage
 from estimator_core._summaries import read_eval_records
 
@@ -30,6 +30,19 @@ def event_files(root: Path) -> Iterator[tuple[Path, int]]:
         for name in sorted(files):
             if match := _EVENT_FILE.fullmatch(name):
                 yield Path(directory, name), int(match[1])
+
+
+def sync_event_files(root: Path, entries: Iterable[Entry]) -> None:
+    """Flushes to the disk what a record is to count of event files: before the record, in the thread that makes it.
+
+    Args:
+        root: the model_dir.
+        entries: of the record.
+    """
+    for entry in entries:
+        if isinstance(entry, Segment):
+            with contextlib.suppress(FileNotFoundError), open(root / entry.directory / entry.name, "r+b") as file:
+                os.fsync(file.fileno())
 
 
 def trim_event_files(root: Path, lineage: Lineage, *, before: int, ended: bool) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from estimator_core._journal.entries import Entry, Took
 from estimator_core._journal.lineage import Lineage, add, check_follows
-from estimator_core._journal.reading import IDENTITY, read_lineage, refresh
+from estimator_core._journal.reading import IDENTITY, is_kept, read_lineage, refresh
 from estimator_core._journal.records import JournalError, Record, decode, digest_of, encode, key_of
 from estimator_core._journal.snapshots import EVERY, EVERY_START, write_snapshot
 from estimator_core._storage import (
@@ -104,6 +104,7 @@ def take_over(
     writer: str,
     step: Callable[[Lineage], int],
     first: Callable[[Lineage], Sequence[Entry]] = lambda lineage: (),
+    known: Lineage | None = None,
 ) -> Journal:
     """Makes a run the writer of a model_dir. Of several at once, each becomes the writer after the other.
 
@@ -112,6 +113,7 @@ def take_over(
         writer: who it is, for people.
         step: the step it goes on from, out of what the journal comes to; asked again if another run is faster.
         first: what is recorded before it, for a model_dir that older releases have written.
+        known: what this process has read of the journal; only what follows is read, as long as that is there.
 
     Raises:
         JournalError, StorageError: as `read_lineage`.
@@ -128,7 +130,7 @@ def take_over(
         >>> one.superseded_by()
         'host-b, process 2'
     """
-    lineage = _begun(storage)
+    lineage = _begun(storage) if known is None or known.number < 0 or not is_kept(storage, known) else known.copy()
     number = lineage.number
     while True:
         refresh(storage, lineage)

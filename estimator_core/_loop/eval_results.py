@@ -52,7 +52,7 @@ def write_results(context: RunContext, metrics: Mapping[str, Any]) -> None:
                 directory / "metrics.jsonl",
             )
     model_dir = Path(context.estimator.model_dir)
-    path = context.checkpoint or _checkpoint_of(step, model_dir)
+    path = context.checkpoint or (_checkpoint_of(step, model_dir) if context.results.may_be_saved(step) else None)
     if path is not None:
         context.summaries.text("checkpoint_path", path, step)
     context.summaries.flush()

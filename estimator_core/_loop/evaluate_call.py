@@ -70,6 +70,8 @@ class EvaluateCall:
         config, processes = self.context.config, self.context.devices.processes
         writes = processes.index == 0 and (config.is_chief or config.task_type == "evaluator")
         with ending_together(processes), contextlib.ExitStack() as cleanup:
+            if self.context.outer is None:
+                self.context.plugins.open_call(config)
             announce(
                 processes,
                 "evaluate",

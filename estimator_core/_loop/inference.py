@@ -21,7 +21,6 @@ from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.placing import placed
 from estimator_core._loop.programs import Programs
-from estimator_core._plugins.manifest import compare_versions
 from estimator_core._step import Discovery, TrainState
 from estimator_core.errors import CheckpointNotFoundError
 from estimator_core.modes import ModeKeys
@@ -129,8 +128,7 @@ class InferenceStates:
             CheckpointMismatchError: says in what.
         """
         known, manifest = self._programs.specs, read_manifest(Path(path))
-        for line in compare_versions(manifest.extras.get("plugins", ()), context.plugins.versions()):
-            _log.warning("%s", line)
+        context.plugins.require_made_with(manifest.extras.get("plugins", ()))
         check_fits(
             Path(path),
             manifest,

@@ -11,7 +11,7 @@ from typing import Protocol
 from estimator_core._checkpoint.lock_holder import Holder
 from estimator_core._journal import Ended, Entry, Evaluated, Segment, lineage_of, observe
 from estimator_core._journal.pending import RunJournal
-from estimator_core._journal.views import results_dir
+from estimator_core._journal.views import results_dir, sync_event_files
 from estimator_core._storage.local import LocalStorage
 from estimator_core._summaries import event_files_below
 
@@ -26,6 +26,10 @@ class Ledger(Protocol):
 
     def check(self) -> None:
         """Raises where the call may not go on: another run has taken over, or the model_dir is gone."""
+        ...
+
+    def may_be_saved(self, step: int) -> bool:
+        """Whether there may be a checkpoint of a step."""
         ...
 
     def record(self, result: Evaluated) -> None:
@@ -55,11 +59,15 @@ class WriterLedger:
         """Raises SupersededError or StorageGoneError."""
         self._journal.check()
 
+    def may_be_saved(self, step: int) -> bool:
+        """What lies after the last save is not: with the start, later checkpoints have ceased to count."""
+        return step <= self._saved
+
     def record(self, result: Evaluated) -> None:
         """Records a result of a step that is saved; keeps the others until theirs is."""
-        if result.step <= self._saved:
+        if self.may_be_saved(result.step):
             below = results_dir(self._model_dir, result.name)
-            self._journal.publish(result, *segments(self._model_dir, below, result.step))
+            self._publish(result, *segments(self._model_dir, below, result.step))
         else:
             self._waiting.append(result)
 
@@ -76,7 +84,11 @@ class WriterLedger:
     def end(self, step: int, reason: str, *, failed: bool) -> None:
         """Records that the call has ended by itself, and what has waited until now."""
         ended = Ended(step=step, reason=reason, failed=failed)
-        self._journal.publish(*self._waiting, *segments(self._model_dir, self._model_dir, step), ended)
+        self._publish(*self._waiting, *segments(self._model_dir, self._model_dir, step), ended)
+
+    def _publish(self, *entries: Entry) -> None:
+        sync_event_files(self._model_dir, entries)
+        self._journal.publish(*entries)
 
 
 class ObserverLedger:
@@ -105,11 +117,16 @@ class ObserverLedger:
     def end(self, step: int, reason: str, *, failed: bool) -> None:
         """The first process records."""
 
+    def may_be_saved(self, step: int) -> bool:
+        """Whoever trains may have saved it."""
+        return True
+
     def record(self, result: Evaluated) -> None:
         """Records a result."""
         if lineage_of(self._model_dir) is not None:
             below = results_dir(self._model_dir, result.name)
             told = segments(self._model_dir, below, result.step)
+            sync_event_files(self._model_dir, told)
             observe(LocalStorage(self._model_dir), this_process(), result, *told)
 
 

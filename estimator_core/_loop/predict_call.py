@@ -78,6 +78,7 @@ def _predictions(
 ) -> Iterator[Any]:
     devices, config = context.devices, context.config
     error: BaseException | None = None
+    context.plugins.open_call(config)
     run = LoopRun(
         mode=ModeKeys.PREDICT,
         estimator=context.estimator,

@@ -45,6 +45,10 @@ class ResultLog:
         known = self._newest.get(directory)
         return max(read_eval_metrics(directory), default=-1) if known is None else known
 
+    def may_be_saved(self, step: int) -> bool:
+        """Whether there may be a checkpoint of a step."""
+        return self._ledger.may_be_saved(step)
+
     def record(self, directory: Path, result: Evaluated) -> None:
         """Records a result."""
         self._ledger.record(result)

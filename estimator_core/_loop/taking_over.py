@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from estimator_core._checkpoint import catalog, layout
@@ -72,7 +73,8 @@ def _taken(model_dir: Path, seen: Lineage, step: int) -> Journal:
             )
         return step
 
-    return take_over(LocalStorage(model_dir), this_process(), unchanged, lambda lineage: _first(model_dir, lineage))
+    storage, first = LocalStorage(model_dir), partial(_first, model_dir)
+    return take_over(storage, this_process(), unchanged, first, known=seen)
 
 
 def _first(model_dir: Path, lineage: Lineage) -> Sequence[Entry]:

@@ -43,7 +43,7 @@ def execute(call: TrainCall) -> str:
             contextlib.ExitStack() as cleanup,
         ):
             published = cleanup.enter_context(call.place.training(config, processes.count))
-            _log.info("%s", call.plugins.opening_line())
+            call.plugins.open_call(config)
             # The first process to ask for devices waits until all do; below one of them may have to wait for another.
             _ = devices.placement
             start, journal = take_model_dir(
@@ -64,10 +64,7 @@ def execute(call: TrainCall) -> str:
                 )
             )
             if start.items is not None:
-                from estimator_core._plugins.manifest import compare_versions
-
-                for line in compare_versions(start.items.manifest.get("plugins", ()), call.plugins.versions()):
-                    _log.warning("%s", line)
+                call.plugins.require_made_with(start.items.manifest.get("plugins", ()))
             ledger = (
                 ObserverLedger(call.model_dir) if journal is None else WriterLedger(journal, call.model_dir, start.step)
             )

@@ -55,7 +55,7 @@ class CommandTable:
             raise PluginLookupError(f"command {name!r} is given by several plugins; say which: {names}")
         if known and name in known:
             raise PluginLookupError(self._absence(name, known[name]))
-        close = get_close_matches(name, [*(row[0] for row in self.listed()), *others, *(known or ())], n=3)
+        close = get_close_matches(name, {*(row[0] for row in self.listed()), *others, *(known or ())}, n=3)
         hint = f" Did you mean {' or '.join(close)}?" if close else ""
         failed = "".join(
             f"\n  {record.label} failed to load and may be what gives it: {record.error}"

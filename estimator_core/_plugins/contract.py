@@ -10,6 +10,7 @@ from typing import Any, cast
 from estimator_core import hookspecs
 from estimator_core.errors import PluginError
 
+#: The names of all hook specifications of the core.
 HOOK_NAMES = tuple(name for name in dir(hookspecs) if name.startswith(hookspecs.PREFIX))
 
 

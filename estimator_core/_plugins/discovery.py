@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from estimator_core._plugins.settings import normalise
+from estimator_core._plugins.identity import code_hash
+from estimator_core._plugins.manifest import CODE
+from estimator_core._plugins.policy import policy_files, policy_of
+from estimator_core._plugins.settings import PluginSettings, normalise, resolve_settings
 
 GROUP = "estimator.plugins"
 
@@ -27,11 +32,17 @@ class Candidate:
     module: str = ""
     builtin: bool = False
     given: bool = False
+    installed: metadata.Distribution | None = None
 
     @property
     def key(self) -> str:
         """Unique among candidates: two distributions may use one entry-point name."""
         return f"{self.distribution or 'code'}:{self.name}"
+
+    @property
+    def exempt(self) -> bool:
+        """Whether no list concerns it."""
+        return self.builtin or self.given
 
     @property
     def identity(self) -> str:
@@ -46,7 +57,12 @@ def installed_candidates() -> list[Candidate]:
         distribution = entry.dist.name if entry.dist else None
         version = entry.dist.version if entry.dist else None
         candidate = Candidate(
-            name=entry.name, distribution=distribution, version=version, load=_importer(entry), module=entry.value
+            name=entry.name,
+            distribution=distribution,
+            version=version,
+            load=_importer(entry),
+            module=entry.value,
+            installed=entry.dist,
         )
         found.setdefault((entry.name, normalise(distribution or "")), candidate)
     return [found[key] for key in sorted(found)]
@@ -64,8 +80,42 @@ def given_candidates(extra: Sequence[Any]) -> list[Candidate]:
         name = _name_of(plugin)
         repeats = sum(one.name.partition("#")[0] == name for one in candidates)
         unique = f"{name}#{repeats + 1}" if repeats else name
-        candidates.append(Candidate(name=unique, distribution=None, version=None, load=_constant(plugin), given=True))
+        module = plugin.__name__ if isinstance(plugin, ModuleType) else type(plugin).__module__
+        given = Candidate(
+            name=unique, distribution=None, version=None, load=_constant(plugin), given=True, module=module
+        )
+        candidates.append(given)
     return candidates
+
+
+def allowed(candidates: Iterable[Candidate], settings: PluginSettings) -> list[Candidate]:
+    """Those that the settings let load."""
+    return [one for one in candidates if one.exempt or settings.refusal(one.identity) is None]
+
+
+def plugins_to_lock(environ: Mapping[str, str]) -> list[dict[str, str]]:
+    """What `Plugins.versions()` gives of the installed plugins that the environment and the policy let load, broken
+    ones too; imports none of them, and looks at no lock.
+    """
+    settings = resolve_settings(environ, policy=policy_of(policy_files(environ, Path.cwd())))
+    return code_of(allowed([builtin_candidate(), *installed_candidates()], settings))
+
+
+def code_of(candidates: Iterable[Candidate]) -> list[dict[str, str]]:
+    """Which code these are, for manifests and lock files: `{"distribution", "version", "hash"}` each, sorted; those
+    given in code are called `code:NAME` and have no version.
+    """
+    rows: dict[str, list[Candidate]] = {}
+    for one in candidates:
+        rows.setdefault(CODE + one.name if one.distribution is None else one.distribution, []).append(one)
+    return [
+        {
+            "distribution": name,
+            "version": own[0].version or "",
+            "hash": code_hash(own[0].installed, [one.module for one in own]),
+        }
+        for name, own in sorted(rows.items())
+    ]
 
 
 def builtin_candidate() -> Candidate:
@@ -77,6 +127,7 @@ def builtin_candidate() -> Candidate:
         module="estimator_core._plugin",
         load=lambda: importlib.import_module("estimator_core._plugin"),
         builtin=True,
+        installed=next(iter(metadata.distributions(name="estimator-core")), None),
     )
 
 

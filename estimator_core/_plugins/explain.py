@@ -10,6 +10,9 @@ from estimator_core._plugins.known import known_distribution
 from estimator_core._plugins.records import PluginRecord
 from estimator_core._plugins.settings import normalise
 
+#: What people call a component -> its name.
+_OTHER_WORDS = {"cuda": "gpu", "nvidia": "gpu", "rocm": "gpu"}
+
 
 def explain_unknown_kind(kind: str, kinds: Iterable[str], records: Iterable[PluginRecord]) -> str:
     """The end of a sentence about a kind that nobody defines: close names, all names, and who may define it."""
@@ -41,12 +44,11 @@ def explain_absence(kind: Kind, name: str, names: Sequence[str], records: Iterab
     """
     records = tuple(records)
     lines = [f"there is no {kind.name} {name!r}."]
-    close = get_close_matches(name, names, n=3)
-    if close:
-        lines.append(f"Did you mean {' or '.join(repr(one) for one in close)}?")
-    title = kind.title
-    lines.append(f"Installed {title}: {', '.join(names)}." if names else f"No {title} are installed.")
-    lines.extend(_source(kind.name, name, records))
+    close = [_OTHER_WORDS[name]] if name in _OTHER_WORDS else get_close_matches(name, names, n=3)
+    lines += [f"Did you mean {' or '.join(repr(one) for one in close)}?"] if close else []
+    wanted = close[0] if close and close[0] not in names else name
+    lines.append(f"Installed {kind.title}: {', '.join(names)}." if names else f"No {kind.title} are installed.")
+    lines.extend(_source(kind.name, wanted, records))
     lines.extend(
         f"{record.label} failed to load and may be what gives it: {record.error}"
         for record in records

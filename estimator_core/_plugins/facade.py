@@ -5,16 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
-from estimator_core._plugins.discovery import builtin_candidate, given_candidates, installed_candidates
+from estimator_core._plugins.discovery import (
+    Candidate,
+    allowed,
+    builtin_candidate,
+    code_of,
+    given_candidates,
+    installed_candidates,
+)
 from estimator_core._plugins.kinds import Kind
 from estimator_core._plugins.listing import opening_line, with_collisions
 from estimator_core._plugins.loader import LoadedPlugins, load_plugins
-from estimator_core._plugins.log import warn_unmatched
+from estimator_core._plugins.log import logger, warn_unmatched
+from estimator_core._plugins.manifest import compare_versions, require_locked
 from estimator_core._plugins.options import options_by_owner, resolve_options
+from estimator_core._plugins.policy import policy_files, policy_of
 from estimator_core._plugins.records import PluginRecord
 from estimator_core._plugins.registry import Registered, Registry
 from estimator_core._plugins.run_level import RunLevel
@@ -47,12 +57,16 @@ class Plugins:
     Args:
         only: names of the distributions whose plugins may load; an empty list allows none. None: `ESTIMATOR_PLUGINS`,
             or all.
-        block: names of distributions whose plugins may not; None: `ESTIMATOR_PLUGINS_BLOCK`.
+        block: names of distributions whose plugins may not, as well as those of `ESTIMATOR_PLUGINS_BLOCK`.
         autoload: False loads nothing but the core's own, `only` and `extra`; None: `ESTIMATOR_DISABLE_PLUGIN_AUTOLOAD`.
         strict: a broken plugin raises instead of being listed; None: `ESTIMATOR_STRICT_PLUGINS`.
+        lock: a file of `estimator plugins lock`: no other plugins may load. `ESTIMATOR_PLUGINS_LOCK` and the policy may
+            name further ones.
         extra: plugin modules that are not installed (notebooks, tests), or objects with hook functions as attributes.
         options: values of plugins' options, by the name of the distribution and that of the option.
-        environ: the environment to read; None: that of the process.
+        environ: the environment to read, which is stronger than the arguments; None: that of the process.
+
+    The policy file of the project, `estimator.toml`, is weaker than all of them, but what it forbids stays forbidden.
 
     Example:
         >>> plugins = Plugins(autoload=False)
@@ -71,16 +85,22 @@ class Plugins:
         strict: bool | None = None,
         extra: Sequence[Any] = (),
         options: Mapping[str, Mapping[str, Any]] | None = None,
+        lock: str | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self._environ = dict(os.environ if environ is None else environ)
-        self._settings = resolve_settings(self._environ, only=only, block=block, autoload=autoload, strict=strict)
+        policy = policy_of(policy_files(self._environ, Path.cwd()))
+        self._settings = resolve_settings(
+            self._environ, only=only, block=block, autoload=autoload, strict=strict, lock=lock, policy=policy
+        )
         self._extra = tuple(extra)
         self._options = dict(options or {})
         self._lock = RLock()
         self._loaded: LoadedPlugins | None = None
         self._registry: Registry | None = None
         self._run_level: RunLevel | None = None
+        self._candidates: list[Candidate] = []
+        self._code: list[dict[str, str]] | None = None
         self._used: dict[tuple[str, str], Registered] = {}
 
     # Look-up. The contracts of other kinds live above plugins: who asks for them says in an annotation what it gets.
@@ -120,7 +140,18 @@ class Plugins:
         Raises:
             PluginLookupError: there is no such component, or there are several.
         """
-        return self._ready()[1].find(kind, name)
+        override = self._settings.policy.overrides.get(f"{kind}.{name}")
+        if override is None:
+            return self._ready()[1].find(kind, name)
+        try:
+            return self._ready()[1].find(kind, override if ":" in override else f"{override}:{name}")
+        except PluginLookupError as error:
+            where = f"{', '.join(self._settings.policy.files)} says {kind}.{name} = {override!r}"
+            raise PluginLookupError(f"{where}: {error}") from error
+
+    def default(self, kind: str, name: str) -> str:
+        """What the core asks for where nobody named a component: its own, unless the policy names another."""
+        return name if f"{kind}.{name}" in self._settings.policy.overrides else f"estimator-core:{name}"
 
     def options(self, kind: str, name: str) -> Mapping[str, Any]:
         """The values of the options of the plugin that gives a component.
@@ -132,7 +163,10 @@ class Plugins:
 
     def names(self, kind: str) -> tuple[str, ...]:
         """Names `get` accepts for a kind, sorted; `distribution:name` where two plugins give one name."""
-        return self._ready()[1].names(kind)
+        overrides = self._settings.policy.overrides
+        own = [key.partition(".")[2] for key in overrides if key.partition(".")[0] == kind]
+        names = (name for name in self._ready()[1].names(kind) if name.rpartition(":")[2] not in own)
+        return tuple(sorted([*names, *own]))
 
     def kinds(self) -> Mapping[str, Kind]:
         """The kinds of components by name: `KINDS`, and those that plugins define."""
@@ -159,13 +193,42 @@ class Plugins:
         return with_collisions(loaded.records, registry)
 
     def versions(self) -> list[dict[str, str]]:
-        """Distributions whose plugins are in use, for manifests: `{"distribution", "version"}` each, sorted."""
-        pairs = {
-            (record.distribution, record.version or "")
-            for record in self.records()
-            if record.usable and record.distribution
-        }
-        return [{"distribution": distribution, "version": version} for distribution, version in sorted(pairs)]
+        """Plugins in use, for manifests: `{"distribution", "version", "hash"}` each, sorted by distribution. The hash
+        is that of the installed RECORD, or of the sources of an editable installation; a plugin that was given in code
+        is called `code:NAME`, has no version, and the hash of its sources.
+        """
+        loaded = self._ready()[0]
+        with self._lock:
+            if self._code is None:
+                usable = [one for one, record in zip(self._candidates, loaded.records, strict=True) if record.usable]
+                self._code = code_of(usable)
+            return [dict(row) for row in self._code]
+
+    def require_made_with(self, recorded: Iterable[Mapping[str, str]], what: str = "this checkpoint") -> None:
+        """Logs what differs from the plugins that a checkpoint or export was made with.
+
+        Args:
+            recorded: `versions()` as its manifest kept it.
+            what: what was made with them.
+
+        Raises:
+            PluginError: something differs and plugins are strict.
+        """
+        lines = compare_versions(recorded, self.versions(), what=what)
+        if lines and self._settings.strict:
+            raise PluginError("plugins are strict and these differ:" + "".join(f"\n  {line}" for line in lines))
+        for line in lines:
+            logger.warning("%s", line)
+
+    def open_call(self, config: RunConfig) -> None:
+        """Logs the opening line of a train, evaluate or predict call.
+
+        Raises:
+            PluginError: these are not the plugins that the lock file of the configuration names.
+        """
+        if config.plugins_lock is not None:
+            require_locked(config.plugins_lock, self.versions())
+        logger.info("%s", self.opening_line())
 
     def used(self) -> list[dict[str, str]]:
         """Components `get` has given so far, for manifests: `{"kind", "name", "distribution"}` each, sorted."""
@@ -244,14 +307,27 @@ class Plugins:
                 installed = installed_candidates()
                 warn_unmatched(self._settings, installed)
                 candidates = [builtin_candidate(), *installed, *given_candidates(self._extra)]
+                if self._settings.locks:  # before any code of theirs runs
+                    self._code = code_of(allowed(candidates, self._settings))
+                    for file in self._settings.locks:
+                        require_locked(file, self._code)
                 loaded = load_plugins(candidates, self._settings)
                 given = options_by_owner(self._options, loaded.records)
+                policy = options_by_owner(self._settings.policy.options, loaded.records)
                 options = {
-                    record.key: resolve_options(record, given.get(normalise(record.owner), {}), self._environ)
+                    record.key: resolve_options(
+                        record,
+                        given.get(normalise(record.owner), {}),
+                        self._environ,
+                        policy.get(normalise(record.owner), {}),
+                    )
                     for record in loaded.records
                     if record.usable
                 }
+                self._candidates = candidates
                 self._registry = Registry(loaded.records)
+                for override in self._settings.policy.overrides:
+                    self._registry.names(override.partition(".")[0])  # refuses a kind that nobody defines
                 self._run_level = RunLevel(loaded.implementations, options, self._settings)
                 self._loaded = loaded
             return self._loaded, self._registry, self._run_level

@@ -53,105 +53,80 @@ class Kind:
             require(self.scaffold, OBJECT, f"scaffold of kind {self.name!r}", "'package:folder'")
 
 
+def _kind(name: str, title: str, contract: str, suite: str, target: str) -> Kind:
+    return Kind(name=name, title=title, contract=f"estimator_core{contract}", suite=f"{suite}Suite", target=target)
+
+
 _TABLE = (
-    Kind(
-        name="head",
-        title="heads",
-        contract="estimator_core.heads:Head",
-        target="a class or function whose call with keyword arguments gives a Head",
-        suite="HeadSuite",
+    _kind("head", "heads", ".heads:Head", "Head", "a class or function whose call with keyword arguments gives a Head"),
+    _kind("hook", "hooks", ".hooks:Hook", "Hook", "a class or function whose call gives a Hook"),
+    _kind("exporter", "exporters", ".export:Exporter", "Exporter", "a class or function whose call gives an Exporter"),
+    _kind(
+        "format",
+        "export formats",
+        ".export:ExportFormat",
+        "ExportFormat",
+        "a class or function whose call without arguments gives an ExportFormat",
     ),
-    Kind(
-        name="hook",
-        title="hooks",
-        contract="estimator_core.hooks:Hook",
-        target="a class or function whose call gives a Hook",
-        suite="HookSuite",
+    _kind(
+        "backend",
+        "backends",
+        ".backends:Backend",
+        "Backend",
+        "a class or function whose call without arguments gives a Backend",
     ),
-    Kind(
-        name="exporter",
-        title="exporters",
-        contract="estimator_core.export:Exporter",
-        target="a class or function whose call gives an Exporter",
-        suite="ExporterSuite",
+    _kind("model", "models", ":Estimator", "Model", "a class or function whose call gives an Estimator"),
+    _kind(
+        "adapter",
+        "module adapters",
+        ".model:ModuleAdapter",
+        "ModuleAdapter",
+        "a class or function whose call without arguments gives a ModuleAdapter",
     ),
-    Kind(
-        name="format",
-        title="export formats",
-        contract="estimator_core.export:ExportFormat",
-        target="a class or function whose call without arguments gives an ExportFormat",
-        suite="ExportFormatSuite",
+    _kind("input", "inputs", ".inputs:InputFn", "Input", "a function whose call gives an input_fn"),
+    _kind(
+        "transform",
+        "host transforms",
+        ".inputs:HostTransform",
+        "HostTransform",
+        "a class whose call gives a HostTransform",
     ),
-    Kind(
-        name="backend",
-        title="backends",
-        contract="estimator_core.backends:Backend",
-        target="a class or function whose call without arguments gives a Backend",
-        suite="BackendSuite",
+    _kind(
+        "initial_values",
+        "initial values",
+        ".model:InitialValues",
+        "InitialValues",
+        "a class or function whose call gives InitialValues",
     ),
-    Kind(
-        name="model",
-        title="models",
-        contract="estimator_core:Estimator",
-        target="a class or function whose call gives an Estimator",
-        suite="ModelSuite",
+    _kind(
+        "export_check",
+        "export checks",
+        ".export:ExportCheck",
+        "ExportCheck",
+        "a class or function whose call without arguments gives an ExportCheck",
     ),
-    Kind(
-        name="adapter",
-        title="module adapters",
-        contract="estimator_core.model:ModuleAdapter",
-        target="a class or function whose call without arguments gives a ModuleAdapter",
-        suite="ModuleAdapterSuite",
+    _kind(
+        "checkpoint_policy",
+        "checkpoint policies",
+        ".hooks:CheckpointPolicy",
+        "CheckpointPolicy",
+        "a class or function whose call gives a CheckpointPolicy",
     ),
-    Kind(
-        name="input",
-        title="inputs",
-        contract="estimator_core.inputs:InputFn",
-        target="a function whose call gives an input_fn",
-        suite="InputSuite",
+    _kind(
+        "coordinator",
+        "coordinators",
+        ".coordinator:Coordinator",
+        "Coordinator",
+        "a function whose call with Processes, or None, and the options of its plugin gives a Coordinator",
     ),
-    Kind(
-        name="transform",
-        title="host transforms",
-        contract="estimator_core.inputs:HostTransform",
-        target="a class whose call gives a HostTransform",
-        suite="HostTransformSuite",
-    ),
-    Kind(
-        name="initial_values",
-        title="initial values",
-        contract="estimator_core.model:InitialValues",
-        target="a class or function whose call gives InitialValues",
-        suite="InitialValuesSuite",
-    ),
-    Kind(
-        name="export_check",
-        title="export checks",
-        contract="estimator_core.export:ExportCheck",
-        target="a class or function whose call without arguments gives an ExportCheck",
-        suite="ExportCheckSuite",
-    ),
-    Kind(
-        name="checkpoint_policy",
-        title="checkpoint policies",
-        contract="estimator_core.hooks:CheckpointPolicy",
-        target="a class or function whose call gives a CheckpointPolicy",
-        suite="CheckpointPolicySuite",
-    ),
-    Kind(
-        name="coordinator",
-        title="coordinators",
-        contract="estimator_core.coordinator:Coordinator",
-        target="a function whose call with Processes, or None, and the options of its plugin gives a Coordinator",
-        suite="CoordinatorSuite",
-    ),
-    Kind(
-        name="storage",
-        title="storages",
-        contract="estimator_core.storage:Storage",
-        target="a class or function whose call with a URL and `options=` gives a Storage; the name is the scheme",
-        suite="StorageSuite",
+    _kind(
+        "storage",
+        "storages",
+        ".storage:Storage",
+        "Storage",
+        "a class or function whose call with a URL and `options=` gives a Storage; the name is the scheme",
     ),
 )
 
+#: The kinds of components that the core defines, by name.
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _TABLE})

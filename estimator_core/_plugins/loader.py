@@ -102,8 +102,7 @@ def _import(candidate: Candidate, settings: PluginSettings) -> tuple[PluginRecor
         module=candidate.module,
         status="built-in" if candidate.builtin else "loaded",
     )
-    exempt = candidate.builtin or candidate.given
-    refusal = None if exempt else settings.refusal(candidate.identity)
+    refusal = None if candidate.exempt else settings.refusal(candidate.identity)
     if refusal is not None:
         return replace(record, status="blocked", error=refusal), None
     with observe() as observed:

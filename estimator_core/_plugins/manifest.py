@@ -1,17 +1,24 @@
-"""Compares the plugins a checkpoint or export was made with to those in use now."""
+"""Compares the plugins a checkpoint or export was made with, or a lock file names, to those in use now."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from estimator_core.errors import PluginError
+
+#: What stands before the name of a plugin that was given in code; no distribution has a colon in its name.
+CODE = "code:"
 
 
 def compare_versions(
     recorded: Iterable[Mapping[str, str]], present: Iterable[Mapping[str, str]], *, what: str = "this checkpoint"
 ) -> list[str]:
-    """One line for each recorded distribution that is absent now, or whose version differs.
+    """One line for each plugin that is absent now, changed, or new.
 
     Args:
-        recorded: `Plugins.versions()` as the manifest kept it.
+        recorded: `Plugins.versions()` as the manifest kept it; without a hash, as older cores wrote it, versions count.
         present: `Plugins.versions()` now.
         what: what was made with them.
 
@@ -19,14 +26,45 @@ def compare_versions(
         >>> compare_versions([{"distribution": "acme", "version": "1.0"}], [])
         ['this checkpoint was made with acme 1.0, which is not in use here: pip install acme==1.0']
     """
-    now = {row["distribution"]: row["version"] for row in present}
-    lines: list[str] = []
-    for row in recorded:
-        name, version = row["distribution"], row["version"]
-        if name not in now:
-            lines.append(
-                f"{what} was made with {name} {version}, which is not in use here: pip install {name}=={version}"
-            )
-        elif now[name] != version:
-            lines.append(f"{what} was made with {name} {version}; here it is {now[name]}")
-    return lines
+    now, then = ({row["distribution"]: row for row in rows} for rows in (present, recorded))
+    lines = [line for name, row in then.items() for line in _changed(name, row, now.get(name), what)]
+    added = [row for name, row in now.items() if then and name not in then]
+    return lines + [f"{what} was made without {_label(row)}, which is in use here" for row in added]
+
+
+def require_locked(file: str, present: Iterable[Mapping[str, str]]) -> None:
+    """Refuses plugins that a lock file does not name, or names with other code.
+
+    Raises:
+        PluginError: there is no such file, or a line for each difference.
+    """
+    try:
+        listed = json.loads(Path(file).read_text(encoding="utf-8"))["plugins"]
+        rows = [{name: str(row[name]) for name in ("distribution", "version", "hash")} for row in listed]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        cure = "`estimator plugins lock` writes one"
+        raise PluginError(f"plugins are locked by {file}, which cannot be read ({error}); {cure}") from error
+    found = list(present)
+    lines = compare_versions(rows, found, what="the lock")
+    lines += [f"{_label(row)} has no file, so nothing proves its code" for row in found if not row["hash"]]
+    if lines:
+        cure = "Install what it names, or write it anew with `estimator plugins lock`."
+        raise PluginError("\n  ".join([f"plugins are locked by {file}, and these differ:", *lines]) + f"\n{cure}")
+
+
+def _changed(name: str, then: Mapping[str, str], now: Mapping[str, str] | None, what: str) -> list[str]:
+    made = f"{what} was made with {_label(then)}"
+    if now is None:
+        cure = "" if name.startswith(CODE) else f": pip install {name}=={then['version']}"
+        return [f"{made}, which is not in use here{cure}"]
+    if now["version"] != then["version"]:
+        return [f"{made}; here it is {now['version']}"]
+    before, after = then.get("hash", ""), now.get("hash", "")
+    if before and before != after:
+        return [f"{made}; here its code is another ({before[:15]} then, {after[:15] or 'unknown'} here)"]
+    return []
+
+
+def _label(row: Mapping[str, str]) -> str:
+    name, version = row["distribution"], row["version"]
+    return f"the plugin {name.removeprefix(CODE)} given in code" if name.startswith(CODE) else f"{name} {version}"

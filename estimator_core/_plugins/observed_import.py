@@ -9,37 +9,11 @@ from collections.abc import Generator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 
+_ARRAYS = ("jax", "jaxlib", "numpy", "scipy", "orbax", "optax", "flax", "equinox", "keras", "tensorflow", "torch")
+_DATA = ("pandas", "pyarrow", "sklearn", "grain", "tokenizers", "transformers", "onnx")
+_PICTURES = ("tensorboardX", "tensorboard", "matplotlib", "IPython")
 #: Packages that have no place in a module imported at every start.
-HEAVY_PACKAGES = frozenset(
-    {
-        *(
-            "jax",
-            "jaxlib",
-            "numpy",
-            "scipy",
-            "orbax",
-            "optax",
-            "flax",
-            "equinox",
-            "keras",
-            "tensorflow",
-            "torch",
-            "transformers",
-        ),
-        *(
-            "pandas",
-            "pyarrow",
-            "sklearn",
-            "grain",
-            "tensorboardX",
-            "tensorboard",
-            "matplotlib",
-            "tokenizers",
-            "onnx",
-            "IPython",
-        ),
-    }
-)
+HEAVY_PACKAGES = frozenset({*_ARRAYS, *_DATA, *_PICTURES})
 SLOW_SECONDS = 0.1
 
 

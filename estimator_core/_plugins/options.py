@@ -13,8 +13,10 @@ from estimator_core.errors import ArgumentError
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
-def resolve_options(record: PluginRecord, given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
-    """The value of every option of a plugin: given, else from the environment, else its default.
+def resolve_options(
+    record: PluginRecord, given: Mapping[str, Any], environ: Mapping[str, str], policy: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The value of every option of a plugin: from the environment, else given, else of the policy, else its default.
 
     Raises:
         ArgumentError: a value does not have the declared type.
@@ -22,10 +24,11 @@ def resolve_options(record: PluginRecord, given: Mapping[str, Any], environ: Map
     values: dict[str, Any] = {}
     for option in record.options:
         variable = option_variable(record.owner, option.name)
-        if option.name in given:
-            values[option.name] = _typed(option, given[option.name], f"option {record.owner}.{option.name}")
-        elif variable in environ:
+        if variable in environ:
             values[option.name] = _typed(option, environ[variable], f"environment variable {variable}")
+        elif option.name in given or option.name in policy:
+            value = given[option.name] if option.name in given else policy[option.name]
+            values[option.name] = _typed(option, value, f"option {record.owner}.{option.name}")
         else:
             values[option.name] = option.default
     return values

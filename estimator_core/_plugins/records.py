@@ -74,8 +74,8 @@ class Option:
     """Declares a setting of a plugin; its values are handed to the plugin's run-level hooks as `options[name]`.
 
     Set by `Plugins(options={"acme-tracker": {"url": value}})`, `estimator --plugin-option acme-tracker.url=value`, or
-    the environment variable `ESTIMATOR_OPTION_ACME_TRACKER_URL`; the environment counts last. `acme-tracker` is the
-    name of the distribution.
+    the environment variable `ESTIMATOR_OPTION_ACME_TRACKER_URL`, which is stronger than the code, or weakest of all in
+    the policy file of the project. `acme-tracker` is the name of the distribution.
 
     Args:
         name: lower-case words joined by underscores.

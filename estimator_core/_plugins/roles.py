@@ -27,7 +27,7 @@ def component_of(role: str, choices: Mapping[str, str | None], plugins: Plugins,
     """
     known = ROLES[role]
     # The default is asked for by its full name: no plugin can take its place by a component of the same name.
-    name = choices.get(role, f"estimator-core:{known.default}")
+    name = choices.get(role, plugins.default(known.kind, known.default))
     if name is None:
         return None
     where = f"RunConfig(components={{{role!r}: {name!r}}})"

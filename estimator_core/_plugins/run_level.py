@@ -65,11 +65,11 @@ class RunLevel:
         return [one for one in given if one is not None]
 
     def _enabled(self, name: str, config: Any) -> Iterator[Implementation]:
-        """The implementations `RunConfig.default_hooks` allows: all, none, or those of the plugins named."""
-        allowed = config.default_hooks
+        """The implementations that `RunConfig.default_hooks` and the policy both allow: all, none, or by name."""
+        allowed = (config.default_hooks, self._settings.policy.default_hooks)
         for implementation in self._implementations[name]:
             record = implementation.record
-            if allowed is True or (allowed and matches(allowed, record.owner)):
+            if all(one is True or (one and matches(one, record.owner)) for one in allowed):
                 yield implementation
 
     def _call(self, name: str, implementation: Implementation, arguments: Mapping[str, Any]) -> Any:

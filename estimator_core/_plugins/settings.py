@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from estimator_core._plugins.policy import NO_POLICY, Policy
 from estimator_core.errors import ArgumentError
 
 ONLY = "ESTIMATOR_PLUGINS"
@@ -13,6 +14,11 @@ BLOCK = "ESTIMATOR_PLUGINS_BLOCK"
 NO_AUTOLOAD = "ESTIMATOR_DISABLE_PLUGIN_AUTOLOAD"
 STRICT = "ESTIMATOR_STRICT_PLUGINS"
 TRACE = "ESTIMATOR_TRACE_PLUGINS"
+LOCK = "ESTIMATOR_PLUGINS_LOCK"
+#: Where `estimator plugins lock` writes, and `--locked` looks, unless another file is named.
+LOCK_FILE = "estimator-plugins.lock"
+#: The variables that switches of the command line have set.
+SWITCHED = "ESTIMATOR_COMMAND_LINE"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,12 +30,16 @@ class PluginSettings:
         block: never these, even if `only` names them.
         strict: a broken plugin or a failing run-level hook raises.
         trace: every hook call is logged with its time.
+        locks: files that name the only plugins a run may have; all of them hold.
+        policy: of the project; what it forbids stays forbidden.
     """
 
     only: tuple[str, ...] | None = None
     block: tuple[str, ...] = ()
     strict: bool = False
     trace: bool = False
+    locks: tuple[str, ...] = ()
+    policy: Policy = NO_POLICY
 
     def refusal(self, identity: str) -> str | None:
         """Why a plugin may not load, None if it may; `identity` is the name of its distribution.
@@ -40,6 +50,9 @@ class PluginSettings:
             >>> PluginSettings(only=()).refusal("acme-tracker")
             'the allow list is empty, as by --no-plugins'
         """
+        policy = self.policy
+        if matches(policy.block, identity) or (policy.allow is not None and not matches(policy.allow, identity)):
+            return f"forbidden by the policy ({', '.join(policy.files)})"
         if matches(self.block, identity):
             return f"blocked by name (block list: {', '.join(self.block)})"
         if self.only is not None and not matches(self.only, identity):
@@ -60,8 +73,11 @@ def resolve_settings(
     block: Iterable[str] | None = None,
     autoload: bool | None = None,
     strict: bool | None = None,
+    lock: str | None = None,
+    policy: Policy = NO_POLICY,
 ) -> PluginSettings:
-    """Settings from arguments, and from the environment where an argument is None.
+    """Settings from the policy, from arguments and from the environment, which is stronger than arguments. Block lists
+    and locks add up.
 
     Example:
         >>> resolve_settings({"ESTIMATOR_PLUGINS": "acme-heads, acme-hooks ,"}).only
@@ -71,15 +87,17 @@ def resolve_settings(
         >>> resolve_settings({}, autoload=False).only
         ()
     """
-    listed = _names(environ[ONLY]) if ONLY in environ else None
-    allowed = listed if only is None else _given("only", only)
-    if autoload is None:
+    given = None if only is None else _given("only", only)
+    allowed = _names(environ[ONLY]) if ONLY in environ else given
+    if NO_AUTOLOAD in environ:
         autoload = not _flag(environ, NO_AUTOLOAD)
     return PluginSettings(
-        only=() if allowed is None and not autoload else allowed,
-        block=_names(environ.get(BLOCK, "")) if block is None else _given("block", block),
-        strict=_flag(environ, STRICT) if strict is None else strict,
+        only=() if allowed is None and autoload is False else allowed,
+        block=(*_given("block", block or ()), *_names(environ.get(BLOCK, ""))),
+        strict=policy.strict or (_flag(environ, STRICT) if STRICT in environ else bool(strict)),
         trace=_flag(environ, TRACE),
+        locks=tuple(filter(None, [*policy.locks, lock, environ.get(LOCK)])),
+        policy=policy,
     )
 
 

@@ -8,8 +8,10 @@ import sys
 from collections.abc import Generator
 from contextvars import ContextVar
 from functools import lru_cache
+from pathlib import Path
 
 from estimator_core._plugins.facade import Plugins
+from estimator_core._plugins.policy import policy_files
 
 _in_use: ContextVar[Plugins | None] = ContextVar("estimator_core_plugins_in_use", default=None)
 
@@ -17,15 +19,15 @@ _in_use: ContextVar[Plugins | None] = ContextVar("estimator_core_plugins_in_use"
 def default_plugins() -> Plugins:
     """The installed plugins as the environment selects them.
 
-    The same object as long as neither the import path nor an `ESTIMATOR_` variable changes, so that a process scans
-    once and nothing has to be reset.
+    The same object as long as neither the import path, an `ESTIMATOR_` variable nor the place of the policy changes, so
+    that a process scans once and nothing has to be reset.
     """
     settings = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("ESTIMATOR_")))
-    return _plugins(settings, tuple(sys.path))
+    return _plugins(settings, tuple(sys.path), tuple(policy_files(os.environ, Path.cwd())))
 
 
 @lru_cache(maxsize=8)
-def _plugins(environ: tuple[tuple[str, str], ...], path: tuple[str, ...]) -> Plugins:
+def _plugins(environ: tuple[tuple[str, str], ...], path: tuple[str, ...], policies: tuple[str, ...]) -> Plugins:
     return Plugins(environ=dict(environ))
 
 

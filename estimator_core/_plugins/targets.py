@@ -44,6 +44,21 @@ def missing_reason(target: str) -> str | None:
     return f"{module} has no {first}"
 
 
+def package_folder(module: str) -> Path | None:
+    """The folder of the outermost package that has code, or the file of a module outside packages; None for neither.
+
+    Example:
+        >>> package_folder("json.decoder").name, package_folder("no_such_module")
+        ('json', None)
+    """
+    parts = module.partition(":")[0].split(".")
+    for depth in range(len(parts)):
+        spec = _find(".".join(parts[: depth + 1]))
+        if spec is not None and spec.origin is not None and Path(spec.origin).exists():
+            return Path(spec.origin).parent if spec.submodule_search_locations else Path(spec.origin)
+    return None
+
+
 def _find(module: str) -> ModuleSpec | None:
     """The spec of a module, found by walking down the packages instead of importing them."""
     path: Any = None

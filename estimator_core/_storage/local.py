@@ -142,9 +142,12 @@ class LocalStorage:
         Raises:
             StorageError: there is a link in the way, which may lead anywhere.
         """
-        path = self._root / check_key(key)
-        if os.path.realpath(path) != os.path.join(os.path.realpath(self._root), *key.split("/")):
-            raise StorageError(f"{self.url}: {key} is or lies behind a link; the storage follows none below its root.")
+        path = self._root
+        for part in check_key(key).split("/"):
+            path = path / part
+            if path.is_symlink():
+                told = f"{self.url}: {key} is or lies behind a link; the storage follows none below its root."
+                raise StorageError(told)
         return path
 
     @contextlib.contextmanager

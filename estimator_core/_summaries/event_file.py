@@ -1,8 +1,9 @@
 """TensorBoard event files, written by tensorboardX.
 
 `tensorboardX.SummaryWriter` hands its events to a process queue which its `flush` does not drain, so a point could be
-lost although a checkpoint after it was committed. This module therefore uses the layer below: tensorboardX builds the
-summaries and frames the records, and every record is written by the calling thread.
+lost although a checkpoint after it was committed; that of its layer below always waits for the disk. This module
+therefore writes the file: tensorboardX builds the summaries and their checksums, every record is written by the calling
+thread, and whoever records how many bytes count waits for the disk (`estimator_core._journal.views.sync_event_files`).
 
 **Resuming.** A run that is killed at step 130 and resumed from its checkpoint of step 100 writes the points 101 ... 130
 a second time. `open_summary_writer(directory, resume_step=100)` therefore begins its file with `SessionLog.START`
@@ -20,6 +21,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import struct
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -112,7 +114,7 @@ class EventFile:
         self.epoch: Callable[[], int] = lambda: 0
         self._existed = directory.is_dir()
         self._lock = threading.RLock()
-        self._writer: Any = None
+        self._file: Any = None
         self._path = directory
         self._inode = 0
         self._written: dict[Path, int] = {}
@@ -202,11 +204,11 @@ class EventFile:
             self._resume_step = step
 
     def flush(self) -> None:
-        """Writes everything so far to the disk."""
+        """Hands everything so far to the operating system: readers see it."""
         with self._lock:
             self.encode()
-            if self._writer is not None and self._dirty:
-                self._writer.flush()
+            if self._file is not None and self._dirty:
+                self._file.flush()
                 self._dirty = False
                 self._note()
 
@@ -214,9 +216,9 @@ class EventFile:
         """Closes the file. A later point opens a new one."""
         with self._lock:
             self.flush()
-            if self._writer is not None:
-                self._writer.close()
-                self._writer = None
+            if self._file is not None:
+                self._file.close()
+                self._file = None
 
     def take_written(self) -> list[Written]:
         """Flushes, and tells what was written since this was asked last."""
@@ -237,8 +239,8 @@ class EventFile:
                 "TensorBoard. The run goes on with a new file; leave model_dir alone while a run writes to it.",
                 self._path,
             )
-            self._writer.close()
-            self._writer = None
+            self._file.close()
+            self._file = None
             self._written.pop(self._path, None)
         else:
             self._written[self._path] = stat.st_size
@@ -249,30 +251,32 @@ class EventFile:
             self._append(summary, step, time.time())
 
     def _append(self, summary: Any, step: int, wall_time: float) -> None:
-        events, writer = _events(), self._opened()
+        events, file = _events(), self._opened()
         if self._resume_step is not None:
             start = events.SessionLog(status=events.SessionLog.START)
             # TensorBoard's web server takes the first START it meets for the beginning of the run: two of them.
             for _ in range(2):
-                self._record(writer, events.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start))
+                self._record(file, events.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start))
             self._resume_step = None
-        self._record(writer, events.Event(wall_time=wall_time, step=int(step), summary=summary))
+        self._record(file, events.Event(wall_time=wall_time, step=int(step), summary=summary))
 
-    def _record(self, writer: Any, event: Any) -> None:
-        writer.write(event.SerializeToString())
-        self._dirty = writer is self._writer
+    def _record(self, file: Any, event: Any) -> None:
+        data: bytes = event.SerializeToString()
+        length = struct.pack("<Q", len(data))
+        file.write(b"".join((length, _checksum(length), data, _checksum(data))))
+        self._dirty = file is self._file
 
     def _opened(self) -> Any:
-        if self._writer is None:
+        if self._file is None:
             if self._existed and not self.directory.is_dir():
                 return _NOWHERE  # removed while the run used it: nobody makes it again
             self.directory.mkdir(parents=True, exist_ok=True)
             self._existed = True
             self._path = _new_file(self.directory, self.epoch())
             self._inode = self._path.stat().st_ino
-            self._writer = import_module("tensorboardX.record_writer").RecordWriter(str(self._path))
-            self._record(self._writer, _events().Event(wall_time=time.time(), file_version="brain.Event:2"))
-        return self._writer
+            self._file = open(self._path, "wb")  # noqa: SIM115 - `close` closes it
+            self._record(self._file, _events().Event(wall_time=time.time(), file_version="brain.Event:2"))
+        return self._file
 
 
 class _Nowhere:
@@ -293,6 +297,15 @@ def _new_file(directory: Path, epoch: int) -> Path:
         with suppress(FileExistsError):  # another process was faster
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
             return path
+
+
+def _checksum(data: bytes) -> bytes:
+    return struct.pack("<I", _records().masked_crc32c(data))
+
+
+@cache
+def _records() -> Any:
+    return import_module("tensorboardX.record_writer")
 
 
 def _summaries() -> Any:

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from estimator_core._checkpoint import CheckpointItems, CheckpointStore
-from estimator_core._cli.main import _run
-from estimator_core._plugins.records import Command
+from estimator_core._cli import checkpoints
+from estimator_core._cli.run_module import run_module
 from estimator_core.errors import CheckpointNotFoundError
-
-COMMAND = Command(name="checkpoints", target="estimator_core._cli.checkpoints", summary="")
 
 
 @pytest.fixture
@@ -32,7 +30,7 @@ def model_dir(tmp_path):
 
 
 def printed(capsys, *arguments):
-    assert _run(COMMAND, "checkpoints", [str(argument) for argument in arguments]) == 0
+    assert run_module(checkpoints, "checkpoints", [str(argument) for argument in arguments]) == 0
     return capsys.readouterr().out
 
 
@@ -90,9 +88,9 @@ def test_the_difference_of_two(model_dir, capsys):
 
 def test_what_is_not_there_is_said(model_dir, tmp_path):
     with pytest.raises(CheckpointNotFoundError, match=r"no checkpoint '7': .* has the steps 5, 10"):
-        _run(COMMAND, "checkpoints", [str(model_dir), "--diff", "5", "7"])
+        run_module(checkpoints, "checkpoints", [str(model_dir), "--diff", "5", "7"])
     with pytest.raises(CheckpointNotFoundError, match="There is no checkpoint in"):
-        _run(COMMAND, "checkpoints", [str(tmp_path / "nothing")])
+        run_module(checkpoints, "checkpoints", [str(tmp_path / "nothing")])
 
 
 def test_it_starts_without_jax_and_orbax(model_dir):

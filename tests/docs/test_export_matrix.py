@@ -26,6 +26,27 @@ def test_every_cell_of_the_page_is_a_number_or_a_refusal_in_words():
         assert not number or text == "0" or int(number.group(1)) <= limit, (key, text)
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        "top_k",
+        "sort",
+        "dropout in train mode",
+        "while loop",
+        "batch norm",
+        "row-sparse look-up",
+        "bfloat16 inside",
+        "bfloat16 outputs",
+    ],
+)
+def test_this_operation_is_read_by_the_oldest_readers_or_refused_by_name(row):
+    texts = {column: CELLS[("programs", row, "", *column)] for column in COLUMNS}
+    for (form, mode), text in texts.items():
+        is_read = re.fullmatch(r"0|1e-\d+", text)
+        assert is_read or (text.startswith("Signature '...'") and "format 'stablehlo'" in text), (form, mode, text)
+        assert is_read or form == "onnx", (form, mode, text)
+
+
 @pytest.mark.parametrize("row", ["gather along the batch", "print"])
 def test_bundles_of_operations_are_as_the_page_says(tmp_path, row):
     case = CASES[("programs", row, "")]

@@ -65,7 +65,7 @@ def test_a_command_says_which_package_brings_it(command: str) -> None:
         f"estimator {command}: error: command {command!r} comes with {distribution}, which is not installed: "
         f"pip install {distribution}\n"
     )
-    assert (done.returncode, done.stderr) == (1, told)
+    assert (done.returncode, done.stderr) == (2, told)
 
 
 def test_a_command_that_is_nearly_right_is_offered_all_the_same() -> None:
@@ -116,7 +116,7 @@ def test_a_plugin_that_may_not_load_is_named_with_the_switch_that_loads_it(comma
     words = [sys.executable, "-m", "estimator_core._cli.main", "--no-plugins", command, "x.py"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     distribution = _moved.MOVED_COMMANDS[command]
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert f"comes with {distribution}, which is installed, but its plugin" in done.stderr
     assert "is blocked: the allow list is empty, as by --no-plugins" in done.stderr
     assert f"`estimator --plugins {distribution} {command} ...`" in done.stderr

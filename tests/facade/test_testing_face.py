@@ -69,7 +69,7 @@ def test_the_face_says_what_to_install(script: str) -> None:
 def test_its_commands_say_what_to_install(words: list[str], command: str) -> None:
     done = without_the_kit(f"from estimator_core._cli.main import main; sys.exit(main({words!r}))")
     told = f"command {command!r} {CURE}, which is not installed: pip install estimator-testing\n"
-    assert (done.returncode, done.stderr) == (1, f"estimator {words[0]}: error: {told}")
+    assert (done.returncode, done.stderr) == (2, f"estimator {words[0]}: error: {told}")
 
 
 def test_the_rest_of_the_core_does_not_miss_it() -> None:

@@ -31,9 +31,11 @@ ELSEWHERE = {
     "batches_per_dispatch": "tests/loop/test_groups.py::test_groups_are_asked_for_by_a_number",
     "mesh": "tests/loop/test_settings.py::test_mesh_and_partition_rules_place_the_variables",
     "partition_rules": "tests/loop/test_settings.py::test_mesh_and_partition_rules_place_the_variables",
+    "logical_axis_rules": "tests/loop/test_settings.py::test_names_of_axes_stand_for_mesh_axes",
     "model_dir": "tests/loop/test_calls.py::test_the_run_is_recorded",
     "processes": "tests/scale/test_detect.py::test_run_config_takes_them",
     "default_hooks": "tests/plugins/test_run_level.py::test_run_config_switches_them_off",
+    "plugins_lock": "tests/plugins/test_lock.py::test_a_run_config_locks_every_call",
     "keep_checkpoint_best": "tests/loop/test_train_and_evaluate.py::test_the_best_checkpoints_by_a_metric_stay",
     "keep_checkpoint_every_n_hours": "tests/loop/test_settings.py::test_one_checkpoint_an_hour_is_kept",
     "backend": "tests/plugins/test_hostile_runs.py::test_a_backend_asked_for_by_name",
@@ -272,3 +274,19 @@ print(len(w.sharding.device_set), w.addressable_shards[0].data.shape, values)
     for place, rules, part in (("a", [], (3,)), ("b", [("w", ("data",))], (1,))):
         printed = run_with_devices(3, code.replace("RULES", repr(rules)), here, str(tmp_path / place))
         assert printed == f"3 {part} {expected}"
+
+
+def test_names_of_axes_stand_for_mesh_axes(tmp_path: Path) -> None:
+    code = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from test_settings import batches, estimator
+settings = {"mesh": {"model": -1}, "partition_rules": [("w", ("inputs",))], "logical_axis_rules": RULES}
+w = estimator(Path(sys.argv[2]), **settings).train(batches(), steps=2)._state.state.variables["w"]
+print(len(w.sharding.device_set), w.addressable_shards[0].data.shape)
+"""
+    here = str(Path(__file__).parent)
+    for place, rules, part in (("a", {"inputs": "model"}, (1,)), ("b", {"inputs": None}, (3,)), ("c", {}, (3,))):
+        printed = run_with_devices(3, code.replace("RULES", repr(rules)), here, str(tmp_path / place))
+        assert printed == f"3 {part}"

@@ -124,7 +124,7 @@ def test_options_from_arguments_and_environment(site):
     environ = {"ESTIMATOR_OPTION_TRACKER_URL": "host:1", "ESTIMATOR_OPTION_TRACKER_VERBOSE": "yes"}
     plugins = site.plugins(environ=environ, options={"tracker": {"url": "host:2", "every": "5"}})
     plugins.run_start(FakeRun())
-    assert seen()[0][2] == {"url": "host:2", "every": 5, "verbose": True}
+    assert seen()[0][2] == {"url": "host:1", "every": 5, "verbose": True}  # the environment is the stronger one
 
 
 @pytest.mark.parametrize(

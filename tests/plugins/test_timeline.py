@@ -154,4 +154,4 @@ def test_the_manifest_names_the_plugins(estimator):
     estimator.train(tiny_input_fn(), steps=1)
     assert estimator.latest_checkpoint()
     manifest = read_checkpoint(estimator.latest_checkpoint(), items=()).manifest
-    assert {"distribution": "estimator-core", "version": "0.1.0"} in manifest["plugins"]
+    assert ("estimator-core", "0.1.0") in [(row["distribution"], row["version"]) for row in manifest["plugins"]]

@@ -63,7 +63,7 @@ def test_every_row_names_tests_that_exist(page: str, root: Path) -> None:
         ("test_in_flight.py::test_the_host", "test_in_flight.py::test_the_guest", "has no test_the_guest"),
         ("tests/loop/test_in_flight.py", "tests/loop/test_race.py", "there is no tests/loop/test_race.py"),
         ("[missing train_op]", "[missing train_up]", "has no case 'missing train_up'"),
-        ("| Obeyed. |", "|  |", "an empty cell"),
+        ("| The request is obeyed. |", "|  |", "an empty cell"),
         ("`tests/loop/test_in_flight.py::", "`tests/loop/test_in_flight.py:", "names no test"),
     ],
 )

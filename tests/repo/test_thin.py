@@ -21,24 +21,24 @@ CORE = ROOT / "estimator_core"
 
 #: Code lines by room; modules directly in the package count together.
 BUDGETS = {
-    "_backends": 440,
+    "_backends": 546,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 540,
-    "_checkpoint": 2625,  # the catalog, the audit, incremental saves and checkpoints of others included
-    "_cli": 470,
+    "_checkpoint": 2629,  # the catalog, the audit, incremental saves and checkpoints of others included
+    "_cli": 574,  # options of all commands anywhere, errors of one line with a suggestion
     "_cluster": 460,  # every environment read and refused by name
     "_export": 1170,  # words of host transforms, requests made of them, metrics of what an export gives
     "_inputs": 1590,  # how global batches are dealt out, and the contract with the data, included
-    "_journal": 740,
-    "_loop": 4335,  # what a hook may add to an evaluation, and the flags of a batch, included
+    "_journal": 744,
+    "_loop": 4342,  # what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 985,
     "_model_dir": 375,
     "_packs": 620,
-    "_plugins": 1312,
+    "_plugins": 1460,  # the code of plugins named and locked, policies, included
     "_step": 1295,
-    "_storage": 480,  # files at URLs, for plugins, included
-    "_summaries": 300,
-    "flat": 2410,  # arguments and names of tf.estimator answered included
+    "_storage": 482,  # files at URLs, for plugins, included
+    "_summaries": 305,
+    "flat": 2432,  # arguments and names of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -70,8 +70,8 @@ PAGE_STATEMENTS = 30
 #: Occurrences of `Any` a thousand code lines; the target is 50.
 ANY_DENSITY = 63.0
 #: Files of the core that the smallest training enters; the target is 130. 22 belong to the storage of a
-#: model_dir and one to the contract with the data, which the face of inputs names.
-ENTERED = 205
+#: model_dir, one to the contract with the data, which the face of inputs names, and one to policies.
+ENTERED = 208
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 

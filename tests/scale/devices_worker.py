@@ -17,6 +17,7 @@ CASES: dict[str, dict[str, Any]] = {
     "one": {},
     "data_2": {"mesh": {"data": 2}},
     "full_8": {"mesh": {"data": 8}, "rules": "full"},
+    "zero1_8": {"mesh": {"data": 8}, "rules": "zero1"},
     "tensor_4": {"mesh": {"model": 4}, "rules": "tensor"},
     "mixed": {"mesh": {"data": 2, "fsdp": 2, "model": 2}, "rules": "mixed"},
     "float16_full_4": {"mesh": {"data": 4}, "rules": "full", "config": {"precision": "float16"}},

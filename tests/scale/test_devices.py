@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scale_runs import TOLERANCE, assert_same, run_worker, seen
 
-SHARDED = ["data_2", "full_8", "tensor_4", "mixed", "four_a_dispatch"]
+SHARDED = ["data_2", "full_8", "zero1_8", "tensor_4", "mixed", "four_a_dispatch"]
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """One process of a run: `train_worker.py SETTINGS_JSON`; writes what it saw to `<out>.<process>.json` and `.npz`.
 
-Settings: model_dir, out, global_batch, steps, mesh, rules ("full", "tensor" or null), evaluate (batch of the last
-evaluation), and `config`, further fields of RunConfig.
+Settings: model_dir, out, global_batch, steps, mesh, rules ("full", "zero1", "tensor" or null), evaluate (batch of the
+last evaluation), and `config`, further fields of RunConfig.
 """
 
 import json
@@ -22,6 +22,7 @@ TENSOR = [(".*layer_0/kernel", (None, "model")), (".*layer_0/bias", ("model",)),
 RULES = {
     None: [],
     "full": [(".*", ec.FullySharded())],
+    "zero1": [(".*", ec.FullySharded(slots_only=True))],
     "tensor": TENSOR,
     "mixed": [
         (".*layer_0/kernel", ec.FullySharded(base=(None, "model"))),

@@ -1,5 +1,8 @@
 """TPUConfig, and what it makes of a RunConfig."""
 
+import dataclasses
+import inspect
+
 import pytest
 
 import estimator_core as ec
@@ -81,3 +84,8 @@ def test_on_tpu_leaves_a_mesh_that_was_given():
 def test_num_shards_and_cores_per_replica_are_axes():
     config = on_tpu(TPURunConfig(tpu_config=TPUConfig(num_shards=4, num_cores_per_replica=2)))
     assert config.mesh == {"data": 4, "model": 2}
+
+
+def test_the_signature_is_that_of_the_fields():
+    names = [field.name for field in dataclasses.fields(TPURunConfig)]
+    assert list(inspect.signature(TPURunConfig).parameters) == names

@@ -73,7 +73,7 @@ def test_the_table_and_the_file_of_the_command_line(trained: Path, capsys: pytes
     assert "slice       examples  positive" in output
     assert "sign=minus  16        1 [1, 1]" in output
     assert "eval_other" in output
-    assert main([*arguments, "--metrics", "auc"]) == 1
+    assert main([*arguments, "--metrics", "auc"]) == 2
     assert "no ['auc'] by slice" in capsys.readouterr().err
 
 
@@ -88,6 +88,37 @@ def test_without_slices_and_refusals(trained: Path, capsys: pytest.CaptureFixtur
         (["--model-dir", "nowhere"], "names no file of `estimator run`"),
     ]:
         code = main(["evaluate", *arguments])
-        assert code == 1
+        assert code == 2
         assert message in capsys.readouterr().err
     assert not Path("nowhere").exists()
+
+
+RECEIVER = """
+
+def serving_input_receiver_fn():
+    import jax
+    return ec.export.build_raw_serving_input_receiver_fn({"x": jax.ShapeDtypeStruct((None,), np.float32)})()
+"""
+
+
+@pytest.mark.plugins
+def test_an_export_of_the_program_that_the_run_record_names(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "line.py"
+    served = PROGRAM.replace(
+        "    error = ",
+        "    if mode == ec.ModeKeys.PREDICT:\n"
+        "        return ec.EstimatorSpec(mode, predictions={'y': y})\n    error = ",
+    )
+    program.write_text(served + RECEIVER)
+    capsys.readouterr()
+    assert main(["export", "--model-dir", "here", "--checkpoint", "2", "--json"]) == 0
+    written = json.loads(capsys.readouterr().out)
+    assert Path(written["path"]).parent == trained / "export" / "command" or written["path"].startswith("here/export")
+    assert Path(written["checkpoint"]).name == "2"
+    assert main(["exports", written["path"], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["global_step"] == 2
+    code: Any = main(["export", "--model-dir", "here", "--checkpoint", "3"])
+    assert code == 2
+    assert "Steps: [0, 2, 4]" in capsys.readouterr().err

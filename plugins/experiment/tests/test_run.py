@@ -103,7 +103,7 @@ def test_dry_run_tells_whether_one_batch_can_be_learnt(
 )
 def test_refusals(program: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
     code: Any = main(["run", *arguments])
-    assert code == 1
+    assert code == 2
     assert message in capsys.readouterr().err
     assert not Path("runs").exists()
 

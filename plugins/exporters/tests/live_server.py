@@ -16,6 +16,7 @@ from estimator_exporters.serving.app import make_app
 from estimator_exporters.serving.batching import unobserved
 from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.models import ServedModel
+from estimator_exporters.serving.observing import NOBODY
 from estimator_exporters.serving.server import configuration, new_engine
 
 SIZES = (1, 2, 4, 8)
@@ -76,9 +77,11 @@ def nothing(engine):
 
 
 @contextlib.contextmanager
-def running(models=None, sources=(), limits=None, versions=1, access=everybody, tls=None, beside=nothing):
+def running(
+    models=None, sources=(), limits=None, versions=1, access=everybody, tls=None, beside=nothing, observing=NOBODY
+):
     """A server of models and sources."""
-    engine = new_engine(list(sources), SIZES, versions, limits or Limits(poll_seconds=0.1), access)
+    engine = new_engine(list(sources), SIZES, versions, limits or Limits(poll_seconds=0.1), access, observing)
     engine.repository.models.update(models or {})
     app = make_app(engine, beside=lambda: beside(engine))
     config = configuration(app, engine, host="127.0.0.1", port=0, **(tls.arguments() if tls else {}))

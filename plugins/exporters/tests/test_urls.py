@@ -47,7 +47,7 @@ def test_rows_at_a_url_are_scored_into_a_url_as_on_this_machine(store, rows, tmp
 def test_a_bad_row_leaves_no_output_at_a_url(store, capsys):
     (store / "bad.jsonl").write_text('{"x": [1, 2]}\n')
     url = f"file://{store}/scores.jsonl"
-    assert main(["predict", f"file://{store}/final", "--input", f"file://{store}/bad.jsonl", "--output", url]) == 1
+    assert main(["predict", f"file://{store}/final", "--input", f"file://{store}/bad.jsonl", "--output", url]) == 2
     assert "bad.jsonl" in capsys.readouterr().err
     assert not (store / "scores.jsonl").exists()
 
@@ -67,7 +67,7 @@ def test_exports_at_a_url_are_listed_and_shown(store, capsys):
 
 @pytest.mark.parametrize("command", ["exports", "serve"])
 def test_a_scheme_that_nobody_serves_is_refused(command, capsys):
-    assert main([command, "ftp://host/exports"]) == 1
+    assert main([command, "ftp://host/exports"]) == 2
     assert "no installed package brings storage for ftp://" in capsys.readouterr().err
 
 

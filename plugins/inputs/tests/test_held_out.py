@@ -35,6 +35,33 @@ def test_every_tenth_row_of_a_file(tmp_path: Path, kind: str, block_bytes: int) 
         assert sorted(shuffled[epoch * len(others) : (epoch + 1) * len(others)]) == others
 
 
+@pytest.mark.parametrize("kind", list(WRITERS))
+def test_three_parts_of_a_file(tmp_path: Path, kind: str) -> None:
+    """Every row is in one part; a part read again for its rows and their places is the same part."""
+    pattern = write_files(tmp_path, kind, some_rows(ROWS), 1)
+    found: list[int] = []
+    for places in ((0, 1, 2, 3, 4, 5, 6, 7), (8,), (9,)):
+        options: dict[str, Any] = {"block_bytes": 300, "hold_out_every": EVERY, "held_out": places}
+        source = input_of(kind, pattern, 8, shuffle=False, **options)
+        part = ids(list(source()))
+        assert part == [row for row in range(ROWS) if row % EVERY in places]
+        assert ids([batch for batch, _ in source().parts()]) == part
+        found += part
+    assert sorted(found) == list(range(ROWS))
+
+
+def test_places_of_a_part_name_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("id\n" + "".join(f"{n}\n" for n in range(40)))
+    source = csv_input_fn(path, 4, shuffle=False, hold_out_every=10, held_out=(3, 8))
+    ((batch, where),) = source().parts()
+    assert [(n, where(row)) for row, n in enumerate(batch["id"].tolist())][:3] == [
+        (3, f"{path}, line 5"),
+        (8, f"{path}, line 10"),
+        (13, f"{path}, line 15"),
+    ]
+
+
 @pytest.mark.parametrize("shard_by", ["files", "rows"])
 @pytest.mark.parametrize("held_out", [True, False])
 def test_shares_of_a_part(tmp_path: Path, shard_by: str, held_out: bool) -> None:
@@ -84,7 +111,10 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
         csv_input_fn(path, 9, shuffle=False, hold_out_every=1)
     with pytest.raises(ArgumentTypeError, match=r"hold_out_every must be an integer, given: 0\.1"):
         csv_input_fn(path, 9, shuffle=False, hold_out_every=0.1)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ArgumentError, match="held_out=True needs hold_out_every"):
+    for places in ((), (10,), (-1,), (True,)):
+        with pytest.raises(ArgumentError, match="held_out must be places from 0 to 9 among 10 rows, given"):
+            csv_input_fn(path, 9, shuffle=False, hold_out_every=10, held_out=places)
+    with pytest.raises(ArgumentError, match="held_out needs hold_out_every"):
         csv_input_fn(path, 9, shuffle=False, held_out=True)
 
 

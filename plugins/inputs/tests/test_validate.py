@@ -186,7 +186,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "schema.toml: 5 columns" in capsys.readouterr().out
     assert main(["inputs", "schema", str(train), "--label", "siblings"]) == 0
     assert capsys.readouterr().out == schema.read_text()
-    assert main(["inputs", "schema", str(train), "--output", str(schema)]) == 1
+    assert main(["inputs", "schema", str(train), "--output", str(schema)]) == 2
     assert "schema.toml exists, and a person may have edited it" in capsys.readouterr().err
     assert main(["inputs", "validate", str(train), "--schema", str(schema)]) == 0
     assert "891 rows, 0 anomalies" in capsys.readouterr().out
@@ -203,7 +203,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert [(one["kind"], one["column"]) for one in found["anomalies"]] == [("new values", "port")]
     assert {one["column"] for one in found["distances"]} == {"age", "port", "fare"}
     for wrong in ([], ["--schema", str(schema), "--against", str(train)]):
-        assert main(["inputs", "validate", str(new), *wrong]) == 1
+        assert main(["inputs", "validate", str(new), *wrong]) == 2
         assert "Give either --schema SCHEMA or --against FILE" in capsys.readouterr().err
 
 

@@ -79,7 +79,7 @@ def test_a_step_that_does_not_fit_has_its_own_exit_code(program, capsys, monkeyp
     ],
 )
 def test_refusals(program, capsys, arguments, words):
-    assert main(["plan", str(program), *arguments]) == 1
+    assert main(["plan", str(program), *arguments]) == 2
     assert words in capsys.readouterr().err
 
 
@@ -87,7 +87,7 @@ def test_an_empty_input_is_named(program, capsys):
     program.write_text(
         program.read_text().replace("ec.inputs.numpy_input_fn(**inputs, num_epochs=None)", "lambda: iter(())")
     )
-    assert main(["plan", str(program), "--topology", "cpux1"]) == 1
+    assert main(["plan", str(program), "--topology", "cpux1"]) == 2
     assert "the training input is empty" in capsys.readouterr().err
 
 
@@ -117,5 +117,5 @@ class Load(ec.Hook):
 
 def test_what_reads_the_file_is_named_where_it_is_not_installed(program, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "estimator_experiment", None)  # as Python notes a module that is not there
-    assert main(["plan", str(program), "--topology", "cpux1"]) == 1
+    assert main(["plan", str(program), "--topology", "cpux1"]) == 2
     assert 'estimator-experiment, which is not installed: pip install "estimator-plan[cli]"' in capsys.readouterr().err

@@ -1,14 +1,20 @@
 """The text of compiled programs: loops, memory spaces, collectives in all notations."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
+from estimator_core.backends import Topology
 from estimator_plan.collectives import find_collectives, replica_groups, sent_by_ring
 from estimator_plan.hlo import read_module
+from estimator_plan.layout import Layout, layout_of
 from estimator_plan.traffic import memory_traffic
+from plugins.plan.tests.lent_cpus import LentCPUs
 
 PROGRAMS = Path(__file__).parent / "programs"
 # As libtpu writes it, cut down: an asynchronous all-gather as a chain of fusions, a reduce-scatter as a fused
@@ -18,10 +24,15 @@ TPU = (PROGRAMS / "tpu.txt").read_text()
 GPU = (PROGRAMS / "gpu.txt").read_text()
 
 
-def by_kind(text, **given):
+def eight(joined=8):
+    """Eight devices in a row, groups of which fast links join."""
+    return Layout(axes={"data": 8}, joined=[number // joined for number in range(8)])
+
+
+def by_kind(text):
     return {
         (each.kind, each.group_size): (each.count, each.payload_bytes, each.sent_bytes)
-        for each in find_collectives(read_module(text), device_count=8, **given)
+        for each in find_collectives(read_module(text), eight())
     }
 
 
@@ -44,9 +55,49 @@ def test_collectives_of_a_gpu_program():
 
 
 def test_groups_that_span_machines_are_told():
-    found = find_collectives(read_module(GPU), device_count=8, joined=4)
+    found = find_collectives(read_module(GPU), eight(joined=4))
     crossing = {each.kind: each.crosses_groups for each in found}
     assert crossing == {"all-gather": True, "reduce-scatter": True, "collective-permute": False}
+
+
+def test_what_hosts_send_between_slices_of_tpus_counts():
+    """As libtpu writes it, cut down: of eight devices in two slices, each hands its part of the sum to its host."""
+    attributes = (
+        'channel_id=2, is_host_transfer=true, frontend_attributes={_xla_megascale_transfer_type="KIND",'
+        '_xla_megascale_target="{1,2}x{0:3}"}'
+    )
+    sends = "\n".join(
+        f"  %s.{kind} = (f32[2,8]{{1,0}}, u32[], token[]) send(%p, %t), {attributes.replace('KIND', kind)}"
+        for kind in ("ALL_REDUCE", "ALL_GATHER")
+    )
+    text = f"ENTRY %main (p: f32[2,8]) -> f32[2,8] {{\n  %p = f32[2,8]{{1,0}} parameter(0)\n{sends}\n}}\n"
+    layout = Layout(axes={"data": 2, "fsdp": 4}, joined=[0, 0, 0, 0, 1, 1, 1, 1])
+    found = find_collectives(read_module(text), layout)
+    assert {(each.kind, each.group_size, each.axes, each.crosses_groups) for each in found} == {
+        ("all-reduce", 2, ("data",), True),
+        ("all-gather", 2, ("data",), True),
+    }
+    assert [each.sent_bytes for each in found] == [64, 64]
+
+
+def test_numbers_of_a_program_count_through_its_mesh_and_not_through_the_devices():
+    """A mesh may hold the devices in any order: the second half of the program's numbers may be the first slice."""
+
+    @dataclass(frozen=True)
+    class Chip:
+        id: int
+        slice_index: int
+
+    class Turned:
+        shape: ClassVar = {"data": 2, "model": 2}
+        devices = np.array([[Chip(3, 1), Chip(1, 0)], [Chip(2, 1), Chip(0, 0)]])
+
+    figures = LentCPUs().topology("cpu", (2,)).figures
+    slices = Topology(name="2*cpux2", device_count=4, host_count=2, figures=figures, slice_count=2)
+    layout = layout_of(Turned(), slices)
+    assert layout.joined == [1, 0, 1, 0]
+    assert (layout.spanned([[0, 1], [2, 3]]), layout.crosses([[0, 1], [2, 3]])) == (("model",), True)
+    assert (layout.spanned([[0, 2], [1, 3]]), layout.crosses([[0, 2], [1, 3]])) == (("data",), False)
 
 
 def test_scratch_memory_is_no_traffic():

@@ -11,7 +11,13 @@ FIGURES = LentCPUs().topology("cpu", (8,)).figures
 
 def collective(sent, crosses=False):
     return Collective(
-        kind="all-reduce", group_size=8, crosses_groups=crosses, count=1, payload_bytes=sent, sent_bytes=sent
+        kind="all-reduce",
+        group_size=8,
+        axes=("data",),
+        crosses_groups=crosses,
+        count=1,
+        payload_bytes=sent,
+        sent_bytes=sent,
     )
 
 

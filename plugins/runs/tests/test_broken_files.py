@@ -201,7 +201,7 @@ def folder(tmp_path, monkeypatch):
 def test_broken_files_are_refused_with_place_and_cure(folder, capsys, name):
     text, line, key, words = BROKEN[name]
     (folder / "line.toml").write_text(text)
-    assert main(["config", "check", "line.toml", "--build"]) == 1
+    assert main(["config", "check", "line.toml", "--build"]) == 2
     told = capsys.readouterr().err
     place = "line.toml" if line is None else f"line.toml:{line}"
     assert f"{place}: {key}: " in told if key else f"{place}: " in told, told

@@ -69,7 +69,7 @@ def test_names_that_cannot_be_used_are_refused(tmp_path, name, message):
 
 def test_nothing_is_overwritten(tmp_path, capsys):
     (tmp_path / "acme-new").mkdir()
-    assert main(["new-plugin", "acme-new", "--kind", "head", "--dir", str(tmp_path)]) == 1
+    assert main(["new-plugin", "acme-new", "--kind", "head", "--dir", str(tmp_path)]) == 2
     assert "exists; choose another name or --dir" in capsys.readouterr().err
     assert list((tmp_path / "acme-new").iterdir()) == []
 

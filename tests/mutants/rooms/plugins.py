@@ -49,8 +49,8 @@ MUTANTS = (
         name="an-empty-allow-list-allows-all",
         guarantee="rule 18",
         file=_ROOM + "settings.py",
-        old="listed = _names(environ[ONLY]) if ONLY in environ else None",
-        new="listed = _names(environ.get(ONLY, '')) or None",
+        old="allowed = _names(environ[ONLY]) if ONLY in environ else given",
+        new="allowed = _names(environ.get(ONLY, '')) or given",
         tests=("test_an_empty_allow_list_allows_nothing",),
     ),
     Mutant(

@@ -65,8 +65,8 @@ MUTANTS = (
         name="flush-leaves-points-behind",
         guarantee="rule 20",
         file=_ROOM + "event_file.py",
-        old="            self.encode()\n            if self._writer is not None and self._dirty:\n                self._writer.flush()",
-        new="            if self._writer is not None:\n                self._writer.flush()",
+        old="            self.encode()\n            if self._file is not None and self._dirty:\n                self._file.flush()",
+        new="            if self._file is not None:\n                self._file.flush()",
         tests=("test_flushed_points_are_written",),
     ),
     Mutant(

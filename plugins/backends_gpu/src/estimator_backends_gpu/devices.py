@@ -41,6 +41,7 @@ _H100 = "NVIDIA H100 data sheet"
 #: Bytes a second that one card sends: 200 Gbit/s (A100), 400 Gbit/s (H100, H200, B200) network ports a card.
 _HDR, _NDR = 25e9, 50e9
 
+#: The figures of each kind of card, by the name that jax reports.
 FIGURES: Mapping[str, DeviceFigures] = MappingProxyType(
     {
         figures.kind: figures

@@ -24,6 +24,7 @@ class CompilerFlag:
     why: str
 
 
+#: The compiler flags that the backend sets where the user sets none.
 DEFAULT_FLAGS = (
     CompilerFlag(
         name="xla_gpu_enable_latency_hiding_scheduler",

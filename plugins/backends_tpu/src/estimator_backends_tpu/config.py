@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal
@@ -127,6 +128,9 @@ class TPURunConfig(RunConfig):
         names = [each.name for each in fields(RunConfig)]
         plain = RunConfig(**{name: getattr(self, name) for name in names}).replace(**changes)
         return TPURunConfig(tpu_config=tpu_config, **{name: getattr(plain, name) for name in names})
+
+
+TPURunConfig.__new__.__signature__ = inspect.signature(TPURunConfig.__init__).replace(return_annotation="TPURunConfig")  # type: ignore[attr-defined]
 
 
 def on_tpu(config: TPURunConfig) -> TPURunConfig:

@@ -11,7 +11,13 @@ GIB = 2**30
 
 
 def _figures(
-    kind: str, usable: float, bfloat16: float, memory_bandwidth: float, link_gbits: float, page: str
+    kind: str,
+    usable: float,
+    bfloat16: float,
+    memory_bandwidth: float,
+    link_gbits: float,
+    network_gbits: float,
+    page: str,
 ) -> DeviceFigures:
     # The matrix unit multiplies bfloat16: a float32 product at jax's default precision is one such pass.
     return DeviceFigures(
@@ -20,18 +26,19 @@ def _figures(
         peak_flops={"bfloat16": bfloat16, "float32": bfloat16, "float16": bfloat16},
         memory_bandwidth=memory_bandwidth,
         link_bandwidth=link_gbits * 1e9 / 8,
-        source=f"Cloud TPU documentation, {page}",
+        network_bandwidth=network_gbits * 1e9 / 8,
+        source=f"Cloud TPU documentation, {page}; network: How to Scale Your Model (2025), TPU networking",
     )
 
 
-#: Memory is what the compiler gives to programs: it keeps a part of the HBM for itself.
+#: The figures of each kind of chip. Memory is what programs can use: the compiler keeps a part of the HBM for itself.
 FIGURES: Mapping[str, DeviceFigures] = MappingProxyType(
     {
         figures.kind: figures
         for figures in (
-            _figures("TPU v5 lite", 15.75, 197e12, 819e9, 1600, "TPU v5e"),
-            _figures("TPU v5", 95.73, 459e12, 2765e9, 4800, "TPU v5p"),
-            _figures("TPU v6 lite", 31.24, 918e12, 1638e9, 3200, "TPU v6e"),
+            _figures("TPU v5 lite", 15.75, 197e12, 819e9, 1600, 25, "TPU v5e"),
+            _figures("TPU v5", 95.73, 459e12, 2765e9, 4800, 50, "TPU v5p"),
+            _figures("TPU v6 lite", 31.24, 918e12, 1638e9, 3200, 100, "TPU v6e"),
         )
     }
 )

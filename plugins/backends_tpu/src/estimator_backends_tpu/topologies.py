@@ -87,9 +87,9 @@ def topology_devices(wanted: Topology) -> Sequence[Any]:
 
     with _compile_only():
         try:
-            found = topologies.get_topology_desc(
-                platform="tpu", topology_name=wanted.name, **_less_than_a_host(wanted.name)
-            )
+            one = wanted.name.rpartition("*")[2]
+            slices = {"num_slices": wanted.slice_count} if wanted.slice_count > 1 else {}
+            found = topologies.get_topology_desc(platform="tpu", topology_name=one, **_less_than_a_host(one), **slices)
         except Exception as error:
             raise BackendUnavailableError(f"libtpu refuses {wanted.name}: {error}") from error
         return list(found.devices)

@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _HOME = {
     "experiment": ("Experiment",),
     "hparams": ("HParams",),
+    "opening": ("OpenedProgram", "add_program_arguments", "open_program"),
     "program": ("Program", "ProgramFormat", "load_module", "load_program"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any
 
 from estimator_core.config import RunConfig
@@ -18,6 +19,17 @@ _BY_ROLE = {
     "ps": "run_std_server",
     "evaluator": "continuous_eval",
 }
+
+_SCHEDULES = (
+    "continuous_eval",
+    "continuous_eval_on_train_data",
+    "continuous_train_and_eval",
+    "evaluate",
+    "run_std_server",
+    "test",
+    "train",
+    "train_and_evaluate",
+)
 
 
 def run(
@@ -81,11 +93,12 @@ def schedule_of(experiment: Experiment, name: Any) -> Callable[[], Any]:
     Raises:
         ArgumentError: there is none; lists those there are.
     """
-    names = sorted(
-        method for method in vars(Experiment) if not method.startswith("_") and callable(getattr(Experiment, method))
-    )
-    if not isinstance(name, str) or name not in names:
-        raise ArgumentError(f"Schedule references non-existent task {name!r}. Schedules: {names}.")
+    if not isinstance(name, str) or name not in _SCHEDULES:
+        near = get_close_matches(str(name), _SCHEDULES, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ArgumentError(
+            f"Schedule references non-existent task {name!r}.{hint} Schedules: {', '.join(_SCHEDULES)}."
+        )
     return getattr(experiment, name)
 
 

@@ -31,6 +31,11 @@ def estimator_commands() -> Sequence[Command]:
             summary="Run the experiment a file describes: train, evaluate, export, predict a few.",
         ),
         Command(
+            name="export",
+            target="estimator_experiment.cli.export",
+            summary="Export a checkpoint of the experiment a file describes.",
+        ),
+        Command(
             name="evaluate",
             target="estimator_experiment.cli.evaluate",
             summary="Evaluate checkpoints of the experiment a file describes, by slice where asked.",

@@ -80,8 +80,12 @@ def load_program(file: str, settings: Sequence[str] = ()) -> Program:
     """
     name, _, function = file.partition(":") if not Path(file).exists() else (file, "", "")
     path = Path(name)
-    if path.suffix not in ("", ".py"):
-        read: ProgramFormat = default_plugins().get("program_format", path.suffix.removeprefix("."))
+    ending = path.suffix.removeprefix(".")
+    if ending not in ("", "py"):
+        formats = default_plugins().names("program_format")
+        if ending not in formats:
+            raise ArgumentError(f"{name} is not a Python file, and no program format reads .{ending}: {formats}.")
+        read: ProgramFormat = default_plugins().get("program_format", ending)
         return read(path, settings)
     changes = dict(_setting(text) for text in settings)
     if not path.is_file():
@@ -117,12 +121,12 @@ def load_module(path: Path) -> ModuleType:
     """Runs a Python file as the module of its name; modules beside it can be imported from then on.
 
     Raises:
-        ArgumentError: it is no Python file.
+        ArgumentError: it is not a Python file.
     """
     sys.path.insert(0, str(path.parent.resolve()))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise ArgumentError(f"{path} is no Python file.")
+        raise ArgumentError(f"{path} is not a Python file.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)

@@ -9,10 +9,14 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "BeamScorer": "scoring.on_beam",
     "BestExporter": "exporters.best",
     "FinalExporter": "exporters.final",
     "LatestExporter": "exporters.latest",
+    "RayScorer": "scoring.on_ray",
     "StepExporter": "exporters.step",
+    "log_mlflow_model": "mlflow_flavor.write",
+    "save_mlflow_model": "mlflow_flavor.write",
 }
 
 

@@ -39,6 +39,7 @@ from estimator_hooks.parameter_summary import ParameterSummaryHook
 from estimator_hooks.profiler import ProfilerHook
 from estimator_hooks.progress import ProgressBarHook
 from estimator_hooks.stall_watchdog import StallWatchdogHook
+from estimator_hooks.telemetry import JsonLogHook, TraceHook
 from estimator_hooks.throughput import ThroughputHook
 from estimator_hooks.trackers import MlflowTracker, TrackedRun, Tracker, TrackerHook, WandbTracker
 
@@ -57,6 +58,7 @@ __all__ = [
     "Hook",
     "InMemoryEvaluatorHook",
     "IteratorInitializerHook",
+    "JsonLogHook",
     "LearningRateHook",
     "LoggingTensorHook",
     "MlflowTracker",
@@ -72,6 +74,7 @@ __all__ = [
     "StopAtStepHook",
     "SummarySaverHook",
     "ThroughputHook",
+    "TraceHook",
     "TrackedRun",
     "Tracker",
     "TrackerHook",

@@ -13,9 +13,11 @@ _HOME = {
     "collectives": ("Collective",),
     "flops": ("FlopCount", "count_flops"),
     "memory": ("Memory",),
+    "preset": ("Preset", "load_preset", "presets", "save_preset"),
     "roofline": ("Roofline",),
+    "search": ("Candidate", "search_plans", "search_report"),
     "tables": ("report",),
-    "topologies": ("Found", "find_topology", "parse_mesh", "parse_topology"),
+    "topologies": ("Found", "Wanted", "find_topology", "parse_mesh", "parse_topology"),
     "training_plan": ("TrainingPlan", "plan_training"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

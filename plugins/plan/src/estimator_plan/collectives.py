@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from estimator_plan.hlo import Instruction, Module
+from estimator_plan.layout import Layout
 
 KINDS = (
     "all-reduce",
@@ -29,7 +30,9 @@ class Collective:
     Attributes:
         kind: one of `KINDS`.
         group_size: devices that take part in each.
-        crosses_groups: whether some of them are joined by the network only (see `DeviceFigures.group_size`).
+        axes: of the mesh, along which those devices lie.
+        crosses_groups: whether some of them are joined by the network only (see `DeviceFigures.group_size` and
+            `Topology.slice_count`).
         count: how often it runs in a step, loops included.
         payload_bytes: of one step: the whole array that is reduced, gathered, scattered or exchanged, per device.
         sent_bytes: what each device sends for it in a step, by the ring algorithm.
@@ -37,38 +40,49 @@ class Collective:
 
     kind: str
     group_size: int
+    axes: tuple[str, ...]
     crosses_groups: bool
     count: int
     payload_bytes: int
     sent_bytes: int
 
 
-def find_collectives(module: Module, *, device_count: int, joined: int | None = None) -> tuple[Collective, ...]:
+def find_collectives(module: Module, layout: Layout) -> tuple[Collective, ...]:
     """All collectives of a program, the costliest first.
 
     Args:
         module: the compiled program.
-        device_count: devices it runs on.
-        joined: devices that the fast links join, in order of their numbers; None: all.
+        layout: of its devices.
     """
-    totals: dict[tuple[str, int, bool], list[int]] = {}
-    for instruction, kind, payload, times in _all(module, device_count):
-        groups = replica_groups(instruction.attributes, device_count)
-        size = max((len(group) for group in groups), default=1)
+    totals: dict[tuple[str, int, tuple[str, ...], bool], list[int]] = {}
+    slices, network = layout.across()
+    for instruction, kind, payload, times in _all(module, len(layout.joined)):
+        if instruction.opcode == "send":
+            size, axes, crosses = slices, network, True
+            payload *= slices if kind == "all-gather" else 1
+        else:
+            groups = replica_groups(instruction.attributes, len(layout.joined))
+            size = max((len(group) for group in groups), default=1)
+            axes, crosses = layout.spanned(groups), layout.crosses(groups)
         if size == 1:
             continue
-        crosses = joined is not None and any(max(group) // joined != min(group) // joined for group in groups)
-        total = totals.setdefault((kind, size, crosses), [0, 0, 0])
+        total = totals.setdefault((kind, size, axes, crosses), [0, 0, 0])
         total[0] += times
         total[1] += times * payload
         total[2] += times * sent_by_ring(kind, payload, size)
     found = (
         Collective(
-            kind=kind, group_size=size, crosses_groups=crosses, count=count, payload_bytes=payload, sent_bytes=sent
+            kind=kind,
+            group_size=size,
+            axes=axes,
+            crosses_groups=crosses,
+            count=count,
+            payload_bytes=payload,
+            sent_bytes=sent,
         )
-        for (kind, size, crosses), (count, payload, sent) in totals.items()
+        for (kind, size, axes, crosses), (count, payload, sent) in totals.items()
     )
-    return tuple(sorted(found, key=lambda each: (-each.sent_bytes, each.kind, each.group_size)))
+    return tuple(sorted(found, key=lambda each: (-each.sent_bytes, each.kind, each.group_size, each.axes)))
 
 
 def sent_by_ring(kind: str, payload: int, size: int) -> int:
@@ -132,8 +146,8 @@ def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, 
         for place in (computation, *module.fused(computation)):
             instructions = module.computations[place]
             for instruction in instructions.values():
-                kind = instruction.opcode.removesuffix("-start")
-                if kind not in KINDS:
+                kind = _kind(instruction)
+                if kind is None:
                     continue
                 # An asynchronous collective of a TPU stands in several fusions, as links of one chain.
                 number = re.search(r"channel_id=(\d+)", instruction.attributes)
@@ -147,12 +161,21 @@ def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, 
                     if name in instructions
                     for array in instructions[name].arrays
                 )
-                if kind == "all-gather":
+                if kind == "all-gather" and instruction.opcode != "send":
                     groups = replica_groups(instruction.attributes, device_count)
                     read *= max((len(group) for group in groups), default=1)
                 if kind == "all-reduce" and place != computation and _is_scattered(instructions, instruction):
                     kind = "reduce-scatter"
                 yield instruction, kind, read, times
+
+
+def _kind(instruction: Instruction) -> str | None:
+    """Which of `KINDS` an instruction is. Between slices of TPUs, the host sends what a device hands it."""
+    sent = re.search(r'_xla_megascale_transfer_type="(\w+)"', instruction.attributes)
+    kind = instruction.opcode.removesuffix("-start")
+    if instruction.opcode == "send" and sent:
+        kind = sent[1].lower().replace("_", "-")
+    return kind if kind in KINDS else None
 
 
 def _is_scattered(instructions: Mapping[str, Instruction], reduced: Instruction) -> bool:

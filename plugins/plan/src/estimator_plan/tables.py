@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from estimator_plan.memory import Memory, gib
 from estimator_plan.training_plan import TrainingPlan
@@ -39,28 +39,26 @@ def _lines(plan: TrainingPlan) -> Iterator[str]:
     yield from _columns(
         "time of a step at peak figures",
         "bytes a device",
-        [(name, _seconds(seconds), "" if size is None else gib(size)) for name, seconds, size in rows],
+        [(name, seconds_text(seconds), "" if size is None else gib(size)) for name, seconds, size in rows],
     )
     if times.at_least is not None and times.memory is None:
-        yield f"  at least {_seconds(times.at_least)}"
+        yield f"  at least {seconds_text(times.at_least)}"
     elif times.at_least is not None:
         utilisation = "" if times.utilisation is None else f"; at most {times.utilisation:.0%} of peak"
-        yield (
-            f"  {_seconds(times.at_least).strip()} if all overlap, {_seconds(times.at_most).strip()} if nothing does; "
-            f"bound by {times.bound_by}{utilisation}"
-        )
+        least, most = seconds_text(times.at_least), seconds_text(times.at_most)
+        yield f"  {least} if all overlap, {most} if nothing does; bound by {times.bound_by}{utilisation}"
     yield ""
     if plan.collectives is not None:
         rows = [
             (
-                f"{each.kind} of {each.group_size}{' (network)' if each.crosses_groups else ''}",
+                f"{each.kind} of {each.group_size} ({'+'.join(each.axes)}{', network' if each.crosses_groups else ''})",
                 str(each.count),
                 gib(each.payload_bytes),
                 gib(each.sent_bytes),
             )
             for each in plan.collectives
         ]
-        yield from _table(("collectives of a step", "times", "bytes", "sent a device"), rows or [("none", "", "", "")])
+        yield from table(("collectives of a step", "times", "bytes", "sent a device"), rows or [("none", "", "", "")])
         yield ""
     if plan.compile_seconds is not None:
         versions = ", ".join(f"{name} {version}" for name, version in plan.versions.items())
@@ -94,10 +92,11 @@ def _verdict(memory: Memory) -> str:
 
 
 def _columns(title: str, last: str, rows: list[tuple[str, str, str]]) -> Iterator[str]:
-    yield from _table((title, "", last), rows)
+    yield from table((title, "", last), rows)
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Lines of a table; the first column is aligned to the left, the others to the right."""
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     for row in (head, *rows):
         first = ("" if row is head else "  ") + row[0]
@@ -108,7 +107,8 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
         yield "  ".join(cells).rstrip()
 
 
-def _seconds(seconds: float | None) -> str:
+def seconds_text(seconds: float | None) -> str:
+    """A time, for people."""
     if seconds is None:
         return "?"
     return f"{seconds * 1e3:.3f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} us"

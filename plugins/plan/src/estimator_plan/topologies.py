@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,33 +11,49 @@ from typing import Any
 from estimator_core.backends import Topology, TopologyBackend
 from estimator_core.errors import ArgumentError
 
-_TOPOLOGY = re.compile(r"([a-z][a-z0-9]*?)(?::|x(?=\d+$))(\d+(?:x\d+)*)")
+_TOPOLOGY = re.compile(r"(?:(\d+)\*)?([a-z][a-z0-9]*?)(?::|x(?=\d+$))(\d+(?:x\d+)*)")
 _GIVEN_BY = (
     "TPU topologies (v5e:4x4) come with estimator-backends-tpu, GPU topologies (h100x8) with estimator-backends-gpu."
 )
 
 
-def parse_topology(text: str) -> tuple[str, tuple[int, ...]]:
-    """The family and the shape of a topology as users write it.
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A topology as users write it, read.
+
+    Attributes:
+        family: "v5e", "h100", ...
+        shape: of one slice.
+        slices: equal ones, which only a network joins.
+    """
+
+    family: str
+    shape: tuple[int, ...]
+    slices: int = 1
+
+
+def parse_topology(text: str) -> Wanted:
+    """Reads a topology as users write it.
 
     Args:
-        text: `FAMILY:SHAPE`, or `FAMILYxN` for N devices.
+        text: `FAMILY:SHAPE`, or `FAMILYxN` for N devices; `S*` before it: S slices of them.
 
     Raises:
         ArgumentError: it has another form.
 
     Example:
-        >>> parse_topology("v5e:4x4"), parse_topology("h100x8"), parse_topology("v5p:2x2x1")
-        (('v5e', (4, 4)), ('h100', (8,)), ('v5p', (2, 2, 1)))
+        >>> parse_topology("v5e:4x4"), parse_topology("h100x8").shape, parse_topology("2*v5p:2x2x1").slices
+        (Wanted(family='v5e', shape=(4, 4), slices=1), (8,), 2)
     """
     matched = _TOPOLOGY.fullmatch(text)
-    shape = () if matched is None else tuple(int(size) for size in matched[2].split("x"))
-    if matched is None or not all(shape):
+    shape = () if matched is None else tuple(int(size) for size in matched[3].split("x"))
+    slices = int(matched[1] or 1) if matched is not None else 0
+    if matched is None or not all(shape) or not slices:
         raise ArgumentError(
-            f"topology {text!r} has no known form: write FAMILY:SHAPE, for example v5e:4x4 or v5p:4x4x4, or FAMILYxN, "
-            "for example h100x8."
+            f"topology {text!r} has no known form: write FAMILY:SHAPE, for example v5e:4x4 or v5p:4x4x4, FAMILYxN, "
+            "for example h100x8, or SLICES*FAMILY:SHAPE, for example 2*v5e:4x4."
         )
-    return matched[1], shape
+    return Wanted(family=matched[2], shape=shape, slices=slices)
 
 
 def parse_mesh(text: str) -> dict[str, int]:
@@ -80,15 +97,38 @@ def find_topology(text: str, get: Callable[[str], Any], names: Sequence[str]) ->
     Raises:
         ArgumentError: no installed backend knows the family, or there is no such shape.
     """
-    family, shape = parse_topology(text)
+    wanted = parse_topology(text)
     known: dict[str, TopologyBackend] = {}
     for name in names:
         component = get(name)
         backend = component()
         if isinstance(backend, TopologyBackend):
             known.update(dict.fromkeys(backend.topology_families(), backend))
-    if family not in known:
+    if wanted.family not in known:
         raise ArgumentError(
             f"No installed backend knows the topology {text!r}. Known families: {sorted(known) or 'none'}. {_GIVEN_BY}"
         )
-    return Found(topology=known[family].topology(family, shape), backend=known[family])
+    backend = known[wanted.family]
+    return Found(topology=_slices(backend.topology(wanted.family, wanted.shape), wanted.slices), backend=backend)
+
+
+def _slices(one: Topology, count: int) -> Topology:
+    """Equal slices of one topology, which only a network joins.
+
+    Raises:
+        ArgumentError: its devices are groups of their own already.
+    """
+    if count == 1:
+        return one
+    if one.figures.group_size is not None:
+        raise ArgumentError(
+            f"{one.name} has no slices: its machines are joined by a network already. Write the number of machines "
+            "before the devices of each, for example h100:2x8."
+        )
+    return dataclasses.replace(
+        one,
+        name=f"{count}*{one.name}",
+        device_count=count * one.device_count,
+        host_count=count * one.host_count,
+        slice_count=count,
+    )

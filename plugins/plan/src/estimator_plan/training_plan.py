@@ -17,6 +17,7 @@ from estimator_plan.collectives import Collective, find_collectives
 from estimator_plan.compiling import CompiledStep, compile_step
 from estimator_plan.flops import count_flops
 from estimator_plan.hlo import read_module
+from estimator_plan.layout import layout_of
 from estimator_plan.memory import Memory, advice, measure_memory
 from estimator_plan.roofline import Roofline, roofline
 from estimator_plan.stand_ins import stand_ins
@@ -98,6 +99,7 @@ def plan_training(
     *,
     mesh: Mapping[str, int] | None = None,
     partition_rules: Sequence[tuple[str, Any]] | None = None,
+    remat: str | None = None,
     batch_size: int | None = None,
 ) -> TrainingPlan:
     """Plans the training step of an Estimator on a topology. Writes nothing, computes nothing, needs no device.
@@ -110,6 +112,7 @@ def plan_training(
         found: the topology and its backend, as `find_topology` gives them.
         mesh: axis sizes, in the place of the RunConfig's; neither: batches are split over all devices.
         partition_rules: in the place of the RunConfig's.
+        remat: in the place of the RunConfig's.
         batch_size: examples of the global batch, in the place of the batch's own.
 
     Raises:
@@ -117,7 +120,7 @@ def plan_training(
         EstimatorError: the step does not compile, for another reason than memory.
     """
     topology = found.topology
-    config = _config(estimator.config, mesh, partition_rules)
+    config = _config(estimator.config, mesh=mesh, partition_rules=partition_rules, remat=remat)
     if batch_size is not None and batch_size < 1:
         raise ArgumentError(f"batch_size should be >= 1, given: {batch_size}.")
     notes: list[str] = []
@@ -132,7 +135,7 @@ def plan_training(
     counted = count_flops(step.traced.jaxpr)
     compiled = compile_step(step) if compiles else None
     memory = measure_memory(step, compiled, topology.figures.memory_bytes)
-    collectives, traffic = _of_program(compiled, topology, notes)
+    collectives, traffic = _of_program(compiled, step, topology, notes)
     if step.examples % step.placement.batch_parts:
         notes.append(
             f"A batch of {step.examples} does not divide by {step.placement.batch_parts}: every device computes all "
@@ -159,15 +162,9 @@ def _listed(collectives: Sequence[Collective] | None) -> list[dict[str, Any]] | 
     return None if collectives is None else [dataclasses.asdict(each) for each in collectives]
 
 
-def _config(
-    config: RunConfig, mesh: Mapping[str, int] | None, partition_rules: Sequence[tuple[str, Any]] | None
-) -> RunConfig:
-    changes: dict[str, Any] = {"backend": "auto", "debug": False}
-    if mesh is not None:
-        changes["mesh"] = mesh
-    if partition_rules is not None:
-        changes["partition_rules"] = partition_rules
-    return config.replace(**changes)
+def _config(config: RunConfig, **given: Any) -> RunConfig:
+    changes = {name: value for name, value in given.items() if value is not None}
+    return config.replace(backend="auto", debug=False, **changes)
 
 
 def _busy_devices(step: TracedStep) -> int:
@@ -177,12 +174,12 @@ def _busy_devices(step: TracedStep) -> int:
 
 
 def _of_program(
-    compiled: CompiledStep | None, topology: Topology, notes: list[str]
+    compiled: CompiledStep | None, step: TracedStep, topology: Topology, notes: list[str]
 ) -> tuple[tuple[Collective, ...] | None, int | None]:
     if compiled is None or compiled.program is None:
         return None, None
     module = read_module(compiled.program.as_text())
-    collectives = find_collectives(module, device_count=topology.device_count, joined=topology.figures.group_size)
+    collectives = find_collectives(module, layout_of(step.placement.mesh, topology))
     traffic = memory_traffic(module)
     notes.extend(module.notes)
     return collectives, traffic

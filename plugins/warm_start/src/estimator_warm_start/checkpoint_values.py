@@ -11,7 +11,7 @@ import numpy as np
 from estimator_core.errors import VariableError
 from estimator_core.model import VariableSpec, check_value
 
-#: Gives the arrays of a checkpoint, by path; the argument is what the user wrote (a file or directory).
+#: Returns the arrays of a checkpoint, by path. The argument is what the user wrote (a file or directory).
 CheckpointReader: TypeAlias = Callable[[str], Mapping[str, np.ndarray]]
 
 

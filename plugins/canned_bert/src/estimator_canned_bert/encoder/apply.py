@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+import estimator_core as ec
 from estimator_canned_bert.config import BertConfig
 from estimator_canned_bert.encoder.attention import Implementation, attend
 from estimator_canned_bert.encoder.layers import activation, dense, dropout, layer_norm
@@ -77,13 +78,15 @@ def encode(
     options = options or EncoderOptions()
     keys = _Keys(key)
     hidden = _embed(parameters, config, input_ids, segment_ids, keys.of(0)).astype(options.dtype)
+    # The look-up would otherwise be split like the table's columns, and with it every layer's activations.
+    hidden = ec.with_logical_constraint(hidden, ("batch", "length", "embed"))
     if config.is_albert:
         hidden = dense(parameters, f"{ROOT}/encoder/embedding_hidden_mapping_in", hidden)
     mask = input_mask > 0
     layer_keys = keys.layers(config.num_hidden_layers)
 
     def layer(weights: Parameters, hidden: jax.Array, layer_key: jax.Array | None) -> jax.Array:
-        return _layer(weights, config, options, hidden, mask, layer_key)
+        return _layer(ec.gathered(weights), config, options, hidden, mask, layer_key)
 
     if options.remat:
         layer = jax.checkpoint(layer)

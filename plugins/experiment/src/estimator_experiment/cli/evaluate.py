@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
+from estimator_experiment.opening import add_program_arguments
 
 _COLUMNS = 6
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator evaluate`."""
-    parser.add_argument(
-        "file", metavar="FILE[:FUNCTION]", nargs="?", help="as for `estimator run` (default: that of the run record)"
-    )
+    add_program_arguments(parser)
     parser.add_argument("--model-dir", required=True, help="where the checkpoints are")
     parser.add_argument(
         "--slices",
@@ -36,34 +35,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metrics", nargs="+", metavar="NAME", help="columns of the table (default: the first six)")
     parser.add_argument("--steps", type=int, help="batches (default: as the experiment says)")
     parser.add_argument("--name", default="one_pass", help="results go to eval_NAME (default: one_pass)")
-    parser.add_argument(
-        "--hparams", default=None, metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's"
-    )
-    parser.add_argument(
-        "--set",
-        dest="settings",
-        action="append",
-        default=[],
-        metavar="run_config.FIELD=VALUE",
-        help="a RunConfig field",
-    )
     parser.add_argument("--json", action="store_true", help="print JSON: a list with the metrics of each checkpoint")
 
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
+    from estimator_experiment.cli.chosen_checkpoints import chosen_checkpoints
     from estimator_experiment.cli.run_report import number, table
-    from estimator_experiment.program import load_program
+    from estimator_experiment.opening import open_program
 
-    model_dir = Path(args.model_dir)
-    recorded = None if args.file else _recorded(model_dir)
-    settings = [*(recorded.settings if recorded else ()), *args.settings]
-    program = load_program(recorded.file if recorded else args.file, settings)
-    given = recorded.hparams if recorded and args.hparams is None else args.hparams or ""
-    experiment = program.experiment_fn(program.run_config(args.model_dir), program.hparams(given))
+    opened = open_program(args.file, model_dir=args.model_dir, hparams=args.hparams, settings=args.settings)
+    experiment = opened.experiment
     estimator = experiment.estimator
     results: list[Mapping[str, Any]] = []
-    for path in _checkpoints(model_dir, args.checkpoint):
+    for path in chosen_checkpoints(args.model_dir, args.checkpoint):
         found = estimator.evaluate(
             experiment.eval_input_fn,
             steps=args.steps or experiment.eval_steps,
@@ -83,52 +68,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(f"written to {Path(estimator.eval_dir(args.name)) / 'metrics.jsonl'}")
     return 0
-
-
-def _recorded(model_dir: Path) -> argparse.Namespace:
-    """The arguments of the `estimator run` that trained in a directory.
-
-    Raises:
-        ArgumentError: there is no record, or it is of another program.
-    """
-    from estimator_experiment.cli import run as run_command
-
-    try:
-        arguments = json.loads((model_dir / "run.json").read_text())["arguments"]
-    except (OSError, ValueError, KeyError, TypeError):
-        arguments = []
-    if arguments[1:2] != ["run"]:
-        raise ArgumentError(
-            f"The run record of {model_dir} names no file of `estimator run`. Give the file: estimator evaluate FILE "
-            "--model-dir DIR."
-        )
-    parser = argparse.ArgumentParser()
-    run_command.configure(parser)
-    return parser.parse_args(arguments[2:])
-
-
-def _checkpoints(model_dir: Path, wanted: Sequence[str]) -> list[str]:
-    """Paths of the checkpoints asked for.
-
-    Raises:
-        ArgumentError: there is no such checkpoint.
-    """
-    from estimator_core.checkpoint import all_checkpoints, checkpoint_step
-
-    by_step = {checkpoint_step(path): path for path in all_checkpoints(str(model_dir))}
-    if not by_step:
-        raise ArgumentError(f"There is no checkpoint in {model_dir}. Train first, or give another --model-dir.")
-    if wanted == ["all"]:
-        return list(by_step.values())
-    found: list[str] = []
-    for step in wanted:
-        number = max(by_step) if step == "newest" else int(step) if step.isdigit() else -1
-        if number not in by_step:
-            raise ArgumentError(
-                f"--checkpoint {step}: there is none of this step in {model_dir}. Steps: {sorted(by_step)}."
-            )
-        found.append(by_step[number])
-    return found
 
 
 def _slices(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str] | None) -> str:

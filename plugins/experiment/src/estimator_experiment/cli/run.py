@@ -8,6 +8,7 @@ or YAML file, too.
 from __future__ import annotations
 
 import argparse
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -99,10 +100,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _add_components(experiment: Any, args: argparse.Namespace, serving_input_receiver_fn: Any) -> None:
     """Adds the hooks and exporters named on the command line."""
-    from estimator_core.plugins import default_plugins
-
-    plugins = default_plugins()
-    experiment.extend_train_hooks([plugins.get("hook", name)() for name in args.hooks])
+    experiment.extend_train_hooks([_made("hook", name) for name in args.hooks])
     if not args.exporters:
         return
     if serving_input_receiver_fn is None:
@@ -112,5 +110,24 @@ def _add_components(experiment: Any, args: argparse.Namespace, serving_input_rec
         )
     old = experiment.reset_export_strategies()
     experiment.reset_export_strategies(
-        [*old, *(plugins.get("exporter", name)(name, serving_input_receiver_fn) for name in args.exporters)]
+        [*old, *(_made("exporter", name, name, serving_input_receiver_fn) for name in args.exporters)]
     )
+
+
+def _made(kind: str, name: str, *arguments: Any) -> Any:
+    """A component of the command line.
+
+    Raises:
+        PluginLookupError: there is none.
+        ArgumentError: it needs arguments, which the command line cannot give.
+    """
+    from estimator_core.plugins import default_plugins
+
+    make = default_plugins().get(kind, name)
+    try:
+        inspect.signature(make).bind(*arguments)
+    except TypeError as error:
+        raise ArgumentError(
+            f"--{kind} {name}: it needs arguments, which the command line cannot give ({error}). Add it in the program."
+        ) from error
+    return make(*arguments)

@@ -33,12 +33,12 @@ def places(estimator: Any) -> str:
     """Where curves, checkpoints and exports lie, and how to look at them."""
     model_dir = estimator.model_dir
     lines = [
-        f"curves       {model_dir}        look: uv run tensorboard --logdir {model_dir}",
-        f"checkpoints  {estimator.latest_checkpoint() or 'none'}        look: uv run estimator checkpoints {model_dir}",
+        f"curves       {model_dir}        look: tensorboard --logdir {model_dir}",
+        f"checkpoints  {estimator.latest_checkpoint() or 'none'}        look: estimator checkpoints {model_dir}",
     ]
     exports = sorted(str(path) for path in (Path(model_dir) / "export").glob("*/*") if path.name.isdigit())
     if exports:
-        lines.append(f"exports      {exports[-1]}        look: uv run estimator exports {model_dir}")
+        lines.append(f"exports      {exports[-1]}        look: estimator exports {model_dir}")
     lines.append(f"run record   {model_dir}/run.json")
     return "\n".join(lines)
 

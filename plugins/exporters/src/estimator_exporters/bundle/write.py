@@ -9,13 +9,14 @@ from typing import Any
 
 from estimator_core.export import ExportRequest, Feature
 from estimator_core.inputs import save_transforms
+from estimator_exporters.bundle.card import CARD, card_of
 from estimator_exporters.bundle.manifest import write_manifest
 
 BEFORE, AFTER = "transforms/input", "transforms/output"
 
 
 def finish(request: ExportRequest, directory: Path, format_name: str, programs: Mapping[str, Any], **more: Any) -> None:
-    """Writes assets, host transforms and, last, the manifest.
+    """Writes assets, host transforms, the model card and, last, the manifest.
 
     Args:
         request: what is exported.
@@ -31,6 +32,7 @@ def finish(request: ExportRequest, directory: Path, format_name: str, programs: 
     for transforms, folder in ((request.input_transforms, BEFORE), (request.output_transforms, AFTER)):
         if transforms:
             save_transforms(transforms, directory / folder)
+    (directory / CARD).write_text(card_of(request, format_name), encoding="utf-8")
     content = {
         "format": format_name,
         "global_step": request.global_step,

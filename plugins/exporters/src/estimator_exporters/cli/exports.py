@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
-from estimator_core.export import exports_in
-from estimator_core.storage import local_copy
 from estimator_exporters.bundle.manifest import MANIFEST, format_of, read_manifest
 
 
@@ -27,6 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Lists or inspects."""
+    from estimator_core.export import exports_in
+    from estimator_core.storage import local_copy
+
     directory = local_copy(args.directory)
     if (directory / MANIFEST).is_file():
         manifest = read_manifest(directory, str(format_of(directory)))

@@ -10,14 +10,23 @@ The output is csv, parquet, jsonl or npz (which alone is held in memory); it has
 class as `classes`. It appears when it is whole. Rows are what clients send: host transforms run before and after. Empty
 fields and bad rows are treated as in training where the export tells; otherwise the first bad row ends it, with file,
 row and column.
+
+--on ray and --on beam score on an engine, row for row as here: Ray finds its cluster by RAY_ADDRESS, Beam takes the
+options of its runner (--beam-options "--runner=FlinkRunner --flink_master=..."). Workers read the export and the inputs
+by the same paths or URLs.
 """
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
+from typing import TYPE_CHECKING
 
 from estimator_core.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from estimator_exporters.scoring.engines import Engine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +41,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", default="", metavar="NAMES", help="input columns to copy, with commas between")
     parser.add_argument(
         "--on-error", choices=("raise", "skip"), help="what becomes of bad rows (default: as in training, or raise)"
+    )
+    parser.add_argument("--on", choices=("ray", "beam"), help="the engine that scores (default: this process)")
+    parser.add_argument("--workers", type=int, help="with --on ray: actors that score at a time (default: 1)")
+    parser.add_argument("--beam-options", metavar="TEXT", help="with --on beam: options of its runner, in one text")
+    parser.add_argument(
+        "--staging", metavar="PLACE", help="with --on beam: directory or URL that its workers can write"
     )
 
 
@@ -49,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
         batch_size=args.batch_size,
         keep=tuple(name for name in args.keep.split(",") if name),
         on_error=args.on_error,
+        engine=_engine(args),
     )
     done = score_files(job)
     for fault in done.shown:
@@ -56,3 +72,20 @@ def run(args: argparse.Namespace) -> int:
     left_out = f", {done.left_out} left out" if done.left_out else ""
     print(f"{done.rows} rows scored{left_out}; {args.output}")
     return 0
+
+
+def _engine(args: argparse.Namespace) -> Engine:
+    from estimator_exporters.scoring.engines import beam_engine, local, ray_engine
+
+    of_ray, of_beam = ("workers",), ("beam_options", "staging")
+    for engine, names in (("ray", of_ray), ("beam", of_beam)):
+        given = [name for name in names if getattr(args, name) is not None]
+        if given and args.on != engine:
+            raise ArgumentError(f"--{given[0].replace('_', '-')} is for --on {engine}.")
+    if args.on == "ray":
+        if args.workers is not None and args.workers < 1:
+            raise ArgumentError(f"--workers must be positive, given: {args.workers}.")
+        return ray_engine(workers=args.workers or 1)
+    if args.on == "beam":
+        return beam_engine(options=shlex.split(args.beam_options or ""), staging=args.staging)
+    return local

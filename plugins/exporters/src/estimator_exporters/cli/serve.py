@@ -12,8 +12,12 @@ from __future__ import annotations
 import argparse
 import importlib.util
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from estimator_core.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from estimator_exporters.serving.observing import Observing
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +39,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--body-seconds", type=float, default=30, help="time to send a request (default: 30)")
     parser.add_argument("--max-requests", type=int, default=256, help="requests at a time, more get 503 (default: 256)")
     parser.add_argument("--poll-seconds", type=float, default=2, help="between looks for new exports (default: 2)")
+    parser.add_argument("--request-log", type=Path, metavar="DIR", help="write a sample of the rows that are sent")
+    parser.add_argument("--request-share", type=float, default=0.01, help="of the rows to write (default: 0.01)")
+    parser.add_argument("--request-mask", default="", metavar="NAMES", help="columns to write no value of, with commas")
+    parser.add_argument("--log-format", choices=("text", "json"), default="text", help="of log lines (default: text)")
+    parser.add_argument("--traces", action="store_true", help="send a trace of each request by OpenTelemetry (OTLP)")
     parser.add_argument("--drain-seconds", type=int, default=30, help="to finish requests at the end (default: 30)")
 
 
@@ -53,8 +62,12 @@ def run(args: argparse.Namespace) -> int:
     from estimator_exporters.serving.limits import Limits
     from estimator_exporters.serving.repository import sources_of
     from estimator_exporters.serving.server import serve
+    from estimator_exporters.serving.telemetry import log_as_json
     from estimator_exporters.serving.tls import tls_from
 
+    if args.log_format == "json":
+        log_as_json()
+    observing = _observing(args)
     tls = tls_from(args.tls_cert, args.tls_key, args.tls_client_ca)
     access = everybody if args.tokens is None else access_from(args.tokens)
     protected = args.tokens is not None or args.tls_client_ca is not None
@@ -83,8 +96,29 @@ def run(args: argparse.Namespace) -> int:
         access=access,
         tls=tls,
         grpc_port=args.grpc_port,
+        observing=observing,
     )
     return 0
+
+
+def _observing(args: argparse.Namespace) -> Observing:
+    from estimator_exporters.serving.observing import Observing
+    from estimator_exporters.serving.request_log import RequestLog, Sampling, unrecorded
+    from estimator_exporters.serving.telemetry import traced, untraced
+
+    if not 0 < args.request_share <= 1:
+        raise ArgumentError(f"--request-share must be above 0 and up to 1, given: {args.request_share}.")
+    masked = frozenset(name for name in args.request_mask.split(",") if name)
+    if args.request_log is None and masked:
+        raise ArgumentError("--request-mask is for --request-log DIR.")
+    tracing = traced() if args.traces else untraced
+    if args.request_log is None:
+        return Observing(recorder=unrecorded, tracing=tracing)
+    try:
+        log = RequestLog(Sampling(directory=args.request_log, rate=args.request_share, masked=masked))
+    except OSError as error:
+        raise ArgumentError(f"--request-log: {args.request_log} cannot be made: {error}.") from error
+    return Observing(recorder=log, tracing=tracing, close=log.close)
 
 
 def _sizes(text: str) -> list[int]:

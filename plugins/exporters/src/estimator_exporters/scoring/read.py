@@ -49,17 +49,27 @@ def find(patterns: Sequence[str]) -> list[Path]:
     """
     found: dict[Path, None] = {}
     for pattern in patterns:
-        paths = copied_files(pattern) if is_url(pattern) else _here(pattern)
+        paths = copied_files(pattern) if is_url(pattern) else here(pattern)
         if not paths:
             raise ArgumentError(f"--input: no file matches {pattern!r}.")
         for one in paths:
-            if suffix_of(one) not in SUFFIXES:
-                raise ArgumentError(f"--input: {one} must end in {', '.join(SUFFIXES)}, or one of those and .gz.")
+            check_suffix(one)
         found |= dict.fromkeys(paths)
     return list(found)
 
 
-def _here(pattern: str) -> list[Path]:
+def check_suffix(path: str | Path) -> None:
+    """Refuses a file of a kind that is not read.
+
+    Raises:
+        ArgumentError: it is.
+    """
+    if suffix_of(Path(path)) not in SUFFIXES:
+        raise ArgumentError(f"--input: {path} must end in {', '.join(SUFFIXES)}, or one of those and .gz.")
+
+
+def here(pattern: str) -> list[Path]:
+    """The files of a path or a glob pattern, by name."""
     path = Path(pattern)
     base = Path(path.anchor or ".")
     relative = path.relative_to(base) if path.anchor else path

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError
-from estimator_core.storage import published_file
-from estimator_exporters.scoring.batch import Batch, batch_size_for
-from estimator_exporters.scoring.read import Reading, find, read
-from estimator_exporters.scoring.score import Scored, score
+from estimator_core.storage import is_url, published_file
+from estimator_exporters.scoring.batch import batch_size_for
+from estimator_exporters.scoring.engines import Engine, local
+from estimator_exporters.scoring.plan import Plan, signature_of
+from estimator_exporters.scoring.read import Reading
 from estimator_exporters.scoring.treatment import Treatment
 from estimator_exporters.scoring.write import check_output, writing
 
@@ -33,6 +33,7 @@ class Job:
         batch_size: rows at a time; None: by the size of a row.
         keep: columns of the input to copy: those that the signature takes as they are read, others as text.
         on_error: "raise", "skip", or None: as in training.
+        engine: where it runs.
     """
 
     export: str
@@ -42,6 +43,7 @@ class Job:
     batch_size: int | None = None
     keep: tuple[str, ...] = ()
     on_error: str | None = None
+    engine: Engine = local
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,34 +75,25 @@ def score_files(job: Job) -> Done:
 def _score(job: Job, path: Path) -> Done:
     check_output(path)
     loaded: Any = ec.export.load(job.export)
-    signatures = loaded.raw_signatures
-    if job.signature not in signatures:
-        raise ArgumentError(f"There is no signature {job.signature!r}. Signatures: {sorted(signatures)}.")
-    signature = signatures[job.signature]
+    signature = signature_of(loaded, job.signature)
     treatment = Treatment.of(loaded.directory, loaded)
     reading = Reading(
-        inputs=signature.inputs,
+        inputs=dict(signature.inputs),
         batch_size=job.batch_size or batch_size_for(signature.inputs),
         defaults=treatment.column_defaults,
         skip_bad_rows=(job.on_error or treatment.on_error) == "skip",
         keep=job.keep,
     )
-    files = find(job.inputs)
+    # Every process loads the export that is the newest one now.
+    export = job.export if is_url(job.export) else str(loaded.directory.absolute())
+    plan = Plan(export=export, signature=job.signature, reading=reading)
     rows, refused, shown = 0, 0, list[str]()
     with writing(path) as output:
-        for piece in _scored(signature, files, reading):
+        for piece in job.engine(plan, signature, job.inputs):
             if piece.rows:
                 output.add(piece.columns)
             rows, refused = rows + piece.rows, refused + len(piece.refused)
             shown += piece.refused[: max(_SHOWN - len(shown), 0)]
         if not rows:
-            raise ArgumentError(f"{', '.join(map(str, files))}: no row that can be scored: the input has no rows.")
+            raise ArgumentError(f"{', '.join(job.inputs)}: no row that can be scored: the input has no rows.")
     return Done(rows=rows, left_out=refused, shown=tuple(shown))
-
-
-def _scored(signature: Any, files: list[Path], reading: Reading) -> Iterator[Scored]:
-    def batches() -> Iterator[Batch]:
-        for path in files:
-            yield from read(path, reading)
-
-    return score(signature, batches(), batch_size=reading.batch_size, skip_bad_rows=reading.skip_bad_rows)

@@ -1,4 +1,4 @@
-"""Batches through a signature: full ones of one size, so that there is one program; a row that it refuses is named."""
+"""Batches through a signature, by programs of few sizes; a row that it refuses is named."""
 
 from __future__ import annotations
 
@@ -40,16 +40,15 @@ def score(
     Args:
         signature: from arrays by name to arrays by name.
         batches: of at most `batch_size` rows.
-        batch_size: shorter batches are filled up to it after a full one, with their last row.
+        batch_size: shorter batches are filled up to a power of two below it, with their last row: so there are few
+            programs, and which one scores a row is known from its batch alone.
         skip_bad_rows: leaves out rows that the signature refuses.
 
     Raises:
         ArgumentError: a row that the signature refuses; the message names file and row.
     """
-    filled = False
     for batch in batches:
-        filled = filled or batch.rows == batch_size
-        size = batch_size if filled else batch.rows
+        size = min(batch_size, 1 << (batch.rows - 1).bit_length())
         try:
             outputs = _called(signature, batch, size)
             yield Scored(columns=_columns(batch, outputs), rows=batch.rows)

@@ -114,10 +114,13 @@ class _Methods:
             model = getattr(request, "model_name", getattr(request, "name", ""))
             started, status = time.perf_counter(), 200
             try:
+                metadata = dict(context.invocation_metadata() or ())
                 if name not in _HEALTH:
-                    metadata = dict(context.invocation_metadata() or ())
                     self._engine.access(metadata.get("authorization"), model)
-                return await method(request)
+                if name != "ModelInfer":
+                    return await method(request)
+                with self._engine.observing.tracing(model, metadata.get("traceparent")):
+                    return await method(request)
             except RefusedError as refusal:
                 status = refusal.status
                 await context.abort(_CODES.get(status, grpc.StatusCode.UNAVAILABLE), str(refusal))

@@ -15,6 +15,7 @@ from estimator_exporters.serving.calls import Arrays, Call, Form
 from estimator_exporters.serving.decoding import INLINE, Decoding
 from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.metrics import Metrics
+from estimator_exporters.serving.observing import NOBODY, Observing
 from estimator_exporters.serving.protocol import HEADER_LENGTH
 from estimator_exporters.serving.refusals import BusyError, RefusedError, explained
 from estimator_exporters.serving.repository import Repository
@@ -27,7 +28,10 @@ Send = Callable[[Message], Awaitable[None]]
 Answer = tuple[int, Mapping[str, str], bytes]
 
 _NOBODY = 499  # the client went away before its answer
-_HEADERS = {name.encode(): name for name in ("content-length", "content-encoding", "authorization", HEADER_LENGTH)}
+_HEADERS = {
+    name.encode(): name
+    for name in ("content-length", "content-encoding", "authorization", "traceparent", HEADER_LENGTH)
+}
 _SENT = 2**18  # bytes of an answer handed over at a time: the rest is charged until the client takes it
 _JSON_BYTES = 32  # that a number takes in an answer
 
@@ -45,6 +49,7 @@ class Engine:
         budget: memory of all requests.
         decoding: threads for long ones.
         access: who may ask which model.
+        observing: who looks on.
     """
 
     repository: Repository
@@ -53,6 +58,7 @@ class Engine:
     budget: Budget
     decoding: Decoding
     access: Access = everybody
+    observing: Observing = NOBODY
 
     async def run(self, version: str | None, call: Callable[[], Call], *, long: bool, lease: Lease) -> Answer:
         """Decodes a request, runs its model and encodes the answer."""
@@ -104,8 +110,11 @@ class Inference:
         started = time.perf_counter()
         self._under_way += 1
         try:
-            with self._engine.budget.lease() as lease:
-                status, headers, content = await self._answer(route, _headers(scope), receive, lease)
+            sent = _headers(scope)
+            tracing = self._engine.observing.tracing(route.name, sent.get("traceparent"))
+            with self._engine.budget.lease() as lease, tracing as traced:
+                status, headers, content = await self._answer(route, sent, receive, lease)
+                traced(status)
                 if status != _NOBODY:
                     await _say(send, status, headers, content)
         finally:

@@ -15,6 +15,7 @@ from estimator_exporters.bundle.loaded import numpy_dtype
 from estimator_exporters.serving.batching import BATCH_SIZES, Batcher, Observe, Run, unobserved
 from estimator_exporters.serving.datatypes import datatype, encoded
 from estimator_exporters.serving.refusals import BadRequestError
+from estimator_exporters.serving.request_log import Record, Recorder, unrecorded
 from estimator_exporters.serving.statistics import Statistics
 
 
@@ -25,6 +26,7 @@ class ServedModel:
         signature: what clients call.
         batch_sizes: sizes to run it with.
         observe: called after each run.
+        record: called with the arrays of each request that fits the inputs.
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class ServedModel:
         signature: LoadedSignature,
         batch_sizes: Sequence[int] = BATCH_SIZES,
         observe: Observe = unobserved,
+        record: Record = lambda arrays: None,
     ) -> None:
         self.inputs: Mapping[str, Feature] = signature.inputs
         self.outputs: Mapping[str, Feature] = signature.outputs
@@ -47,6 +50,7 @@ class ServedModel:
         self.method: str = self._array.method
         self.max_batch = max(batch_sizes)
         self._observe = _both(observe, self.statistics.ran)
+        self._record = record
         self._batcher = Batcher(lambda arrays: self._array(**arrays), batch_sizes, batched, self._observe)
 
     def warm_up(self) -> None:
@@ -63,6 +67,7 @@ class ServedModel:
             BadRequestError: inputs are missing, unknown, or of another shape or datatype.
         """
         self._check(arrays)
+        self._record(arrays)
         prepared = arrays if self._raw is None else await self._prepared(self._raw, arrays)
         outputs = await (self._batcher(prepared) if self.batches else asyncio.to_thread(self._alone, prepared))
         return outputs if self._raw is None else await asyncio.to_thread(self._raw.show, outputs)
@@ -108,13 +113,17 @@ class ServedModel:
 
 
 def served_models(
-    name: str, export: LoadedExport, batch_sizes: Sequence[int], observe: Callable[[str], Observe]
+    name: str,
+    export: LoadedExport,
+    batch_sizes: Sequence[int],
+    observe: Callable[[str], Observe],
+    recorder: Recorder = unrecorded,
 ) -> dict[str, ServedModel]:
     """The models of an export: its default signature under `name`, each other one under `name:signature`."""
     found: dict[str, ServedModel] = {}
     for key, signature in export.raw_signatures.items():
         own = name if key == "serving_default" else f"{name}:{key}"
-        found[own] = ServedModel(signature, batch_sizes, observe(own))
+        found[own] = ServedModel(signature, batch_sizes, observe(own), recorder(own, signature.inputs))
     return found
 
 

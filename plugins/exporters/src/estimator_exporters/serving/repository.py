@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import jax
+
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, EstimatorError
 from estimator_core.export import exports_in
@@ -20,6 +22,7 @@ from estimator_exporters.serving.metrics import Metrics
 from estimator_exporters.serving.mirror import Mirror
 from estimator_exporters.serving.models import ServedModel, served_models
 from estimator_exporters.serving.refusals import NotFoundError
+from estimator_exporters.serving.request_log import Recorder, unrecorded
 
 _log = logging.getLogger("estimator_exporters")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -109,12 +112,14 @@ class Repository:
         batch_sizes: sizes to compile.
         versions: how many of the newest versions of each are served.
         metrics: observes the batches of models, and what was loaded.
+        recorder: gives what sees the requests of a model.
     """
 
     sources: Sequence[Source]
     batch_sizes: Sequence[int]
     versions: int
     metrics: Metrics
+    recorder: Recorder = unrecorded
     models: dict[str, dict[str, ServedModel]] = field(default_factory=dict[str, dict[str, ServedModel]])
     _failed: dict[Path, int] = field(default_factory=dict[Path, int])
     # One thread: with several, each keeps memory of its own for what compiling once took.
@@ -200,23 +205,28 @@ class Repository:
                 self.metrics.loads.labels(source.name, "loaded").inc()
                 _log.info("Serving %s, version %s", ", ".join(found), path.name)
         keep = {path.name for path in wanted if path.name in loaded}
-        if keep:
-            await self._drop(source, loaded - keep)
+        if keep and await self._drop(source, loaded - keep):
+            # jax's caches would hold the programs of what was dropped; served ones are compiled by themselves.
+            await self._loading(jax.clear_caches)
         self.metrics.versions.labels(source.name).set(len(keep))
 
     def _load(self, source: Source, path: Path) -> Mapping[str, ServedModel]:
-        found = served_models(source.name, ec.export.load(path), self.batch_sizes, self.metrics.observer)
+        found = served_models(source.name, ec.export.load(path), self.batch_sizes, self.metrics.observer, self.recorder)
         for model in found.values():
             model.warm_up()
         return found
 
-    async def _drop(self, source: Source, versions: set[str]) -> None:
+    async def _drop(self, source: Source, versions: set[str]) -> bool:
+        """Whether there was something to drop."""
+        found = False
         for name in [name for name in self.models if _belongs(name, source)]:
             for version in versions & self.models[name].keys():
                 await self.models[name].pop(version).close()
+                found = True
                 _log.info("No longer serving %s, version %s", name, version)
             if not self.models[name]:
                 del self.models[name]
+        return found
 
 
 def _belongs(name: str, source: Source) -> bool:

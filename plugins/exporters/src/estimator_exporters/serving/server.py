@@ -20,6 +20,7 @@ from estimator_exporters.serving.decoding import Decoding
 from estimator_exporters.serving.inference import Engine
 from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.metrics import Metrics
+from estimator_exporters.serving.observing import NOBODY, Observing
 from estimator_exporters.serving.repository import Repository, Source
 from estimator_exporters.serving.tls import Tls
 
@@ -37,6 +38,7 @@ def serve(
     access: Access = everybody,
     tls: Tls | None = None,
     grpc_port: int | None = None,
+    observing: Observing = NOBODY,
 ) -> None:
     """Serves until SIGTERM or SIGINT; then takes no new connections and answers what is under way.
 
@@ -52,11 +54,12 @@ def serve(
         access: who may ask which model.
         tls: certificates; None: no encryption.
         grpc_port: to listen on for gRPC; 0: any that is free; None: no gRPC.
+        observing: who looks on.
 
     Raises:
         ArgumentError: the address cannot be used.
     """
-    engine = new_engine(sources, sorted(batch_sizes), versions, limits, access)
+    engine = new_engine(sources, sorted(batch_sizes), versions, limits, access, observing)
     listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -86,19 +89,33 @@ def serve(
     # The thread that runs batches asks for the interpreter after each call of XLA; at the default of 5 ms it would wait
     # longer for the event loop to let go of it than a small model runs.
     sys.setswitchinterval(2e-4)
-    uvicorn.Server(config).run(sockets=[listening])
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        observing.close()
 
 
 def new_engine(
-    sources: Sequence[Source], batch_sizes: Sequence[int], versions: int, limits: Limits, access: Access = everybody
+    sources: Sequence[Source],
+    batch_sizes: Sequence[int],
+    versions: int,
+    limits: Limits,
+    access: Access = everybody,
+    observing: Observing = NOBODY,
 ) -> Engine:
     """What answers requests, with no model loaded yet."""
     budget = Budget(limits.memory_bytes)
     metrics = Metrics(tuple(batch_sizes), budget)
-    repository = Repository(sources, batch_sizes, versions, metrics)
+    repository = Repository(sources, batch_sizes, versions, metrics, observing.recorder)
     decoding = Decoding()
     return Engine(
-        repository=repository, metrics=metrics, limits=limits, budget=budget, decoding=decoding, access=access
+        repository=repository,
+        metrics=metrics,
+        limits=limits,
+        budget=budget,
+        decoding=decoding,
+        access=access,
+        observing=observing,
     )
 
 

@@ -38,7 +38,7 @@ def load(directory: Path) -> Loaded:
             for program in described["program"]:
                 path = file_of(directory, manifest, program["path"])
                 if path.name not in programs:
-                    programs[path.name] = read_program(path, written_with)
+                    programs[path.name] = _Compiled(read_program(path, written_with))
                 sized[program["batch"]] = programs[path.name]
             inputs, outputs = features(described["inputs"]), features(described["outputs"])
             run = sized[None] if None in sized else _Padded(inputs, outputs, sized)
@@ -50,6 +50,21 @@ def load(directory: Path) -> Loaded:
     except Exception as error:
         raise ExportError(f"{directory} cannot be read: {error!r}. Export again.") from error
     return Loaded(directory=directory, manifest=manifest, signatures=signatures)
+
+
+class _Compiled:
+    """A program, compiled once for each shape of its inputs; unlike jit's, it stays when jax's caches are cleared."""
+
+    def __init__(self, program: Any) -> None:
+        self._program = program
+        self._by_shapes: dict[Any, Any] = {}
+
+    def __call__(self, variables: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
+        shapes = tuple((name, array.shape, array.dtype) for name, array in arrays.items())
+        compiled = self._by_shapes.get(shapes)
+        if compiled is None:
+            compiled = self._by_shapes[shapes] = self._program.lower(variables, dict(arrays)).compile()
+        return compiled(variables, dict(arrays))
 
 
 def _bound(run: Any, variables: Mapping[str, Any]) -> Any:

@@ -14,8 +14,14 @@ from estimator_inputs.reading.bad_rows import BadRows
 from estimator_inputs.reading.blocks import FileKind
 from estimator_inputs.reading.interleave import InterleavedBlocks, Placed, files_of
 from estimator_inputs.reading.options import ReadPlan
-from estimator_inputs.reading.ragged import Columns, rows_of
-from estimator_inputs.reading.windows import Window, plain_windows, rows_of_part, rows_of_shard, shuffled_windows
+from estimator_inputs.reading.ragged import Columns, rows_of, take
+from estimator_inputs.reading.windows import (
+    Window,
+    numbers_of_part,
+    plain_windows,
+    rows_of_shard,
+    shuffled_windows,
+)
 
 
 class EpochWindow(NamedTuple):
@@ -67,7 +73,7 @@ class EpochReader:
             "in_turn": plan.in_turn,
             "block_bytes": plan.block_bytes,
             "on_error": plan.on_error,
-            "hold_out": plan.hold_out_every and f"{plan.hold_out_every} {'held' if plan.held_out else 'others'}",
+            "hold_out": plan.hold_out_every and f"{plan.hold_out_every} {_part(plan.held_out)}",
             "shard": f"{self._shard[0]}/{self._shard[1]}{' by files' if self._by_files else ''}",
             "columns": self._kind.summary.replace("; ", "_"),
         }
@@ -127,10 +133,16 @@ class EpochReader:
             return None
         columns, every = block.columns, self._plan.hold_out_every
         if every is not None:
-            columns = rows_of_part(columns, block.first, every, held_out=self._plan.held_out)
+            columns = take(columns, numbers_of_part(block.rows, block.first, every, self._plan.held_out))
         if not self._by_files and self._shard[1] > 1:
             columns = rows_of_shard(columns, placed.number, self._shard)
         return columns if rows_of(columns) else None
+
+
+def _part(held_out: bool | tuple[int, ...]) -> str:
+    if isinstance(held_out, tuple):
+        return "+".join(map(str, held_out))
+    return "held" if held_out else "others"
 
 
 def _by_files(shard_by: str, files: int, shards: int) -> bool:

@@ -7,12 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from estimator_core.inputs import InputContext, InputOptions
 from estimator_inputs.reading.bad_rows import BadRows
 from estimator_inputs.reading.blocks import FileKind
 from estimator_inputs.reading.epochs import EpochReader, EpochWindow
 from estimator_inputs.reading.options import ReadPlan
-from estimator_inputs.reading.ragged import Columns, cut, join
+from estimator_inputs.reading.ragged import Columns, cut, join, take
+from estimator_inputs.reading.windows import numbers_of_part
 
 
 class FileInput:
@@ -109,7 +112,10 @@ class FileIterator(Iterator[Any]):
         return self._batch(columns)
 
     def parts(self) -> Iterator[tuple[Any, Callable[[int], str]]]:
-        """All files from their beginning, in order, for all processes: features and labels, and where a row lies."""
+        """All files from their beginning, in order, for all processes: features and labels, and where a row lies.
+
+        Rows of another part are left out, so nothing is learned from them.
+        """
         kind, plan = self._source.kind, self._source.plan
         bad = BadRows(skip=plan.on_error == "skip", log=False)
         for path in self._source.files:
@@ -117,8 +123,13 @@ class FileIterator(Iterator[Any]):
             for piece in kind.pieces(path, None):
                 block = kind.decode(piece, all_bad_rows=plan.on_error == "skip")
                 bad.add(block.bad)
-                if block.rows:
-                    yield kind.batch(block.columns), block.where or partial(_row_of, path, before)
+                where = block.where or partial(_row_of, path, before)
+                if block.rows and plan.hold_out_every is None:
+                    yield kind.batch(block.columns), where
+                elif block.rows:
+                    chosen = numbers_of_part(block.rows, block.first, plan.hold_out_every or 0, plan.held_out)
+                    if chosen.size:
+                        yield kind.batch(take(block.columns, chosen)), partial(_row_of_part, where, chosen)
                 before += block.rows
 
     def next_columns(self) -> Columns | None:
@@ -150,6 +161,10 @@ class FileIterator(Iterator[Any]):
             return False
         self._held, self._offset = found, min(skip, found.rows)
         return True
+
+
+def _row_of_part(where: Callable[[int], str], chosen: np.ndarray, row: int) -> str:
+    return where(int(chosen[row]))
 
 
 def _row_of(path: Path, before: int, row: int) -> str:

@@ -39,7 +39,8 @@ class ReadOptions(TypedDict, total=False):
             nothing is shuffled; else by files where they divide evenly, or there are at least ten for each process.
         hold_out_every: of so many neighbouring rows of a file the last one is held out: the same rows in every epoch,
             however they are shuffled and shared. Both inputs need the same files, `block_bytes` and `vocabularies`.
-        held_out: True reads the rows that are held out, False (the default) all others.
+        held_out: True reads the rows that are held out, False (the default) all others. For more parts than two, the
+            places from 0 of the rows to read among `hold_out_every`: `(8,)` of ten is a part of its own, and `(9,)`.
     """
 
     num_epochs: int | None
@@ -53,7 +54,7 @@ class ReadOptions(TypedDict, total=False):
     on_error: OnError
     shard_by: ShardBy
     hold_out_every: int | None
-    held_out: bool
+    held_out: bool | tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +74,7 @@ class ReadPlan:
     on_error: OnError = "raise"
     shard_by: ShardBy = "auto"
     hold_out_every: int | None = None
-    held_out: bool = False
+    held_out: bool | tuple[int, ...] = False
 
     def __post_init__(self) -> None:
         for name, least in (("batch_size", 1), ("shuffle_buffer_size", 1), ("block_bytes", 64)):
@@ -85,7 +86,9 @@ class ReadPlan:
         if self.hold_out_every is not None:
             _check_integer("hold_out_every", self.hold_out_every, 2)
         elif self.held_out:
-            raise ArgumentError("held_out=True needs hold_out_every: of how many rows one is held out.")
+            raise ArgumentError("held_out needs hold_out_every: of how many rows one is held out.")
+        if isinstance(self.held_out, tuple):
+            self._check_places(self.held_out)
         if self.seed is not None:
             _check_integer("seed", self.seed, 0)
         for name, allowed in (
@@ -94,12 +97,17 @@ class ReadPlan:
             ("compression", COMPRESSIONS),
             ("shuffle", (True, False)),
             ("drop_remainder", (True, False)),
-            ("held_out", (True, False)),
+            *([] if isinstance(self.held_out, tuple) else [("held_out", (True, False))]),
         ):
             if getattr(self, name) not in allowed:
                 raise ArgumentError(
                     f"{name} must be one of {', '.join(map(repr, allowed))}, given: {self._given(name)}."
                 )
+
+    def _check_places(self, places: tuple[int, ...]) -> None:
+        every = self.hold_out_every or 0
+        if not places or any(isinstance(place, bool) or place not in range(every) for place in places):
+            raise ArgumentError(f"held_out must be places from 0 to {every - 1} among {every} rows, given: {places!r}.")
 
     @property
     def by_batches(self) -> bool:

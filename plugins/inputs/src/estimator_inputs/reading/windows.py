@@ -83,21 +83,23 @@ def rows_of_shard(columns: Columns, number: int, shard: tuple[int, int]) -> Colu
     return cut(columns, (index - number) % count, rows_of(columns), count)
 
 
-def rows_of_part(columns: Columns, first: int, every: int, *, held_out: bool) -> Columns:
-    """Those rows of a block that are held out, or all others, by their number in the file.
+def numbers_of_part(rows: int, first: int, every: int, held_out: bool | tuple[int, ...]) -> np.ndarray:
+    """Which rows of a block belong to a part, int64[found], by their number in the file.
 
     Args:
-        columns: of the block.
+        rows: of the block.
         first: number of its first row.
         every: of so many rows the last one is held out.
-        held_out: which part.
+        held_out: which part: the last ones, all others, or those at these places.
+
+    Example:
+        >>> numbers_of_part(6, 2, 4, True), numbers_of_part(6, 2, 4, (0, 2))
+        (array([1, 5]), array([0, 2, 4]))
     """
-    start, rows = (-1 - first) % every, rows_of(columns)
-    if held_out:
-        return cut(columns, start, rows, every)
-    kept = np.ones(rows, bool)
-    kept[start::every] = False
-    return take(columns, np.flatnonzero(kept))
+    places = (first + np.arange(rows)) % every
+    if isinstance(held_out, tuple):
+        return np.flatnonzero(np.isin(places, held_out))
+    return np.flatnonzero((places == every - 1) == held_out)
 
 
 def _mixed(pieces: list[Columns], rows: int, place: dict[str, Any], seed: tuple[int, int]) -> Window:

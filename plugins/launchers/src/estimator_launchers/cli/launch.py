@@ -57,9 +57,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     program = args.program[1:] if args.program[:1] == ["--"] else args.program
     if not program:
-        raise ArgumentError("estimator launch: give the command to run after --, for example -- python train.py")
+        raise ArgumentError("give the command to run after --, for example -- python train.py")
     if args.processes is None:
-        raise ArgumentError("estimator launch: say how many processes train together, for example --processes 2")
+        raise ArgumentError("say how many processes train together, for example --processes 2")
     job = JobSpec(
         command=tuple(program),
         processes=args.processes,

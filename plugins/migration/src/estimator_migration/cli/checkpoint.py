@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     try:
-        from estimator_experiment import load_program
+        from estimator_experiment import open_program
     except ModuleNotFoundError as error:
         if error.name != "estimator_experiment":
             raise  # it is installed; what it imports is not
@@ -42,9 +42,8 @@ def run(args: argparse.Namespace) -> int:
     from estimator_migration.checkpoints import convert_checkpoint
 
     names = json.loads(Path(args.names).read_text(encoding="utf-8")) if args.names else None
-    program = load_program(args.program)
     with tempfile.TemporaryDirectory(prefix="estimator-migrate-") as scratch:
-        experiment = program.experiment_fn(program.run_config(scratch), program.hparams(args.hparams))
+        experiment = open_program(args.program, model_dir=scratch, hparams=args.hparams).experiment
         converted = convert_checkpoint(
             args.source, args.model_dir, experiment.estimator, experiment.train_input_fn, names=names
         )

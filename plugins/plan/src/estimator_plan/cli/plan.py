@@ -22,8 +22,12 @@ DOES_NOT_FIT = 3
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator plan`."""
     parser.add_argument(
-        "file", metavar="FILE[:FUNCTION]", help="a Python file, and the function that makes the Experiment"
+        "file",
+        metavar="FILE[:FUNCTION]",
+        nargs="?",
+        help="a Python file, and the function that makes the Experiment (default: that of the run record)",
     )
+    parser.add_argument("--model-dir", metavar="DIR", help="whose run record names the program, where no FILE does")
     parser.add_argument("--topology", required=True, help="v5e:4x4, v5p:4x4x4, v6e:8x8, h100x8, h100:2x8, ...")
     parser.add_argument(
         "--mesh", metavar="AXIS=SIZE,...", help="for example data=-1,model=4 (default: the RunConfig's)"
@@ -36,7 +40,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="split the state over the devices: adds the partition rule (.*, FullySharded())",
     )
-    parser.add_argument("--hparams", default="", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
+    parser.add_argument(
+        "--search", action="store_true", help="compare the presets data, zero1 and fsdp, the best first"
+    )
+    parser.add_argument(
+        "--dollars", type=float, metavar="PER_DEVICE_HOUR", help="with --search: the price of one device for an hour"
+    )
+    parser.add_argument("--save", metavar="FILE", help="with --search: write the best, for estimator_plan.load_preset")
+    parser.add_argument("--hparams", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
     parser.add_argument(
         "--set",
         dest="settings",
@@ -54,18 +65,25 @@ def run(args: argparse.Namespace) -> int:
     from estimator_core.plugins import default_plugins
     from estimator_plan import find_topology, parse_mesh, plan_training, report
 
-    load_program = _program_loader()
-
+    if not args.search and (args.save is not None or args.dollars is not None):
+        raise ArgumentError("--save and --dollars belong to --search.")
+    if args.search and (args.mesh is not None or args.fully_sharded):
+        raise ArgumentError("--search chooses the mesh and what is split: leave out --mesh and --fully-sharded.")
+    open_program = _program_opener()
+    if args.file is None and args.model_dir is None:
+        raise ArgumentError("give FILE, or with --model-dir a run whose record names one.")
     mesh = None if args.mesh is None else parse_mesh(args.mesh)
     plugins = default_plugins()
     found = find_topology(args.topology, lambda name: plugins.get("backend", name), plugins.names("backend"))
-    program = load_program(args.file, args.settings)
     with tempfile.TemporaryDirectory(prefix="estimator-plan-") as directory:
-        config = program.run_config(directory)
-        experiment = program.experiment_fn(config, program.hparams(args.hparams))
+        experiment = open_program(
+            args.file, model_dir=directory, record=args.model_dir, hparams=args.hparams, settings=args.settings
+        ).experiment
         batch = experiment.estimator.first_batch(experiment.train_input_fn, experiment.train_hooks)
         if batch is None:
             raise ArgumentError("the training input is empty: the plan needs the shapes of one batch.")
+        if args.search:
+            return _search(args, experiment.estimator, batch, found)
         rules = experiment.estimator.config.partition_rules
         plan = plan_training(
             experiment.estimator,
@@ -79,14 +97,25 @@ def run(args: argparse.Namespace) -> int:
     return DOES_NOT_FIT if plan.memory.shortfall else 0
 
 
-def _program_loader() -> Callable[[str], Any]:
+def _search(args: argparse.Namespace, estimator: Any, batch: Any, found: Any) -> int:
+    from estimator_plan import save_preset, search_plans, search_report
+
+    ranked = search_plans(estimator, batch, found, batch_size=args.batch_size, dollars_per_device_hour=args.dollars)
+    if args.save is not None:
+        save_preset(ranked[0].preset, args.save)
+    as_json = [{"preset": each.preset.name, **each.plan.to_json()} for each in ranked]
+    print(json.dumps(as_json, indent=2) if args.json else search_report(ranked))
+    return DOES_NOT_FIT if ranked[0].plan.memory.shortfall else 0
+
+
+def _program_opener() -> Callable[..., Any]:
     """What reads the user's file.
 
     Raises:
         ArgumentError: estimator-experiment, which brings it, is not installed.
     """
     try:
-        from estimator_experiment import load_program
+        from estimator_experiment import open_program
     except ModuleNotFoundError as error:
         if error.name != "estimator_experiment":
             raise  # it is installed; what it imports is not
@@ -94,4 +123,4 @@ def _program_loader() -> Callable[[str], Any]:
             "`estimator plan` reads FILE with estimator-experiment, which is not installed: "
             'pip install "estimator-plan[cli]". From a program, call estimator_plan.plan_training instead.'
         ) from error
-    return load_program
+    return open_program

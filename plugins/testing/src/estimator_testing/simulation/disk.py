@@ -51,6 +51,7 @@ class Note(NamedTuple):
     about: object
 
 
+#: What a simulated run does to its disk, or notes about itself.
 Event: TypeAlias = Change | Note
 
 

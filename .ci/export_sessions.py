@@ -1,0 +1,79 @@
+"""Sessions about exports that need much of others: engines, MLflow, telemetry, images. They run only by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NamedTuple
+
+import nox
+
+TESTS = "plugins/exporters/tests"
+
+
+class House(NamedTuple):
+    """What the sessions take from the noxfile."""
+
+    python: str
+    wheel: Callable[..., str]
+    outside: Callable[..., AbstractContextManager[dict[str, str | None]]]
+    pytest: Callable[..., None]
+
+
+def define_export_sessions(house: House) -> None:
+    """Adds the sessions."""
+
+    def checked(
+        session: nox.Session, checks: str, *extras: str, packages: tuple[str, ...] = (), more: tuple[str, ...] = ()
+    ) -> None:
+        """Runs one file of checks beside wheels of the core, the exporters with extras, and the kit."""
+        wheels = [house.wheel(name) for name in ("estimator_core", "estimator_inputs", "estimator_testing")]
+        session.install("--no-sources", *wheels, house.wheel("estimator_exporters", *extras), *packages)
+        session.install("--group", "test")
+        with house.outside(session, TESTS, *more) as env:
+            house.pytest(session, checks, env={**env, "PIP_FIND_LINKS": str(Path(wheels[0]).parent)})
+
+    @nox.session(python=house.python, default=False)
+    def scoring_engines(session: nox.Session) -> None:
+        """`estimator predict --on ray|beam` equals the local command row for row, with killed workers too."""
+        checked(session, f"{TESTS}/engines/check_engines.py", "predict", "ray", "beam")
+
+    @nox.session(python=house.python, default=False)
+    def mlflow_flavor(session: nox.Session) -> None:
+        """MLflow itself logs, loads and serves exports."""
+        checked(session, f"{TESTS}/mlflow/check_mlflow.py", "mlflow")
+
+    @nox.session(python=house.python, default=False)
+    def telemetry(session: nox.Session) -> None:
+        """Traces and JSON logs of training and of the server, by OpenTelemetry's own collector."""
+        hooks, tests = house.wheel("estimator_hooks", "telemetry"), "plugins/hooks/tests/telemetry"
+        checked(session, f"{tests}/check_telemetry.py", "telemetry", packages=(hooks,), more=(tests,))
+
+    @nox.session(python=house.python, default=False)
+    def serving_image(session: nox.Session) -> None:
+        """The RUN and CMD lines of the Dockerfile of examples/serving in an empty environment; its manifests."""
+        schemas = ("kubernetes-validate>=1.30", "pyyaml>=6")
+        checked(session, f"{TESTS}/image/check_image.py", packages=schemas, more=("examples/serving",))
+
+    @nox.session(python=house.python, default=False)
+    def server_attacks(session: nox.Session) -> None:
+        """100,000 mixed requests under attacks, or `-- REQUESTS`; 500 reloads; on an idle machine."""
+        wheels = [house.wheel(name) for name in ("estimator_core", "estimator_testing", "estimator_exporters")]
+        session.install("--no-sources", *wheels)
+        session.install("--group", "test")
+        with house.outside(session, TESTS) as env:
+            session.run("python", "-m", "plugins.exporters.tests.attacks.mixed", *session.posargs, env=env)
+            reloads = f"{TESTS}/test_reloads.py"
+            session.run("pytest", "-q", "-s", "-p", "no:cacheprovider", "-m=slow", reloads, env=env)
+
+    # By pip: it is one of the two resolvers.
+    @nox.session(python=house.python, default=False, venv_backend="venv")
+    def onnx_resolution(session: nox.Session) -> None:
+        """The extra onnx beside orbax-checkpoint 0.12 and newer: a jax2onnx of this year, by pip and by uv."""
+        wheels = str(Path(house.wheel("estimator_core")).parent)
+        session.install("pip>=24", "uv")
+        with house.outside(session, f"{TESTS}/separate"):
+            session.run("python", f"{TESTS}/separate/check_resolution.py", wheels)
+
+    _ = scoring_engines, mlflow_flavor, telemetry, serving_image, onnx_resolution, server_attacks

@@ -1,0 +1,35 @@
+"""Checkpoints of a model_dir, as the command line names them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from estimator_core.errors import ArgumentError
+
+
+def chosen_checkpoints(model_dir: str, wanted: Sequence[str]) -> list[str]:
+    """Paths of checkpoints.
+
+    Args:
+        model_dir: of the run.
+        wanted: steps, "newest", or "all" alone.
+
+    Raises:
+        ArgumentError: there is no such checkpoint.
+    """
+    from estimator_core.checkpoint import all_checkpoints, checkpoint_step
+
+    by_step = {checkpoint_step(path): path for path in all_checkpoints(model_dir)}
+    if not by_step:
+        raise ArgumentError(f"There is no checkpoint in {model_dir}. Train first, or give another --model-dir.")
+    if list(wanted) == ["all"]:
+        return list(by_step.values())
+    found: list[str] = []
+    for step in wanted:
+        number = max(by_step) if step == "newest" else int(step) if step.isdigit() else -1
+        if number not in by_step:
+            raise ArgumentError(
+                f"--checkpoint {step}: there is none of this step in {model_dir}. Steps: {sorted(by_step)}."
+            )
+        found.append(by_step[number])
+    return found

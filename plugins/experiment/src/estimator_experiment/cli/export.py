@@ -1,0 +1,52 @@
+"""Export a checkpoint of the experiment that a file describes.
+
+FILE is as for `estimator run`, and defines serving_input_receiver_fn; without one, that of the run record in
+--model-dir is taken, with its hyperparameters and settings. Nothing is trained. Prints the path of the export, which
+has been read back and compared with the estimator.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from estimator_core.errors import ArgumentError
+from estimator_experiment.opening import add_program_arguments
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator export`."""
+    add_program_arguments(parser)
+    parser.add_argument("--model-dir", required=True, help="where the checkpoints are")
+    parser.add_argument("--checkpoint", default="newest", metavar="STEP", help='a step, or "newest" (default)')
+    parser.add_argument("--format", default="stablehlo", metavar="NAME", help="export format (default: stablehlo)")
+    parser.add_argument(
+        "--output", metavar="DIR", help="the directory of all exports (default: export/command in the model_dir)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command."""
+    from estimator_core.plugins import default_plugins
+    from estimator_experiment.cli.chosen_checkpoints import chosen_checkpoints
+    from estimator_experiment.opening import open_program
+
+    default_plugins().find("format", args.format)  # refuses one that is not installed before the program is loaded
+    opened = open_program(args.file, model_dir=args.model_dir, hparams=args.hparams, settings=args.settings)
+    receiver = opened.program.serving_input_receiver_fn
+    if receiver is None:
+        raise ArgumentError(
+            f"{opened.program.path} defines no serving_input_receiver_fn, which says what a request holds. Define one "
+            "there, for example with ec.export.build_raw_serving_input_receiver_fn."
+        )
+    (checkpoint,) = chosen_checkpoints(args.model_dir, [args.checkpoint])
+    path = opened.experiment.estimator.export_saved_model(
+        args.output or str(Path(args.model_dir) / "export" / "command"),
+        receiver,
+        checkpoint_path=checkpoint,
+        format=args.format,
+    )
+    print(json.dumps({"path": path, "format": args.format, "checkpoint": checkpoint}) if args.json else path)
+    return 0

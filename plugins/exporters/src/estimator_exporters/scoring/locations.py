@@ -1,0 +1,50 @@
+"""Files that other processes are to read: absolute paths, and URLs that are listed and not copied."""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+from collections.abc import Sequence
+
+from estimator_core.errors import ArgumentError
+from estimator_core.storage import is_url, open_storage
+from estimator_exporters.scoring.read import check_suffix, here
+
+
+def locations_of(patterns: Sequence[str]) -> list[str]:
+    """The files of paths, URLs and glob patterns of either, each once, in the order in which `find` has them.
+
+    Raises:
+        ArgumentError: nothing there, or a file of a kind that is not read.
+        StorageError: a URL cannot be listed.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "b.csv").write_text("x"), (folder / "a.csv").write_text("x")
+        >>> [location.rpartition("/")[2] for location in locations_of([f"file://{folder}/*.csv"])]
+        ['a.csv', 'b.csv']
+    """
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        named = _listed(pattern) if is_url(pattern) else [str(path.absolute()) for path in here(pattern)]
+        if not named:
+            raise ArgumentError(f"--input: no file matches {pattern!r}.")
+        for one in named:
+            check_suffix(one)
+        found |= dict.fromkeys(named)
+    return list(found)
+
+
+def _listed(url: str) -> list[str]:
+    """A pattern matches within one part of a URL."""
+    parts = url.split("/")
+    first = next((place for place, part in enumerate(parts) if set("*?[") & set(part)), len(parts) - 1)
+    base, wanted = "/".join(parts[:first]), parts[first:]
+    with contextlib.closing(open_storage(base)) as storage:
+        keys = [entry.key for entry in storage.list("")]
+    return [f"{base}/{key}" for key in keys if _matches(key.split("/"), wanted)]
+
+
+def _matches(parts: Sequence[str], wanted: Sequence[str]) -> bool:
+    return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))

@@ -1,0 +1,106 @@
+"""Scoring on a cluster of Ray: `map_batches` of Ray Data with an actor that holds the export."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import ray  # pyright: ignore[reportMissingImports]
+import ray.data  # pyright: ignore[reportMissingImports]
+
+import estimator_core as ec
+from estimator_exporters.scoring.columns import columns_of
+from estimator_exporters.scoring.pieces import Part, Piece, part_of, pieces_of
+from estimator_exporters.scoring.plan import Plan, signature_of
+
+
+class RayScorer:
+    """Scores the batches of a dataset: `dataset.map_batches(RayScorer, fn_constructor_args=[EXPORT], concurrency=2)`.
+
+    Each actor loads the export once. The columns of a row and those that `estimator predict` writes come out.
+
+    Args:
+        export: an export, by a path or URL that every node can read.
+        signature: its name.
+
+    Raises:
+        ArgumentError: there is no such signature.
+        ExportError: the export cannot be read.
+    """
+
+    def __init__(self, export: str, signature: str = "serving_default") -> None:
+        self._signature = signature_of(ec.export.load(export), signature)
+
+    def __call__(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The columns of a batch and its scores.
+
+        Raises:
+            ArgumentError: columns are missing, or of another shape or dtype.
+        """
+        arrays = {name: column for name, column in batch.items() if name in self._signature.inputs}
+        outputs = self._signature(**arrays)
+        return {**batch, **columns_of(outputs, len(next(iter(batch.values()))))}
+
+
+def ray_parts(plan: Plan, locations: Sequence[str], workers: int) -> Iterator[Part]:
+    """The parts of all files, in order; Ray runs what a lost worker had under way again.
+
+    Args:
+        plan: what every worker is told.
+        locations: files that every worker can read.
+        workers: actors that score at a time.
+    """
+    with _cluster():
+        context = ray.data.DataContext.get_current().copy()
+        context.execution_options.preserve_order = True
+        context.enable_progress_bars = False
+        with ray.data.DataContext.current(context):
+            rows = ray.data.from_items(
+                [{"file": file, "location": location} for file, location in enumerate(locations)],
+                override_num_blocks=len(locations),
+            )
+            pieces = rows.flat_map(_Read(plan))
+            parts = pieces.map_batches(
+                _Score, fn_constructor_args=[plan], batch_size=1, concurrency=workers, zero_copy_batch=True
+            )
+            for row in parts.iter_rows():
+                yield pickle.loads(row["part"])  # noqa: S301 - of our workers; Ray itself pickles
+
+
+@contextlib.contextmanager
+def _cluster() -> Generator[None]:
+    """The cluster that is there (RAY_ADDRESS, or of the caller), or one of this machine for as long as it is used."""
+    if ray.is_initialized():
+        yield
+        return
+    ray.init(log_to_driver=False, include_dashboard=False)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+class _Read:
+    """A file in pieces."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def __call__(self, row: Mapping[str, Any]) -> Iterator[dict[str, bytes]]:
+        for piece in pieces_of(row["file"], row["location"], self._plan.reading):
+            yield {"piece": pickle.dumps(piece)}
+
+
+class _Score:
+    """The parts of pieces, by an export that is loaded once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._signature = plan.opened()
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[bytes]]:
+        pieces: list[Piece] = [pickle.loads(one) for one in batch["piece"]]  # noqa: S301 - of our workers
+        return {"part": [pickle.dumps(part_of(piece, self._signature, self._plan)) for piece in pieces]}

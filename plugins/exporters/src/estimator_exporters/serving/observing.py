@@ -1,0 +1,27 @@
+"""Who looks on while requests are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from estimator_exporters.serving.request_log import Recorder, unrecorded
+from estimator_exporters.serving.telemetry import Tracing, untraced
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observing:
+    """What sees requests; nobody by default.
+
+    Attributes:
+        recorder: gives what sees the arrays of the requests of a model.
+        tracing: gives the context of a request.
+        close: called at the end.
+    """
+
+    recorder: Recorder = unrecorded
+    tracing: Tracing = untraced
+    close: Callable[[], None] = lambda: None
+
+
+NOBODY = Observing()

@@ -1,0 +1,147 @@
+"""A sample of the rows that clients send, in files that `estimator inputs validate` compares with the training data.
+
+Rows are taken where they have been found to fit the inputs of a model. A thread writes them; where it cannot keep up,
+rows are left out rather than kept waiting.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import queue
+import re
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core.export import Feature
+
+Arrays = Mapping[str, np.ndarray]
+Record = Callable[[Arrays], None]
+Recorder = Callable[[str, Mapping[str, Feature]], Record]
+_WAITING = 256  # pieces of requests that wait for the writer
+_log = logging.getLogger("estimator_exporters")
+
+
+def unrecorded(model: str, inputs: Mapping[str, Feature]) -> Record:
+    """Keeps nothing."""
+    return lambda arrays: None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """What is kept of requests.
+
+    Attributes:
+        directory: a file for each model, `NAME.jsonl`, a row a line; only the owner may read them.
+        rate: the share of rows that are kept, above 0 and up to 1.
+        masked: columns whose values are never written; a row has null for them.
+        file_bytes: a file that has grown to this becomes `NAME.jsonl.1`, and the one before it goes.
+        seed: of the choice of rows; None: by chance.
+    """
+
+    directory: Path
+    rate: float = 0.01
+    masked: frozenset[str] = frozenset()
+    file_bytes: int = 100 * 2**20
+    seed: int | None = None
+
+
+class RequestLog:
+    """Writes a sample of the rows of all models; call it for the recorder of one.
+
+    Args:
+        sampling: what is kept.
+
+    Raises:
+        OSError: the directory cannot be made.
+    """
+
+    def __init__(self, sampling: Sampling) -> None:
+        self._sampling = sampling
+        self._random = np.random.default_rng(sampling.seed)
+        self._waiting: queue.Queue[tuple[Path, Arrays] | None] = queue.Queue(_WAITING)
+        sampling.directory.mkdir(parents=True, exist_ok=True)
+        self._thread = threading.Thread(target=self._write_all, name="request-log", daemon=True)
+        self._thread.start()
+        self.left_out = 0
+
+    def __call__(self, model: str, inputs: Mapping[str, Feature]) -> Record:
+        """What is called with the arrays of each request of a model."""
+        path = self._sampling.directory / f"{_file_name(model)}.jsonl"
+        rowwise = bool(inputs) and all(feature.shape[:1] == (None,) for feature in inputs.values())
+
+        def record(arrays: Arrays) -> None:
+            rows = len(next(iter(arrays.values()))) if rowwise else 1
+            chosen = np.flatnonzero(self._random.random(rows) < self._sampling.rate)
+            if not len(chosen):
+                return
+            kept = {
+                name: np.take(array, chosen, axis=0) if rowwise else np.asarray(array)[None]
+                for name, array in arrays.items()
+                if name not in self._sampling.masked
+            }
+            try:
+                self._waiting.put_nowait((path, {**kept, **self._masks(arrays, len(chosen))}))
+            except queue.Full:
+                self.left_out += len(chosen)
+
+        return record
+
+    def _masks(self, arrays: Arrays, rows: int) -> dict[str, np.ndarray]:
+        return {name: np.full(rows, None, object) for name in arrays if name in self._sampling.masked}
+
+    def close(self) -> None:
+        """Writes what is waiting."""
+        self._waiting.put(None)
+        self._thread.join()
+        if self.left_out:
+            _log.warning("The request log left out %d rows: its disk was too slow.", self.left_out)
+
+    def _write_all(self) -> None:
+        while (piece := self._waiting.get()) is not None:
+            try:
+                self._write(*piece)
+            except OSError:
+                _log.exception("The request log cannot be written")
+
+    def _write(self, path: Path, arrays: Arrays) -> None:
+        with suppress(FileNotFoundError):
+            if path.stat().st_size >= self._sampling.file_bytes:
+                path.replace(path.with_name(f"{path.name}.1"))
+        columns = [_plain(array) for array in arrays.values()]
+        lines = [json.dumps(dict(zip(arrays, row, strict=True))) + "\n" for row in zip(*columns, strict=True)]
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with open(descriptor, "a", encoding="utf-8") as file:
+            file.writelines(lines)
+
+
+def _file_name(model: str) -> str:
+    """A name that stays in the directory, for signatures too.
+
+    Example:
+        >>> _file_name("spam:a/b")
+        'spam_a_b'
+    """
+    return re.sub(r"[^\w.-]", "_", model)
+
+
+def _plain(array: np.ndarray) -> list[Any]:
+    """Values that JSON has: text for bytes, and null for what is no number."""
+    if array.dtype.kind == "V":
+        array = array.astype(np.float32)
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        array = np.where(np.isfinite(array), array, None)
+    return _texts(array.tolist()) if array.dtype == object else array.tolist()
+
+
+def _texts(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_texts(one) for one in value]
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

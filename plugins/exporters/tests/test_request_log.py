@@ -1,0 +1,146 @@
+"""The sample of requests: what fits a model, masked, readable as rows of a table; traces of requests."""
+
+import contextlib
+import json
+import logging
+import stat
+
+import numpy as np
+import pytest
+
+from estimator_core.export import Feature
+from estimator_exporters.serving.models import ServedModel
+from estimator_exporters.serving.observing import Observing
+from estimator_exporters.serving.request_log import RequestLog, Sampling
+from plugins.exporters.tests.live_server import SIZES, echo, function_model, running
+
+FEATURES = {"age": Feature((None,)), "port": Feature((None,), "string"), "vector": Feature((None, 2), "int32")}
+
+
+def arrays(rows, start=0):
+    numbers = np.arange(start, start + rows)
+    ports = np.array([f"p{number}".encode() for number in numbers], object)
+    return {
+        "age": numbers.astype(np.float32),
+        "port": ports,
+        "vector": np.stack([numbers, -numbers], 1).astype("int32"),
+    }
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@contextlib.contextmanager
+def recording(**sampling):
+    log = RequestLog(Sampling(**sampling))
+    try:
+        yield log
+    finally:
+        log.close()
+
+
+def test_rows_are_lines_with_their_values_and_masked_columns_have_none(tmp_path):
+    with recording(directory=tmp_path / "log", rate=1.0, masked=frozenset({"port"})) as log:
+        log("spam:a/b", FEATURES)(arrays(3))
+    (path,) = (tmp_path / "log").iterdir()
+    assert path.name == "spam_a_b.jsonl"
+    assert lines(path)[2] == {"age": 2.0, "vector": [2, -2], "port": None}
+    assert "p2" not in path.read_text()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_text_and_numbers_that_are_none_are_json(tmp_path):
+    with recording(directory=tmp_path, rate=1.0) as log:
+        sent = {"age": np.float32([np.nan, 1]), "port": np.array([b"\xff", "x"], object)}
+        log("m", {name: FEATURES[name] for name in sent})(sent)
+    assert lines(tmp_path / "m.jsonl") == [{"age": None, "port": "\ufffd"}, {"age": 1.0, "port": "x"}]
+
+
+def test_the_share_of_rows(tmp_path):
+    with recording(directory=tmp_path, rate=0.1, seed=1) as log:
+        record = log("m", FEATURES)
+        for start in range(0, 10_000, 100):
+            record(arrays(100, start))
+    found = [line["age"] for line in lines(tmp_path / "m.jsonl")]
+    assert 850 < len(found) < 1150
+    assert len(set(found)) == len(found)
+
+
+def test_a_file_that_is_full_makes_room(tmp_path):
+    with recording(directory=tmp_path, rate=1.0, file_bytes=1000) as log:
+        record = log("m", FEATURES)
+        for start in range(50):
+            record(arrays(1, start))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.jsonl", "m.jsonl.1"]
+    assert lines(tmp_path / "m.jsonl")[-1]["age"] == 49.0
+    assert max(path.stat().st_size for path in tmp_path.iterdir()) < 1200
+
+
+def recorded_echo(log):
+    model = echo("float32")
+    return ServedModel(model._array, SIZES, record=log("echo", model.inputs))
+
+
+def test_only_requests_that_fit_are_kept(tmp_path):
+    with recording(directory=tmp_path, rate=1.0) as log, running({"echo": {"1": recorded_echo(log)}}) as server:
+        assert server.infer("echo", x=np.float32([[1, 2], [3, 4]]))[0] == 200
+        assert server.infer("echo", x=np.float32([[1, 2, 3]]))[0] == 400
+        assert server.infer("echo", x=np.int32([[1, 2]]))[0] == 400
+        assert server.request("POST", "/v1/models/echo:predict", {"instances": [[5, 6]]})[0] == 200
+    assert [line["x"] for line in lines(tmp_path / "echo.jsonl")] == [[1, 2], [3, 4], [5, 6]]
+
+
+@pytest.mark.plugins
+def test_inputs_validate_compares_the_log_with_the_training_data(tmp_path, capsys):
+    from estimator_core._cli.main import main
+
+    ages = np.random.default_rng(0).integers(18, 80, 400)
+    (tmp_path / "train.csv").write_text("age,port,label\n" + "".join(f"{age}.5,{'AB'[age % 2]},1\n" for age in ages))
+    features = {"age": Feature((None,)), "port": Feature((None,), "string")}
+    with recording(directory=tmp_path / "log", rate=1.0) as log:
+        for name, shift in (("good", 0), ("bad", 300)):
+            ports = np.array([b"AB"[age % 2 : age % 2 + 1] for age in ages], object)
+            log(name, features)({"age": (ages + 0.5 + shift).astype(np.float32), "port": ports})
+    command = ["inputs", "validate", "--against", str(tmp_path / "train.csv"), "--label", "label", "--no-label"]
+    assert main([*command, str(tmp_path / "log" / "good.jsonl")]) == 0, capsys.readouterr().out
+    assert main([*command, str(tmp_path / "log" / "bad.jsonl")]) == 3
+    assert "above 79.5" in capsys.readouterr().out
+
+
+def test_a_request_is_traced_below_its_client_with_its_status():
+    seen = []
+
+    @contextlib.contextmanager
+    def tracing(model, parent):
+        statuses = []
+        yield statuses.append
+        seen.append((model, parent, statuses))
+
+    with running({"echo": {"1": echo("float32")}}, observing=Observing(tracing=tracing)) as server:
+        body = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}]}
+        server.request("POST", "/v2/models/echo/infer", body, {"traceparent": "00-1-2-01"})
+        server.request("POST", "/v2/models/echo/infer", {"inputs": []})
+    assert seen == [("echo", "00-1-2-01", [200]), ("echo", None, [400])]
+
+
+def test_a_model_that_fails_is_traced_as_500(caplog):
+    def fail(arrays):
+        if (arrays["x"] > 0).any():
+            raise ValueError("broken")
+        return {"y": arrays["x"]}
+
+    seen = []
+
+    @contextlib.contextmanager
+    def tracing(model, parent):
+        yield seen.append
+
+    feature = Feature((None, 2))
+    model = function_model(fail, {"x": feature}, {"y": feature})
+    with (
+        caplog.at_level(logging.CRITICAL),
+        running({"m": {"1": model}}, observing=Observing(tracing=tracing)) as server,
+    ):
+        server.infer("m", x=np.float32([[1, 2]]))
+    assert seen == [500]

@@ -1,0 +1,62 @@
+"""The log lines of a run as JSON."""
+
+from __future__ import annotations
+
+import logging
+from importlib import import_module
+from typing import Any, TextIO
+
+from estimator_core.errors import ArgumentError
+from estimator_core.hooks import Hook, Run
+
+
+class JsonLogHook(Hook):
+    """Writes the log lines of a call as JSON, an object a line, beside what handlers of others write.
+
+    A line has time, level, logger, message, and the mode and model_dir of the run.
+
+    Args:
+        stream: to write to; None: stderr.
+        level: the lowest that is written.
+
+    Raises:
+        ArgumentError: in the run, where python-json-logger is not installed.
+
+    Example:
+        >>> JsonLogHook().next_step(0) is None
+        True
+    """
+
+    place = "early"
+
+    def __init__(self, stream: TextIO | None = None, *, level: int = logging.INFO) -> None:
+        self._stream = stream
+        self._level = level
+        self._handler: logging.Handler | None = None
+
+    def begin(self, run: Run) -> None:
+        """Starts to write."""
+        try:
+            formatters: Any = import_module("pythonjsonlogger.json")
+        except ImportError as error:
+            raise ArgumentError(
+                "JsonLogHook needs python-json-logger. Install it: pip install 'estimator-hooks[telemetry]'"
+            ) from error
+        handler = logging.StreamHandler(self._stream)
+        handler.setLevel(self._level)
+        handler.setFormatter(
+            formatters.JsonFormatter(
+                "%(levelname)s %(name)s %(message)s",
+                rename_fields={"levelname": "level", "name": "logger"},
+                static_fields={"mode": run.mode, "model_dir": str(run.model_dir)},
+                timestamp="time",
+            )
+        )
+        logging.getLogger().addHandler(handler)
+        self._handler = handler
+
+    def end(self, run: Run) -> None:
+        """Writes no more."""
+        if self._handler is not None:
+            logging.getLogger().removeHandler(self._handler)
+            self._handler = None

@@ -1,0 +1,100 @@
+"""A trace of a run."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+from importlib import import_module
+from typing import Any
+
+from estimator_core.builtin_hooks import SecondOrStepTimer
+from estimator_core.errors import ArgumentError
+from estimator_core.hooks import Hook, Run, StepOutputs
+
+
+class TraceHook(Hook):
+    """Traces a call by OpenTelemetry: a span for the call, and below it one for every so many steps, with their loss.
+
+    The span of the call ends in the status "error" where the call fails, and says why it stopped. It is the current
+    span while the call runs, so that what others trace meanwhile stands below it.
+
+    Args:
+        every_n_steps: steps of a span.
+        provider: of tracers; None: the one that OpenTelemetry is configured with.
+
+    Raises:
+        ArgumentError: in the run, where OpenTelemetry is not installed.
+
+    Example:
+        >>> TraceHook(every_n_steps=50).next_step(0)
+        1
+    """
+
+    place = "early"
+
+    def __init__(self, every_n_steps: int = 100, *, provider: Any = None) -> None:
+        self._timer = SecondOrStepTimer(every_steps=every_n_steps)
+        self._provider = provider
+        self._current: AbstractContextManager[Any] | None = None
+        self._span: Any = None
+        self._tracer: Any = None
+        self._since: tuple[int, int] | None = None
+
+    def begin(self, run: Run) -> None:
+        """Begins the span of the call."""
+        try:
+            trace: Any = import_module("opentelemetry.trace")
+        except ImportError as error:
+            raise ArgumentError(
+                "TraceHook needs OpenTelemetry. Install it: pip install 'estimator-hooks[telemetry]'"
+            ) from error
+        self._tracer = (self._provider or trace.get_tracer_provider()).get_tracer("estimator_hooks")
+        self._current = self._tracer.start_as_current_span(run.mode)
+        self._span = self._current.__enter__()
+        self._span.set_attribute("estimator.model_dir", str(run.model_dir))
+        self._since = None
+
+    def after_create(self, run: Run) -> None:
+        """Starts the cadence, or goes on with that of the interrupted call."""
+        if not run.resumed:
+            self._timer.reset()
+        self._span.set_attribute("estimator.first_step", run.first_step)
+        self._since = (run.first_step, time.time_ns())
+
+    def next_step(self, step: int) -> int | None:
+        """As the timer says."""
+        return self._timer.next_step(step)
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """A span of the steps since the last one."""
+        loss = float(out["loss"])  # waits until the step is done: a dispatch returns before it
+        now = time.time_ns()
+        if self._since is not None:
+            span = self._tracer.start_span("steps", start_time=self._since[1])
+            for name, value in (("first_step", self._since[0]), ("last_step", step), ("loss", loss)):
+                span.set_attribute(f"estimator.{name}", value)
+            span.end(now)
+        self._since = (step, now)
+        if self._timer.should_trigger_for_step(step):
+            self._timer.update_last_triggered_step(step)
+
+    def end(self, run: Run) -> None:
+        """Ends the span of the call."""
+        if self._current is None:
+            return
+        trace: Any = import_module("opentelemetry.trace")
+        self._span.set_attribute("estimator.last_step", run.step)
+        if run.stop_reason is not None:
+            self._span.set_attribute("estimator.stop_reason", run.stop_reason)
+        if run.failed:
+            self._span.set_status(trace.StatusCode.ERROR)
+        self._current.__exit__(None, None, None)
+        self._current = None
+
+    def state(self) -> dict[str, Any]:
+        """The cadence."""
+        return dict(self._timer.state())
+
+    def restore(self, state: Any) -> None:
+        """Goes on with the cadence."""
+        self._timer.restore(state)

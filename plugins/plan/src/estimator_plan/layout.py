@@ -1,0 +1,70 @@
+"""How the devices of a compiled program lie: which axes of the mesh a group spans, and whether a network joins it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jax.sharding import Mesh
+
+from estimator_core.backends import Topology
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """The devices of a program, by the numbers that its text uses.
+
+    Attributes:
+        axes: of the mesh: sizes by name. The numbers count through them, the last one fastest.
+        joined: for each number, the group of devices that fast links join.
+    """
+
+    axes: dict[str, int]
+    joined: Sequence[int]
+
+    def spanned(self, groups: Sequence[Sequence[int]]) -> tuple[str, ...]:
+        """The axes along which members of one group differ, in the mesh's order.
+
+        Example:
+            >>> layout = Layout(axes={"data": 2, "model": 2}, joined=[0, 0, 1, 1])
+            >>> layout.spanned([[0, 2], [1, 3]]), layout.spanned([[0, 1, 2, 3]])
+            (('data',), ('data', 'model'))
+        """
+        shape = tuple(self.axes.values())
+        differ = [False] * len(shape)
+        for group in groups:
+            places = np.array(np.unravel_index(list(group), shape))
+            differ = [found or bool(np.ptp(along)) for found, along in zip(differ, places, strict=True)]
+        return tuple(name for name, found in zip(self.axes, differ, strict=True) if found)
+
+    def crosses(self, groups: Sequence[Sequence[int]]) -> bool:
+        """Whether members of one group are joined by the network only.
+
+        Example:
+            >>> Layout(axes={"data": 4}, joined=[0, 0, 1, 1]).crosses([[0, 1], [2, 3]])
+            False
+        """
+        return any(len({self.joined[number] for number in group}) > 1 for group in groups)
+
+    def across(self) -> tuple[int, tuple[str, ...]]:
+        """How many groups a network joins, and the axes of the mesh that cross it.
+
+        Example:
+            >>> Layout(axes={"data": 2, "model": 2}, joined=[0, 0, 1, 1]).across()
+            (2, ('data',))
+        """
+        grid = np.array(self.joined).reshape(tuple(self.axes.values()))
+        axes = tuple(name for place, name in enumerate(self.axes) if np.diff(grid, axis=place).any())
+        return len(set(self.joined)), axes
+
+
+def layout_of(mesh: Mesh, topology: Topology) -> Layout:
+    """The layout of a program that is compiled for a mesh of a topology's devices."""
+    devices = list(mesh.devices.flat)
+    if topology.slice_count > 1:
+        joined = [int(device.slice_index) for device in devices]
+    else:
+        size = topology.figures.group_size or topology.device_count
+        joined = [device.id // size for device in devices]
+    return Layout(axes=dict(mesh.shape), joined=joined)

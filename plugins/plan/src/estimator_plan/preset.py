@@ -1,0 +1,119 @@
+"""Common ways to split a training step over devices, by name; and a file that keeps one."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from estimator_core.config import FullySharded
+from estimator_core.errors import ArgumentError
+
+Remat = Literal["none", "dots", "full"]
+_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """RunConfig fields that belong together.
+
+    Attributes:
+        name: "data", "zero1", "fsdp".
+        mesh: axis sizes by name; -1 for the rest.
+        sharded: for all variables that no rule of the user's matches; None: they stay whole.
+        remat: what the backward pass computes again.
+        sends: what each device sends in a step, in words.
+    """
+
+    name: str
+    mesh: Mapping[str, int]
+    sharded: FullySharded | None
+    remat: Remat = "none"
+    sends: str = ""
+
+    def run_config(self, partition_rules: Any = ()) -> dict[str, Any]:
+        """The fields, for `RunConfig(...)` or `config.replace(...)`.
+
+        Args:
+            partition_rules: the user's own, which come first.
+
+        Example:
+            >>> presets()["fsdp"].run_config()["mesh"]
+            {'data': 1, 'fsdp': -1}
+        """
+        rest = [] if self.sharded is None else [(".*", self.sharded)]
+        return {"mesh": dict(self.mesh), "partition_rules": [*partition_rules, *rest], "remat": self.remat}
+
+
+def presets(slices: int = 1) -> dict[str, Preset]:
+    """The presets, by name.
+
+    Args:
+        slices: groups of devices that only a network joins; variables are not split across it.
+
+    Example:
+        >>> list(presets())
+        ['data', 'zero1', 'fsdp']
+    """
+    found = (
+        Preset(
+            name="data",
+            mesh={"data": -1},
+            sharded=None,
+            sends="each gradient, reduced once: twice the variables",
+        ),
+        Preset(
+            name="zero1",
+            mesh={"data": -1},
+            sharded=FullySharded(slots_only=True),
+            sends="each gradient to where its slots are, and each variable back: twice the variables",
+        ),
+        Preset(
+            name="fsdp",
+            mesh={"data": slices, "fsdp": -1},
+            sharded=FullySharded("fsdp"),
+            sends="each variable for the forward and the backward pass, and each gradient: three times the variables",
+        ),
+    )
+    return {preset.name: preset for preset in found}
+
+
+def save_preset(preset: Preset, file: str | Path) -> None:
+    """Writes a preset as TOML, which a person may edit."""
+    lines = [f"format = {_VERSION}", f'name = "{preset.name}"', f'remat = "{preset.remat}"', "", "[mesh]"]
+    lines += [f"{axis} = {size}" for axis, size in preset.mesh.items()]
+    if preset.sharded is not None:
+        given = {key: value for key, value in asdict(preset.sharded).items() if value not in (None, ())}
+        lines += ["", "[sharded]", *(f"{key} = {json.dumps(value)}" for key, value in given.items())]
+    Path(file).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def load_preset(file: str | Path) -> Preset:
+    """Reads what `save_preset` and `estimator plan --save` write.
+
+    Raises:
+        ArgumentError: the file is no such preset; says what is wrong.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save_preset(presets()["zero1"], f"{folder}/plan.toml")
+        ...     load_preset(f"{folder}/plan.toml").sharded
+        FullySharded(axes=None, base=(), min_size=0, slots_only=True)
+    """
+    try:
+        given = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+        if given["format"] != _VERSION:
+            raise ArgumentError(f"{file}: format {given['format']!r} is not known; this release reads {_VERSION}.")
+        sharded = given.get("sharded")
+        return Preset(
+            name=given["name"],
+            mesh=given["mesh"],
+            sharded=None if sharded is None else FullySharded(**sharded),
+            remat=given.get("remat", "none"),
+        )
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise ArgumentError(f"{file}: not a plan that `estimator plan --save` wrote: {error!r}.") from error

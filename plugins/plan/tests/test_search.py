@@ -1,0 +1,86 @@
+"""Presets and the search among them, on eight devices of the CPU in a process of their own."""
+
+from pathlib import Path
+
+import pytest
+
+import estimator_core as ec
+from estimator_core.errors import ArgumentError
+from estimator_core.testing import run_with_devices
+from estimator_plan import load_preset, presets, save_preset
+
+ROOT = Path(__file__).parents[3]
+
+SEARCH = """
+import sys; sys.path.insert(0, sys.argv[1])
+import estimator_core as ec
+from estimator_plan import Found, search_plans, search_report
+from plugins.plan.tests.lent_cpus import LentCPUs, batch, layers_model_fn
+
+def found(memory):
+    backend = LentCPUs(memory)
+    return Found(topology=backend.topology("cpu", (8,)), backend=backend)
+
+estimator = ec.Estimator(layers_model_fn, config=ec.RunConfig())
+ranked = search_plans(estimator, batch(), found(2**30), dollars_per_device_hour=3.6)
+by_name = {each.preset.name: each for each in ranked}
+assert set(by_name) == {"data", "zero1", "fsdp"}
+assert [each.seconds for each in ranked] == sorted(each.seconds for each in ranked)
+whole, zero1, fsdp = (by_name[name].plan.memory for name in ("data", "zero1", "fsdp"))
+assert zero1.variables == whole.variables and zero1.slots < whole.slots / 7, (zero1, whole)
+assert fsdp.variables == whole.variables // 8 and fsdp.slots == zero1.slots
+assert by_name["fsdp"].plan.mesh == {"data": 1, "fsdp": 8}
+for each in ranked:
+    assert abs(each.dollars - each.seconds * 1e6 / 3600 * 3.6 * 8) < 1e-9
+text = search_report(ranked)
+assert text.splitlines()[1].split()[0] == ranked[0].preset.name, text
+assert f"Best: {ranked[0].preset.name}, bound by" in text
+
+# What the least of them needs fits nobody but the least, without and with rematerialisation.
+least = min(each.plan.memory.needed for each in ranked)
+tight = search_plans(estimator, batch(), found(least))
+assert tight[0].plan.memory.needed == least and tight[0].seconds < float("inf")
+assert {each.preset.remat for each in tight} == {"none"}
+none = search_plans(estimator, batch(), found(1000))
+assert len(none) == 6 and {each.preset.remat for each in none} == {"none", "full"}
+assert "None of them is known to fit." in search_report(none)
+print("checked")
+"""
+
+
+def test_the_search_ranks_the_presets_by_time_and_memory():
+    assert run_with_devices(8, SEARCH, str(ROOT)).endswith("checked")
+
+
+@pytest.mark.parametrize("name", list(presets()))
+def test_a_saved_preset_reads_back_and_run_config_takes_it(name, tmp_path):
+    save_preset(presets(2)[name], tmp_path / "plan.toml")
+    found = load_preset(tmp_path / "plan.toml")
+    assert found.run_config() == presets(2)[name].run_config()
+    own = ("embedding", ("data", None))
+    config = ec.RunConfig(**found.run_config([own]))
+    assert (config.mesh, config.partition_rules[0]) == (dict(presets(2)[name].mesh), own)
+
+
+def test_variables_are_not_split_across_slices():
+    assert presets(4)["fsdp"].mesh == {"data": 4, "fsdp": -1}
+    assert presets(4)["fsdp"].sharded == ec.FullySharded("fsdp")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "FileNotFoundError"),
+        ("mesh = ", "TOMLDecodeError"),
+        ("format = 7", "format 7 is not known"),
+        ("format = 1", "KeyError"),
+        ('format = 1\nname = "a"\n[mesh]\ndata = 1\n[sharded]\nwidth = 3', "width"),
+    ],
+)
+def test_a_file_that_is_no_plan_is_refused_by_name(text, words, tmp_path):
+    file = tmp_path / "plan.toml"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(ArgumentError, match=words) as raised:
+        load_preset(file)
+    assert str(file) in str(raised.value)

@@ -1,0 +1,1 @@
+"""The commands `estimator plugins lock` and `estimator plugins policy`."""

@@ -1,0 +1,28 @@
+"""Writes lock files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+FORMAT = 1
+
+
+def write_lock(file: str | Path, plugins: Iterable[Mapping[str, str]]) -> None:
+    """Writes down which plugins runs may have, for `estimator --locked`, `RunConfig(plugins_lock=...)` or a policy.
+
+    Args:
+        file: is replaced.
+        plugins: `Plugins.versions()`, or the "plugins" of the manifest of a checkpoint or export.
+
+    Example:
+        >>> import tempfile
+        >>> from estimator_core.plugins import Plugins
+        >>> file = Path(tempfile.mkdtemp()) / "plugins.lock"
+        >>> write_lock(file, Plugins(autoload=False).versions())
+        >>> Plugins(autoload=False, lock=str(file)).names("backend")
+        ('cpu',)
+    """
+    rows = [{name: row[name] for name in ("distribution", "version", "hash")} for row in plugins]
+    Path(file).write_text(json.dumps({"format": FORMAT, "plugins": rows}, indent=2) + "\n", encoding="utf-8")

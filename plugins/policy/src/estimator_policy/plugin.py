@@ -1,0 +1,17 @@
+"""What estimator-policy declares to estimator-core. Imported at start-up: keep it light."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from estimator_core.plugins import Command
+
+ESTIMATOR_PLUGIN_API = (1, 0)
+
+
+def estimator_commands() -> Sequence[Command]:
+    """`estimator plugins lock` and `estimator plugins policy`, which also go by their last word alone."""
+    return [
+        Command(name="lock", target="estimator_policy.cli.lock", summary="Write down the plugins that runs may have."),
+        Command(name="policy", target="estimator_policy.cli.policy", summary="Print what holds for plugins, and why."),
+    ]

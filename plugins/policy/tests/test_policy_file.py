@@ -1,0 +1,208 @@
+"""What a policy file says holds: where it is found, what it forbids, and what others may still say."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from estimator_core.config import RunConfig
+from estimator_core.errors import ArgumentError, PluginError, PluginLookupError
+from estimator_core.plugins import Plugins, policy_files
+from estimator_core.testing import FakeRun
+from estimator_policy import read_policy
+from plugins.policy.tests.packages import install
+
+EXPLOSIVE = "raise AssertionError('this module must not be imported')\n"
+HOOKS = """
+from estimator_core.hooks import Hook
+
+def estimator_run_hooks(run):
+    return [Hook()]
+"""
+
+
+def status(plugins: Plugins, distribution: str) -> tuple[str, str]:
+    (record,) = [one for one in plugins.records() if one.distribution == distribution]
+    return record.status, record.error
+
+
+def test_what_it_blocks_is_not_imported_whatever_the_others_say(site, policy):
+    install(site, "free-widgets", more=EXPLOSIVE)
+    policy('[plugins]\nblock = ["Free.Widgets"]\n')
+    for arguments in (
+        {},
+        {"only": ["free-widgets"]},
+        {"autoload": True},
+        {"environ": {"ESTIMATOR_PLUGINS": "free-widgets", "ESTIMATOR_PLUGINS_BLOCK": ""}},
+    ):
+        kept, why = status(Plugins(**{"environ": {}, **arguments}), "free-widgets")
+        assert kept == "blocked"
+        assert why.startswith("forbidden by the policy (")
+        assert why.endswith("estimator.toml)")
+
+
+def test_what_it_does_not_allow_is_not_imported_whatever_the_others_say(site, policy):
+    install(site, "free-widgets", more=EXPLOSIVE)
+    install(site, "acme-heads")
+    policy('[plugins]\nallow = ["acme-heads"]\n')
+    plugins = Plugins(only=["free-widgets", "acme-heads"], environ={})
+    assert status(plugins, "free-widgets")[0] == "blocked"
+    assert status(plugins, "acme-heads")[0] == "loaded"
+    assert status(Plugins(only=[], environ={}), "acme-heads")[0] == "blocked"  # others may narrow it
+
+
+def test_an_allow_list_of_the_policy_cannot_be_met_by_the_name_of_an_entry_point(site, policy):
+    install(site, "acme_heads")  # the package acme_heads, of a distribution that is named likewise
+    (site / "acme_heads-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n")
+    policy('[plugins]\nallow = ["acme-heads"]\n')
+    assert status(Plugins(environ={}), "stranger")[0] == "blocked"
+
+
+def test_an_empty_allow_list_allows_nothing(site, policy):
+    install(site, "acme-heads")
+    policy("[plugins]\nallow = []\n")
+    assert [one.name for one in Plugins(environ={}).records() if one.usable] == ["core"]
+
+
+def test_an_override_gives_a_component_by_its_plain_name(site, policy):
+    install(site, "acme-heads")
+    install(site, "other-heads")
+    with pytest.raises(PluginLookupError, match="is given by 2 plugins"):
+        Plugins(only=["acme-heads", "other-heads"], environ={}).find("head", "binary_class")
+    policy('[plugins.overrides]\nhead.binary_class = "acme-heads"\n')
+    plugins = Plugins(only=["acme-heads", "other-heads"], environ={})
+    assert plugins.find("head", "binary_class").plugin.distribution == "acme-heads"
+    assert plugins.get("head", "binary_class").__module__ == "acme_heads.parts"
+    assert plugins.find("head", "other-heads:binary_class").plugin.distribution == "other-heads"
+    assert plugins.names("head") == ("binary_class",)
+
+
+def test_an_override_replaces_a_component_of_the_core(site, policy):
+    install(site, "acme-policies", kind="checkpoint_policy", name="nightly")
+    policy('[plugins.overrides]\ncheckpoint_policy.cadence = "acme-policies:nightly"\n')
+    plugins = Plugins(only=["acme-policies"], environ={})
+    assert (
+        plugins.find("checkpoint_policy", plugins.default("checkpoint_policy", "cadence")).component.name == "nightly"
+    )
+    assert plugins.default("hook", "nan_tensor") == "estimator-core:nan_tensor"
+
+
+def test_an_override_by_what_is_not_installed_is_an_error_and_no_fall_back(site, policy):
+    install(site, "acme-heads")
+    policy('[plugins.overrides]\nhead.binary_class = "acme-haeds"\n')
+    with pytest.raises(PluginLookupError, match=r"says head.binary_class = 'acme-haeds': there is no head"):
+        Plugins(only=["acme-heads"], environ={}).find("head", "binary_class")
+
+
+def test_an_override_of_a_kind_that_nobody_defines_is_refused(site, policy):
+    policy('[plugins.overrides]\nhaed.binary_class = "acme-heads"\n')
+    with pytest.raises(ArgumentError, match="there is no kind of component 'haed'"):
+        Plugins(autoload=False, environ={}).records()
+
+
+def test_options_come_from_the_policy_then_the_code_then_the_environment(site, policy):
+    install(site, "acme-heads")
+    policy('[plugins.options.Acme_Heads]\nurl = "policy"\n')
+
+    def url(environ=None, **arguments):
+        return Plugins(only=["acme-heads"], environ=environ or {}, **arguments).options("head", "binary_class")["url"]
+
+    assert url() == "policy"
+    assert url(options={"acme-heads": {"url": "code"}}) == "code"
+    assert url({"ESTIMATOR_OPTION_ACME_HEADS_URL": "shell"}, options={"acme-heads": {"url": "code"}}) == "shell"
+
+
+@pytest.mark.parametrize(
+    ("said", "config", "joins"),
+    [
+        ("true", True, True),
+        ("false", True, False),
+        ('["acme-heads"]', True, True),
+        ('["other"]', True, False),
+        ('["acme-heads"]', False, False),
+        ('["other"]', ("acme-heads",), False),
+    ],
+)
+def test_hooks_join_a_run_only_where_policy_and_configuration_agree(site, policy, said, config, joins):
+    install(site, "acme-heads", more=HOOKS)
+    policy(f"[plugins]\ndefault_hooks = {said}\n")
+    run = FakeRun(config=RunConfig(model_dir="unused", default_hooks=config))
+    assert bool(Plugins(only=["acme-heads"], environ={}).run_hooks(run)) == joins
+
+
+def test_strict_holds_whoever_says_otherwise(site, policy):
+    install(site, "acme-heads", more="raise ValueError('broken')\n")
+    policy("[plugins]\nstrict = true\n")
+    with pytest.raises(PluginError, match="plugins are strict"):
+        Plugins(only=["acme-heads"], strict=False, environ={"ESTIMATOR_STRICT_PLUGINS": "0"}).records()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[plugin]\n", "the table 'plugin', which no policy has; did you mean 'plugins'?"),
+        ('[plugins]\nalow = ["a"]\n', "the setting 'alow', which no policy has; did you mean 'allow'?"),
+        ('[plugins]\nallow = "a"\n', "allow is 'a'; it must be a list"),
+        ("[plugins]\nblock = [7]\n", r"block is \[7\]; it must be a list"),
+        ('[plugins]\nstrict = "yes"\n', "strict is 'yes'; it must be true or false"),
+        ("[plugins]\nlock = 1\n", "lock is 1; it must be the name of a file"),
+        ("[plugins]\noptions = 1\n", "options is 1; it must be a table"),
+        ("[plugins]\noverrides.head = 1\n", "overrides.head is 1; it must be a table"),
+        ("[plugins.overrides.head]\nbinary = 1\n", "overrides.head.binary is 1; it must name the distribution"),
+        ("[plugins", "cannot be read"),
+        ('plugins = "a"', "plugins is 'a'; it must be a table"),
+    ],
+)
+def test_a_policy_that_cannot_be_read_is_an_error_with_its_file(policy, text, message):
+    policy(text)
+    with pytest.raises(PluginError, match=message) as caught:
+        Plugins(environ={})
+    assert "estimator.toml" in str(caught.value)
+
+
+def test_it_is_found_above_in_the_project_and_not_beyond(policy, monkeypatch):
+    project = policy("[plugins]\n")
+    inner = project / "src" / "deep"
+    inner.mkdir(parents=True)
+    assert policy_files({}, inner) == []  # nothing says that these folders belong together
+    (project / "pyproject.toml").write_text("")
+    assert policy_files({}, inner) == [str(project / "estimator.toml")]
+    (inner / ".git").mkdir()
+    assert policy_files({}, inner) == []  # a project within
+
+
+def test_one_that_is_named_holds_beside_that_of_the_project(site, policy, tmp_path):
+    for name in ("acme-heads", "other-heads", "third-heads"):
+        install(site, name)
+    policy('[plugins]\nallow = ["acme-heads", "other-heads"]\nblock = ["other-heads"]\n')
+    named = tmp_path / "named.toml"
+    named.write_text('[plugins]\nallow = ["acme-heads", "other-heads", "third-heads"]\nblock = []\n')
+    plugins = Plugins(environ={"ESTIMATOR_POLICY": str(named)})
+    usable = [one.distribution for one in plugins.records() if one.usable]
+    assert usable == ["estimator-core", "acme-heads"]
+
+
+def test_one_that_is_named_and_not_there_is_an_error(policy):
+    with pytest.raises(PluginError, match=r"the policy nowhere\.toml cannot be read"):
+        Plugins(environ={"ESTIMATOR_POLICY": "nowhere.toml"})
+
+
+def test_a_lock_is_looked_for_beside_the_policy(site, policy, monkeypatch):
+    project = policy('[plugins]\nlock = "plugins.lock"\n')
+    assert read_policy([str(project / "estimator.toml")]).locks == (str(project / "plugins.lock"),)
+    monkeypatch.chdir(project)
+    with pytest.raises(PluginError, match=r"locked by .*plugins\.lock, which cannot be read"):
+        Plugins(autoload=False, environ={}, lock=None).records()
+
+
+def test_without_the_package_that_reads_it_nothing_goes_on(policy):
+    """A policy that nobody reads would forbid nothing."""
+    policy("[plugins]\nstrict = true\n")
+    program = (
+        "import sys\nsys.modules['estimator_policy'] = None\nfrom estimator_core.plugins import Plugins\nPlugins()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=Path.cwd(), capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "this project has a policy: the reader of" in done.stderr
+    assert "pip install estimator-policy" in done.stderr

@@ -1,0 +1,143 @@
+"""Options of every command: before and after it, and only while it runs."""
+
+import argparse
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+
+from estimator_core._cli.run_module import run_module
+from estimator_core.cli import command_names, command_parser, main
+from estimator_core.errors import ArgumentError
+
+
+@pytest.fixture(autouse=True)
+def _levels() -> Iterator[None]:
+    log = logging.getLogger("estimator_core")
+    level = log.level
+    yield
+    log.setLevel(level)
+
+
+class Seen(SimpleNamespace):
+    """A command that notes the surroundings it runs in."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--plugins", type=int, default=7)  # its own option takes the place of that of all
+        parser.add_argument("--level", type=int)
+
+    def run(self, args: argparse.Namespace) -> int:
+        self.args = args
+        self.level = logging.getLevelName(logging.getLogger("estimator_core").level)
+        self.variables = {
+            name: os.environ.get(name) for name in ("NO_COLOR", "ESTIMATOR_QUIET", "ESTIMATOR_PLUGINS_BLOCK")
+        }
+        return 3
+
+
+@pytest.mark.parametrize(
+    ("words", "level", "quiet"),
+    [
+        (["--log-level", "error"], "ERROR", "1"),
+        (["--quiet"], "WARNING", "1"),
+        (["-q"], "WARNING", "1"),
+        (["-v"], "DEBUG", ""),
+        (["-q", "--verbose"], "DEBUG", ""),
+    ],
+)
+def test_levels_after_the_command(words: list[str], level: str, quiet: str) -> None:
+    command = Seen()
+    assert run_module(command, "estimator seen", words) == 3
+    assert (command.level, command.variables["ESTIMATOR_QUIET"]) == (level, quiet)
+
+
+def test_the_environment_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESTIMATOR_PLUGINS_BLOCK", "acme")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    command = Seen()
+    run_module(command, "estimator seen", ["--no-color", "--block-plugin", "other"])
+    assert command.variables["NO_COLOR"] == "1"
+    assert command.variables["ESTIMATOR_PLUGINS_BLOCK"] == "acme,other"
+    assert "NO_COLOR" not in os.environ
+    assert os.environ["ESTIMATOR_PLUGINS_BLOCK"] == "acme"
+
+
+def test_an_option_of_the_command_itself_wins() -> None:
+    command = Seen()
+    run_module(command, "estimator seen", ["--plugins", "5"])
+    assert command.args.plugins == 5
+    assert command.variables["ESTIMATOR_PLUGINS_BLOCK"] == os.environ.get("ESTIMATOR_PLUGINS_BLOCK")
+
+
+@pytest.mark.parametrize("words", [["--json", "plugins", "--kind", "hook"], ["plugins", "--kind", "hook", "--json"]])
+def test_json_before_and_after(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 0
+    assert capsys.readouterr().out.startswith("[")
+
+
+@pytest.mark.parametrize("words", [["--debug", "plugins", "--kind", "x"], ["plugins", "--kind", "x", "--debug"]])
+def test_debug_shows_the_traceback(words: list[str]) -> None:
+    with pytest.raises(ArgumentError, match="no kind of component 'x'"):
+        main(words)
+
+
+@pytest.mark.parametrize("words", [["--no-plugins", "plugins"], ["plugins", "--no-plugins"]])
+def test_plugin_switches_before_and_after(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 0
+    assert " loaded " not in capsys.readouterr().out
+
+
+def test_words_of_a_program_of_the_user_are_left_alone() -> None:
+    parser = argparse.Namespace(**vars(command_parser("plugins").parse_args(["doctor", "--debug", "acme"])))
+    assert parser.words == ["--debug", "acme"]
+    assert "every_debug" not in vars(parser)
+
+
+def test_each_command_has_a_parser_that_refuses_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("", *command_names()):
+        with pytest.raises(SystemExit) as ended:
+            command_parser(name).error("words")
+        assert ended.value.code == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["--plugin-option", "x", "plugins"], ["plugins", "--plugin-option", "x"]])
+def test_a_wrong_switch_is_refused_wherever_it_stands(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        code = main(words)
+    except SystemExit as ended:
+        code = ended.code
+    assert code == 2
+    assert "write PLUGIN.NAME=VALUE" in capsys.readouterr().err
+
+
+def test_what_is_found_and_what_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plugins", "explain", "hook", "logging_tensor"]) == 0
+    assert main(["plugins", "explain", "hook", "nope"]) == 1
+    assert main(["plugins", "explain", "hok", "nope"]) == 2
+    assert "there is no hook 'nope'" in capsys.readouterr().out
+
+
+def test_a_wrong_argument_is_another_code_than_a_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuses(args: argparse.Namespace) -> int:
+        raise ArgumentError("words")
+
+    monkeypatch.setattr("estimator_core._cli.plugins.run", refuses)
+    assert main(["plugins"]) == 2
+    assert capsys.readouterr().err == "estimator plugins: error: words\n"
+
+
+def test_no_parser_imports_jax() -> None:
+    script = (
+        "import sys; from estimator_core.cli import command_names, command_parser\n"
+        "for name in command_names(): command_parser(name)\n"
+        "print(*{'jax', 'pandas', 'rich', 'orbax', 'tensorflow'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"

@@ -1,0 +1,118 @@
+"""The site names every public name, its links lead somewhere, and its catalogue of errors is that of the code."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.site import api, links, names, packages, stage
+from estimator_core import errors, storage
+
+ROOT = Path(__file__).parents[2]
+FRAGMENT = re.compile(r"^\| `([^`]+)` \|", flags=re.MULTILINE)
+
+
+def every_name() -> list[str]:
+    modules = dict(names.core_modules())
+    for package in names.plugin_packages():
+        modules |= names.package_modules(package)
+    return [f"{module}.{name}" for module, listed in modules.items() for name in listed]
+
+
+@pytest.fixture(scope="module")
+def reference() -> str:
+    return "\n".join(api.pages().values())
+
+
+def test_every_public_name_is_on_the_site(reference: str) -> None:
+    listed = every_name()
+    assert len(listed) > 600
+    assert [name for name in listed if f'<span id="name-{name}"></span>' not in reference] == []
+
+
+def test_every_public_name_has_a_contract_and_a_place(reference: str) -> None:
+    rows = re.findall(r'^\| <span id="name-([^"]+)"></span>\[`\w+`\]\(([^)]*)\) \| (.*) \|$', reference, re.MULTILINE)
+    assert [name for name, _, contract in rows if not contract] == []
+    places = set(re.findall(r"^## \w+ \{ #([\w.]+) \}$", reference, re.MULTILINE))
+    assert [name for name, link, _ in rows if "#" in link and link.partition("#")[2] not in places] == []
+
+
+def test_a_name_without_documentation_is_noticed() -> None:
+    assert names.describe("estimator_core._plugins.kinds", "_TABLE").summary == ""
+    assert (
+        names.describe("estimator_core.hookspecs", "PREFIX").summary
+        == "How the name of every hook specification begins."
+    )
+
+
+def test_every_plugin_has_a_page_with_its_components() -> None:
+    pages = packages.pages()
+    assert set(pages) == {path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml")}
+    missing: list[str] = []
+    for name, text in pages.items():
+        plugin = importlib.import_module(f"estimator_{name}.plugin")
+        for one in [*getattr(plugin, "estimator_components", tuple)(), *getattr(plugin, "estimator_commands", tuple)()]:
+            missing += [f"{name}: {one.name}"] * (one.summary not in text.partition("## Declared by the package")[2])
+    assert missing == []
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    listed = re.findall(r'"([\w./-]+\.md)"', str(stage.configuration()["nav"]).replace("'", '"'))
+    assert set(listed) == set(stage.texts())
+    assert len(listed) == len(set(listed))
+
+
+def test_links_become_links_between_pages() -> None:
+    text = stage.texts()["index.md"]
+    assert "](tutorial.md)" in text
+    assert "](packages/heads.md)" in text
+    assert f"]({api.TREE}examples)" in text
+
+
+@pytest.mark.parametrize(
+    ("link", "fault"),
+    [
+        ('<a href="../gone/">', "leads nowhere"),
+        ('<a href="../b/#lost">', "names no place on the page"),
+        ('<script src="https://example.test/a.js"></script>', "loads https://example.test/a.js"),
+    ],
+)
+def test_a_bad_link_is_found(link: str, fault: str) -> None:
+    site = {"a/index.html": links.read(link), "b/index.html": links.read('<p id="here">')}
+    (found,) = links.faults(site, frozenset(site))
+    assert fault in found
+
+
+def test_good_links_pass() -> None:
+    page = links.read('<a href="../b/#here"><a href="https://example.test/"><a href="#top" id="top">')
+    site = {"a/index.html": page, "b/index.html": links.read('<p id="here">')}
+    assert links.faults(site, frozenset(site)) == []
+
+
+def test_the_catalogue_has_every_error_class() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text()
+    classes = [name for module in (errors, storage) for name in module.__all__ if name.endswith("Error")]
+    assert [name for name in classes if name not in page] == []
+
+
+def test_the_catalogue_quotes_messages_that_exist() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text()
+    classes = {name for name, value in inspect.getmembers(storage) if inspect.isclass(value)}
+    quoted = [text for text in FRAGMENT.findall(page) if text not in classes]
+    assert len(quoted) > 20
+    assert sorted(set(quoted) - {text for text in quoted if text in _texts()}) == []
+
+
+def _texts() -> str:
+    """Every string of the packages."""
+    found: list[str] = []
+    for path in [*ROOT.glob("estimator_core/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return "\n".join(found)

@@ -1,0 +1,112 @@
+"""What a record counts is on the disk before the record is made; what nobody counts is not waited for."""
+
+import os
+
+import pytest
+
+from estimator_core._checkpoint.journaled import JournalShelf
+from estimator_core._journal import Evaluated, take_over
+from estimator_core._journal import Journal as RealJournal
+from estimator_core._loop.ledgers import ObserverLedger, WriterLedger
+from estimator_core._storage.local import LocalStorage
+from estimator_core._summaries import open_summary_writer
+
+
+@pytest.fixture
+def synced(monkeypatch):
+    """Inodes that were flushed to the disk."""
+    seen = set()
+    original = os.fsync
+
+    def fsync(descriptor):
+        seen.add(os.fstat(descriptor).st_ino)
+        original(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return seen
+
+
+@pytest.fixture
+def at_publish(monkeypatch, synced):
+    """What had been flushed when each record of segments was made."""
+    told = []
+    original = RealJournal.publish
+
+    def publish(self, *entries):
+        told.append(set(synced))
+        return original(self, *entries)
+
+    monkeypatch.setattr(RealJournal, "publish", publish)
+    return told
+
+
+def a_point(directory, step):
+    """Writes one, and gives the inode of its file."""
+    writer = open_summary_writer(directory)
+    writer.scalar("loss", 0.5, step)
+    writer.flush()
+    (path,) = directory.glob("events*")
+    return writer, path.stat().st_ino
+
+
+def test_a_flush_waits_for_no_disk_and_a_record_does(tmp_path, synced, at_publish):
+    journal = take_over(LocalStorage(tmp_path), "one", lambda lineage: 0)
+    writer, file = a_point(tmp_path / "eval", 0)
+    assert file not in synced
+    WriterLedger(journal, tmp_path, 0).record(Evaluated(name="", step=0, metrics={}))
+    assert file in at_publish[-1]
+    writer.close()
+
+
+def test_what_the_end_of_a_run_records_is_on_the_disk(tmp_path, at_publish):
+    journal = take_over(LocalStorage(tmp_path), "one", lambda lineage: 0)
+    writer, file = a_point(tmp_path, 3)
+    WriterLedger(journal, tmp_path, 0).end(3, "input", failed=False)
+    assert file in at_publish[-1]
+    writer.close()
+
+
+def test_what_an_observer_records_is_on_the_disk(tmp_path, synced):
+    take_over(LocalStorage(tmp_path), "one", lambda lineage: 0)
+    writer, file = a_point(tmp_path / "eval", 0)
+    ObserverLedger(tmp_path).record(Evaluated(name="", step=0, metrics={}))
+    assert file in synced
+    writer.close()
+
+
+def test_a_checkpoint_is_recorded_after_its_directory_and_the_event_files_are_on_the_disk(tmp_path, at_publish):
+    journal = take_over(LocalStorage(tmp_path), "one", lambda lineage: 0)
+    writer, file = a_point(tmp_path, 5)
+    entries = WriterLedger(journal, tmp_path, 0).for_save(5)
+    shelf = JournalShelf(tmp_path / "checkpoints", journal)
+    work = shelf.begin(5)
+    work.mkdir()
+    (work / "manifest.json").write_text("{}")
+    shelf.publish(work, 5, entries, ())
+    assert {file, (tmp_path / "checkpoints").stat().st_ino} <= at_publish[-1]
+    writer.close()
+
+
+def test_a_run_that_takes_over_reads_what_is_new_to_it_and_nothing_else(tmp_path, monkeypatch):
+    from estimator_core._journal import read_lineage
+
+    storage = LocalStorage(tmp_path)
+    for number in range(5):
+        take_over(storage, f"run {number}", lambda lineage: 0)
+    known = read_lineage(storage)
+    take_over(storage, "a faster one", lambda lineage: 0)
+    asked = []
+    original = LocalStorage.get
+    monkeypatch.setattr(LocalStorage, "get", lambda self, key: asked.append(key[-10:]) or original(self, key))
+    journal = take_over(storage, "one", lambda lineage: 0, known=known)
+    assert asked == ["identity", "0000000004", "0000000005", "0000000006"]
+    assert [took.writer for took in journal.lineage.starts][-2:] == ["a faster one", "one"]
+    assert len(known.starts) == 5  # what was read before belongs to whoever read it
+
+
+def test_a_known_journal_that_is_gone_is_not_gone_on_with(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    known = take_over(LocalStorage(tmp_path / "a"), "one", lambda lineage: 0).lineage
+    journal = take_over(LocalStorage(tmp_path / "b"), "two", lambda lineage: 0, known=known)
+    assert [took.writer for took in journal.lineage.starts] == ["two"]
