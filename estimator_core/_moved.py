@@ -58,6 +58,7 @@ MOVED_COMMANDS: dict[str, str] = {
     "policy": "estimator-policy",
     "report": "estimator-report",
     "run": "estimator-experiment",
+    "runs": "estimator-runs",
     "sweep": "estimator-runs",
 }
 

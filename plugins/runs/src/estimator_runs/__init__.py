@@ -16,6 +16,9 @@ _HOME = {
     "folds.driving": ("Folds", "open_folds", "run_folds"),
     "folds.results": ("MetricOverFolds", "metrics_over_folds", "out_of_fold"),
     "folds.rows": ("Rows", "read_rows"),
+    "records.comparing": ("Paired", "by_configuration", "differences", "paired_bootstrap"),
+    "records.page": ("write_page",),
+    "records.reading": ("RunRecord", "read_run", "read_runs", "tag_run"),
     "sweep.driving": ("Search", "open_search", "run_search"),
     "sweep.results": ("best_trials", "importances", "write_winner"),
 }

@@ -16,6 +16,7 @@ _FORMATS = (
 _COMMANDS = (
     ("config", "Show, check and run configuration files of experiments."),
     ("crossval", "Train and judge an experiment fold by fold, as a configuration file says."),
+    ("runs", "List, compare, plot, tag and remove runs, from what they left."),
     ("sweep", "Search hyperparameters as a configuration file says, with Optuna."),
 )
 
