@@ -7,7 +7,7 @@ Sessions that prove something about packages (`core`, `plugin-*`, `all`, `wheels
 environments and run where the checkout cannot be imported. The tests of every package use the conformance kit, so the
 wheel of estimator-testing is a tool there, like pytest: installed after the packages under test were looked at alone.
 Sessions that look at the sources (`lint`, `types`, `imports`, `docs`) use the development environment of `uv sync`.
-`parity`, `bert_parity`, `faults`, `simulation`, `browser` and `bench` run only when named.
+`parity`, `bert_parity`, `proofs`, `faults`, `simulation`, `browser` and `bench` run only when named.
 """
 
 import functools
@@ -58,22 +58,8 @@ TRACKER_EXTRAS = ["mlflow", "wandb"]  # of estimator-hooks
 RESOLUTIONS = ["highest", "lowest-direct"]
 QUICK_AND_ALONE = "not plugins and not libraries and not slow"
 OLDEST = "3.11"
-KINDS = [
-    "head",
-    "hook",
-    "exporter",
-    "format",
-    "backend",
-    "model",
-    "adapter",
-    "input",
-    "transform",
-    "initial_values",
-    "export_check",
-    "checkpoint_policy",
-    "coordinator",
-    "storage",
-]
+KINDS = ["head", "hook", "exporter", "format", "backend", "model", "adapter", "input", "transform"]
+KINDS += ["initial_values", "export_check", "checkpoint_policy", "coordinator", "storage"]
 
 nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "uv"
@@ -554,6 +540,12 @@ def bert_parity(session: nox.Session, library: str) -> None:
 
 
 @nox.session(venv_backend="none", default=False)
+def proofs(session: nox.Session) -> None:
+    """Ported programs against the old ones, which real TensorFlow 2.15.1 and 1.15.0 run."""
+    session.run(*UV_RUN, "python", str(ROOT / ".ci" / "proofs.py"), *session.posargs, external=True)
+
+
+@nox.session(venv_backend="none", default=False)
 def faults(session: nox.Session) -> None:
     """Runs killed at random steps, torn files, full disks: the slow tests."""
     pytest(session, "-m=slow", "tests", "plugins", runner=UV_RUN)
@@ -573,6 +565,13 @@ def browser(session: nox.Session) -> None:
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         session.skip("no browser is installed: Debian has it as chromium")
     pytest(session, "plugins/report/tests/test_page.py", runner=UV_RUN)
+
+
+@nox.session(venv_backend="none", default=False)
+def notebook(session: nox.Session) -> None:
+    """A notebook executed by a real kernel: progress, curve, tables, an interrupt."""
+    runner = (*UV_RUN, "--with", "ipykernel>=6.29,nbclient>=0.10", "python", "-m")
+    pytest(session, "plugins/hooks/tests/separate/check_notebook.py", runner=runner)
 
 
 @nox.session(venv_backend="none", default=False)

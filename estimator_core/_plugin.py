@@ -14,7 +14,7 @@ _HOOKS = (
     ("stop_at_step", "StopAtStepHook", "Stops at a step."),
     ("summary_saver", "SummarySaverHook", "Writes summaries to the event file."),
 )
-_POLICIES = (("cadence", "CheckpointSaverHook", "Saves every so many steps or seconds."),)
+_SAVER = "_builtin_hooks.checkpoint_saver:CheckpointSaverHook"
 _EXPORT_CHECKS = (("close", "CloseOutputs", "No value differs by more than a small share of the largest."),)
 
 
@@ -25,7 +25,7 @@ def estimator_components() -> list[Component]:
         *(_component("export_check", name, f"export:{class_}", text) for name, class_, text in _EXPORT_CHECKS),
         _component("adapter", "function", "_model.function_adapter:FunctionAdapter", "Plain functions."),
         *(_component("hook", name, f"_builtin_hooks.{name}:{class_}", text) for name, class_, text in _HOOKS),
-        *(_component("checkpoint_policy", name, f"builtin_hooks:{class_}", text) for name, class_, text in _POLICIES),
+        _component("checkpoint_policy", "cadence", _SAVER, "Saves every so many steps or seconds."),
         _component("input", "numpy", "inputs:numpy_input_fn", "Batches of numpy arrays in memory."),
         _component("transform", "rename", "export:Rename", "Other names for arrays."),
     ]

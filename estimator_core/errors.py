@@ -131,3 +131,7 @@ class PreemptedError(EstimatorError, RuntimeError):
     def __init__(self, message: str, step: int | None = None) -> None:
         super().__init__(message)
         self.step = step
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows of it: the message, since nothing has gone wrong in the code."""
+        return [str(self)]

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from estimator_core._backends import Devices, select_backend
+from estimator_core._builtin_hooks.history_recorder import History
 from estimator_core._checkpoint import latest_checkpoint
 from estimator_core._inputs.preparation import Preparation
 from estimator_core._left_out import leaving_out
-from estimator_core._loop.call_of import CallOf, inner_context, outermost_context
 from estimator_core._loop.connecting import connected
-from estimator_core._loop.context import RunContext
+from estimator_core._loop.context import CallOf, RunContext, inner_context, outermost_context
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.history import History
 from estimator_core._loop.initial_values import initial_overrides, warm_start_source
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.resuming import start_step
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from estimator_core._builtin_hooks.evaluation import RunEvaluations
     from estimator_core._export.pending import PendingExport
     from estimator_core._inputs import Batch, InputFn
-    from estimator_core._inputs.data_contract import DataContract
+    from estimator_core._inputs.preparation import DataContract
     from estimator_core._loop.inference import InferenceStates
     from estimator_core._model.initial_values import InitialValues
     from estimator_core._step import Discovery, TrainState
@@ -538,18 +537,18 @@ class Estimator:
         single: bool,
     ) -> Iterator[Any]:
         """A generator: its context is that of the first `next`."""
-        from estimator_core._loop.predict_call import predict_call
+        from estimator_core._loop.predict_call import PredictCall
 
-        yield from predict_call(
-            self._context(ModeKeys.PREDICT),
+        yield from PredictCall(
+            context=self._context(ModeKeys.PREDICT),
             programs=self._programs,
             states=self._states,
             input_fn=self._prepared(input_fn, checkpoint=checkpoint_path),
             predict_keys=predict_keys,
             hooks=hooks,
             checkpoint_path=checkpoint_path,
-            yield_single_examples=single,
-        )
+            single=single,
+        ).execute()
 
     def _fresh(self, devices: Devices, discovery: Discovery) -> TrainState:
         """A state of initial values."""
@@ -572,7 +571,7 @@ class Estimator:
 
     def _select_backend(self, config: RunConfig) -> Backend:
         plugins = self._plugins
-        return select_backend(config.backend, lambda name: plugins.get("backend", name), plugins.names("backend"))
+        return select_backend(config.backend, lambda name: plugins.get("backend", name), plugins.automatic("backend"))
 
     def _all_variables(self) -> dict[str, np.ndarray]:
         from estimator_core._checkpoint.read import load_variables

@@ -230,6 +230,11 @@ class Run(Protocol):
         ...
 
     @property
+    def activity(self) -> str:
+        """What the call spends its time on at the moment: a name of `seconds`. Any thread may ask."""
+        ...
+
+    @property
     def input_part(self) -> tuple[int, int]:
         """Which part of the input this process draws, and of how many."""
         ...

@@ -26,6 +26,7 @@ __all__ = [
     "PROJECT",
     "hookimpl",
     "hookspec",
+    "estimator_capabilities",
     "estimator_checkpoint_saved",
     "estimator_commands",
     "estimator_components",
@@ -43,7 +44,7 @@ __all__ = [
 PROJECT = "estimator"
 #: How the name of every hook specification begins.
 PREFIX = "estimator_"
-PLUGIN_API = (1, 1)
+PLUGIN_API = (1, 2)
 """The contract this core offers, (major, minor); a plugin states the one it was made for as `ESTIMATOR_PLUGIN_API`."""
 
 #: Marks a function of a plugin that implements a hook specification.
@@ -113,6 +114,27 @@ def estimator_kinds() -> Sequence[Kind]:
         ...             suite="acme.testing:SamplerSuite",
         ...         )
         ...     ]
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def estimator_capabilities() -> Sequence[str]:
+    """Declares what the plugin does to runs that did not ask for it; since contract 1.2.
+
+    Called once, when the plugins are loaded. The opening line of every run and its manifests name who does what; what
+    is not declared is refused. Plugins written for an older contract are taken to do what they implement, and to
+    declare no "priority".
+
+    - "adds_hooks": implements `estimator_run_hooks`.
+    - "changes_batches": hooks it adds call `run.transform_batches`.
+    - "reads_metrics": implements `estimator_evaluation_finished`.
+    - "network": sends or fetches something in runs.
+    - "priority": its backends and module adapters are taken before those of the core where nobody chooses.
+
+    Example:
+        >>> def estimator_capabilities():
+        ...     return ["adds_hooks", "network"]
     """
     raise NotImplementedError
 

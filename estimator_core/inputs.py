@@ -4,10 +4,10 @@ from estimator_core import _moved
 from estimator_core._inputs import Batch, BatchSource, InputContext, InputFn, InputOptions, InputPosition, open_input
 from estimator_core._inputs.arrays import ArrayInput, numpy_input_fn
 from estimator_core._inputs.calling import call_input_fn
-from estimator_core._inputs.data_contract import DataContract
-from estimator_core._inputs.iterables import from_iterable
+from estimator_core._inputs.preparation import DataContract
 from estimator_core._inputs.transform_files import INDEX, load_transforms, save_transforms
 from estimator_core._inputs.transforms import HostTransform, apply_transforms, with_transforms
+from estimator_core._inputs.wrapped import from_iterable
 
 __all__ = [
     "ArrayInput",

@@ -10,11 +10,11 @@ from estimator_core._inputs import open_input as open_input
 from estimator_core._inputs.arrays import ArrayInput as ArrayInput
 from estimator_core._inputs.arrays import numpy_input_fn as numpy_input_fn
 from estimator_core._inputs.calling import call_input_fn as call_input_fn
-from estimator_core._inputs.iterables import from_iterable as from_iterable
 from estimator_core._inputs.transform_files import INDEX as INDEX
 from estimator_core._inputs.transform_files import load_transforms as load_transforms
 from estimator_core._inputs.transform_files import save_transforms as save_transforms
 from estimator_core._inputs.transforms import HostTransform as HostTransform
 from estimator_core._inputs.transforms import apply_transforms as apply_transforms
 from estimator_core._inputs.transforms import with_transforms as with_transforms
+from estimator_core._inputs.wrapped import from_iterable as from_iterable
 from estimator_inputs import pandas_input_fn as pandas_input_fn

@@ -1,28 +1,25 @@
 """The journal of a model_dir: what happened to it, in one order, by one writer at a time."""
 
 from estimator_core._journal import (
-    LEASE_SECONDS,
     Ended,
     Entry,
     Evaluated,
     Exported,
     Journal,
-    Lease,
     Lineage,
     Removed,
     Retired,
     Saved,
     Segment,
     Took,
-    collect,
-    lease,
-    new_place,
     observe,
     read_lineage,
     refresh,
     take_over,
 )
-from estimator_core._journal.records import JournalError
+from estimator_core._journal.collection import collect, new_place
+from estimator_core._journal.entries import JournalError
+from estimator_core._journal.leases import LEASE_SECONDS, Lease, lease
 
 __all__ = [
     "LEASE_SECONDS",

@@ -11,7 +11,7 @@ from estimator_core._cluster import TaskType
 from estimator_core._continuous_eval import evaluate_continuously, new_checkpoints
 from estimator_core._door import check_slices, train_within
 from estimator_core._evaluations import Evaluations
-from estimator_core._loop.checkpoint_policy import has_policy
+from estimator_core._loop.checkpointing import has_policy
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 from estimator_core.estimator import Estimator

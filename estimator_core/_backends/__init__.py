@@ -4,6 +4,6 @@ from estimator_core._backends.base import Available as Available
 from estimator_core._backends.base import Backend as Backend
 from estimator_core._backends.base import Unavailable as Unavailable
 from estimator_core._backends.devices import Devices as Devices
+from estimator_core._backends.devices import select_backend as select_backend
 from estimator_core._backends.placement import Placement as Placement
 from estimator_core._backends.placement import place as place
-from estimator_core._backends.select import select_backend as select_backend

@@ -1,16 +1,40 @@
-"""Keeps the scalars of every hundredth step, and of the last, in `estimator.history`."""
+"""`estimator.history`: what happened in training and evaluations, and the hook that keeps the scalars of the steps."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from estimator_core._builtin_hooks.timer import SecondOrStepTimer, at_most
-from estimator_core._loop.history import History
 from estimator_core.hooks import Hook, Run, StepOutputs, Wake
+
+
+@dataclass
+class History:
+    """Rows of values, oldest first; `pandas.DataFrame(history.train)` is a table.
+
+    Attributes:
+        train: `{"step", "loss", ...}` at every `log_step_count_steps`, and at the last step.
+        evaluations: `{"name", "global_step", metric: value, ...}` of every evaluation.
+        stop_reason: why the last `train` call ended.
+
+    Example:
+        >>> history = History()
+        >>> history.add_evaluation(None, {"global_step": 10, "accuracy": 0.9})
+        >>> history.evaluations
+        [{'name': None, 'global_step': 10, 'accuracy': 0.9}]
+    """
+
+    train: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    evaluations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    stop_reason: str | None = None
+
+    def add_evaluation(self, name: str | None, metrics: Mapping[str, Any]) -> None:
+        """Adds one evaluation."""
+        self.evaluations.append({"name": name, **metrics})
 
 
 class HistoryRecorderHook(Hook):

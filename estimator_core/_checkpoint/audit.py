@@ -12,10 +12,9 @@ from estimator_core._checkpoint.journaled import JournalShelf
 from estimator_core._checkpoint.lock import ModelDirLock, is_held
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._journal import Lineage, Saved, read_lineage, refresh, take_over
+from estimator_core._journal.entries import JournalError, decode, digest_of, key_of
 from estimator_core._journal.lineage import add
-from estimator_core._journal.reading import IDENTITY
-from estimator_core._journal.records import JournalError, decode, digest_of, key_of
-from estimator_core._journal.snapshots import newest_snapshot
+from estimator_core._journal.reading import IDENTITY, newest_snapshot
 from estimator_core._journal.views import differing_results, event_files, trim_event_files, write_results_files
 from estimator_core._storage import ObjectMissingError, StorageError
 from estimator_core._storage.local import LocalStorage

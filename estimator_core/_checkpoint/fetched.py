@@ -11,7 +11,8 @@ from pathlib import Path
 from estimator_core._checkpoint.catalog import latest_checkpoint, manifest_digest
 from estimator_core._checkpoint.layout import CHECKPOINTS_DIR
 from estimator_core._checkpoint.manifest import MANIFEST_FILE
-from estimator_core._journal import Lineage, Saved, lease, read_lineage
+from estimator_core._journal import Lineage, Saved, read_lineage
+from estimator_core._journal.leases import lease
 from estimator_core._paths import is_url
 from estimator_core._plugins import Plugins
 from estimator_core._storage import Storage, StorageDeniedError

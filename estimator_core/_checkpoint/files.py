@@ -1,9 +1,11 @@
-"""Writing files so that they survive a power cut, and directories that appear whole or not at all."""
+"""Files that survive a power cut, and directories that appear whole or not at all and go as a whole."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -51,3 +53,9 @@ def sync_directory(path: Path) -> None:
         return
     finally:
         os.close(descriptor)
+
+
+def remove_tree(path: Path) -> None:
+    """Deletes a directory if it is there."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(path)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from estimator_core._checkpoint.host_copy import Key
 from estimator_core._checkpoint.manifest import ArrayEntry, read_manifest
-from estimator_core._checkpoint.row_changes import Key
 from estimator_core._packs.deltas import delta_pieces
 from estimator_core._packs.entry import PackEntry, base_name, pack_name
 from estimator_core._packs.index import Piece

@@ -20,13 +20,12 @@ from pathlib import Path
 
 from estimator_core._checkpoint import layout
 from estimator_core._checkpoint.catalog import manifest_digest, where_is
-from estimator_core._checkpoint.files import sync_directory
+from estimator_core._checkpoint.files import remove_tree, sync_directory
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.pins import rename_unless_read, rename_when_unread
-from estimator_core._checkpoint.trees import remove_tree
 from estimator_core._journal import Entry, Removed, Retired, Saved
-from estimator_core._journal.pending import RunJournal
 from estimator_core._journal.views import sync_event_files
+from estimator_core._journal.writer import RunJournal
 from estimator_core._storage import StorageGoneError
 from estimator_core.errors import CheckpointError, SupersededError
 

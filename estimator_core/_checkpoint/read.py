@@ -15,8 +15,7 @@ from estimator_core._checkpoint.checks import array_checksum
 from estimator_core._checkpoint.fetched import resolve_checkpoint
 from estimator_core._checkpoint.file_checks import check_files, reading_failed
 from estimator_core._checkpoint.foreign import foreign_variables
-from estimator_core._checkpoint.hook_state import join_hook_states
-from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems
+from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems, join_hook_states
 from estimator_core._checkpoint.manifest import USE_ANOTHER, ArrayEntry, Manifest, read_manifest
 from estimator_core._checkpoint.pins import reading
 from estimator_core._checkpoint.tensorstore_io import assembled, covered, read_pieces

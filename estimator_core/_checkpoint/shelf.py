@@ -9,9 +9,8 @@ from typing import Protocol
 
 from estimator_core._checkpoint import layout
 from estimator_core._checkpoint.catalog import manifest_digest
-from estimator_core._checkpoint.files import sync_directory
+from estimator_core._checkpoint.files import remove_tree, sync_directory
 from estimator_core._checkpoint.pins import rename_unless_read, rename_when_unread
-from estimator_core._checkpoint.trees import remove_tree
 from estimator_core._journal import Entry, lineage_of
 from estimator_core.errors import CheckpointError
 

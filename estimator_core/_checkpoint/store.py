@@ -22,12 +22,10 @@ from estimator_core import __version__
 from estimator_core._checkpoint import layout
 from estimator_core._checkpoint.catalog import all_checkpoints, latest_checkpoint
 from estimator_core._checkpoint.commit import Draft, commit_or_explain
-from estimator_core._checkpoint.hook_state import split_hook_states
-from estimator_core._checkpoint.host_copy import HostBuffers
-from estimator_core._checkpoint.items import CheckpointItems
+from estimator_core._checkpoint.host_copy import NO_ROW_CHANGES, HostBuffers, RowChanges
+from estimator_core._checkpoint.items import CheckpointItems, split_hook_states
 from estimator_core._checkpoint.manifest import Manifest, read_manifest
 from estimator_core._checkpoint.retention import EvalResults, Retention, no_results
-from estimator_core._checkpoint.row_changes import NO_ROW_CHANGES, RowChanges
 from estimator_core._checkpoint.saved import PendingCheckpoint
 from estimator_core._checkpoint.shelf import PlainShelf, Shelf
 from estimator_core._checkpoint.write_errors import explained

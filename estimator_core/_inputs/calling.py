@@ -1,4 +1,7 @@
-"""Calling an input_fn: it is given those of `mode, params, config, input_context` that its signature names."""
+"""An input_fn called until it gives batches, with those of `mode, params, config, input_context` that it names.
+
+What gives no batches is refused.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
+from estimator_core._inputs.context import InputContext
 from estimator_core.errors import ArgumentTypeError, InputError
 
 #: A function that returns an input. It may take any of `ARGUMENTS`, by name.
@@ -65,3 +71,70 @@ def accepted_arguments(input_fn: InputFn) -> list[str]:
             f"{', '.join(ARGUMENTS)}, by name; give other arguments a default or bind them with functools.partial."
         )
     return [p.name for p in parameters if p.kind in _BY_NAME and p.name in ARGUMENTS]
+
+
+_ARRAYS_HELP = (
+    "An input_fn returns an iterable of batches. For arrays in memory use "
+    "ec.inputs.numpy_input_fn(x, y, batch_size=..., shuffle=...)."
+)
+
+
+def make_input(input_fn: InputFn, arguments: Mapping[str, Any]) -> Any:
+    """What `input_fn` returns, called while that is a function that makes an input.
+
+    Only the outermost function that names `input_context` gets the process's shard: what it returns is sharded already.
+
+    Raises:
+        InputError: its arguments cannot be filled, or it returns arrays, None, text or numbers.
+
+    Example:
+        >>> make_input(lambda params: lambda: [params], {"params": 3})
+        [3]
+    """
+    result: Any = input_fn
+    for _ in range(5):
+        sharded = "input_context" in accepted_arguments(result)
+        result = call_input_fn(result, arguments)
+        if sharded:
+            arguments = {**arguments, "input_context": InputContext()}
+        if result is None or isinstance(result, (str, bytes, bool, int, float)):
+            raise InputError(f"input_fn returned {result!r}. {_ARRAYS_HELP}")
+        if _is_iterable(result):
+            _refuse_arrays(result)
+            return result
+        if not callable(result):
+            raise InputError(f"input_fn returned a {type(result).__qualname__}: it cannot be iterated. {_ARRAYS_HELP}")
+    raise InputError("input_fn returned a function that returns a function and so on. Return the input itself.")
+
+
+def _is_iterable(result: object) -> bool:
+    kinds = ("__iter__", "__next__", "as_numpy_iterator", "__getitem__")
+    return any(hasattr(result, name) for name in kinds)
+
+
+def _refuse_arrays(result: object) -> None:
+    if isinstance(result, Mapping):
+        raise InputError(f"input_fn returned a dict, not batches. {_ARRAYS_HELP}")
+    if _is_array(result):
+        raise InputError(
+            f"input_fn returned a {type(result).__qualname__}, not batches. {_ARRAYS_HELP} For a DataFrame: "
+            "ec.inputs.pandas_input_fn."
+        )
+    if isinstance(result, (tuple, list)):
+        items: tuple[Any, ...] | list[Any] = result
+        of_arrays = any(_is_array(item) for item in items)
+        if isinstance(result, tuple) and (of_arrays or any(isinstance(item, Mapping) for item in items)):
+            wrong = "" if len(items) == 2 else "input_fn should return (features, labels) as a len 2 tuple. "
+            raise InputError(
+                f"{wrong}input_fn returned a tuple of {len(items)} arrays or dicts: it would be read as "
+                f"{len(items)} batches. {_ARRAYS_HELP} For one batch return a list of it: [(features, labels)]."
+            )
+        if of_arrays:
+            raise InputError(
+                f"input_fn returned a list of {len(items)} items with bare arrays among them: they could be batches or "
+                f"features and labels. {_ARRAYS_HELP} For a list of batches give each as (features, labels) or a dict."
+            )
+
+
+def _is_array(value: object) -> bool:
+    return isinstance(value, np.ndarray) or (hasattr(value, "__array__") and not hasattr(value, "__next__"))

@@ -3,15 +3,69 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from estimator_core._inputs.calling import InputFn
+from estimator_core._inputs.calling import InputFn, check_input_fn
+from estimator_core._inputs.wrapped import WrappedInput
+from estimator_core._types import PyTree
+from estimator_core.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
-    from estimator_core._inputs.data_contract import DataContract
+    from estimator_core._inputs.preparation import DataContract
+if TYPE_CHECKING:
+    from estimator_core._inputs.transforms import HostTransform
+
+
+@runtime_checkable
+class DataContract(Protocol):
+    """Checks, converts and learns from data in train, evaluate, predict and, by its transforms, in exports.
+
+    A model_fn carries one as its attribute `data_contract`, or an Estimator is given one.
+    """
+
+    def open(
+        self, source: Any, *, mode: str, memory: Path, check: bool
+    ) -> tuple[Any, Callable[[PyTree], PyTree] | None]:
+        """Called once for each input, before its first batch is drawn.
+
+        Args:
+            source: the iterable that input_fn returned. One over arrays in memory has `mapped`, which takes a function
+                of all features and all labels; one over files has `parts`, which reads them again and says where rows
+                lie.
+            mode: one of `ModeKeys`.
+            memory: the model_dir or the checkpoint whose variables hold what was learned before.
+            check: `RunConfig.check_inputs`.
+
+        Returns:
+            What is read in place of `source`, and what each of its elements goes through (None: nothing), in the input
+            thread, before host transforms.
+
+        Raises:
+            InputError: data that the model cannot use.
+        """
+        ...
+
+    def transforms(self, memory: Path) -> Sequence[HostTransform]:
+        """What the features of an export go through before the Estimator's own host transforms."""
+        ...
+
+
+def under_contract(input_fn: InputFn, contract: DataContract, *, memory: Path, check: bool) -> WrappedInput:
+    """An input_fn whose data keeps a contract.
+
+    Raises:
+        ArgumentTypeError: `contract` is none, or input_fn is not callable.
+    """
+    if not isinstance(contract, DataContract):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentTypeError(f"data_contract needs the methods open and transforms, given: {contract!r}.")
+    check_input_fn(input_fn)
+    return WrappedInput(
+        input_fn=input_fn,
+        opened=lambda source, mode: contract.open(source, mode=mode, memory=memory, check=check),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +111,7 @@ class Preparation:
             before: transforms that see features before all others.
         """
         if self.contract is not None:
-            from estimator_core._inputs.data_contract import under_contract
+            from estimator_core._inputs.preparation import under_contract
 
             input_fn = under_contract(input_fn, self.contract, memory=Path(memory), check=self.check)
         if not (self.features or self.labels):

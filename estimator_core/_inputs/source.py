@@ -7,10 +7,9 @@ from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from estimator_core._inputs.batch import Batch
-from estimator_core._inputs.calling import InputFn, check_input_fn
+from estimator_core._inputs.calling import InputFn, check_input_fn, make_input
 from estimator_core._inputs.context import InputContext
 from estimator_core._inputs.foreign import Walk, walk
-from estimator_core._inputs.making import make_input
 from estimator_core._inputs.normalise import NO_HOST, Normaliser, Parts
 from estimator_core._inputs.padding import Mask, masking, unpadded
 from estimator_core._inputs.position import InputPosition

@@ -1,4 +1,4 @@
-"""An input inside another: a source with a declaration or a conversion put around it."""
+"""An input inside another: a source with a declaration or a conversion put around it. `from_iterable` declares one."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from estimator_core._inputs.calling import ARGUMENTS, InputFn
+from estimator_core._inputs.calling import ARGUMENTS, InputFn, check_input_fn, make_input
 from estimator_core._inputs.context import InputContext
-from estimator_core._inputs.making import make_input
 from estimator_core._inputs.normalise import split_element
-from estimator_core._inputs.options import InputOptions
+from estimator_core._inputs.options import InputOptions, Ragged
 from estimator_core._types import Params, PyTree
+from estimator_core.errors import ArgumentTypeError
 from estimator_core.hooks import SeesBatches
 
 
@@ -76,3 +76,50 @@ def shown(input_fn: InputFn, hooks: Sequence[Any]) -> InputFn:
         return element
 
     return WrappedInput(input_fn=input_fn, convert=convert)
+
+
+def from_iterable(
+    source: Any,
+    *,
+    fresh_arrays: bool = False,
+    replay: bool = True,
+    ragged: Ragged = "exact",
+    batch_size: int | None = None,
+    whole: bool = False,
+) -> WrappedInput:
+    """An input_fn that reads `source` and declares how it behaves.
+
+    Args:
+        source: an input_fn, or an iterable of batches.
+        fresh_arrays: True promises that it never writes again into an array it yielded; nothing is copied then.
+        replay: True reaches a saved position by drawing and dropping batches where the source has no position of its
+            own; False starts again.
+        ragged: "exact" runs a short last batch at its true shape; "pad" fills it up with copies of its last example and
+            marks the rows in `Batch.weights`.
+        batch_size: rows to fill up to; None: as many as the first batch.
+        whole: True promises that every process draws the same batches: with several processes they are those of all
+            together, and each process keeps its own rows, so the numbers are those of one process.
+
+    Raises:
+        ArgumentTypeError: the source can be neither called nor iterated.
+        ArgumentError: an unknown `ragged`, or a batch size below 1.
+        InputError: an input_fn with arguments that cannot be filled.
+
+    Example:
+        >>> import numpy as np
+        >>> from estimator_core._inputs.source import open_input
+        >>> batches = [{"x": np.zeros(4, np.float32)}, {"x": np.ones(1, np.float32)}]
+        >>> source = open_input(from_iterable(batches, ragged="pad"), mode="eval")
+        >>> [batch.weights.tolist() for batch in source]
+        [[1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 0.0, 0.0]]
+    """
+    options = InputOptions(fresh_arrays=fresh_arrays, replay=replay, ragged=ragged, batch_size=batch_size, whole=whole)
+    if callable(source):
+        check_input_fn(source)
+        return WrappedInput(input_fn=source, options=options)
+    if not any(hasattr(source, name) for name in ("__iter__", "__getitem__", "as_numpy_iterator")):
+        raise ArgumentTypeError(
+            f"from_iterable needs an input_fn or an iterable of batches, given: {source!r}. Pass a generator function, "
+            "a data set or a loader."
+        )
+    return WrappedInput(input_fn=lambda: source, options=options)

@@ -9,13 +9,14 @@ from estimator_core._journal.entries import (
     Entry,
     Evaluated,
     Exported,
+    JournalError,
+    Record,
     Removed,
     Retired,
     Saved,
     Segment,
     Took,
 )
-from estimator_core._journal.records import JournalError, Record
 
 
 @dataclass(kw_only=True)

@@ -2,6 +2,8 @@
 
 The journal is the fence. Record n+1 is made by one conditional write, so of all who try, one succeeds; the others read
 whose it is. A run that another one has superseded learns it by its next publish, which is refused.
+
+A run takes its epoch with the first thing that it writes: a call that is refused before leaves no trace.
 """
 
 from __future__ import annotations
@@ -10,12 +12,11 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
-from estimator_core._journal.entries import Entry, Took
+from estimator_core._journal.entries import Entry, JournalError, Record, Took, decode, digest_of, encode, key_of
 from estimator_core._journal.lineage import Lineage, add, check_follows
-from estimator_core._journal.reading import IDENTITY, is_kept, read_lineage, refresh
-from estimator_core._journal.records import JournalError, Record, decode, digest_of, encode, key_of
-from estimator_core._journal.snapshots import EVERY, EVERY_START, write_snapshot
+from estimator_core._journal.reading import EVERY, EVERY_START, IDENTITY, is_kept, read_lineage, refresh, write_snapshot
 from estimator_core._storage import (
     ObjectExistsError,
     ObjectMissingError,
@@ -220,3 +221,92 @@ def _require_unchanged(storage: Storage, lineage: Lineage) -> None:
         raise StorageGoneError(f"{storage.url} was removed or moved while the run used it: {key} is gone.") from None
     if digest_of(last) != lineage.head:
         raise JournalError(f"{storage.url}: {key} is not what was written. Do not change the journal by hand.")
+
+
+class RunJournal(Protocol):
+    """What a run asks of its journal."""
+
+    @property
+    def lineage(self) -> Lineage:
+        """What it comes to."""
+        ...
+
+    @property
+    def epoch(self) -> int:
+        """Of this run."""
+        ...
+
+    def publish(self, *entries: Entry) -> int:
+        """As `Journal.publish`."""
+        ...
+
+    def check(self) -> None:
+        """As `Journal.check`."""
+        ...
+
+    def superseded_by(self) -> str | None:
+        """As `Journal.superseded_by`."""
+        ...
+
+    def once_taken(self, then: Callable[[], None]) -> None:
+        """Calls a function once this run is the writer: now, if it is."""
+        ...
+
+
+class PendingJournal:
+    """Takes the next epoch when it is first needed: a call that is refused before leaves no trace.
+
+    Args:
+        take: makes the run the writer.
+        seen: what the journal came to when the run chose where to start.
+    """
+
+    def __init__(self, take: Callable[[], Journal], seen: Lineage) -> None:
+        self._take, self._seen = take, seen
+        self._journal: Journal | None = None
+        self._then: list[Callable[[], None]] = []
+        self._lock = threading.RLock()
+
+    def taken(self) -> Journal:
+        """The journal, of which this run is the writer.
+
+        Raises:
+            SupersededError: another run has begun since this one chose where to start.
+            JournalError, StorageError: as `take_over`.
+        """
+        with self._lock:
+            if self._journal is None:
+                self._journal = self._take()
+                for then in self._then:
+                    then()
+            return self._journal
+
+    @property
+    def lineage(self) -> Lineage:
+        """What the journal comes to."""
+        return self._seen if self._journal is None else self._journal.lineage
+
+    @property
+    def epoch(self) -> int:
+        """Of this run."""
+        return self.taken().epoch
+
+    def publish(self, *entries: Entry) -> int:
+        """As `Journal.publish`."""
+        return self.taken().publish(*entries)
+
+    def check(self) -> None:
+        """As `Journal.check`."""
+        self.taken().check()
+
+    def superseded_by(self) -> str | None:
+        """As `Journal.superseded_by`."""
+        return self.taken().superseded_by()
+
+    def once_taken(self, then: Callable[[], None]) -> None:
+        """Calls a function once this run is the writer: now, if it is."""
+        with self._lock:
+            if self._journal is None:
+                self._then.append(then)
+                return
+        then()

@@ -9,13 +9,48 @@ from estimator_core._checkpoint import CheckpointItems, CheckpointStore
 from estimator_core._checkpoint.saved import PendingCheckpoint
 from estimator_core._inputs import InputPosition
 from estimator_core._journal import Entry
-from estimator_core._loop.commit_events import CommitEvents
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.positions import positions_json
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.time_spent import CHECKPOINT, HOOKS
 from estimator_core._step.state import flatten_opt_state
+
+
+class CommitEvents:
+    """The checkpoints of one training call of which nobody was told yet.
+
+    Args:
+        tell: called with the step and the path of each committed checkpoint, in order.
+
+    Example:
+        >>> events = CommitEvents(lambda step, path: print("saved", step, "at", path))
+        >>> events.add(PendingCheckpoint(10, lambda: "checkpoints/10"))
+        >>> events.finish()
+        saved 10 at checkpoints/10
+    """
+
+    def __init__(self, tell: Callable[[int, str], None]) -> None:
+        self._tell = tell
+        self._pending: list[PendingCheckpoint] = []
+
+    def add(self, saved: PendingCheckpoint) -> None:
+        """Takes a commit that is under way."""
+        self._pending.append(saved)
+
+    def look(self) -> bool:
+        """Tells of what is committed by now; returns whether no commit is under way any more."""
+        while self._pending and self._pending[0].done():
+            saved = self._pending.pop(0)
+            if saved.error is None:
+                self._tell(saved.step, saved.path)
+        return not self._pending
+
+    def finish(self) -> None:
+        """Waits for the commits under way and tells of them; the error of one that failed is left to the store."""
+        for saved in self._pending:
+            saved.join()
+        self.look()
 
 
 class Checkpoints:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core._builtin_hooks.history_recorder import History
 from estimator_core._cluster.together import announce, ending_together
 from estimator_core._inputs import Batch, BatchSource, InputFn, open_input
 from estimator_core._loop.agreement import NOBODY_ASKS
@@ -20,12 +21,11 @@ from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.eval_results import report, write_results
 from estimator_core._loop.evaluate import evaluate_loop
 from estimator_core._loop.feed import Feed, feed
-from estimator_core._loop.history import History
 from estimator_core._loop.hook_calls import HookCalls
 from estimator_core._loop.hook_order import in_order
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.inference import InferenceStates
-from estimator_core._loop.input_part import input_context
+from estimator_core._loop.positions import input_context
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.shared_feed import SharedFeed

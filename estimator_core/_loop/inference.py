@@ -19,8 +19,8 @@ from estimator_core._checkpoint.restore import check_fits
 from estimator_core._inputs import Batch
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.placing import placed
 from estimator_core._loop.programs import Programs
+from estimator_core._loop.starting import placed
 from estimator_core._step import Discovery, TrainState
 from estimator_core.errors import CheckpointNotFoundError
 from estimator_core.modes import ModeKeys

@@ -1,4 +1,7 @@
-"""Where the results of evaluations and the event files of a call are recorded: with the next checkpoint, or at once."""
+"""Where results of evaluations and event files of a call are recorded: with the next checkpoint, or at once.
+
+The ledger tells the journal; the log of an outermost call keeps the event files of its evaluations open meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from estimator_core._checkpoint.lock_holder import Holder
+from estimator_core._checkpoint.lock import Holder
 from estimator_core._journal import Ended, Entry, Evaluated, Segment, lineage_of, observe
-from estimator_core._journal.pending import RunJournal
 from estimator_core._journal.views import results_dir, sync_event_files
+from estimator_core._journal.writer import RunJournal
 from estimator_core._storage.local import LocalStorage
-from estimator_core._summaries import event_files_below
+from estimator_core._summaries import EventFile, event_files_below, open_summary_writer, read_eval_metrics
 
 
 class Ledger(Protocol):
@@ -162,3 +165,54 @@ def relative_to(model_dir: str | os.PathLike[str], path: str | None) -> str:
         return ""
     inside = os.path.relpath(path, model_dir)
     return path if inside.startswith("..") else Path(inside).as_posix()
+
+
+class ResultLog:
+    """Made by the outermost call, which closes it; evaluations inside share its event files, one a directory.
+
+    Args:
+        ledger: where results are recorded.
+
+    Example:
+        >>> import tempfile
+        >>> from estimator_core._loop.ledgers import ObserverLedger
+        >>> directory = Path(tempfile.mkdtemp())
+        >>> log = ResultLog(ObserverLedger(directory))
+        >>> log.newest(directory / "eval")
+        -1
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._newest: dict[Path, int] = {}
+        self._files: list[EventFile] = []
+
+    def event_file(self, directory: Path) -> EventFile:
+        """The event file of an evaluation, open until `close`.
+
+        Raises:
+            SupersededError, StorageGoneError: the run around it may not go on; nothing is made.
+        """
+        self._ledger.check()
+        file = open_summary_writer(directory, epoch=lambda: self._ledger.epoch)
+        self._files.append(file)
+        return file
+
+    def newest(self, directory: Path) -> int:
+        """The newest step with a result, -1 if there is none; a directory is read once, until something is recorded."""
+        known = self._newest.get(directory)
+        return max(read_eval_metrics(directory), default=-1) if known is None else known
+
+    def may_be_saved(self, step: int) -> bool:
+        """Whether there may be a checkpoint of a step."""
+        return self._ledger.may_be_saved(step)
+
+    def record(self, directory: Path, result: Evaluated) -> None:
+        """Records a result."""
+        self._ledger.record(result)
+        self._newest[directory] = result.step
+
+    def close(self) -> None:
+        """Closes the event files: no further evaluation follows soon."""
+        while self._files:
+            self._files.pop().close()

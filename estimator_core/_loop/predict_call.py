@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,8 @@ from estimator_core._loop.hook_calls import HookCalls
 from estimator_core._loop.hook_order import in_order
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.inference import InferenceStates
-from estimator_core._loop.input_part import input_context
 from estimator_core._loop.outputs import check_fetches
+from estimator_core._loop.positions import input_context
 from estimator_core._loop.predict import predict_loop
 from estimator_core._loop.predictions import Predictions, check_predict_keys, on_host, single_examples
 from estimator_core._loop.programs import Programs
@@ -32,20 +33,11 @@ from estimator_core.hooks import Hook
 from estimator_core.modes import ModeKeys
 
 
-def predict_call(
-    context: RunContext,
-    *,
-    programs: Programs,
-    states: InferenceStates,
-    input_fn: InputFn,
-    predict_keys: Sequence[str] | None,
-    hooks: Sequence[Hook],
-    checkpoint_path: str | None,
-    yield_single_examples: bool,
-) -> Iterator[Any]:
-    """The predictions of one call; `close()` releases what it opened.
+@dataclass(frozen=True, kw_only=True)
+class PredictCall:
+    """The arguments of a prediction, checked, and what the Estimator lends it.
 
-    Args:
+    Attributes:
         context: of the call.
         programs: of the Estimator.
         states: gives the state to predict with, once the first batch is known.
@@ -53,118 +45,125 @@ def predict_call(
         predict_keys: keys of a dict of predictions to compute; None: all.
         hooks: of the call.
         checkpoint_path: to predict with instead of the newest state.
-        yield_single_examples: one example at a time, or whole batches.
-
-    Raises:
-        ArgumentError: the processes do not make the same call.
+        single: one example at a time, or whole batches.
     """
-    processes, versions = context.devices.processes, context.plugins.versions
-    with ending_together(processes):
-        announce(processes, "predict", hooks=hooks, versions=versions, keys=predict_keys, checkpoint=checkpoint_path)
-        yield from _predictions(
-            context, programs, states, input_fn, predict_keys, hooks, checkpoint_path, yield_single_examples
+
+    context: RunContext
+    programs: Programs
+    states: InferenceStates
+    input_fn: InputFn
+    predict_keys: Sequence[str] | None
+    hooks: Sequence[Hook]
+    checkpoint_path: str | None
+    single: bool
+
+    def execute(self) -> Iterator[Any]:
+        """The predictions; `close()` releases what the call opened.
+
+        Raises:
+            ArgumentError: the processes do not make the same call.
+        """
+        processes, versions = self.context.devices.processes, self.context.plugins.versions
+        with ending_together(processes):
+            announce(
+                processes,
+                "predict",
+                hooks=self.hooks,
+                versions=versions,
+                keys=self.predict_keys,
+                checkpoint=self.checkpoint_path,
+            )
+            yield from self._run_to_end()
+
+    def _run_to_end(self) -> Iterator[Any]:
+        """Begin, loop, end; `end` whatever happens."""
+        context = self.context
+        devices, config = context.devices, context.config
+        error: BaseException | None = None
+        context.plugins.open_call(config)
+        run = LoopRun(
+            mode=ModeKeys.PREDICT,
+            estimator=context.estimator,
+            config=config,
+            params=context.params,
+            model_dir=context.directory,
+            summaries=context.summaries,
+            live=DeviceState(),
         )
-
-
-def _predictions(
-    context: RunContext,
-    programs: Programs,
-    states: InferenceStates,
-    input_fn: InputFn,
-    predict_keys: Sequence[str] | None,
-    hooks: Sequence[Hook],
-    checkpoint_path: str | None,
-    yield_single_examples: bool,
-) -> Iterator[Any]:
-    devices, config = context.devices, context.config
-    error: BaseException | None = None
-    context.plugins.open_call(config)
-    run = LoopRun(
-        mode=ModeKeys.PREDICT,
-        estimator=context.estimator,
-        config=config,
-        params=context.params,
-        model_dir=context.directory,
-        summaries=context.summaries,
-        live=DeviceState(),
-    )
-    run.context = context
-    source = open_input(
-        run.transformed(input_fn),
-        mode=ModeKeys.PREDICT,
-        params=context.params,
-        config=config,
-        input_context=input_context(devices),
-    )
-    fed = feed(source, devices.placement, config.prefetch, devices.processes)
-    batches = batches_of(context, fed, run, lambda: programs.group_trials(devices, ModeKeys.PREDICT))
-    calls = HookCalls(in_order([*context.plugins.run_hooks(run), *hooks]), run)
-    schedule = HookSchedule(
-        calls, run, batches=batches, account=run.time_spent, agreement=NOBODY_ASKS, alone_at_wake=True
-    )
-    context.plugins.run_start(run)
-    try:
-        calls.begin()
-        first: Batch | None = batches.first()
-        if first is not None:
-            with devices.placement.context():
-                snapshot = states.get(context, first, checkpoint_path)
-            found = _predict(context, programs, run, calls, schedule, snapshot, first, batches, predict_keys)
-            yield from single_examples(found) if yield_single_examples else found
-    except GeneratorExit:
-        raise
-    except BaseException as raised:
-        error, run.failed = raised, True
-        raise
-    finally:
-        fed.close()
-        batches.close()
+        run.context = context
+        source = open_input(
+            run.transformed(self.input_fn),
+            mode=ModeKeys.PREDICT,
+            params=context.params,
+            config=config,
+            input_context=input_context(devices),
+        )
+        fed = feed(source, devices.placement, config.prefetch, devices.processes)
+        batches = batches_of(context, fed, run, lambda: self.programs.group_trials(devices, ModeKeys.PREDICT))
+        calls = HookCalls(in_order([*context.plugins.run_hooks(run), *self.hooks]), run)
+        schedule = HookSchedule(
+            calls, run, batches=batches, account=run.time_spent, agreement=NOBODY_ASKS, alone_at_wake=True
+        )
+        context.plugins.run_start(run)
         try:
-            schedule.end(error)
+            calls.begin()
+            first: Batch | None = batches.first()
+            if first is not None:
+                with devices.placement.context():
+                    snapshot = self.states.get(context, first, self.checkpoint_path)
+                found = self._predict(run, calls, schedule, snapshot, first, batches)
+                yield from single_examples(found) if self.single else found
+        except GeneratorExit:
+            raise
+        except BaseException as raised:
+            error, run.failed = raised, True
+            raise
         finally:
-            context.plugins.run_end(run, error)
+            fed.close()
+            batches.close()
+            try:
+                schedule.end(error)
+            finally:
+                context.plugins.run_end(run, error)
 
+    def _predict(
+        self,
+        run: LoopRun,
+        calls: HookCalls,
+        schedule: HookSchedule,
+        snapshot: TrainState,
+        first: Batch,
+        batches: Batches,
+    ) -> Iterator[Any]:
+        """Predictions of each batch, on the host."""
+        placement = self.context.devices.placement
+        step = self.programs.predict_step(self.context.devices)
+        run.live = DeviceState(state=snapshot, step=int(np.asarray(snapshot.clock)[0]))
 
-def _predict(
-    context: RunContext,
-    programs: Programs,
-    run: LoopRun,
-    calls: HookCalls,
-    schedule: HookSchedule,
-    snapshot: TrainState,
-    first: Batch,
-    batches: Batches,
-    predict_keys: Sequence[str] | None,
-) -> Iterator[Any]:
-    """Predictions of each batch, on the host."""
-    placement = context.devices.placement
-    step = programs.predict_step(context.devices)
-    run.live = DeviceState(state=snapshot, step=int(np.asarray(snapshot.clock)[0]))
+        def compute(dispatch: Dispatch) -> Any:
+            program = step if dispatch.steps == 1 else step.several
+            with placement.context():
+                return program(snapshot, dispatch.features, dispatch.weights)
 
-    def compute(dispatch: Dispatch) -> Any:
-        program = step if dispatch.steps == 1 else step.several
-        with placement.context():
-            return program(snapshot, dispatch.features, dispatch.weights)
+        ready = compute(one_batch(first))
+        names = list(ready) if isinstance(ready, Mapping) else ["predictions"]
+        program = Predictions(
+            compute,
+            lambda dispatch: step.has_effects(snapshot, dispatch.features, dispatch.weights),
+            first=ready,
+            keys=check_predict_keys(self.predict_keys, ready),
+        )
+        calls.add(step.hooks)
+        calls.begin()
+        run.output_kinds = dict.fromkeys(names, "tensor")
+        run.output_names = frozenset(names)
+        check_fetches(run.seal_fetches(), names)
+        run.step = 0
+        run.batch, run.batch_size = first, first.size
+        schedule.start()
 
-    ready = compute(one_batch(first))
-    names = list(ready) if isinstance(ready, Mapping) else ["predictions"]
-    program = Predictions(
-        compute,
-        lambda dispatch: step.has_effects(snapshot, dispatch.features, dispatch.weights),
-        first=ready,
-        keys=check_predict_keys(predict_keys, ready),
-    )
-    calls.add(step.hooks)
-    calls.begin()
-    run.output_kinds = dict.fromkeys(names, "tensor")
-    run.output_names = frozenset(names)
-    check_fetches(run.seal_fetches(), names)
-    run.step = 0
-    run.batch, run.batch_size = first, first.size
-    schedule.start()
+        def fetched(dispatch: Dispatch, predictions: Any) -> Iterator[Any]:
+            weights = placement.whole(dispatch.weights)  # of other processes' rows too
+            return on_host(dispatch._replace(weights=weights), predictions, step.prediction_transforms)
 
-    def fetched(dispatch: Dispatch, predictions: Any) -> Iterator[Any]:
-        weights = placement.whole(dispatch.weights)  # of other processes' rows too
-        return on_host(dispatch._replace(weights=weights), predictions, step.prediction_transforms)
-
-    return predict_loop(run, batches, program, schedule, fetched)
+        return predict_loop(run, batches, program, schedule, fetched)

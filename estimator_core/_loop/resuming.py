@@ -16,11 +16,10 @@ from estimator_core._checkpoint.newest import read_latest
 from estimator_core._cluster.together import chief_says
 from estimator_core._inputs import InputPosition
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.input_part import input_context
-from estimator_core._loop.placing import placed, put_all
-from estimator_core._loop.positions import position_of
+from estimator_core._loop.positions import input_context, position_of
 from estimator_core._loop.programs import Programs, state_shardings
 from estimator_core._loop.run_record import ended_step
+from estimator_core._loop.starting import placed, put_all
 from estimator_core._plugins import Plugins
 from estimator_core._step import Discovery, TrainState
 from estimator_core._step.state import flatten_opt_state, unflatten_opt_state

@@ -148,6 +148,11 @@ class LoopRun:
         self.time_spent.change(self.time_spent.change(STEP))
         return dict(self.time_spent.seconds)
 
+    @property
+    def activity(self) -> str:
+        """What counts at the moment."""
+        return self.time_spent.entry
+
     def step_flops(self) -> float | None:
         """Floating point operations of one training step."""
         return self.count_flops()

@@ -1,4 +1,4 @@
-"""`run.json`: what a run was started with, for whoever looks at it later."""
+"""`run.json`: what a run was started with, for whoever looks at it later. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import dataclasses
 import json
 import os
 import platform
+import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -16,7 +17,6 @@ from typing import Any
 
 from estimator_core._checkpoint.files import replace_text
 from estimator_core._journal import lineage_of
-from estimator_core._loop.secrets import MASK, is_secret, without_secrets, without_user_info
 
 FILE = "run.json"
 _MOST_BYTES = 64 << 20
@@ -129,3 +129,45 @@ def plain(value: Any) -> Any:
 
 def _hides(key: object, item: object) -> bool:
     return isinstance(item, str) and is_secret(str(key))
+
+
+MASK = "***"
+_SECRET = re.compile(r"pass(word|wd|phrase)|secret|token$|api[_-]?key|access[_-]?key|credential|private[_-]?key", re.I)
+_USER_INFO = re.compile(r"(?<=://)[^/@\s]+:[^/@\s]+(?=@)")
+_ASSIGNMENT = re.compile(r"(-{0,2}[\w.-]+)=(.*)", re.DOTALL)
+
+
+def is_secret(name: str) -> bool:
+    """Whether the value behind a name is to be masked.
+
+    Example:
+        >>> [name for name in ("api_key", "token_count", "wandb-token", "password") if is_secret(name)]
+        ['api_key', 'wandb-token', 'password']
+    """
+    return _SECRET.search(name) is not None
+
+
+def without_secrets(arguments: Sequence[str]) -> list[str]:
+    """Command-line arguments with the values of secrets masked.
+
+    Example:
+        >>> without_secrets(["train.py", "--api-key=abc", "--password", "abc", "--url", "https://me:abc@host/"])
+        ['train.py', '--api-key=***', '--password', '***', '--url', 'https://***@host/']
+    """
+    masked: list[str] = []
+    expected = False
+    for argument in arguments:
+        assignment = _ASSIGNMENT.fullmatch(argument)
+        if expected and not argument.startswith("-"):
+            masked.append(MASK)
+        elif assignment and is_secret(assignment[1]):
+            masked.append(f"{assignment[1]}={MASK}")
+        else:
+            masked.append(without_user_info(argument))
+        expected = argument.startswith("-") and assignment is None and is_secret(argument)
+    return masked
+
+
+def without_user_info(text: str) -> str:
+    """A text in which user name and password of URLs are masked."""
+    return _USER_INFO.sub(MASK, text)

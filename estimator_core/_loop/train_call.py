@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from estimator_core._backends import Devices
 from estimator_core._builtin_hooks.evaluation import RunEvaluations
+from estimator_core._builtin_hooks.history_recorder import History
 from estimator_core._inputs import InputFn
-from estimator_core._loop.checkpoint_policy import has_policy
+from estimator_core._loop.checkpointing import has_policy
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.history import History
 from estimator_core._loop.programs import Programs
 from estimator_core._model_dir import ModelDir
 from estimator_core._plugins import Plugins

@@ -11,24 +11,20 @@ from estimator_core._builtin_hooks.checkpoint_saver import CheckpointSaverHook
 from estimator_core._checkpoint import CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._inputs import Batch, open_input
-from estimator_core._loop import debug
 from estimator_core._loop.agreement import INTERRUPTED, decisions_of
 from estimator_core._loop.batches import Batches
-from estimator_core._loop.checkpoint_policy import checkpoint_policy
-from estimator_core._loop.checkpointing import Checkpointer
+from estimator_core._loop.checkpointing import Checkpointer, checkpoint_policy
 from estimator_core._loop.checkpoints import Checkpoints
 from estimator_core._loop.context import RunContext
-from estimator_core._loop.default_hooks import default_hooks
 from estimator_core._loop.dispatch import Program
 from estimator_core._loop.feed import feed
 from estimator_core._loop.hook_calls import HookCalls
-from estimator_core._loop.hook_order import hook_order
+from estimator_core._loop.hook_order import default_hooks, hook_order
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.in_flight import InFlightLimiter
-from estimator_core._loop.input_part import input_context
-from estimator_core._loop.ledgers import ObserverLedger, WriterLedger
+from estimator_core._loop.ledgers import ObserverLedger, ResultLog, WriterLedger
 from estimator_core._loop.outputs import check_fetches
-from estimator_core._loop.result_log import ResultLog
+from estimator_core._loop.positions import input_context
 from estimator_core._loop.resuming import Start, restored_state
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.run_record import note_end, write_run_record
@@ -233,7 +229,7 @@ class TrainRun:
             step = call.programs.train_step(devices, self._fetches(discovery), packing)
             run.texts = step.texts
             run.count_flops = lambda: _flops(step, live.carried, first)
-            program = debug.program(step) if config.debug else _compiled(step)
+            program = _in_debug_mode(step) if config.debug else _compiled(step)
             remembered = start.items.timers.get("steps_per_dispatch") if start.items and start.unfinished else None
             self._k = steps_per_dispatch(
                 config.steps_per_dispatch,
@@ -347,6 +343,12 @@ class TrainRun:
         raise PreemptedError(
             f"Training was interrupted ({self._preemption.reason}) and its state {saved}.", step=run.step
         )
+
+
+def _in_debug_mode(step: TrainStep) -> Callable[[int], Program]:
+    from estimator_core._loop import debug
+
+    return debug.program(step)
 
 
 def _compiled(step: TrainStep) -> Callable[[int], Program]:

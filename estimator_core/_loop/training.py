@@ -10,9 +10,8 @@ from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._checkpoint.write_errors import placed
 from estimator_core._cluster.together import announce, ending_together
 from estimator_core._loop.ledgers import ObserverLedger, WriterLedger
-from estimator_core._loop.owning import own_together
 from estimator_core._loop.resuming import find_start
-from estimator_core._loop.taking_over import shelf_of, take_model_dir
+from estimator_core._loop.taking_over import own_together, shelf_of, take_model_dir
 from estimator_core._loop.train_call import TrainCall
 from estimator_core._loop.train_run import TrainRun
 from estimator_core._summaries import read_eval_metrics

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -136,10 +138,24 @@ def write_back(
 
 
 def _adapter_of(thing: Any, lookup: AdapterLookup) -> ModuleAdapter | None:
-    for adapter in lookup():
+    """The first that handles it; a plain function, which the core's own takes, is not taken without a word."""
+    plain = inspect.isroutine(thing) or isinstance(thing, functools.partial)
+    asked = _first_ones() if plain and lookup is _plugin_adapters else lookup()
+    for adapter in asked:
         if adapter.library in sys.modules and adapter.handles(thing):
+            if plain:
+                _log.info("ec.module: the adapter %r takes the function %r before the core's own", adapter.name, thing)
             return adapter
     return None
+
+
+def _first_ones() -> Iterator[ModuleAdapter]:
+    """Those of plugins that declare "priority"."""
+    from estimator_core._plugins import plugins_in_use
+
+    plugins = plugins_in_use()
+    first = {plugins.get("adapter", name) for name in plugins.automatic("adapter")} - {FunctionAdapter}
+    yield from (make() for make in first)
 
 
 def _plugin_adapters() -> Iterator[ModuleAdapter]:
@@ -147,7 +163,7 @@ def _plugin_adapters() -> Iterator[ModuleAdapter]:
 
     plugins = plugins_in_use()
     for name in plugins.names("adapter"):
-        if plugins.find("adapter", name).component.target.startswith("estimator_core."):
+        if plugins.find("adapter", name).plugin.builtin:
             continue
         try:
             yield plugins.get("adapter", name)()

@@ -22,12 +22,11 @@ from estimator_core._journal import (
     Lineage,
     Retired,
     Saved,
-    collect,
-    new_place,
     observe,
     read_lineage,
     take_over,
 )
+from estimator_core._journal.collection import collect, new_place
 from estimator_core._model_dir.beside import Beside
 from estimator_core._storage import Storage, StorageDeniedError
 from estimator_core._storage.scratch import scratch_directory

@@ -22,7 +22,7 @@ from estimator_core._plugins.kinds import Kind
 from estimator_core._plugins.listing import opening_line, with_collisions
 from estimator_core._plugins.loader import LoadedPlugins, load_plugins
 from estimator_core._plugins.log import logger, warn_unmatched
-from estimator_core._plugins.manifest import compare_versions, require_locked
+from estimator_core._plugins.manifest import CODE, compare_versions, require_locked
 from estimator_core._plugins.options import options_by_owner, resolve_options
 from estimator_core._plugins.policy import policy_files, policy_of
 from estimator_core._plugins.records import PluginRecord
@@ -168,6 +168,11 @@ class Plugins:
         names = (name for name in self._ready()[1].names(kind) if name.rpartition(":")[2] not in own)
         return tuple(sorted([*names, *own]))
 
+    def automatic(self, kind: str) -> tuple[str, ...]:
+        """Names to choose from where nobody chooses: the core's own, and those of plugins that declare "priority"."""
+        names = ((name, self.find(kind, name).plugin) for name in self.names(kind))
+        return tuple(name for name, plugin in names if plugin.builtin or "priority" in plugin.capabilities)
+
     def kinds(self) -> Mapping[str, Kind]:
         """The kinds of components by name: `KINDS`, and those that plugins define."""
         return self._ready()[1].kinds
@@ -195,14 +200,19 @@ class Plugins:
     def versions(self) -> list[dict[str, str]]:
         """Plugins in use, for manifests: `{"distribution", "version", "hash"}` each, sorted by distribution. The hash
         is that of the installed RECORD, or of the sources of an editable installation; a plugin that was given in code
-        is called `code:NAME`, has no version, and the hash of its sources.
+        is called `code:NAME`, has no version, and the hash of its sources. "does" names what it does to every run.
         """
         loaded = self._ready()[0]
         with self._lock:
             if self._code is None:
                 usable = [one for one, record in zip(self._candidates, loaded.records, strict=True) if record.usable]
                 self._code = code_of(usable)
-            return [dict(row) for row in self._code]
+            rows = [dict(row) for row in self._code]
+        for record in loaded.records:
+            for row in rows if record.capabilities else ():
+                if row["distribution"] == (record.distribution or CODE + record.name):
+                    row["does"] = ", ".join(record.capabilities)
+        return rows
 
     def require_made_with(self, recorded: Iterable[Mapping[str, str]], what: str = "this checkpoint") -> None:
         """Logs what differs from the plugins that a checkpoint or export was made with.
@@ -241,7 +251,9 @@ class Plugins:
 
     def opening_line(self) -> str:
         """The line that opens a run: plugins with versions, who adds hooks to it, and what failed to load."""
-        return opening_line(self.records())
+        line, overrides = opening_line(self.records()), self._settings.policy.overrides.items()
+        replaced = ", ".join(f"{name} by {owner}" for name, owner in overrides)
+        return f"{line}; the policy replaces {replaced}" if replaced else line
 
     # Run-level hooks and observers
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from estimator_core._plugins.capabilities import CAPABILITIES
 from estimator_core._plugins.records import PluginRecord
 from estimator_core._plugins.registry import Registry
 
@@ -21,20 +22,21 @@ def opening_line(records: Sequence[PluginRecord]) -> str:
         >>> opening_line(
         ...     [
         ...         PluginRecord(
-        ...             name="acme", distribution="acme", version="2.0", status="loaded", hooks=("estimator_run_hooks",)
+        ...             name="acme", distribution="acme", version="2.0", status="loaded", capabilities=("adds_hooks",)
         ...         )
         ...     ]
         ... )
         'plugins: acme 2.0; hooks added to every run by: acme 2.0 (switch off: ESTIMATOR_PLUGINS_BLOCK=acme)'
     """
     loaded = [record for record in records if record.status == "loaded"]
-    adding = [record for record in loaded if "estimator_run_hooks" in record.hooks]
     failed = [f"{record.label} ({record.error})" for record in records if record.status == "failed"]
     parts = [f"plugins: {', '.join(record.label for record in loaded) or 'none'}"]
-    if adding:
-        names = ",".join(record.owner for record in adding)
-        labels = ", ".join(record.label for record in adding)
-        parts.append(f"hooks added to every run by: {labels} (switch off: ESTIMATOR_PLUGINS_BLOCK={names})")
+    for capability, words in CAPABILITIES.items():
+        doing = [record for record in loaded if capability in record.capabilities]
+        if doing:
+            names = ",".join(record.owner for record in doing if record.distribution)  # no list names the others
+            switch = f" (switch off: ESTIMATOR_PLUGINS_BLOCK={names})" if names and capability == "adds_hooks" else ""
+            parts.append(f"{words}: {', '.join(record.label for record in doing)}{switch}")
     if failed:
         parts.append(f"failed to load: {', '.join(failed)}")
     return "; ".join(parts)

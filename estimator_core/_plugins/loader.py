@@ -10,6 +10,7 @@ from typing import Any
 import pluggy
 
 from estimator_core import hookspecs
+from estimator_core._plugins.capabilities import capabilities_of
 from estimator_core._plugins.contract import HOOK_NAMES, checked_api, checked_hook_names, is_implementation
 from estimator_core._plugins.definitions import Definitions, colliding, definitions_of
 from estimator_core._plugins.discovery import Candidate
@@ -23,6 +24,7 @@ _DECLARATIONS: tuple[tuple[str, str, type], ...] = (
     ("estimator_components", "components", Component),
     ("estimator_commands", "commands", Command),
     ("estimator_options", "options", Option),
+    ("estimator_capabilities", "capabilities", str),
 )
 
 
@@ -177,12 +179,14 @@ def _register(manager: _Manager, key: str, plugin: Any, record: PluginRecord, kn
             names = checked_hook_names(plugin, known)
             manager.register(plugin, name=key)
             declared = {field: _declared(plugin, name, type_) for name, field, type_ in _DECLARATIONS if name in names}
+            stated = declared.pop("capabilities", ())
+            does = capabilities_of(stated, names, record.api or hookspecs.PLUGIN_API)
         except (Exception, SystemExit) as error:
             if manager.has_plugin(key):
                 manager.unregister(name=key)
             record = _failed(replace(record, kinds=(), specs=()), error)
         else:
-            record = replace(record, hooks=names, **declared)
+            record = replace(record, hooks=names, capabilities=does, **declared)
     return replace(record, seconds=record.seconds + observed.seconds, notes=record.notes + observed.notes())
 
 
@@ -194,8 +198,9 @@ def _declared(plugin: Any, name: str, type_: type) -> tuple[Any, ...]:
     seen: set[tuple[str, str]] = set()
     for item in declared:
         if not isinstance(item, type_):
-            raise PluginError(f"{name}() gave {item!r}; it must give {type_.__name__} records")
-        key = (getattr(item, "kind", ""), getattr(item, "name", ""))
+            what = "names" if type_ is str else f"{type_.__name__} records"
+            raise PluginError(f"{name}() gave {item!r}; it must give {what}")
+        key = (getattr(item, "kind", ""), getattr(item, "name", item if isinstance(item, str) else ""))
         if key in seen:
             raise PluginError(f"{name}() declares {' '.join(filter(None, key))!r} twice")
         seen.add(key)

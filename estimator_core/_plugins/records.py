@@ -118,6 +118,7 @@ class PluginRecord:
         components, commands, options: what it declares.
         kinds, specs: kinds of components and names of hook specs that it defines for other plugins.
         hooks: names of the hook specs it implements.
+        capabilities: what it does to runs that did not ask for it.
         seconds: time taken by importing and registering it.
         error: why it is blocked or failed; empty otherwise.
         traceback: the full traceback behind `error`; empty where there is none.
@@ -136,6 +137,7 @@ class PluginRecord:
     kinds: tuple[Kind, ...] = ()
     specs: tuple[str, ...] = ()
     hooks: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
     seconds: float = 0.0
     error: str = ""
     traceback: str = ""
@@ -145,6 +147,11 @@ class PluginRecord:
     def key(self) -> str:
         """Unique among plugins: two distributions may use one entry-point name."""
         return f"{self.owner}:{self.name}"
+
+    @property
+    def builtin(self) -> bool:
+        """Whether it is the core's own."""
+        return self.status == "built-in"
 
     @property
     def usable(self) -> bool:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from estimator_core._plugins.capabilities import observed, read_only, without_batches
 from estimator_core._plugins.kinds import KINDS
 from estimator_core._plugins.loader import Implementation
 from estimator_core._plugins.log import logger
@@ -46,6 +47,8 @@ class RunLevel:
             given = self._call("estimator_run_hooks", implementation, {"run": run})
             for hook in given or ():
                 if isinstance(hook, contract):
+                    if "changes_batches" not in implementation.record.capabilities:
+                        without_batches(hook, f"{type(hook).__name__} of {implementation.record.label}")
                     hooks.append(hook)
                 else:
                     what = f"class {hook.__qualname__}; give an object of it" if isinstance(hook, type) else repr(hook)
@@ -57,7 +60,12 @@ class RunLevel:
     def notify(self, name: str, config: Any, **arguments: Any) -> None:
         """Calls every implementation of an observer that the RunConfig does not switch off."""
         for implementation in self._enabled(name, config):
-            self._call(name, implementation, arguments)
+            seen = dict(arguments)
+            if "run" in seen:
+                seen["run"] = observed(seen["run"], implementation.record.label)
+            if "metrics" in seen:
+                seen["metrics"] = read_only(seen["metrics"])
+            self._call(name, implementation, seen)
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> list[Any]:
         """What every implementation gives, None left out, of a specification that a plugin defines."""

@@ -1,4 +1,7 @@
-"""Gradient accumulation: one step over several micro-batches, exact for losses that are means over examples."""
+"""Less memory for more time: a step over several micro-batches, and a forward pass that is computed again.
+
+Accumulation is exact for losses that are means over examples.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,22 @@ import jax
 import jax.numpy as jnp
 
 from estimator_core._types import Arrays, Mask, PyTree
+
+
+def rematerialised(forward: Callable[..., Any], remat: str) -> Callable[..., Any]:
+    """The forward pass with less memory for more arithmetic.
+
+    Args:
+        forward: what is differentiated.
+        remat: "none" keeps every intermediate value; "dots" keeps the results of matrix products and computes the rest
+            again; "full" keeps the inputs only.
+    """
+    if remat == "none":
+        return forward
+    policies = jax.checkpoint_policies
+    policy = policies.dots_with_no_batch_dims_saveable if remat == "dots" else policies.nothing_saveable
+    return jax.checkpoint(forward, policy=policy)
+
 
 #: Dense gradients, row gradients and losses by member, and what else the forward pass gives.
 Gradients: TypeAlias = tuple[PyTree, PyTree, PyTree, dict[str, Any]]

@@ -183,3 +183,21 @@ def reject_tracers_in_hooks(spec: EstimatorSpec) -> None:
                     "model_fn: give the value a name with ec.tensor(name, value) "
                     f"or ec.summary.scalar(name, value), and let the hook read out[name]."
                 )
+
+
+def initial_opt_state(
+    discovery: Discovery, variables: Mapping[str, jax.Array], shardings: PyTree = None, *, scaled: bool = False
+) -> PyTree:
+    """The optimizer state of a fresh run, computed on the variables' devices.
+
+    Args:
+        discovery: of the TRAIN mode.
+        variables: their values.
+        shardings: of the optimizer state: each device computes its part only; None with one device.
+        scaled: whether the scale of the loss belongs to it.
+    """
+    if discovery.train_op is None:
+        return ()
+    train_op, tables = discovery.train_op, discovery.tables
+    compute = jax.jit(lambda values: init_opt_state(train_op, values, tables, scaled=scaled), out_shardings=shardings)
+    return compute(dict(variables))

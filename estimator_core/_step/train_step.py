@@ -15,6 +15,7 @@ from estimator_core._metrics.example_weights import applying_example_weights
 from estimator_core._model.rng import step_key
 from estimator_core._model.scope import Scope, applying
 from estimator_core._step import accumulate, sparse
+from estimator_core._step.accumulate import rematerialised
 from estimator_core._step.discovery import Discovery, discover
 from estimator_core._step.model_fn import BoundModelFn
 from estimator_core._step.optimizer import apply_member
@@ -28,7 +29,6 @@ from estimator_core._step.precision import (
     unscaled,
     where_finite,
 )
-from estimator_core._step.remat import rematerialised
 from estimator_core._step.state import FIRST_BAD_STEP, SEED_LOW, STEP, TrainState
 from estimator_core._step.train_op import CustomTrainOp, Group, TrainOp, assign_paths, hyperparameters, normalize
 from estimator_core._types import Arrays, Mask, PyTree

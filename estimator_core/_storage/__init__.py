@@ -1,11 +1,13 @@
 """Storage: where a model_dir lies, as named objects."""
 
-from estimator_core._storage.contract import Data, Entry, Storage
-from estimator_core._storage.errors import (
+from estimator_core._storage.contract import (
+    Data,
+    Entry,
     ObjectExistsError,
     ObjectMissingError,
     OutcomeUnknownError,
     ShortReadError,
+    Storage,
     StorageDeniedError,
     StorageError,
     StorageFullError,

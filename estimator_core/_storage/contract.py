@@ -1,10 +1,51 @@
-"""The contract of a storage: named objects under one root, and one conditional write."""
+"""The contract of a storage: named objects under one root, one conditional write, and what it raises."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
+
+from estimator_core.errors import EstimatorError
+
+
+class StorageError(EstimatorError, OSError):
+    """A storage cannot do what it was asked to do.
+
+    The message names the storage, the key, and what to do.
+    """
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class ObjectMissingError(StorageError):
+    """There is no object of this key."""
+
+
+class ObjectExistsError(StorageError):
+    """There is an object of this key already; it stays as it is."""
+
+
+class OutcomeUnknownError(StorageError):
+    """Whether the object was written is not known: the answer was lost. The same call may be made again."""
+
+
+class StorageDeniedError(StorageError):
+    """The credentials do not allow it; the message says which permission is missing."""
+
+
+class StorageFullError(StorageError):
+    """There is no room left, or a quota is used up."""
+
+
+class StorageGoneError(StorageError):
+    """The bucket, the container or the root directory is not there. It is not made again."""
+
+
+class ShortReadError(StorageError):
+    """An object ends before the bytes that were asked for."""
+
 
 #: Bytes of an object, or a view of them.
 Data: TypeAlias = bytes | bytearray | memoryview

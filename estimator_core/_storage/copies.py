@@ -10,7 +10,7 @@ from pathlib import Path
 
 from estimator_core._paths import is_url
 from estimator_core._plugins import Plugins
-from estimator_core._storage.errors import ObjectMissingError
+from estimator_core._storage.contract import ObjectMissingError
 from estimator_core._storage.opening import open_storage
 from estimator_core._storage.scratch import scratch_directory
 from estimator_core._storage.transfer import download_directory, download_file, upload_file

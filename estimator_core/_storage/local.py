@@ -11,8 +11,9 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from estimator_core._storage.contract import Data, Entry
-from estimator_core._storage.errors import (
+from estimator_core._storage.contract import (
+    Data,
+    Entry,
     ObjectExistsError,
     ObjectMissingError,
     ShortReadError,
@@ -146,8 +147,7 @@ class LocalStorage:
         for part in check_key(key).split("/"):
             path = path / part
             if path.is_symlink():
-                told = f"{self.url}: {key} is or lies behind a link; the storage follows none below its root."
-                raise StorageError(told)
+                raise StorageError(f"{self.url}: {key} is or lies behind a link; none below the root is followed.")
         return path
 
     @contextlib.contextmanager

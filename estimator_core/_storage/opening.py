@@ -8,8 +8,7 @@ from pathlib import Path
 
 from estimator_core._paths import scheme_of
 from estimator_core._plugins import Plugins, plugins_in_use
-from estimator_core._storage.contract import Storage
-from estimator_core._storage.errors import StorageError
+from estimator_core._storage.contract import Storage, StorageError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import ArgumentError, PluginLookupError
 

@@ -12,8 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from estimator_core._storage.contract import Data, Entry, Storage
-from estimator_core._storage.errors import ObjectMissingError, ShortReadError
+from estimator_core._storage.contract import Data, Entry, ObjectMissingError, ShortReadError, Storage
 from estimator_core._storage.keys import check_key
 from estimator_core.errors import ArgumentError
 

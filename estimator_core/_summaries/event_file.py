@@ -25,7 +25,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
@@ -39,6 +39,7 @@ from estimator_core.errors import ArgumentError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
 
 _NUMBERED: Final = re.compile(r"events\.out\.tfevents\.(\d{10})")
 #: Numbers that a training collects before it encodes them, unless the first one has waited so long.
@@ -335,3 +336,41 @@ def _histogram_bins() -> tuple[float, ...]:
     while positive[-1] < 1e20:
         positive.append(positive[-1] * 1.1)
     return (*(-limit for limit in reversed(positive)), 0.0, *positive)
+
+
+@final
+class NoSummaries:
+    """Takes every call of a `SummaryWriter` and does nothing.
+
+    Example:
+        >>> NO_SUMMARIES.scalar("loss", 0.5, 10)
+    """
+
+    def scalar(self, tag: str, value: float, step: int) -> None:
+        """Does nothing."""
+
+    def histogram(self, tag: str, values: ArrayLike, step: int) -> None:
+        """Does nothing."""
+
+    def image(self, tag: str, image: ArrayLike, step: int) -> None:
+        """Does nothing."""
+
+    def text(self, tag: str, text: str, step: int) -> None:
+        """Does nothing."""
+
+    def collecting(self) -> AbstractContextManager[None]:
+        """Does nothing."""
+        return nullcontext()
+
+    def encode_if_due(self) -> bool:
+        """Nothing waits."""
+        return True
+
+    def flush(self) -> None:
+        """Does nothing."""
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+NO_SUMMARIES: Final = NoSummaries()

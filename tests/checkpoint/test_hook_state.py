@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from estimator_core._checkpoint.hook_state import join_hook_states, split_hook_states
+from estimator_core._checkpoint.items import join_hook_states, split_hook_states
 
 NAMES = st.text("abc/._é ", min_size=1, max_size=6)
 ARRAYS = hnp.arrays(st.sampled_from([np.float32, np.int64, np.bool_]), hnp.array_shapes(max_dims=2, max_side=3))

@@ -13,9 +13,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from estimator_core._checkpoint import lock_holder
-from estimator_core._checkpoint.lock import LOCK_FILE, ModelDirLock
-from estimator_core._checkpoint.lock_holder import Holder
+from estimator_core._checkpoint import lock as lock_room
+from estimator_core._checkpoint.lock import LOCK_FILE, Holder, ModelDirLock
 from estimator_core.errors import ModelDirLockedError
 
 _HOLDER = """
@@ -41,7 +40,7 @@ def test_a_second_run_is_refused_by_name_and_a_killed_one_is_not_missed(tmp_path
         with pytest.raises(ModelDirLockedError) as caught:
             ModelDirLock(tmp_path).acquire()
         text = str(caught.value)
-        assert f"training in {tmp_path}: process {holder.pid} on {lock_holder.platform.node()}, started 20" in text
+        assert f"training in {tmp_path}: process {holder.pid} on {lock_room.platform.node()}, started 20" in text
         assert f"delete {tmp_path / LOCK_FILE}" in text
     finally:
         holder.send_signal(signal.SIGKILL)
@@ -174,7 +173,7 @@ def test_a_forked_worker_does_not_give_the_lock_back(tmp_path):
 def test_a_zombie_holds_no_lock(tmp_path):
     dying = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
-        began = lock_holder._process_start(dying.pid)
+        began = lock_room._process_start(dying.pid)
         write_lock(tmp_path, pid=dying.pid, process_start=began)
         with pytest.raises(ModelDirLockedError, match=f"process {dying.pid}"):
             ModelDirLock(tmp_path).acquire()

@@ -5,8 +5,8 @@ import numpy as np
 
 from estimator_core._inputs import open_input
 from estimator_core._inputs.arrays import numpy_input_fn
-from estimator_core._inputs.iterables import from_iterable
 from estimator_core._inputs.prefetch import prefetch
+from estimator_core._inputs.wrapped import from_iterable
 
 
 def aligned(shape, dtype=np.float32):

@@ -18,8 +18,8 @@ from estimator_core._journal import (
     refresh,
     take_over,
 )
-from estimator_core._journal.records import JournalError
-from estimator_core._journal.snapshots import EVERY
+from estimator_core._journal.entries import JournalError
+from estimator_core._journal.reading import EVERY
 from estimator_core._storage import ObjectExistsError, OutcomeUnknownError, StorageGoneError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import SupersededError
@@ -281,9 +281,9 @@ def test_a_journal_without_its_identity_is_refused(storage, tmp_path):
 
 
 def test_a_journal_of_a_newer_format_is_refused_with_its_number(storage, tmp_path, monkeypatch):
-    monkeypatch.setattr("estimator_core._journal.records.FORMAT", 2)
+    monkeypatch.setattr("estimator_core._journal.entries.FORMAT", 2)
     take_over(storage, "one", newest)
-    monkeypatch.setattr("estimator_core._journal.records.FORMAT", 1)
+    monkeypatch.setattr("estimator_core._journal.entries.FORMAT", 1)
     storage.delete([entry.key for entry in storage.list("snapshots")])
     with pytest.raises(JournalError, match="has format 2; this release reads format 1"):
         read_lineage(storage)

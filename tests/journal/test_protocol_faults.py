@@ -9,7 +9,7 @@ from estimator_core._journal import collection, leases, writer
 from estimator_core._journal.collection import DATA
 from estimator_core._journal.entries import Retired
 from estimator_core._journal.leases import Lease
-from estimator_core._journal.snapshots import write_snapshot
+from estimator_core._journal.reading import write_snapshot
 from estimator_core._storage import ObjectExistsError, OutcomeUnknownError
 from estimator_core.testing import simulation
 from estimator_testing.simulation import model_dir
@@ -93,8 +93,8 @@ def snapshot_first(put: Put) -> None:
         return original(storage, key, data)
 
     def writer_add(lineage, data):
+        from estimator_core._journal.entries import decode, digest_of
         from estimator_core._journal.lineage import add
-        from estimator_core._journal.records import decode, digest_of
 
         with contextlib.suppress(writer.JournalError):
             add(lineage, decode(data, ""), digest_of(data))

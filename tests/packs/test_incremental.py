@@ -23,8 +23,8 @@ from estimator_core.errors import CheckpointCorruptError, CheckpointError
 def all_tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every array counts as large."""
     make_chunks_small(monkeypatch)
-    monkeypatch.setattr("estimator_core._checkpoint.row_changes.LEAST_BYTES", 1)
-    monkeypatch.setattr("estimator_core._checkpoint.row_changes._TOGETHER", 64)
+    monkeypatch.setattr("estimator_core._checkpoint.host_copy.LEAST_BYTES", 1)
+    monkeypatch.setattr("estimator_core._checkpoint.host_copy._TOGETHER", 64)
     return
 
 

@@ -33,14 +33,18 @@ import sys, tracemalloc
 from pathlib import Path
 from estimator_canned_tabular.cli import profile
 from estimator_canned_tabular.cli.schema import Schema
-from estimator_canned_tabular.cli.table import counted, profiles_of, typed_input
+from estimator_canned_tabular.cli.baselines import tallied
+from estimator_canned_tabular.cli.table import profiles_of, typed_input
+from estimator_heads import BinaryClassHead, HeadContract
 
 profile.MOST_COUNTED = 2000
 tracemalloc.start()
 path = Path(sys.argv[1])
 schema = Schema.inferred(profiles_of(path, "raise"), "income")
-rows, bad = counted(typed_input(path, schema, None, 512, shuffle=True, shuffle_buffer_size=2500))
-print(rows, bad, tracemalloc.get_traced_memory()[1])
+rows = typed_input(path, schema, None, 512, shuffle=True, shuffle_buffer_size=2500)
+contract = HeadContract(BinaryClassHead(label_vocabulary=schema.classes))
+found = tallied(rows, contract, Path("none"), None)
+print(found.rows, found.bad, tracemalloc.get_traced_memory()[1])
 """
 TRAINED = """
 import resource, sys

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from estimator_canned_tabular.cli.described import described
 from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_canned_tabular.cli.schema import Schema
 from estimator_core._cli.main import main
+from estimator_core.checkpoint import load_variables
 
 HEADER = ["name", "age", "city", "hours", "income"]
 
@@ -41,7 +43,17 @@ def command(people, tmp_path, *more):
 
 @pytest.mark.plugins
 def test_train_evaluate_export_predict(people, tmp_path, capsys):
-    quick = ["--hidden-units", "16", "--epochs", "15", "--batch-size", "32", "--learning-rate", "0.01"]
+    quick = [
+        "--hidden-units",
+        "16",
+        "--epochs",
+        "15",
+        "--batch-size",
+        "32",
+        "--learning-rate",
+        "0.01",
+        "--no-baselines",
+    ]
     assert command(people, tmp_path, *quick) == 0
     output = capsys.readouterr().out
     accuracy = next(line for line in output.splitlines() if line.strip().startswith("accuracy ="))
@@ -75,7 +87,7 @@ def test_train_evaluate_export_predict(people, tmp_path, capsys):
 
 
 def test_a_linear_model_of_edited_columns(people, tmp_path, capsys):
-    more = ["--model", "linear", "--no-export", "--no-plots", "--epochs", "1"]
+    more = ["--model", "linear", "--no-export", "--no-plots", "--epochs", "1", "--patience", "0"]
     assert command(people, tmp_path, *more) == 0
     path = tmp_path / "model" / "columns.json"
     columns = json.loads(path.read_text())
@@ -87,6 +99,13 @@ def test_a_linear_model_of_edited_columns(people, tmp_path, capsys):
     assert main(["tabular", "train", *map(str, arguments)]) == 0
     assert "(as given)" in capsys.readouterr().out
     assert json.loads((tmp_path / "other" / "columns.json").read_text())["columns"]["city"]["buckets"] == 10
+
+
+COLUMNS = {
+    "label": "income",
+    "classes": ["high", "low"],
+    "columns": {"age": {"kind": "numeric", "mean": 40.0, "scale": 12.0}},
+}
 
 
 @pytest.mark.parametrize(
@@ -104,13 +123,30 @@ def test_a_linear_model_of_edited_columns(people, tmp_path, capsys):
         (lambda text: text, ["--columns", "{tmp}/none.json"], "none.json cannot be read"),
         (lambda text: text, ["--hidden-units", "a"], "--hidden-units should be integers"),
         (lambda text: text, ["--epochs", "0"], "--epochs should be positive"),
+        (lambda text: text, ["--patience", "-1"], "--patience should not be negative"),
+        (lambda text: text, ["--learning-rate", "0"], "--learning-rate should be positive"),
+        (
+            lambda text: text.replace("\nn7,", "\nn7,inf,Oslo,1,low\nn7,"),
+            ["--columns", "{tmp}/columns.json"],
+            "Feature 'age' holds inf in {tmp}/people.csv, line 9: it is not finite",
+        ),
+        (
+            lambda text: text,
+            ["--weight-column", "hours"],
+            "Weight 'hours' holds -3.0 in {tmp}/people.csv, line 12: it must be at least 0",
+        ),
     ],
 )
 def test_wrong_inputs_are_refused_at_the_start(people, tmp_path, capsys, change, more, message):
-    people.write_text(change(people.read_text()))
+    lines = change(people.read_text()).splitlines(keepends=True)
+    if "--weight-column" in more:
+        cells = lines[11].split(",")
+        lines[11] = ",".join([*cells[:3], "-3", cells[4]])
+    people.write_text("".join(lines))
+    (tmp_path / "columns.json").write_text(json.dumps(COLUMNS))
     assert command(people, tmp_path, *(argument.format(tmp=tmp_path) for argument in more)) in (1, 2)  # data, or words
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "model" / "checkpoints").exists()
+    assert message.format(tmp=tmp_path) in capsys.readouterr().err
+    assert not (tmp_path / "model").exists()
 
 
 def test_a_number_that_is_none(people, tmp_path, capsys):
@@ -135,13 +171,14 @@ def test_a_class_that_is_none(people, tmp_path, capsys):
     skipping = ["--model-dir", tmp_path / "other", "--columns", tmp_path / "model" / "columns.json"]
     assert command(people, tmp_path, *skipping, *quick, "--on-error", "skip") == 0
     output = capsys.readouterr().out
-    assert "on 270 rows" in output  # 301 rows, of which two are bad
+    assert "on 240 rows, 30 for validation" in output  # 301 rows, of which two are bad
     assert "evaluated on 29 rows" in output
 
 
 def test_every_tenth_row_is_held_out(people, tmp_path, capsys):
     """The evaluation of those rows in a file of their own is the same."""
     quick = ["--model", "linear", "--no-export", "--no-plots", "--epochs", "2", "--shuffle-rows", "64"]
+    quick += ["--patience", "0"]  # the validation rows of another file are others
     assert command(people, tmp_path, *quick) == 0
     first = capsys.readouterr().out.splitlines()
     header, *rows = people.read_text().splitlines()
@@ -154,19 +191,86 @@ def test_every_tenth_row_is_held_out(people, tmp_path, capsys):
     second = capsys.readouterr().out.splitlines()
     places = (next(n for n, line in enumerate(lines) if line.startswith("trained: ")) for lines in (first, second))
     first, second = (lines[place:] for lines, place in zip((first, second), places, strict=True))
-    assert first == second  # rows, steps, loss and metrics
+    assert first[:-1] == second[:-1]  # rows, steps, loss and metrics
     assert first[0].startswith("trained: 9 steps on 270 rows")
 
 
 def test_what_is_not_a_number_becomes_the_mean(people, tmp_path, capsys):
     """nan is a number that is none: it counts as an empty field."""
     people.write_text(people.read_text() + "".join(f"z{n},nan,Oslo,20,high\n" for n in range(10)))
-    assert command(people, tmp_path, "--no-export", "--no-plots", "--epochs", "1") == 0
+    assert command(people, tmp_path, "--no-export", "--no-plots", "--no-baselines", "--epochs", "1") == 0
     columns = json.loads((tmp_path / "model" / "columns.json").read_text())["columns"]
     assert columns["age"]["kind"] == "numeric"
     assert 30 < columns["age"]["mean"] < 50
     loss = next(line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("loss ="))
     assert np.isfinite(float(loss.split("=")[1]))
+
+
+def results(lines):
+    """The table at the end: numbers by model."""
+    place = next(n for n, line in enumerate(lines) if line.split()[:1] == ["accuracy"])
+    return {line.split()[0]: float(line.split()[1]) for line in lines[place + 1 :] if not line.startswith("repeat: ")}
+
+
+@pytest.mark.libraries
+def test_the_end_of_a_run(people, tmp_path, capsys):
+    """It stops early, is tested on rows that nothing saw, stands beside what is simpler, and can be repeated."""
+    sizes = ["--hidden-units", "8", "--epochs", "100", "--patience", "1", "--no-export", "--no-plots"]
+    sizes += ["--learning-rate", "0.2", "--dropout", "0"]  # so fast that the loss does not fall for long
+    assert command(people, tmp_path, *sizes) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (trained,) = [line for line in lines if line.startswith("trained: ")]
+    assert "on 240 rows, 30 for validation; early stopping: no lower average_loss" in trained
+    assert int(trained.split()[1]) < 100 * 240 // 64
+    found = results(lines)
+    assert list(found) == ["dnn_linear_combined", "linear", "majority"]
+    test = [row.rsplit(",", 1)[1] for row in people.read_text().splitlines()[1:]][9::10]
+    others = [row.rsplit(",", 1)[1] for n, row in enumerate(people.read_text().splitlines()[1:]) if n % 10 < 8]
+    often = max(set(others), key=others.count)
+    assert found["majority"] == pytest.approx(test.count(often) / len(test), rel=1e-3)
+    assert found["linear"] > found["majority"]
+    assert lines[-1].startswith("repeat: estimator tabular train ")
+
+
+@pytest.mark.slow
+def test_the_last_line_repeats_a_run(people, tmp_path, capsys):
+    assert command(people, tmp_path, "--epochs", "20", "--no-export", "--no-plots") == 0
+    lines = capsys.readouterr().out.splitlines()
+    found = results(lines)
+    again = shlex.split(lines[-1].removeprefix("repeat: "))
+    assert again[:3] == ["estimator", "tabular", "train"]
+    assert main([*again[1:], "--no-export", "--no-plots"]) == 0
+    assert results(capsys.readouterr().out.splitlines()) == found
+
+
+def test_the_test_rows_change_nothing(people, tmp_path):
+    """A model trained beside other test rows is the same one, early stopping included."""
+    quick = ["--model", "linear", "--epochs", "2", "--no-export", "--no-plots"]
+    assert command(people, tmp_path, *quick) == 0
+    header, *rows = people.read_text().splitlines()
+    changed = [f"other,11,Rome,{n},low" if n % 10 == 9 else row for n, row in enumerate(rows)]
+    other = tmp_path / "other.csv"
+    other.write_text("\n".join([header, *changed]) + "\n")
+    columns = ["--columns", str(tmp_path / "model" / "columns.json"), "--label", "income"]
+    assert (
+        main(["tabular", "train", "--csv", str(other), "--model-dir", str(tmp_path / "other"), *columns, *quick]) == 0
+    )
+    first, second = (load_variables(str(tmp_path / name)) for name in ("model", "other"))
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def test_a_missing_word_is_a_category_where_asked(tmp_path):
+    """Rows without a word have the class that no word tells."""
+    path = tmp_path / "rows.csv"
+    words = ["a", "b", ""] * 40
+    path.write_text("word,y\n" + "".join(f"{word},{'no' if word else 'yes'}\n" for word in words))
+    arguments = ["--csv", path, "--label", "y", "--model-dir", tmp_path / "model", "--model", "dnn"]
+    quick = ["--missing-category", "--epochs", "1", "--patience", "0", "--no-baselines", "--no-plots", "--no-export"]
+    assert main(["tabular", "train", *map(str, arguments), *quick]) == 0
+    columns = json.loads((tmp_path / "model" / "columns.json").read_text())["columns"]
+    assert columns["word"]["missing_category"] is True
+    kernel = load_variables(str(tmp_path / "model"))["dnn/hiddenlayer_0/kernel"]
+    assert kernel.shape[0] == 4  # two words, others, none
 
 
 @pytest.mark.slow

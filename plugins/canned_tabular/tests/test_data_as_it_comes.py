@@ -220,3 +220,35 @@ def test_a_column_that_nobody_reads_may_be_anything(tmp_path):
     read = tab.LinearClassifier([tab.numeric_column("unread")], str(tmp_path / "model"))
     with pytest.raises(InputError, match="Feature 'unread' holds nan in row 1: it is missing"):
         read.train(pandas_input_fn(frame, pd.Series([0, 1]), 2, shuffle=False))
+
+
+WEIGHTS = {
+    "missing": (np.array([1.0, np.nan, 1.0, 1.0]), "nan in row 1", "it is not finite. Correct the weight"),
+    "infinite": (np.array([1.0, np.inf, 1.0, 1.0]), "inf in row 1", "it is not finite. Correct the weight"),
+    "negative": (np.array([1.0, -0.5, 1.0, 1.0]), "-0.5 in row 1", "it must be at least 0. Correct the weight"),
+    "a text": (np.array(["a", "b", "a", "b"]), "'a' in row 0", "it is a str_, not a number. Correct the weight"),
+}
+
+
+@pytest.mark.parametrize("form", ["arrays", "stream"])
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_weights_that_cannot_be(tmp_path, name, form):
+    weights, place, problem = WEIGHTS[name]
+    x, labels = np.zeros(4, np.float32), np.array([0, 1, 0, 1])
+    given = numpy_input_fn({"x": x, "w": weights}, labels, 4, shuffle=False)
+    given_as = given if form == "arrays" else lambda: list(given())
+    estimator = linear(tmp_path, weight_column="w")
+    with pytest.raises(InputError, match=f"Weight 'w' holds {place}.*: {problem}"):
+        estimator.train(given_as)
+    assert untouched(tmp_path)
+    estimator.train(numpy_input_fn({"x": x, "w": np.array([0.0, 1, 2, 3])}, labels, 4, shuffle=False))
+    with pytest.raises(InputError, match=f"Weight 'w' holds {place}.*: {problem}"):
+        estimator.evaluate(given_as)
+    if name != "a text":
+        assert len(list(estimator.predict(given_as, predict_keys=["classes"]))) == 4  # which need no weights
+
+
+def test_a_normalizer_may_take_negative_weights(tmp_path):
+    given = numpy_input_fn({"x": np.zeros(4, np.float32), "w": -np.ones(4)}, np.array([0, 1] * 2), 4, shuffle=False)
+    estimator = linear(tmp_path, weight_column=tab.numeric_column("w", normalizer_fn=abs))
+    assert np.isfinite(estimator.train(given).evaluate(given)["loss"])

@@ -54,12 +54,32 @@ def test_pearson(kind):
     assert value == pytest.approx(covariance[0, 1] / math.sqrt(covariance[0, 0] * covariance[1, 1]), rel=1e-6)
 
 
+@pytest.mark.parametrize("offset", [1e3, 1e6, 1e7, -3e9])
+def test_spread_is_seen_at_any_offset(offset):
+    """float32 leaves a few bits of the spread; none of them may be lost."""
+    spread = max(1.0, abs(offset) * 3e-7)
+    labels = (offset + spread * rng.normal(size=N)).astype(np.float32)
+    predicted = (labels + 0.2 * spread * rng.normal(size=N)).astype(np.float32)
+    weights = rng.uniform(0.1, 3.0, N).astype(np.float32)
+    y, p, w = labels.astype(float) - offset, predicted.astype(float) - offset, weights.astype(float)
+    value = streamed(metrics.r_squared, labels, predicted, sizes=SIZES, weights=weights)
+    assert value == pytest.approx(sk.r2_score(y, p, sample_weight=w), rel=1e-6)
+    value = streamed(metrics.pearson_correlation, labels, predicted, sizes=SIZES, weights=weights)
+    covariance = np.cov(y, p, aweights=w)
+    assert value == pytest.approx(covariance[0, 1] / math.sqrt(covariance[0, 0] * covariance[1, 1]), rel=1e-6)
+
+
 def test_constant_columns():
     constant, varied = np.full(10, 0.1, np.float32), np.arange(10.0)
     assert metrics.r_squared(constant, constant).compute() == 1.0
     assert metrics.r_squared(constant, varied).compute() == 0.0
     assert math.isnan(metrics.pearson_correlation(constant, varied).compute())
+    weights = rng.uniform(0.1, 3.0, 10).astype(np.float32)
+    assert metrics.r_squared(constant, varied, weights).compute() == 0.0
+    assert math.isnan(metrics.pearson_correlation(varied, constant, weights).compute())
     assert metrics.r_squared(np.zeros(0), np.zeros(0)).compute() == 0.0
+    assert math.isnan(metrics.r_squared(np.array([1.0, np.inf]), np.ones(2)).compute())
+    assert math.isnan(metrics.pearson_correlation(np.array([1.0, np.inf]), np.ones(2)).compute())
 
 
 def test_one_example():

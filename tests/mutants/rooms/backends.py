@@ -8,7 +8,7 @@ MUTANTS = (
     Mutant(
         name="auto-takes-the-worst-backend",
         guarantee="rule 28",
-        file=_ROOM + "select.py",
+        file=_ROOM + "devices.py",
         old="best = max(priority for priority, _ in found)",
         new="best = min(priority for priority, _ in found)",
         tests=("test_auto_takes_the_best_that_is_there",),
@@ -16,7 +16,7 @@ MUTANTS = (
     Mutant(
         name="another-backend-than-asked-for-is-taken",
         guarantee="rule 28",
-        file=_ROOM + "select.py",
+        file=_ROOM + "devices.py",
         old="if not isinstance(probed, Available):",
         new="if False:",
         tests=("test_a_backend_that_is_not_there_is_refused_with_its_reason",),
@@ -24,7 +24,7 @@ MUTANTS = (
     Mutant(
         name="one-of-two-equal-backends-is-taken",
         guarantee="rule 28",
-        file=_ROOM + "select.py",
+        file=_ROOM + "devices.py",
         old="if len(winners) > 1:",
         new="if False:",
         tests=("test_two_equal_backends_are_refused",),
@@ -32,7 +32,7 @@ MUTANTS = (
     Mutant(
         name="a-broken-backend-ends-auto",
         guarantee="rule 28",
-        file=_ROOM + "select.py",
+        file=_ROOM + "devices.py",
         old="except PluginError as error:",
         new="except ZeroDivisionError as error:",
         tests=("test_auto_takes_the_best_that_is_there",),

@@ -17,7 +17,7 @@ MUTANTS = (
     Mutant(
         name="a-zombie-holds-the-lock",
         guarantee="rule 1",
-        file=_ROOM + "lock_holder.py",
+        file=_ROOM + "lock.py",
         old='return None if after_name[0] in "ZX" else after_name[19]',
         new="return after_name[19]",
         tests=("test_a_zombie_holds_no_lock",),
@@ -25,7 +25,7 @@ MUTANTS = (
     Mutant(
         name="a-process-id-alone-tells-the-holder",
         guarantee="rule 1",
-        file=_ROOM + "lock_holder.py",
+        file=_ROOM + "lock.py",
         old="return now is not None and now == self.process_start",
         new="return now is not None",
         tests=("test_a_process_id_that_was_given_to_somebody_else",),
@@ -33,7 +33,7 @@ MUTANTS = (
     Mutant(
         name="another-machine-is-taken-for-this-one",
         guarantee="rule 1",
-        file=_ROOM + "lock_holder.py",
+        file=_ROOM + "lock.py",
         old="if self.machine != _machine():",
         new="if False:",
         tests=("test_another_machine_is_judged_by_its_heartbeat",),

@@ -392,7 +392,7 @@ MUTANTS = (
     Mutant(
         name="one-look-tells-of-one-commit",
         guarantee="rule 33",
-        file=_ROOM + "commit_events.py",
+        file=_ROOM + "checkpoints.py",
         old="while self._pending and self._pending[0].done():",
         new="if self._pending and self._pending[0].done():",
         tests=("test_one_look_tells_of_all_that_is_committed",),
@@ -400,7 +400,7 @@ MUTANTS = (
     Mutant(
         name="a-commit-that-failed-is-told",
         guarantee="rule 33",
-        file=_ROOM + "commit_events.py",
+        file=_ROOM + "checkpoints.py",
         old="if saved.error is None:",
         new="if True:",
         tests=("test_a_checkpoint_whose_commit_fails_is_not_told",),
@@ -408,7 +408,7 @@ MUTANTS = (
     Mutant(
         name="the-commit-under-way-at-the-end-is-not-told",
         guarantee="rule 33",
-        file=_ROOM + "commit_events.py",
+        file=_ROOM + "checkpoints.py",
         old="saved.join()",
         new="pass",
         tests=("test_one_look_tells_of_all_that_is_committed",),

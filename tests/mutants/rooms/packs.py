@@ -96,7 +96,7 @@ MUTANTS = (
     Mutant(
         name="rows-count-as-changed-since-the-last-save-only",
         guarantee="rule 42",
-        file="estimator_core/_checkpoint/row_changes.py",
+        file="estimator_core/_checkpoint/host_copy.py",
         old="known[start:stop] |= (a[start:stop] != b[start:stop]).any(axis=1)",
         new="known[start:stop] = (a[start:stop] != b[start:stop]).any(axis=1)",
         tests=("test_every_checkpoint_that_is_kept_is_what_was_saved",),

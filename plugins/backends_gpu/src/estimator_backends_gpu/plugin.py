@@ -2,7 +2,12 @@
 
 from estimator_core.plugins import Component, hookimpl
 
-ESTIMATOR_PLUGIN_API = (1, 0)
+ESTIMATOR_PLUGIN_API = (1, 2)
+
+
+def estimator_capabilities() -> list[str]:
+    """Where nobody chooses, it is taken before the processors."""
+    return ["priority"]
 
 
 @hookimpl

@@ -135,6 +135,10 @@ class BaseHead(abc.ABC):
         """What this head asks of labels on the host: by head name inside a MultiHead, by "" otherwise."""
         return {}
 
+    def weight_rules(self) -> dict[str, DataRule]:
+        """What this head asks of weights on the host, by the name of the feature."""
+        return {}
+
     def with_class_names(self, names: Mapping[str, Sequence[str]]) -> Self:
         """This head with names of classes that were learned, by the keys of `label_rules`."""
         return self

@@ -181,6 +181,10 @@ class MultiHead(BaseHead):
         """Those of all heads."""
         return {name: head.label_rules()[""] for name, head in self._heads.items() if head.label_rules()}
 
+    def weight_rules(self) -> dict[str, DataRule]:
+        """Those of all heads."""
+        return {key: rule for head in self._heads.values() for key, rule in head.weight_rules().items()}
+
     def with_class_names(self, names: Mapping[str, Sequence[str]]) -> Self:
         """A copy whose heads know the names of their classes."""
         made = copy.copy(self)

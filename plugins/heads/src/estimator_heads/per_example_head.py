@@ -12,12 +12,14 @@ import jax.numpy as jnp
 from estimator_core.metrics import mean
 from estimator_heads.base_head import BaseHead, add_losses
 from estimator_heads.checks import check_logits, read_weights
+from estimator_heads.data.weights import weight_rules
 from estimator_heads.keys import MetricKeys
 from estimator_heads.loss_function import LossFn, call_loss_fn, check_loss_fn
 from estimator_heads.reduction import Reduction, reduce_loss
 
 if TYPE_CHECKING:
     from estimator_core.metrics import Metric
+    from estimator_heads.data.rule import DataRule
 
 
 class Examples(NamedTuple):
@@ -66,6 +68,10 @@ class PerExampleHead(BaseHead):
         self._weight_column = weight_column
         self._loss_fn = loss_fn
         self._loss_dimension = loss_dimension
+
+    def weight_rules(self) -> dict[str, DataRule]:
+        """Finite weights, none below 0."""
+        return weight_rules(self._weight_column)
 
     @abc.abstractmethod
     def process_labels(self, labels: Any, logits: jax.Array) -> tuple[jax.Array, jax.Array | None]:

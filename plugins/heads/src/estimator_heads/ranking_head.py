@@ -12,6 +12,7 @@ from estimator_core.errors import ArgumentError
 from estimator_core.metrics import mean
 from estimator_heads.base_head import BaseHead, add_losses
 from estimator_heads.checks import check_logits, check_prediction_keys
+from estimator_heads.data.weights import weight_rules
 from estimator_heads.keys import MetricKeys, PredictionKeys
 from estimator_heads.losses import listwise_softmax, pairwise_logistic
 from estimator_heads.metrics.ranking import mean_reciprocal_rank, ndcg
@@ -20,6 +21,7 @@ from estimator_heads.reduction import Reduction, reduce_loss
 
 if TYPE_CHECKING:
     from estimator_core.metrics import Metric
+    from estimator_heads.data.rule import DataRule
 
 RankingLoss = Literal["pairwise", "listwise"]
 _LOSSES = {"pairwise": pairwise_logistic, "listwise": listwise_softmax}
@@ -71,6 +73,10 @@ class RankingHead(BaseHead):
         self._list_loss = _LOSSES[loss]
         self._top_k = tuple(top_k)
         self._weight_column = weight_column
+
+    def weight_rules(self) -> dict[str, DataRule]:
+        """Finite weights, none below 0."""
+        return weight_rules(self._weight_column)
 
     def loss(
         self,

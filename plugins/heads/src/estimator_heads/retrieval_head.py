@@ -12,6 +12,7 @@ from estimator_core.errors import ArgumentError
 from estimator_core.metrics import example_weights, mean
 from estimator_heads.base_head import BaseHead, add_losses
 from estimator_heads.checks import check_prediction_keys, read_weights
+from estimator_heads.data.weights import weight_rules
 from estimator_heads.keys import MetricKeys
 from estimator_heads.losses import in_batch_scores, in_batch_softmax
 from estimator_heads.metrics.top_k import ranks
@@ -19,6 +20,7 @@ from estimator_heads.reduction import Reduction, reduce_loss
 
 if TYPE_CHECKING:
     from estimator_core.metrics import Metric
+    from estimator_heads.data.rule import DataRule
 
 _KEYS = ("query", "candidate", "score")
 
@@ -78,6 +80,10 @@ class RetrievalHead(BaseHead):
         self._probabilities = sampling_probability_column
         self._weight_column = weight_column
         self._top_k = tuple(top_k)
+
+    def weight_rules(self) -> dict[str, DataRule]:
+        """Finite weights, none below 0."""
+        return weight_rules(self._weight_column)
 
     def loss(
         self,

@@ -14,6 +14,7 @@ from estimator_core.inputs import apply_transforms
 from estimator_heads.base_head import BaseHead
 from estimator_heads.checks import NO_LABELS, as_numbers
 from estimator_heads.classification import PLAIN_LOSS
+from estimator_heads.data.weights import weight_rules
 from estimator_heads.flattening import flat_steps, steps_as_rows
 from estimator_heads.keys import PredictionKeys
 from estimator_heads.metrics.span_f1 import span_f1
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from estimator_core.export import ExportOutput
     from estimator_core.inputs import HostTransform
     from estimator_core.metrics import Metric
+    from estimator_heads.data.rule import DataRule
     from estimator_heads.losses import LossOptions
 
 
@@ -88,6 +90,10 @@ class TokenClassificationHead(BaseHead):
         self._ignore_label = ignore_label
         self._label_names = None if label_names is None else tuple(label_names)
         self._span_names = tuple(label_names) if spans and label_names else None
+
+    def weight_rules(self) -> dict[str, DataRule]:
+        """Finite weights, none below 0."""
+        return weight_rules(self._weight_column)
 
     def loss(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,7 @@ from estimator_core.plugins import Component
 if TYPE_CHECKING:
     from estimator_core.hooks import Hook, Run
 
-ESTIMATOR_PLUGIN_API = (1, 0)
+ESTIMATOR_PLUGIN_API = (1, 2)
 
 _HOOKS = (
     ("device_memory", "DeviceMemoryHook", "Bytes in use on the devices, to the log and the event file."),
@@ -30,15 +32,46 @@ _HOOKS = (
 
 
 def estimator_components() -> Sequence[Component]:
-    """The hooks that can be made without an argument, by name."""
+    """The hooks that can be made without an argument, by name; a notebook learns to show what the core returns."""
+    if "IPython" in sys.modules:
+        from estimator_hooks.notebook import register
+
+        register()
     return [
         Component(kind="hook", name=name, target=f"estimator_hooks:{target}", summary=summary)
         for name, target, summary in _HOOKS
     ]
 
 
+def estimator_capabilities() -> Sequence[str]:
+    """It shows the progress of runs in a terminal."""
+    return ["adds_hooks"]
+
+
 def estimator_run_hooks(run: Run) -> Sequence[Hook]:
     """Progress, for training and evaluation; the core adds log lines, summaries and the NaN stop by itself."""
     from estimator_hooks.progress import ProgressBarHook
 
-    return [] if run.mode == "infer" else [ProgressBarHook()]
+    return [ProgressBarHook()] if _shows(run) else []
+
+
+def estimator_run_start(run: Run) -> None:
+    """Shows what a call waits for from its first moment on."""
+    if _shows(run):
+        from estimator_hooks.notebook.register import register_run
+        from estimator_hooks.progress.waiting import begin_waiting
+
+        register_run(run.estimator)
+        begin_waiting(run)
+
+
+def estimator_run_end(run: Run) -> None:
+    """Takes away what a call has left that ended before its first step."""
+    if _shows(run):
+        from estimator_hooks.progress.waiting import forget
+
+        forget(run)
+
+
+def _shows(run: Run) -> bool:
+    return run.mode != "infer" and os.environ.get("ESTIMATOR_QUIET") != "1"

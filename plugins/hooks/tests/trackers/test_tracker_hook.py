@@ -11,7 +11,7 @@ import pytest
 
 import estimator_core as ec
 import estimator_hooks as eh
-from estimator_core._loop.history import History
+from estimator_core._builtin_hooks.history_recorder import History
 from estimator_core.config import RunConfig
 from estimator_core.testing import FakeRun, drive
 

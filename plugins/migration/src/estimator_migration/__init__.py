@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _HOME = {
     "checking": ("Use", "check"),
     "checkpoints": ("Converted", "convert", "convert_checkpoint"),
+    "proving": ("Proof", "prove"),
     "rewriting": ("Rewritten", "rewrite"),
     "rows": ("Row", "Verdict", "find", "table"),
 }

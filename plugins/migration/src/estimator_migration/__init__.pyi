@@ -5,6 +5,8 @@ from estimator_migration.checking import check as check
 from estimator_migration.checkpoints import Converted as Converted
 from estimator_migration.checkpoints import convert as convert
 from estimator_migration.checkpoints import convert_checkpoint as convert_checkpoint
+from estimator_migration.proving import Proof as Proof
+from estimator_migration.proving import prove as prove
 from estimator_migration.rewriting import Rewritten as Rewritten
 from estimator_migration.rewriting import rewrite as rewrite
 from estimator_migration.rows import Row as Row

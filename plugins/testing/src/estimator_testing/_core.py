@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from estimator_core._hook_members import METHODS as METHODS
     from estimator_core._hook_members import RESERVED as RESERVED
+    from estimator_core._journal.entries import decode as decode
+    from estimator_core._journal.entries import digest_of as digest_of
     from estimator_core._journal.lineage import add as add
-    from estimator_core._journal.records import decode as decode
-    from estimator_core._journal.records import digest_of as digest_of
-    from estimator_core._journal.snapshots import key_of_snapshot as key_of_snapshot
-    from estimator_core._journal.snapshots import write_snapshot as write_snapshot
+    from estimator_core._journal.reading import key_of_snapshot as key_of_snapshot
+    from estimator_core._journal.reading import write_snapshot as write_snapshot
     from estimator_core._loop.agreement import NOBODY_ASKS as NOBODY_ASKS
     from estimator_core._loop.dispatch import Dispatch as Dispatch
     from estimator_core._loop.hook_calls import HookCalls as HookCalls
@@ -61,18 +61,18 @@ _HOME = {
     "check_key": "_storage.keys",
     "core_version": "_plugins.discovery",
     "declaring": "_model.scope",
-    "decode": "_journal.records",
-    "digest_of": "_journal.records",
+    "decode": "_journal.entries",
+    "digest_of": "_journal.entries",
     "import_target": "_plugins.targets",
     "in_order": "_loop.hook_order",
     "initialize": "_model.initialize",
     "installed_candidates": "_plugins.discovery",
     "is_traced": "_model.inner_trace",
-    "key_of_snapshot": "_journal.snapshots",
+    "key_of_snapshot": "_journal.reading",
     "normalise": "_plugins.settings",
     "seed_words": "_model.rng",
     "step_key": "_model.rng",
-    "write_snapshot": "_journal.snapshots",
+    "write_snapshot": "_journal.reading",
 }
 
 

@@ -11,9 +11,13 @@ from estimator_canned_tabular.columns import (
     categorical_column_with_hash_bucket,
     categorical_column_with_vocabulary_list,
     embedding_column,
+    indicator_column,
     numeric_column,
 )
 from estimator_core.export import Feature
+
+#: Rows of a table of weights from which on a step should not touch all of them.
+_LARGE_TABLE = 10_000
 
 
 def wide_columns(schema: Schema) -> list[Any]:
@@ -23,12 +27,12 @@ def wide_columns(schema: Schema) -> list[Any]:
 
 def deep_columns(schema: Schema) -> list[Any]:
     """Columns of a deep model."""
-    made: list[Any] = []
-    for name, column in schema.columns.items():
-        if column.kind != "skip":
-            plain = _plain(name, column)
-            made.append(plain if column.kind == "numeric" else embedding_column(plain, column.dimension))
-    return made
+    return [_dense(name, column) for name, column in schema.columns.items() if column.kind != "skip"]
+
+
+def has_large_tables(schema: Schema) -> bool:
+    """Whether updating only the rows of a batch is worth it."""
+    return any(max(column.buckets, len(column.words)) > _LARGE_TABLE for column in schema.columns.values())
 
 
 def received(schema: Schema) -> dict[str, Feature]:
@@ -39,6 +43,13 @@ def received(schema: Schema) -> dict[str, Feature]:
     }
 
 
+def _dense(name: str, column: ColumnSchema) -> Any:
+    plain = _plain(name, column)
+    if column.kind == "numeric":
+        return plain
+    return embedding_column(plain, column.dimension) if column.dimension else indicator_column(plain)
+
+
 def _plain(name: str, column: ColumnSchema) -> Any:
     if column.kind == "numeric":
 
@@ -47,5 +58,7 @@ def _plain(name: str, column: ColumnSchema) -> Any:
 
         return numeric_column(name, normalizer_fn=normalised, missing=column.mean)
     if column.kind == "hash":
-        return categorical_column_with_hash_bucket(name, column.buckets)
-    return categorical_column_with_vocabulary_list(name, column.words, num_oov_buckets=1)
+        return categorical_column_with_hash_bucket(name, column.buckets, missing_bucket=column.missing_category)
+    return categorical_column_with_vocabulary_list(
+        name, column.words, num_oov_buckets=1, missing_bucket=column.missing_category
+    )

@@ -1,51 +1,53 @@
-"""One `estimator tabular train`: rows, estimator, evaluation, export."""
+"""One `estimator tabular train`: rows, training, test, export."""
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
-from dataclasses import dataclass
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import optax
 
 import estimator_core as ec
 from estimator_canned_tabular.cli import features
+from estimator_canned_tabular.cli.baselines import Tally, tallied
 from estimator_canned_tabular.cli.described import described
+from estimator_canned_tabular.cli.models import model_fn_of
+from estimator_canned_tabular.cli.parts import EVERY, Part, Parts, whole
+from estimator_canned_tabular.cli.recipe import Recipe
 from estimator_canned_tabular.cli.schema import Schema, write_at_once
-from estimator_canned_tabular.cli.table import counted, defaults_of, profiles_of, typed_input
-from estimator_canned_tabular.models.baseline import baseline_model_fn
-from estimator_canned_tabular.models.combined import dnn_linear_combined_model_fn
-from estimator_canned_tabular.models.dcn import dcn_model_fn
-from estimator_canned_tabular.models.deep import dnn_model_fn
-from estimator_canned_tabular.models.linear import linear_model_fn
+from estimator_canned_tabular.cli.summary import table
+from estimator_canned_tabular.cli.table import defaults_of, profiles_of
 from estimator_core.errors import ArgumentError
-from estimator_heads import BinaryClassHead, MultiClassHead, RegressionHead
-from estimator_inputs import FileInput
+from estimator_hooks import stop_if_no_decrease_hook
 
-_RATES = {"linear": 0.02, "baseline": 0.02}
-_RATE = 0.001
-_HELD_OUT = 10  # each so many rows, one is for the evaluation
+#: The rows are counted in batches of this size.
+_COUNTED = 4096
+#: What the model is compared with lies in this folder of the model_dir.
+LINEAR = "linear_baseline"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Job:
     """What the arguments of the command came to.
 
     Attributes:
         args: as given.
         schema: of the columns.
-        rows, held_out_rows: for training and for the evaluation.
-        estimator: that is trained.
+        parts: which rows are for what.
+        tallies: of the parts.
+        recipe: of the training.
     """
 
     args: argparse.Namespace
     schema: Schema
-    rows: int
-    held_out_rows: int
-    estimator: ec.Estimator
+    parts: Parts
+    tallies: Mapping[Part, Tally]
+    recipe: Recipe
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Job:
@@ -54,40 +56,48 @@ class Job:
         Raises:
             ArgumentError, InputError: naming file, line and column.
         """
-        for name in ("batch_size", "epochs", "shuffle_rows"):
-            if getattr(args, name) < 1:
-                raise ArgumentError(f"--{name.replace('_', '-')} should be positive, given: {getattr(args, name)}.")
+        if args.shuffle_rows < 1:
+            raise ArgumentError(f"--shuffle-rows should be positive, given: {args.shuffle_rows}.")
+        asked = Recipe.of(args, 0)  # what cannot be is refused before the rows are read
         path = args.columns or args.model_dir / "columns.json"
         inferred = args.columns is None and not path.is_file()
-        if inferred:
-            profiles = profiles_of(args.csv, args.on_error)
-            leave_out = args.on_error == "skip"
-            schema = Schema.inferred(profiles, args.label, (args.weight_column,), may_be_empty=leave_out)
-            for line in described(schema, profiles):
-                print(line)
-        else:
-            schema = Schema.read(path)
+        schema = _inferred(args) if inferred else Schema.read(path)
         if schema.label != args.label:
             raise ArgumentError(f"{path} is of the label {schema.label!r}, not {args.label!r}.")
-        rows, held_out_rows = _counts(args, schema)
+        parts = Parts(args=args, schema=schema, batch_size=_COUNTED, validated=asked.patience > 0)
+        contract: Any = model_fn_of(args.model, schema, asked, args.weight_column, plots=False)
+        parts, tallies = _tallied(parts, contract.data_contract)
+        rows = sum(tallies[part].rows for part in tallies if part != "test")
+        recipe = Recipe.of(args, rows)
         schema.write(args.model_dir / "columns.json")
         print(f"columns: {args.model_dir / 'columns.json'} ({'inferred' if inferred else 'as given'})")
-        return cls(args, schema, rows, held_out_rows, _estimator(args, schema))
+        parts = replace(parts, batch_size=recipe.batch_size)
+        recipe = recipe if parts.validated else replace(recipe, patience=0)
+        return cls(args=args, schema=schema, parts=parts, tallies=tallies, recipe=recipe)
 
     def train(self) -> None:
-        """All epochs, or what is left of them."""
-        steps = -(-self.rows * self.args.epochs // self.args.batch_size)
-        rows = _input(self.args, self.schema, shuffle=True, num_epochs=None, shuffle_buffer_size=self.args.shuffle_rows)
-        self.estimator.train(_whole(rows), max_steps=steps)
-        print(f"trained: {steps} steps on {self.rows} rows; {self.estimator.stop_reason}")
+        """Until the loss of the validation rows no longer falls, or all epochs."""
+        estimator = self._trained(self.args.model, self.args.model_dir, self.recipe)
+        rows = {part: self.tallies[part].rows for part in self.tallies}
+        kept = f", {rows['validation']} for validation" if "validation" in rows else ""
+        steps = Path(estimator.latest_checkpoint() or "0").name
+        print(f"trained: {steps} steps on {rows['training']} rows{kept}; {estimator.stop_reason}")
 
     def evaluate(self) -> None:
-        """The held-out rows."""
-        found = self.estimator.evaluate(_whole(_input(self.args, self.schema, held_out=True)))
-        print(f"evaluated on {self.held_out_rows} rows:")
+        """The test rows, which nothing has seen: the model, and what is simpler."""
+        plots = not self.args.no_plots
+        found = self._tested(self.args.model, self.args.model_dir, self.recipe, plots=plots)
+        test = self.tallies["test"]
+        print(f"evaluated on {test.rows} rows:")
         for name, value in sorted(found.items()):
-            if np.ndim(value) == 0:
-                print(f"  {name} = {value:.6g}")
+            print(f"  {name} = {value:.6g}")
+        results = {self.args.model: found}
+        if not self.args.no_baselines and self.args.model not in ("linear", "baseline"):
+            results["linear"] = self._linear()
+        results["majority" if self.schema.classes else "mean"] = self.tallies["training"].baseline(test)
+        for line in table(results, classes=bool(self.schema.classes)):
+            print(line)
+        print(f"repeat: {shlex.join(self._again())}")
 
     def export(self) -> None:
         """A directory that takes raw rows."""
@@ -95,71 +105,96 @@ class Job:
         reading = self.args.model_dir / "reading.json"
         told = {"column_defaults": defaults_of(self.schema), "on_error": self.args.on_error}
         write_at_once(reading, json.dumps(told))
-        path = self.estimator.export_saved_model(
+        estimator = self._estimator(self.args.model, self.args.model_dir, self.recipe)
+        path = estimator.export_saved_model(
             str(self.args.model_dir / "export"), receiver, assets_extra={"reading.json": str(reading)}
         )
         print(f"exported: {path}")
 
+    def _estimator(self, model: str, folder: Path, recipe: Recipe, *, plots: bool = False) -> ec.Estimator:
+        model_fn = model_fn_of(model, self.schema, recipe, self.args.weight_column, plots=plots)
+        every = recipe.steps_between_looks(self.tallies["training"].rows)
+        looks = {"save_checkpoints_steps": every} if recipe.patience else {}
+        return ec.Estimator(model_fn, config=ec.RunConfig(model_dir=str(folder), tf_random_seed=recipe.seed, **looks))
 
-def _input(
-    args: argparse.Namespace, schema: Schema, *, held_out: bool = False, shuffle: bool = False, **options: Any
-) -> FileInput:
-    """The rows of one part: every tenth is held out, or all of another file are."""
-    apart = args.eval_csv is not None
-    part: dict[str, Any] = {} if apart else {"hold_out_every": _HELD_OUT, "held_out": held_out}
-    path = args.eval_csv if apart and held_out else args.csv
-    common = {"seed": args.seed, "on_error": args.on_error}
-    return typed_input(path, schema, args.weight_column, args.batch_size, shuffle=shuffle, **common, **part, **options)
+    def _trained(self, model: str, folder: Path, recipe: Recipe) -> ec.Estimator:
+        estimator = self._estimator(model, folder, recipe)
+        rows = self.tallies["training"].rows
+        steps, every = recipe.steps(rows), recipe.steps_between_looks(rows)
+        shuffled = {"shuffle": True, "num_epochs": None, "shuffle_buffer_size": self.args.shuffle_rows}
+        training = whole(self.parts.rows("training", **shuffled))
+        if not recipe.patience:
+            return estimator.train(training, max_steps=steps)
+        stop = stop_if_no_decrease_hook(
+            estimator,
+            "average_loss",
+            recipe.patience * every,
+            eval_name="validation",
+            run_every_steps=every,
+            restore_best=True,
+        )
+        validation = ec.EvalSpec(whole(self.parts.rows("validation")), name="validation")
+        ec.train_and_evaluate(estimator, ec.TrainSpec(training, max_steps=steps, hooks=[stop]), validation)
+        return estimator
+
+    def _tested(self, model: str, folder: Path, recipe: Recipe, *, plots: bool = False) -> dict[str, float]:
+        estimator = self._estimator(model, folder, recipe, plots=plots)
+        found = estimator.evaluate(whole(self.parts.rows("test")))
+        return {name: float(value) for name, value in found.items() if np.ndim(value) == 0}
+
+    def _linear(self) -> dict[str, float]:
+        """A linear model of the same rows, with what suits it."""
+        plain = argparse.Namespace(**{**vars(self.args), "model": "linear", "learning_rate": None})
+        recipe = replace(Recipe.of(plain, self.tallies["training"].rows), patience=self.recipe.patience)
+        self._trained("linear", self.args.model_dir / LINEAR, recipe)
+        return self._tested("linear", self.args.model_dir / LINEAR, recipe)
+
+    def _again(self) -> list[str]:
+        args = self.args
+        found: dict[str, Any] = {
+            "--csv": args.csv,
+            "--label": args.label,
+            "--eval-csv": args.eval_csv,
+            "--columns": args.model_dir / "columns.json",
+            "--weight-column": args.weight_column,
+            "--on-error": args.on_error,
+            "--shuffle-rows": args.shuffle_rows,
+            "--model": args.model,
+            "--model-dir": f"{args.model_dir}-again",
+        }
+        given = [word for name, value in found.items() if value is not None for word in (name, str(value))]
+        return ["estimator", "tabular", "train", *given, *self.recipe.arguments()]
 
 
-def _whole(rows: FileInput) -> Any:
-    """The size of batches is that of all processes together: the steps, and the numbers, are those of one."""
-    return ec.inputs.from_iterable(rows, fresh_arrays=True, whole=True)
-
-
-def _counts(args: argparse.Namespace, schema: Schema) -> tuple[int, int]:
-    """How many rows are trained on, and how many evaluated; every row is looked at."""
-    everything = typed_input(
-        args.csv, schema, args.weight_column, args.batch_size, shuffle=False, on_error=args.on_error
+def _inferred(args: argparse.Namespace) -> Schema:
+    profiles = profiles_of(args.csv, args.on_error)
+    leave_out = args.on_error == "skip"
+    schema = Schema.inferred(
+        profiles,
+        args.label,
+        (args.weight_column,),
+        may_be_empty=leave_out,
+        missing_category=args.missing_category,
     )
-    found = counted(everything)
-    if args.eval_csv is not None:
-        return found.rows, counted(_input(args, schema, held_out=True)).rows
-    if found.rows < _HELD_OUT:
-        raise ArgumentError(f"{args.csv} has fewer than {_HELD_OUT} rows: give --eval-csv.")
-    if found.bad:  # which rows of a block are held out depends on those that are left out
-        return counted(_input(args, schema)).rows, counted(_input(args, schema, held_out=True)).rows
-    held_out = found.rows // _HELD_OUT
-    return found.rows - held_out, held_out
+    for line in described(schema, profiles):
+        print(line)
+    return schema
 
 
-def _estimator(args: argparse.Namespace, schema: Schema) -> ec.Estimator:
-    try:
-        units = [int(size) for size in args.hidden_units.split(",") if size]
-    except ValueError as error:
-        raise ArgumentError(f"--hidden-units should be integers with commas between: {error}.") from error
-    head = _head(args, schema)
-    adam = optax.adam(args.learning_rate or _RATES.get(args.model, _RATE))
-    wide, deep = features.wide_columns(schema), features.deep_columns(schema)
-    makers = {
-        "linear": lambda: linear_model_fn(head, wide, adam),
-        "dnn": lambda: dnn_model_fn(head, units, deep, adam, dropout=args.dropout),
-        "dcn": lambda: dcn_model_fn(head, deep, hidden_units=units, optimizer=adam, dropout=args.dropout),
-        "baseline": lambda: baseline_model_fn(head, adam),
-        "dnn_linear_combined": lambda: dnn_linear_combined_model_fn(
-            head, wide, adam, deep, adam, units, dnn_dropout=args.dropout
-        ),
-    }
-    config = ec.RunConfig(model_dir=str(args.model_dir), tf_random_seed=args.seed)
-    return ec.Estimator(makers[args.model](), config=config)
+def _tallied(parts: Parts, contract: Any) -> tuple[Parts, dict[Part, Tally]]:
+    """The rows of each part; there is no validation part where it would have no rows."""
+    args = parts.args
 
+    def of(parts: Parts, part: Part) -> Tally:
+        return tallied(parts.rows(part), contract, args.model_dir, args.weight_column)
 
-def _head(args: argparse.Namespace, schema: Schema) -> Any:
-    if not schema.classes:
-        return RegressionHead(weight_column=args.weight_column)
-    options: dict[str, Any] = {
-        "weight_column": args.weight_column,
-        "label_vocabulary": list(schema.classes),
-        "plots": not args.no_plots and importlib.util.find_spec("matplotlib") is not None,
-    }
-    return BinaryClassHead(**options) if len(schema.classes) == 2 else MultiClassHead(len(schema.classes), **options)
+    tallies: dict[Part, Tally] = {"test": of(parts, "test")}
+    if not tallies["test"].rows:
+        where = args.eval_csv or args.csv
+        few = "has no rows" if args.eval_csv else f"has fewer than {EVERY} rows: give --eval-csv"
+        raise ArgumentError(f"{where} {few}.")
+    if parts.validated:
+        validation = of(parts, "validation")
+        parts = replace(parts, validated=validation.rows > 0)
+        tallies |= {"validation": validation} if validation.rows else {}
+    return parts, {**tallies, "training": of(parts, "training")}

@@ -16,7 +16,7 @@ from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_core.errors import ArgumentError
 
 KINDS = ("numeric", "vocabulary", "hash", "skip")
-_MOST_WORDS, _FEW_NUMBERS, _SEEN_TWICE = 1000, 20, 2
+_MOST_WORDS, _FEW_WORDS, _FEW_NUMBERS, _SEEN_TWICE = 1000, 16, 20, 2
 #: Fewer rows tell nothing of identifiers; of many rows the number of different values is an estimate.
 _ENOUGH, _ALL = 20, 0.97
 
@@ -30,7 +30,8 @@ class ColumnSchema:
         mean, scale: a number becomes `(number - mean) / scale`; an empty field becomes the mean.
         words: the vocabulary; other words share a bucket.
         buckets: how many, of hashed words.
-        dimension: of the embedding in deep models.
+        dimension: of the embedding in deep models; 0: a number for each word.
+        missing_category: whether rows without a word are a category of their own.
     """
 
     kind: str
@@ -39,6 +40,7 @@ class ColumnSchema:
     words: tuple[str, ...] = ()
     buckets: int = 0
     dimension: int = 8
+    missing_category: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +65,7 @@ class Schema:
         ignored: tuple[str | None, ...] = (),
         *,
         may_be_empty: bool = False,
+        missing_category: bool = False,
     ) -> Schema:
         """What the values suggest.
 
@@ -71,6 +74,7 @@ class Schema:
             label: the column to predict.
             ignored: columns that are no features.
             may_be_empty: rows without a label are left out later.
+            missing_category: rows without a word are a category of their own, where there are such.
 
         Raises:
             ArgumentError: there is no such label, or nothing else.
@@ -79,7 +83,9 @@ class Schema:
             raise ArgumentError(f"There is no column {label!r}. Columns: {', '.join(profiles)}.")
         classes = _classes(profiles[label], label, may_be_empty=may_be_empty)
         columns = {
-            name: _inferred(name, found) for name, found in profiles.items() if name != label and name not in ignored
+            name: _inferred(name, found, missing_category=missing_category)
+            for name, found in profiles.items()
+            if name != label and name not in ignored
         }
         if not columns:
             raise ArgumentError(f"There is no column but the label {label!r}.")
@@ -125,7 +131,7 @@ def _column(path: Path, name: str, given: Mapping[str, Any]) -> ColumnSchema:
     return ColumnSchema(**plain)
 
 
-def _inferred(name: str, profile: ColumnProfile) -> ColumnSchema:
+def _inferred(name: str, profile: ColumnProfile, *, missing_category: bool) -> ColumnSchema:
     if _is_identifier(name, profile):
         return ColumnSchema(kind="skip")
     if profile.numbers:
@@ -133,10 +139,11 @@ def _inferred(name: str, profile: ColumnProfile) -> ColumnSchema:
     often = [word for word, count in profile.words.items() if count >= _SEEN_TWICE]
     if not often:  # nothing, or names and keys: every value another one
         return ColumnSchema(kind="skip")
-    dimension = int(np.clip(round(1.6 * profile.distinct**0.56), 2, 64))
+    dimension = 0 if len(often) <= _FEW_WORDS else int(np.clip(round(1.6 * profile.distinct**0.56), 2, 64))
+    own = missing_category and profile.empty > 0
     if len(often) > _MOST_WORDS:
-        return ColumnSchema(kind="hash", buckets=2 * profile.distinct, dimension=dimension)
-    return ColumnSchema(kind="vocabulary", words=tuple(sorted(often)), dimension=dimension)
+        return ColumnSchema(kind="hash", buckets=2 * profile.distinct, dimension=dimension, missing_category=own)
+    return ColumnSchema(kind="vocabulary", words=tuple(sorted(often)), dimension=dimension, missing_category=own)
 
 
 def _is_identifier(name: str, profile: ColumnProfile) -> bool:

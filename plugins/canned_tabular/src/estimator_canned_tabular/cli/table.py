@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +13,6 @@ from estimator_core.errors import ArgumentError
 from estimator_inputs import FileInput, csv_input_fn
 
 _BATCH = 4096
-
-
-class Counted(NamedTuple):
-    """Rows that can be used, and others."""
-
-    rows: int
-    bad: int
 
 
 def profiles_of(path: Path, on_error: Any) -> dict[str, ColumnProfile]:
@@ -72,18 +64,6 @@ def typed_input(
 def defaults_of(schema: Schema) -> dict[str, float]:
     """What empty numbers become, by column: the mean."""
     return {name: float(np.float32(one.mean)) for name, one in schema.columns.items() if one.kind == "numeric"}
-
-
-def counted(source: FileInput) -> Counted:
-    """Reads all rows once.
-
-    Raises:
-        InputError: a row that cannot be used; the message names file, line and column.
-    """
-    iterator = source()
-    batches: Iterable[Any] = iter(iterator.next_columns, None)
-    rows = sum(len(batch[source.columns[-1]]) for batch in batches)
-    return Counted(rows, iterator.bad_rows)
 
 
 def _columns_of(path: Path) -> tuple[str, ...]:

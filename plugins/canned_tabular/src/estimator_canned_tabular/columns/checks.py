@@ -108,3 +108,16 @@ def listed(columns: Any, what: str) -> tuple[Any, ...]:
                 "[...])."
             )
     return given
+
+
+def check_no_missing_bucket(column: Any, where: str) -> None:
+    """Refuses a bucket of missing values where examples without a value have no place.
+
+    Raises:
+        ArgumentError: naming the column and the cure.
+    """
+    if getattr(column, "missing_bucket", False):
+        raise ArgumentError(
+            f"{where} leaves missing values out. Give it a column without missing_bucket=True, and put {column.name!r} "
+            "with it beside."
+        )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_canned_tabular.columns.checks import check_count
+from estimator_canned_tabular.columns.checks import check_count, check_no_missing_bucket
 from estimator_canned_tabular.columns.contract import CategoricalColumn, HostIds
 from estimator_canned_tabular.columns.dtypes import STRING
 from estimator_canned_tabular.columns.hashed import HashedCategoricalColumn
@@ -130,6 +130,7 @@ def crossed_column(
                 f"Unsupported key type. All keys must be either string, or categorical column except "
                 f"HashedCategoricalColumn. Given: {key}"
             )
+        check_no_missing_bucket(key, "crossed_column")
         if isinstance(key, BucketizedColumn) and key.source_column.normalizer_fn is not None:
             raise ArgumentError(
                 f"The column {key.name!r} is crossed on the host, where its normalizer_fn does not run: give "

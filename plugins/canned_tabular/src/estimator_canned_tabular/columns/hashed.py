@@ -23,11 +23,12 @@ class HashedCategoricalColumn(OneFeature):
     hash_bucket_size: int
     dtype: str = STRING
     max_values: int | None = None
+    missing_bucket: bool = False
 
     @property
     def num_buckets(self) -> int:
-        """The number of buckets."""
-        return self.hash_bucket_size
+        """The number of buckets, that of missing values among them."""
+        return self.hash_bucket_size + self.missing_bucket
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
         """The hash of each value."""
@@ -37,7 +38,12 @@ class HashedCategoricalColumn(OneFeature):
 
 
 def categorical_column_with_hash_bucket(
-    key: str, hash_bucket_size: int, dtype: Any = STRING, *, max_values: int | None = None
+    key: str,
+    hash_bucket_size: int,
+    dtype: Any = STRING,
+    *,
+    max_values: int | None = None,
+    missing_bucket: bool = False,
 ) -> HashedCategoricalColumn:
     """Strings or integers, distributed over buckets by `Fingerprint64(value) % hash_bucket_size`.
 
@@ -46,6 +52,7 @@ def categorical_column_with_hash_bucket(
         hash_bucket_size: the number of buckets.
         dtype: "string" or "int64"; integers are hashed as decimal digits.
         max_values: brings examples with any number of values to this many places.
+        missing_bucket: whether examples without a value get a bucket of their own, the last one.
 
     Raises:
         ArgumentError, ArgumentTypeError: arguments that cannot be used.
@@ -59,4 +66,5 @@ def categorical_column_with_hash_bucket(
     Source: `tf.feature_column.categorical_column_with_hash_bucket`.
     """
     count = check_count("hash_bucket_size", hash_bucket_size, check_key(key))
-    return HashedCategoricalColumn(key, count, string_or_integer(dtype, key), check_max_values(max_values, key))
+    places = check_max_values(max_values, key)
+    return HashedCategoricalColumn(key, count, string_or_integer(dtype, key), places, bool(missing_bucket))

@@ -29,11 +29,12 @@ class VocabularyListCategoricalColumn(OneFeature):
     default_value: int = -1
     num_oov_buckets: int = 0
     max_values: int | None = None
+    missing_bucket: bool = False
 
     @property
     def num_buckets(self) -> int:
-        """The vocabulary and the buckets of unknown values."""
-        return len(self.vocabulary_list) + self.num_oov_buckets
+        """The vocabulary, the buckets of unknown values, and that of missing ones."""
+        return len(self.vocabulary_list) + self.num_oov_buckets + self.missing_bucket
 
     @property
     def tokens(self) -> tuple[Any, ...]:
@@ -60,11 +61,12 @@ class VocabularyFileCategoricalColumn(OneFeature):
     default_value: int = -1
     num_oov_buckets: int = 0
     max_values: int | None = None
+    missing_bucket: bool = False
 
     @property
     def num_buckets(self) -> int:
-        """The vocabulary and the buckets of unknown values."""
-        return self.vocabulary_size + self.num_oov_buckets
+        """The vocabulary, the buckets of unknown values, and that of missing ones."""
+        return self.vocabulary_size + self.num_oov_buckets + self.missing_bucket
 
     @property
     def tokens(self) -> tuple[Any, ...]:
@@ -87,6 +89,7 @@ def categorical_column_with_vocabulary_list(
     num_oov_buckets: int = 0,
     *,
     max_values: int | None = None,
+    missing_bucket: bool = False,
 ) -> VocabularyListCategoricalColumn:
     """Values of a list: the place in the list is the id.
 
@@ -97,6 +100,8 @@ def categorical_column_with_vocabulary_list(
         default_value: the id of unknown values; -1: they are left out.
         num_oov_buckets: buckets behind the vocabulary, over which unknown values are distributed by their hash.
         max_values: brings examples with any number of values to this many places.
+        missing_bucket: whether examples without a value get a bucket of their own, the last one. Without
+            out-of-vocabulary buckets that is also the bucket of examples with unknown values alone.
 
     Raises:
         ArgumentError, ArgumentTypeError: arguments that cannot be used.
@@ -128,7 +133,7 @@ def categorical_column_with_vocabulary_list(
     if default_value != -1:
         check_default(default_value, len(words), key)
     return VocabularyListCategoricalColumn(
-        key, words, name, default_value, num_oov_buckets, check_max_values(max_values, key)
+        key, words, name, default_value, num_oov_buckets, check_max_values(max_values, key), bool(missing_bucket)
     )
 
 
@@ -142,6 +147,7 @@ def categorical_column_with_vocabulary_file(
     file_format: str | None = None,
     *,
     max_values: int | None = None,
+    missing_bucket: bool = False,
 ) -> VocabularyFileCategoricalColumn:
     r"""Values of a text file, one a line: the line's number, from 0, is the id.
 
@@ -154,6 +160,8 @@ def categorical_column_with_vocabulary_file(
         num_oov_buckets: buckets behind the vocabulary, over which unknown values are distributed by their hash.
         file_format: None or "text".
         max_values: brings examples with any number of values to this many places.
+        missing_bucket: whether examples without a value get a bucket of their own, the last one. Without
+            out-of-vocabulary buckets that is also the bucket of examples with unknown values alone.
 
     Raises:
         ArgumentError, ArgumentTypeError: arguments that cannot be used, a file that is missing or too short.
@@ -185,7 +193,7 @@ def categorical_column_with_vocabulary_file(
     if default != -1:
         check_default(default, size, key)
     return VocabularyFileCategoricalColumn(
-        key, path, size, name, default, num_oov_buckets, check_max_values(max_values, key)
+        key, path, size, name, default, num_oov_buckets, check_max_values(max_values, key), bool(missing_bucket)
     )
 
 

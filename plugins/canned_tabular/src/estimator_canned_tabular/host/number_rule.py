@@ -15,7 +15,15 @@ Array = np.ndarray[Any, Any]
 
 #: What can stand in the place of a missing number, besides a number of one's own.
 LEARNED = ("mean", "median", "indicator")
-_TIMES = {"datetime64": "a date", "timedelta64": "a time span", "Timestamp": "a date", "Timedelta": "a time span"}
+_TIMES = {
+    "date": "a date",
+    "datetime": "a date",
+    "datetime64": "a date",
+    "timedelta": "a time span",
+    "timedelta64": "a time span",
+    "Timestamp": "a date",
+    "Timedelta": "a time span",
+}
 _MISSING = "Fill it, or give the column missing=: a number, 'mean', 'median' or 'indicator'."
 
 
@@ -69,18 +77,29 @@ class NumberRule:
     def fault(self, array: Array, known: Any) -> Fault | None:
         """The first value that is no number, or not finite."""
         kind = array.dtype.kind
-        if kind == "f":
-            return self._of_floats(array)
-        if kind in "iub":
-            return None
+        if kind in "fiub":
+            if array.ndim and array.size != len(array) * self.width:
+                return self._of_another_width(array)
+            return self._of_floats(array) if kind == "f" else None
         if kind == "O":
             found = _no_number(array)
             return self._of_floats(_numbers(array)) if found is None else self._no_number(*found)
-        return self._no_number(0, array.reshape(-1)[0] if array.size else None)
+        return self._no_number(*_no_numeral(array))
 
     def convert(self, array: Array, known: Any) -> Array:
         """Objects as float32, None as NaN; other arrays as they are."""
         return _numbers(array) if array.dtype.kind == "O" and _no_number(array) is None else array
+
+    def _of_another_width(self, array: Array) -> Fault:
+        rows = array.reshape(len(array), -1)
+        more = np.flatnonzero(rows[:, self.width :].any(axis=1))  # shorter rows are filled up with 0
+        row = int(more[0]) if more.size else 0
+        return Fault(
+            row=row,
+            value=rows[row].tolist(),
+            problem=f"has {rows.shape[1]} numbers, and {self._column} takes {self.width}",
+            cure="Give the column the shape of a row, or bring all rows to its shape.",
+        )
 
     def _of_floats(self, array: Array) -> Fault | None:
         fault = not_finite(array)
@@ -121,13 +140,34 @@ class NumberRule:
 
 def _no_number(array: Array) -> tuple[int, Any] | None:
     """The row and the value of the first object that is neither a number nor missing."""
+    texts: list[tuple[int, Any]] = []
     for place, value in enumerate(array.reshape(-1).tolist()):
         if value is None or isinstance(value, (int, float, np.number, np.bool_)) or type(value).__name__ == "NAType":
             continue
         if type(value).__module__ == "decimal":
             continue
-        return place * len(array) // array.size, value
-    return None
+        found = place * len(array) // array.size, value
+        if not isinstance(value, (bytes, str)) or not _is_numeral(value):
+            return found
+        texts.append(found)
+    return texts[0] if texts else None
+
+
+def _no_numeral(array: Array) -> tuple[int, Any]:
+    """The row and the value of the first text that is none of a number, or of the first one."""
+    flat = array.reshape(-1)
+    for place, value in enumerate(flat.tolist()):
+        if not isinstance(value, (bytes, str)) or not _is_numeral(value):
+            return place * len(array) // array.size, flat[place]
+    return 0, flat[0] if array.size else None
+
+
+def _is_numeral(text: bytes | str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _numbers(array: Array) -> Array:

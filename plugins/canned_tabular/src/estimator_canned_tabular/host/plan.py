@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 
 from estimator_canned_tabular.columns.contract import CategoricalColumn, FeatureColumn
+from estimator_canned_tabular.columns.dtypes import STRING
 from estimator_canned_tabular.columns.embedding import EmbeddingColumn
+from estimator_canned_tabular.columns.hashed import HashedCategoricalColumn
 from estimator_canned_tabular.columns.indicator import IndicatorColumn
 from estimator_canned_tabular.columns.numeric import BucketizedColumn, NumericColumn
+from estimator_canned_tabular.columns.one_feature import OneFeature
 from estimator_canned_tabular.columns.sequence import SequenceNumericColumn
 from estimator_canned_tabular.host.checked_numbers import CheckedNumbers
 from estimator_canned_tabular.host.number_rule import NumberRule
 from estimator_canned_tabular.host.transform import FeatureIds
+from estimator_canned_tabular.host.word_rule import WordRule
 from estimator_core.errors import ArgumentError
 
 
@@ -72,6 +76,18 @@ class FeaturePlan:
                     f"Columns of the feature {source.key!r} differ in missing or shape: {rules[source.key].missing!r} "
                     f"and {rule.missing!r}. Give them the same."
                 )
+        return rules
+
+    def word_rules(self) -> dict[str, WordRule]:
+        """What categorical columns ask of features that no numeric column reads."""
+        numbers, rules = self.rules(), dict[str, WordRule]()
+        for column in self.outputs:
+            if not isinstance(column, OneFeature) or column.key in numbers:
+                continue
+            hashed, text = isinstance(column, HashedCategoricalColumn), column.dtype == STRING
+            rule = WordRule(key=column.key, texts=hashed or text, integers=hashed or not text)
+            if rules.setdefault(column.key, rule) != rule:
+                rules[column.key] = WordRule(key=column.key, texts=True, integers=True)
         return rules
 
     def with_fills(self, features: Mapping[str, Any], known: Callable[[str], Any]) -> Mapping[str, Any]:

@@ -42,7 +42,8 @@ def feature_of(batch: Mapping[str, np.ndarray], key: str, column: str) -> np.nda
     """
     if key not in batch:
         raise FeatureColumnError(
-            f"Feature {key!r} of column {column!r} is not in the features dictionary. Found: {sorted(batch)}."
+            f"Feature {key!r} of column {column!r} is not in the features dictionary. Found: {sorted(batch)}. "
+            "Add it to the input, or leave the column out of the model."
         )
     return np.asarray(batch[key])
 

@@ -38,7 +38,17 @@ def ids_of(column: Any, features: Features, plan: FeaturePlan) -> DeviceIds:
             f"Column {column.name!r} has no ids among the features {sorted(features)}: they come out of the host "
             "transform of its estimator."
         )
-    return DeviceIds(features[f"{output}.ids"], features.get(f"{output}.weights"), features.get(f"{output}.lengths"))
+    ids = features[f"{output}.ids"]
+    if getattr(column, "missing_bucket", False):
+        ids = _with_missing(ids, column.num_buckets - 1)
+    return DeviceIds(ids, features.get(f"{output}.weights"), features.get(f"{output}.lengths"))
+
+
+def _with_missing(ids: jax.Array, bucket: int) -> jax.Array:
+    """The ids, where an example without any has that of missing values in its first place."""
+    ids = jnp.pad(ids, ((0, 0), (0, 0 if ids.shape[1] else 1)), constant_values=-1)
+    none = jnp.all(ids < 0, axis=1)
+    return ids.at[:, 0].set(jnp.where(none, bucket, ids[:, 0]))
 
 
 def numbers_of(column: NumericColumn, features: Features) -> jax.Array:

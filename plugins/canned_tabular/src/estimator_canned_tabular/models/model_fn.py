@@ -40,7 +40,7 @@ def head_model_fn(
 
 def contract_of(head: Any, plan: FeaturePlan) -> HeadContract:
     """What head and columns ask of the data."""
-    return HeadContract(head, plan.rules(), lambda known: plan.checks())
+    return HeadContract(head, {**plan.rules(), **plan.word_rules()}, lambda known: plan.checks())
 
 
 def with_host_parts(model_fn: ModelFn, plan: FeaturePlan, contract: HeadContract) -> ModelFn:

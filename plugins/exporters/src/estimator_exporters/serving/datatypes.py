@@ -90,24 +90,27 @@ def from_json(name: str, data: list[Any], shape: tuple[int, ...], what: str, *, 
     flat = _flat(data, what)
     if len(flat) != _count(shape):
         raise BadRequestError(f"{what}: shape {list(shape)} takes {_count(shape)} values, the request has {len(flat)}")
+    width = max(len(flat) // shape[0] if shape and shape[0] else 1, 1)
     if len(flat) <= _SLICE:
-        return _from_values(name, flat, what, literals).reshape(shape)
+        return _from_values(name, flat, what, literals, width).reshape(shape)
     found = np.empty(len(flat), NUMPY[name])
     while flat:
         start = (len(flat) - 1) // _SLICE * _SLICE
         piece = flat[start:]
         del flat[start:]
-        found[start : start + len(piece)] = _from_values(name, piece, what, literals)
+        found[start : start + len(piece)] = _from_values(name, piece, what, literals, width, start)
     return found.reshape(shape)
 
 
-def _from_values(name: str, values: list[Any], what: str, literals: bool) -> np.ndarray:
+def _from_values(name: str, values: list[Any], what: str, literals: bool, width: int = 1, first: int = 0) -> np.ndarray:
+    """Values of one datatype; `first` of them came before, and a row has `width`."""
     dtype = NUMPY[name]
     kinds = _JSON_KINDS[dtype.kind]
     if not kinds.issuperset(map(type, values)):
-        for value in values:
+        for place, value in enumerate(values, first):
             if type(value) not in kinds and not (dtype.kind == "f" and type(value) is str and value in NON_FINITE):
-                raise BadRequestError(f"{what}: {str(value)[:40]!r} is no {name}")
+                told = f"{str(value)[:40]!r} is no {name}"
+                raise BadRequestError(f"{what}: {told}, in row {place // width}. Send {_WANTED[dtype.kind]}.")
     if name == "BYTES":
         return objects([encoded(value) for value in values])
     try:
@@ -198,6 +201,13 @@ _JSON_KINDS: dict[str, frozenset[type]] = {
     "u": frozenset({int}),
     "f": frozenset({int, float}),
     "O": frozenset({str, bytes}),  # bytes: what was base64
+}
+_WANTED = {
+    "b": "true or false",
+    "i": "a whole number",
+    "u": "a whole number",
+    "f": "a number",
+    "O": "a text",
 }
 
 

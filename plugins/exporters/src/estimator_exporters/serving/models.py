@@ -96,7 +96,8 @@ class ServedModel:
         if arrays.keys() != self.inputs.keys():
             missing, unknown = sorted(self.inputs.keys() - arrays.keys()), sorted(arrays.keys() - self.inputs.keys())
             raise BadRequestError(
-                f"missing inputs {missing}, unknown inputs {unknown}; the inputs are {sorted(self.inputs)}"
+                f"missing inputs {missing}, unknown inputs {unknown}; the inputs are {sorted(self.inputs)}. "
+                "Send each of them, and no others."
             )
         rows: int | None = None
         for name, (wanted, shape) in self._wanted.items():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -55,7 +56,7 @@ def tensorflow_form(name: str, verb: str) -> Form:
 
 
 def to_array(data: Any, feature: Feature, what: str) -> np.ndarray:
-    """An array of a tensor in nested lists; bytes are `{"b64": ...}`.
+    """An array of a tensor in nested lists; bytes are `{"b64": ...}`. null is a missing value: NaN, or the empty text.
 
     Raises:
         BadRequestError: it is nested unevenly, or holds other values than the feature has.
@@ -72,7 +73,9 @@ def to_array(data: Any, feature: Feature, what: str) -> np.ndarray:
             flat = unnested(flat)
     kind = datatype(feature.dtype)
     if kind == "BYTES":
-        flat = [from_base64(value, what) for value in flat]
+        flat = [b"" if value is None else from_base64(value, what) for value in flat]
+    elif kind.startswith("FP") and None in flat:
+        flat = [math.nan if value is None else value for value in flat]
     return from_json(kind, flat, tuple(shape), what, literals=True)
 
 

@@ -10,7 +10,7 @@ from estimator_core.errors import InputError
 from estimator_core.modes import ModeKeys
 from estimator_heads.data.learning import learn_from
 from estimator_heads.data.memory import declare, recall
-from estimator_heads.data.places import Keeping, Parts, Place, RefusalError, found_again
+from estimator_heads.data.places import Keeping, Parts, Place, RefusalError, absent, found_again
 from estimator_heads.data.rule import DataRule
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class HeadContract:
     learned.
 
     Args:
-        head: whose `label_rules` hold.
+        head: whose `label_rules` and `weight_rules` hold.
         features: rules by the name of the feature.
         exported: gives what an export does to features, from what was learned of them.
 
@@ -53,7 +53,12 @@ class HeadContract:
         self._given = head
         rules: Mapping[str, DataRule] = getattr(head, "label_rules", dict)()
         labels = [Place(key, True, rule) for key, rule in rules.items()]
-        self._places = (*labels, *(Place(key, False, rule) for key, rule in (features or {}).items()))
+        weights: Mapping[str, DataRule] = getattr(head, "weight_rules", dict)()
+        self._places = (
+            *labels,
+            *(Place(key, False, rule) for key, rule in (features or {}).items()),
+            *(Place(key, False, rule, of_weights=True) for key, rule in weights.items()),
+        )
         self._label_names = {place.key: place.name for place in labels}
         self._exported = exported
         self._known: dict[str, Any] = {}
@@ -77,7 +82,7 @@ class HeadContract:
         """See `ec.inputs.DataContract`."""
         self._recall(memory)
         training, with_labels = mode == ModeKeys.TRAIN, mode != ModeKeys.PREDICT
-        places = [place for place in self._places if with_labels or not place.of_labels]
+        places = [place for place in self._places if with_labels or place.in_predictions]
         if not places:
             return source, None
         kept = self._keeping(places, check=check)
@@ -126,10 +131,11 @@ class HeadContract:
         ready = [(place, place.name, place.rule.fault, place.rule.convert) for place in places]
 
         def kept(features: Any, labels: Any, where: Callable[[int], str]) -> tuple[Any, Any]:
-            known = self._known
+            known, lacking = self._known, False
             for place, name, fault_of, convert in ready:
                 array = place.array(features, labels)
                 if array is None:
+                    lacking = True
                     continue
                 learned = known.get(name)
                 if check and (fault := fault_of(array, learned)) is not None:
@@ -139,6 +145,8 @@ class HeadContract:
                     labels = {**labels, place.key: made} if place.key else made
                 elif made is not array:
                     features = {**features, place.key: made}
+            if check and lacking and (told := absent(places, features)) is not None:
+                raise InputError(told)
             return features, labels
 
         return kept

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from estimator_heads.data.rule import Array, Fault, not_finite, shown
+from estimator_heads.data.rule import Array, Fault, first_no_number, not_finite, shown
+from estimator_heads.data.texts import is_missing
 
 _FILL = "Correct the label, or leave the row out."
 _TEXT = "Labels of this head are numbers: convert them, or use a classifier for classes that have names."
@@ -40,6 +41,11 @@ class NumberLabels:
 
     def fault(self, array: Array, known: Any) -> Fault | None:
         """The first label that is no number, not finite or outside the limits."""
+        if array.dtype.kind == "O":
+            found = first_no_number(array)
+            if found is not None:
+                return _of_object(*found)
+            array = array.astype(np.float64)
         kind = array.dtype.kind
         if kind not in "fiub":
             return Fault(row=0, value=shown(_first(array)), problem=f"is {_kind(array)}, not a number", cure=_TEXT)
@@ -55,8 +61,14 @@ class NumberLabels:
         return Fault(row=row, value=array[wrong][0].item(), problem=f"must be {limits}", cure=_FILL)
 
     def convert(self, array: Array, known: Any) -> Array:
-        """Numbers as they are; truth values as 0 and 1."""
-        return array.astype(np.float32) if array.dtype.kind == "b" else array
+        """Numbers as they are; truth values as 0 and 1, and objects as numbers."""
+        return array.astype(np.float32) if array.dtype.kind in "bO" else array
+
+
+def _of_object(row: int, value: object) -> Fault:
+    if is_missing(value):
+        return Fault(row=row, value=value, problem="is missing", cure=_FILL)
+    return Fault(row=row, value=shown(value), problem=f"is a {type(value).__name__}, not a number", cure=_TEXT)
 
 
 def _first(array: Array) -> object:

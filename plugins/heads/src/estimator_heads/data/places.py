@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,11 +22,18 @@ class Place(NamedTuple):
         key: the feature; of labels the head inside a MultiHead, "" for the only one.
         of_labels: whether it is labels.
         rule: the rule.
+        of_weights: whether it is a feature that tells how much an example counts; predictions need none.
     """
 
     key: str
     of_labels: bool
     rule: DataRule
+    of_weights: bool = False
+
+    @property
+    def in_predictions(self) -> bool:
+        """Whether predictions read the array, too."""
+        return not (self.of_labels or self.of_weights)
 
     @property
     def name(self) -> str:
@@ -35,7 +42,7 @@ class Place(NamedTuple):
 
     def __str__(self) -> str:
         if not self.of_labels:
-            return f"Feature {self.key!r}"
+            return f"{'Weight' if self.of_weights else 'Feature'} {self.key!r}"
         return f"Labels of head {self.key!r}" if self.key else "Labels"
 
     def array(self, features: Any, labels: Any) -> Array | None:
@@ -59,6 +66,20 @@ class Place(NamedTuple):
         if hasattr(leaf, "__array__"):
             return np.asarray(leaf)
         return np.array(leaf, object) if isinstance(leaf, (list, tuple)) else None
+
+
+def absent(places: Sequence[Place], features: Any) -> str | None:
+    """What to say where features by name lack one that has a rule; None: all are there."""
+    if not isinstance(features, Mapping):
+        return None
+    for place in places:
+        if not place.of_labels and place.key not in features:
+            known = ", ".join(map(repr, sorted(map(str, features))))
+            return (
+                f"{place} is not in the features dictionary. Found: {known}. Add the column to the input, or leave it "
+                "out of the model."
+            )
+    return None
 
 
 class RefusalError(Exception):

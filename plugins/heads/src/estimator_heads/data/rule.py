@@ -75,6 +75,19 @@ def shown(value: Any) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def first_no_number(array: Array) -> tuple[int, Any] | None:
+    """The row and the value of the first of an array of objects that is no number.
+
+    Example:
+        >>> first_no_number(np.array([1, None, "a"], object)), first_no_number(np.array([1, 2.5], object))
+        ((1, None), None)
+    """
+    for place, value in enumerate(array.reshape(-1).tolist()):
+        if not isinstance(value, (int, float, np.number, np.bool_)) and type(value).__module__ != "decimal":
+            return place * len(array) // array.size, value
+    return None
+
+
 def not_finite(array: Array) -> Fault | None:
     """The first NaN or infinity of an array of floats.
 

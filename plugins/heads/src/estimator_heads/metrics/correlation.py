@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 
 from estimator_core.errors import ArgumentError
-from estimator_core.metrics import Mean, TotalsMetric, mean, same_shape, total_value, weigh
-from estimator_heads.metrics.products import product_total
+from estimator_core.metrics import Mean, TotalsMetric, mean, same_shape, weigh
+from estimator_heads.metrics.products import moment, moment_parts
 
 if TYPE_CHECKING:
     from jax import Array
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class Pearson(TotalsMetric):
-    """The correlation of two numbers, from their weighted first and second moments."""
+    """The correlation of two numbers, from their weighted first and second moments, exact at any offset."""
 
     weight: Array
     x: Array
@@ -32,15 +32,15 @@ class Pearson(TotalsMetric):
 
     def compute(self) -> float:
         """The coefficient in [-1, 1]; NaN if one of the two does not vary."""
-        weight = float(total_value(self.weight))
-        if weight == 0:
+        found = [moment(each) for each in (self.weight, self.x, self.y, self.xx, self.yy, self.xy)]
+        moments = [each for each in found if each is not None]
+        if len(moments) < len(found) or moments[0] == 0:
             return math.nan
-        x, y = float(total_value(self.x)), float(total_value(self.y))
-        xx, yy, xy = (float(total_value(moment)) for moment in (self.xx, self.yy, self.xy))
-        spread_x, spread_y = xx - x * x / weight, yy - y * y / weight
-        if not (spread_x > 1e-12 * xx and spread_y > 1e-12 * yy):
+        weight, x, y, xx, yy, xy = moments
+        spread_x, spread_y = float(xx - x * x / weight), float(yy - y * y / weight)
+        if not (spread_x > 0 and spread_y > 0):
             return math.nan
-        return max(-1.0, min(1.0, (xy - x * y / weight) / math.sqrt(spread_x * spread_y)))
+        return max(-1.0, min(1.0, float(xy - x * y / weight) / math.sqrt(spread_x * spread_y)))
 
 
 def pearson_correlation(labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None) -> Pearson:
@@ -65,12 +65,12 @@ def pearson_correlation(labels: ArrayLike, predictions: ArrayLike, weights: Arra
     x = jnp.where(w == 0, 0.0, first.astype(jnp.float32))
     y = jnp.where(w == 0, 0.0, second.astype(jnp.float32))
     return Pearson(
-        weight=product_total(w),
-        x=product_total(w, x),
-        y=product_total(w, y),
-        xx=product_total(w, x, x),
-        yy=product_total(w, y, y),
-        xy=product_total(w, x, y),
+        weight=moment_parts(w),
+        x=moment_parts(w, x),
+        y=moment_parts(w, y),
+        xx=moment_parts(w, x, x),
+        yy=moment_parts(w, y, y),
+        xy=moment_parts(w, x, y),
     )
 
 

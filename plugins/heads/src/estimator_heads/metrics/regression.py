@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 
 from estimator_core.metrics import Mean, TotalsMetric, mean, same_shape, total, total_value, weigh
-from estimator_heads.metrics.products import product_total
+from estimator_heads.metrics.products import moment, moment_parts, product_total
 
 if TYPE_CHECKING:
     from jax import Array
@@ -30,7 +31,7 @@ class RootMean(Mean):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class RSquared(TotalsMetric):
-    """1 - residual / variance, from the weighted sums of y, y**2 and (y - prediction)**2."""
+    """1 - residual / variance, from the weighted sums of y, y**2 and (y - prediction)**2, exact at any offset of y."""
 
     weight: Array
     label: Array
@@ -42,11 +43,13 @@ class RSquared(TotalsMetric):
         weight = float(total_value(self.weight))
         if weight == 0:
             return 0.0
-        label, squared = float(total_value(self.label)), float(total_value(self.label_squared))
+        label, squared = moment(self.label), moment(self.label_squared)
         residual = float(total_value(self.residual))
-        spread = squared - label * label / weight
-        if not spread > 1e-12 * abs(squared):
-            return (1.0 if residual == 0 else 0.0) if math.isfinite(residual + squared) else math.nan
+        if label is None or squared is None or not math.isfinite(residual):
+            return math.nan
+        spread = float(squared - label * label / Fraction(weight))
+        if not spread > 0:
+            return 1.0 if residual == 0 else 0.0
         return 1.0 - residual / spread
 
 
@@ -98,8 +101,8 @@ def r_squared(labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | No
     y, predicted = jnp.where(w == 0, 0.0, y), jnp.where(w == 0, 0.0, predicted)
     return RSquared(
         weight=total(each) if counted else total(w),
-        label=product_total(w, y),
-        label_squared=product_total(w, y, y),
+        label=moment_parts(w, y),
+        label_squared=moment_parts(w, y, y),
         residual=product_total(w, y - predicted, y - predicted),
     )
 

@@ -16,10 +16,11 @@ from estimator_hooks.progress.figures import Figures, as_clock
 class BarDisplay:
     """One bar a call: an evaluation shows below the training it runs in, and goes when it is done.
 
-    Nothing is drawn between two readings: there is no thread. Log lines appear above the bars.
+    Between two readings nothing is drawn. Log lines appear above the bars.
     """
 
     refresh_secs = 0.25
+    live = True
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
@@ -46,6 +47,10 @@ class BarDisplay:
         self._calls.append(task)
         self._progress.refresh()
         return task
+
+    def wait(self, call: int, text: str, elapsed: float) -> None:
+        """Says what a call waits for."""
+        self._progress.update(TaskID(call), count=text, clock=as_clock(elapsed), refresh=True)
 
     def show(self, call: int, figures: Figures) -> None:
         """Redraws a bar."""

@@ -17,9 +17,14 @@ class Display(Protocol):
     """Shows one or more calls at a time: an evaluation runs inside a training."""
 
     refresh_secs: float
+    live: bool  # whether what is shown is replaced
 
     def open(self, name: str) -> int:
         """Begins to show a call; returns its number."""
+        ...
+
+    def wait(self, call: int, text: str, elapsed: float) -> None:
+        """Shows what a call waits for before its first step, and since how many seconds; any thread may call it."""
         ...
 
     def show(self, call: int, figures: Figures) -> None:
@@ -41,7 +46,8 @@ class SharedDisplay:
     def acquire(self, output: TextIO | None) -> Display:
         """The display; made for the first call that wants it."""
         if self._display is None:
-            self._display = make_display(output or sys.stderr)
+            self._display = notebook_display() if output is None else None
+            self._display = self._display or make_display(output or sys.stderr)
         self._users += 1
         return self._display
 
@@ -53,6 +59,17 @@ class SharedDisplay:
 
 
 shared = SharedDisplay()
+
+
+def notebook_display() -> Display | None:
+    """The output of a notebook's cell; None elsewhere."""
+    from estimator_hooks.notebook import shell
+
+    if shell() is None:
+        return None
+    from estimator_hooks.progress.notebook import NotebookDisplay
+
+    return NotebookDisplay()
 
 
 def make_display(output: TextIO) -> Display:

@@ -11,6 +11,7 @@ from estimator_core.hooks import Hook, Run, StepOutputs, Wake
 from estimator_core.modes import ModeKeys
 from estimator_hooks.progress.display import Display, shared
 from estimator_hooks.progress.figures import Figures, Pace
+from estimator_hooks.progress.waiting import COMPILING, FIRST_BATCH, end_waiting, forget, title, waiting
 
 #: The hook that shows a run, by the identity of the run: the last one in its list.
 _chosen: dict[int, ProgressBarHook] = {}
@@ -44,6 +45,7 @@ class ProgressBarHook(Hook):
     def begin(self, run: Run) -> None:
         """Takes the place of a progress hook that comes earlier in the list."""
         _chosen[id(run)] = self
+        _tell(run, FIRST_BATCH)
         self._display, self._began, self._loss, self._next_time = None, None, None, None
         self._pace = Pace()
 
@@ -52,8 +54,12 @@ class ProgressBarHook(Hook):
         if _chosen.get(id(run)) is not self:
             return
         self._total = run.last_step
-        self._display = shared.acquire(self._output)
-        self._call = self._display.open(_title(run))
+        _tell(run, COMPILING)
+        if self._output is None and (found := waiting(run)) is not None:
+            self._display, self._call = found.display, found.call
+        else:
+            self._display = shared.acquire(self._output)
+            self._call = self._display.open(title(run))
 
     def next_step(self, step: int) -> int | Wake | None:
         """The first step, then the time of the next reading, and the last step."""
@@ -70,6 +76,8 @@ class ProgressBarHook(Hook):
             return
         if run.mode == ModeKeys.TRAIN:  # that of an evaluation is not known before its end
             self._loss = step, float(np.asarray(out["loss"]))  # waits until the step is done
+        if self._began is None:
+            self._end_waiting(run)
         now = time.monotonic()
         self._began = now if self._began is None else self._began
         self._pace.add(now, step)
@@ -82,6 +90,7 @@ class ProgressBarHook(Hook):
             del _chosen[id(run)]
         if self._display is None:
             return
+        self._end_waiting(run)
         now = time.monotonic()
         if self._pace.steps_per_sec is None:
             self._pace.add(now, run.step)
@@ -89,6 +98,13 @@ class ProgressBarHook(Hook):
         self._display.close(self._call, figures)
         self._display, self._next_time = None, None
         shared.release()
+
+    def _end_waiting(self, run: Run) -> None:
+        """From here on the figures of the call are shown; where they are shown elsewhere, the announcement goes."""
+        if self._output is None:
+            end_waiting(run)
+        else:
+            forget(run)
 
     def _figures(self, run: Run, step: int, now: float) -> Figures:
         rate = self._pace.steps_per_sec
@@ -103,7 +119,7 @@ class ProgressBarHook(Hook):
         )
 
 
-def _title(run: Run) -> str:
-    if run.mode == ModeKeys.TRAIN:
-        return "train"
-    return "evaluate" if run.name is None else f"evaluate {run.name}"
+def _tell(run: Run, stage: str) -> None:
+    found = waiting(run)
+    if found is not None:
+        found.at(stage)

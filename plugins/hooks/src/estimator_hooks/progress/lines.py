@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from estimator_hooks.progress.figures import Figures, as_text
+from estimator_hooks.progress.figures import Figures, as_clock, as_text
 
 
 class LineDisplay:
     """Writes a line every ten seconds, and one when a call that was shown, or that nothing contains, ends."""
 
     refresh_secs = 10.0
+    live = False
 
     def __init__(self, output: TextIO) -> None:
         self._output = output
@@ -22,6 +23,11 @@ class LineDisplay:
         call = len(self._names)
         self._names[call] = name
         return call
+
+    def wait(self, call: int, text: str, elapsed: float) -> None:
+        """Writes what a call has been waiting for."""
+        self._output.write(f"{self._names[call]}: {text}, {as_clock(elapsed)}\n")
+        self._output.flush()
 
     def show(self, call: int, figures: Figures) -> None:
         """Writes a line; the first reading of a call is none."""

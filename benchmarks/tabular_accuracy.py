@@ -1,0 +1,133 @@
+"""Accuracy of `estimator tabular train` without options on real tables, beside pipelines of scikit-learn.
+
+    uv run --group tables python benchmarks/tabular_accuracy.py [--repeats 5] [--tables NAME ...] [--json FILE]
+
+Repeated stratified cross-validation of five folds, the same ones for all: each is a CSV file to train on and one to
+test. The peers impute and scale numbers and encode words one-hot; then follow a multilayer perceptron, gradient
+boosting over histograms, or logistic regression, each with the settings it comes with. Differences are paired by fold. Their 95%
+intervals are those of Nadeau and Bengio's corrected t-test, for the folds of one repetition share most training rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import shutil
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _tables import TABLES
+
+FOLDS = 5
+OURS, TARGET = "tabular train", "MLP"
+
+
+def ours(train: Any, test: Any, folder: Path) -> float:
+    """The accuracy that the command prints of its test rows. What it is told changes nothing of the model."""
+    from estimator_core.cli import main
+
+    for name, rows in (("train", train), ("test", test)):
+        rows.to_csv(folder / f"{name}.csv", index=False)
+    shutil.rmtree(folder / "model", ignore_errors=True)
+    files = ["--csv", f"{folder}/train.csv", "--eval-csv", f"{folder}/test.csv", "--model-dir", f"{folder}/model"]
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told), contextlib.redirect_stderr(io.StringIO()):
+        code = main(["tabular", "train", *files, "--label", "label", "--no-baselines", "--no-plots", "--no-export"])
+    if code:
+        raise RuntimeError(f"estimator tabular train ended with {code}:\n{told.getvalue()}")
+    (line,) = [line for line in told.getvalue().splitlines() if line.strip().startswith("accuracy = ")]
+    return float(line.split("=")[1])
+
+
+def peers() -> dict[str, Callable[[], Any]]:
+    """Pipelines by name."""
+    from sklearn.compose import make_column_selector, make_column_transformer
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    def with_columns(model: Any) -> Any:
+        numbers = make_pipeline(SimpleImputer(), StandardScaler())
+        words = make_pipeline(
+            SimpleImputer(strategy="constant", fill_value="none"),
+            OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+        )
+        columns = make_column_transformer(
+            (numbers, make_column_selector(dtype_include="number")),
+            (words, make_column_selector(dtype_exclude="number")),
+        )
+        return make_pipeline(columns, model)
+
+    return {
+        TARGET: lambda: with_columns(MLPClassifier(random_state=0)),
+        "boosting": lambda: with_columns(HistGradientBoostingClassifier(random_state=0)),
+        "logistic": lambda: with_columns(LogisticRegression(max_iter=1000)),
+    }
+
+
+def cross_validated(table: Any, repeats: int, folder: Path) -> dict[str, list[float]]:
+    """Accuracies of all folds, by contestant."""
+    from sklearn.model_selection import RepeatedStratifiedKFold
+
+    found: dict[str, list[float]] = {name: [] for name in (OURS, *peers())}
+    folds = RepeatedStratifiedKFold(n_splits=FOLDS, n_repeats=repeats, random_state=0)
+    for fitted, tested in folds.split(table, table["label"]):
+        train, test = table.iloc[fitted], table.iloc[tested]
+        found[OURS].append(ours(train, test, folder))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the perceptron warns where its 200 epochs end before it converges
+            for name, make in peers().items():
+                model = make().fit(train.drop(columns="label"), train["label"])
+                found[name].append(float(model.score(test.drop(columns="label"), test["label"])))
+    return found
+
+
+def half_width(differences: Sequence[float]) -> float:
+    """Half of the 95% interval of a mean difference: the corrected resampled t-test."""
+    from scipy.stats import t
+
+    count = len(differences)
+    variance = float(np.var(differences, ddof=1)) * (1 / count + 1 / (FOLDS - 1))
+    return float(t.ppf(0.975, count - 1)) * variance**0.5
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--tables", nargs="+", choices=list(TABLES), default=list(TABLES))
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    print(f"{args.repeats} x {FOLDS} folds; points of accuracy, differences to {OURS} with 95% intervals")
+    results: dict[str, Any] = {}
+    missed: list[str] = []
+    for name in args.tables:
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            found = cross_validated(TABLES[name](), args.repeats, Path(folder))
+        cells = [f"{name:>14}", f"{100 * np.mean(found[OURS]):6.2f}"]
+        for peer in peers():
+            differences = 100 * (np.array(found[OURS]) - found[peer])
+            mean, half = float(differences.mean()), half_width(differences.tolist())
+            cells.append(f"{peer} {100 * np.mean(found[peer]):6.2f} ({mean:+.2f} ± {half:.2f})")
+            if peer == TARGET and mean < -max(1.0, half):
+                missed.append(name)
+        print("  ".join(cells), f" {time.monotonic() - began:.0f} s", flush=True)
+        results[name] = found
+        if args.json is not None:
+            args.json.write_text(json.dumps({"repeats": args.repeats, "folds": FOLDS, "accuracy": results}, indent=1))
+    print(f"behind {TARGET} by more than a point and the interval: {', '.join(missed) or 'nowhere'}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,118 @@
+"""What plugins do to runs that did not ask for them: declared, and kept to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any
+
+from estimator_core.errors import PluginError
+
+#: Capability -> how the opening line of a run says it.
+CAPABILITIES: Mapping[str, str] = MappingProxyType(
+    {
+        "adds_hooks": "hooks added to every run by",
+        "changes_batches": "batches may be changed by",
+        "reads_metrics": "results of evaluations are read by",
+        "network": "the network is used by",
+        "priority": "chosen before built-ins where nobody chooses",
+    }
+)
+#: Hook specification -> the capability that implementing it takes.
+_NEEDED = {"estimator_run_hooks": "adds_hooks", "estimator_evaluation_finished": "reads_metrics"}
+#: Since this contract plugins declare; those of an older one are taken to do what they implement.
+_DECLARED_SINCE = (1, 2)
+#: Members of a run that change it.
+_CHANGES = ("transform_batches", "request_stop", "fetch", "follow", "add_result", "assign", "swapped")
+
+
+def capabilities_of(declared: Sequence[Any], implemented: Iterable[str], api: tuple[int, int]) -> tuple[str, ...]:
+    """What a plugin does to runs, sorted.
+
+    Args:
+        declared: what `estimator_capabilities` gave.
+        implemented: names of the hook specifications it implements.
+        api: the contract it was written for.
+
+    Raises:
+        PluginError: a capability that does not exist, or one that is needed and not declared.
+
+    Example:
+        >>> capabilities_of(["network"], [], (1, 2)), capabilities_of([], ["estimator_run_hooks"], (1, 1))
+        (('network',), ('adds_hooks', 'changes_batches'))
+    """
+    for name in declared:
+        if name not in CAPABILITIES:
+            near = get_close_matches(str(name), CAPABILITIES, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(CAPABILITIES)}"
+            raise PluginError(f"estimator_capabilities() gave {name!r}, which is no capability; {hint}")
+    needed = {specification: _NEEDED[specification] for specification in implemented if specification in _NEEDED}
+    if api < _DECLARED_SINCE:
+        batches = ["changes_batches"] if "estimator_run_hooks" in needed else []
+        return tuple(sorted({*declared, *needed.values(), *batches}))
+    for specification, capability in needed.items():
+        if capability not in declared:
+            cure = f"add it to what estimator_capabilities() returns, or leave {specification} out"
+            raise PluginError(f"it implements {specification} and does not declare {capability!r}: {cure}")
+    return tuple(sorted(set(declared)))
+
+
+class View:
+    """A run of which some members are refused; all else is the run's own.
+
+    Args:
+        run: which.
+        who: is named where a member is refused.
+        refused: names of members.
+        why: the end of the message.
+    """
+
+    def __init__(self, run: Any, who: str, refused: Sequence[str], why: str) -> None:
+        vars(self).update(_run=run, _who=who, _refused=refused, _why=why)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._refused:
+            raise PluginError(f"{self._who} may not use run.{name}: {self._why}")
+        return getattr(self._run, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise PluginError(f"{self._who} may not set run.{name}: {self._why}")
+
+
+def observed(run: Any, who: str) -> View:
+    """The run as an observer sees it."""
+    return View(run, who, _CHANGES, "observers look; a hook of estimator_run_hooks may change a run")
+
+
+def read_only(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Results as an observer sees them: neither they nor their arrays can be changed through it."""
+    return MappingProxyType({name: _frozen(value) for name, value in metrics.items()})
+
+
+def without_batches(hook: Any, who: str) -> None:
+    """Sees to it that a hook leaves batches alone.
+
+    Raises:
+        PluginError: it does not, or it has no room for a method of its own.
+    """
+    begin = hook.begin
+    why = "its plugin does not declare 'changes_batches' (estimator_capabilities)"
+
+    def guarded(run: Any) -> None:
+        begin(View(run, who, ("transform_batches",), why))
+
+    try:
+        object.__setattr__(hook, "begin", guarded)
+    except AttributeError as error:
+        raise PluginError(f"gave a hook with __slots__, which cannot be kept from changing batches; {why}") from error
+
+
+def _frozen(value: Any) -> Any:
+    import numpy as np
+
+    if not isinstance(value, np.ndarray):
+        return value
+    copy = value.copy()
+    copy.flags.writeable = False
+    return copy

@@ -1,0 +1,112 @@
+"""How a table is trained where the command is not told: by the number of its rows."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import TypeVar
+
+from estimator_core.errors import ArgumentError
+
+_T = TypeVar("_T")
+_LARGE, _HUGE = 20_000, 200_000
+#: Rows that are trained on at most, counted as often as they come, in a table of middle size.
+_SEEN = 400_000
+#: Steps between two looks at the validation rows.
+_LEAST_STEPS, _MOST_STEPS = 50, 2_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """Sizes, optimizer and end of one training.
+
+    Attributes:
+        hidden_units: of the layers.
+        dropout: the share of numbers that training leaves out.
+        learning_rate, weight_decay: of AdamW.
+        batch_size: rows a step.
+        epochs: at most so many passes over the training rows.
+        patience: looks at the validation rows without a better loss before training ends; 0: no validation rows, and
+            all epochs.
+        seed: of initial values and order.
+
+    Example:
+        >>> recipe = Recipe.of(argparse.Namespace(model="linear", epochs=3, patience=None), 500)
+        >>> recipe.epochs, recipe.learning_rate, recipe.steps(500), recipe.steps_between_looks(500)
+        (3, 0.02, 24, 56)
+    """
+
+    hidden_units: tuple[int, ...]
+    dropout: float
+    learning_rate: float
+    weight_decay: float
+    batch_size: int
+    epochs: int
+    patience: int
+    seed: int = 0
+
+    @classmethod
+    def of(cls, args: argparse.Namespace, rows: int) -> Recipe:
+        """What was asked for, and for the rest what suits a table of so many rows.
+
+        Raises:
+            ArgumentError: an argument that cannot be.
+        """
+        shallow = args.model in ("linear", "baseline")
+        batch_size = 64 if rows < _LARGE else 256 if rows < _HUGE else 1024
+        made = cls(
+            hidden_units=_units(getattr(args, "hidden_units", None), rows),
+            dropout=_given(args, "dropout", 0.1 if rows < _HUGE else 0.0),
+            learning_rate=_given(args, "learning_rate", 0.02 if shallow else 0.003),
+            weight_decay=_given(args, "weight_decay", 0.01 if rows < _HUGE else 0.0001),
+            batch_size=_given(args, "batch_size", batch_size),
+            epochs=_given(args, "epochs", min(max(_SEEN // max(rows, 1), 20), 200)),
+            patience=_given(args, "patience", 10),
+            seed=_given(args, "seed", 0),
+        )
+        for name in ("batch_size", "epochs"):
+            if getattr(made, name) < 1:
+                raise ArgumentError(f"--{name.replace('_', '-')} should be positive, given: {getattr(made, name)}.")
+        for name in ("patience", "weight_decay"):
+            if getattr(made, name) < 0:
+                raise ArgumentError(f"--{name.replace('_', '-')} should not be negative, given: {getattr(made, name)}.")
+        if not made.learning_rate > 0:
+            raise ArgumentError(f"--learning-rate should be positive, given: {made.learning_rate}.")
+        return made
+
+    def steps(self, rows: int) -> int:
+        """All epochs over so many training rows."""
+        return -(-rows * self.epochs // self.batch_size)
+
+    def steps_between_looks(self, rows: int) -> int:
+        """Whole epochs of small tables, parts of epochs of large ones."""
+        epoch = max(-(-rows // self.batch_size), 1)
+        return min(-(-_LEAST_STEPS // epoch) * epoch, _MOST_STEPS)
+
+    def arguments(self) -> list[str]:
+        """The options that ask for it."""
+        found = {
+            "--hidden-units": ",".join(map(str, self.hidden_units)),
+            "--dropout": f"{self.dropout:g}",
+            "--learning-rate": f"{self.learning_rate:g}",
+            "--weight-decay": f"{self.weight_decay:g}",
+            "--batch-size": str(self.batch_size),
+            "--epochs": str(self.epochs),
+            "--patience": str(self.patience),
+            "--seed": str(self.seed),
+        }
+        return [word for pair in found.items() for word in pair]
+
+
+def _given(args: argparse.Namespace, name: str, otherwise: _T) -> _T:
+    found = getattr(args, name, None)
+    return otherwise if found is None else found
+
+
+def _units(text: str | None, rows: int) -> tuple[int, ...]:
+    if text is None:
+        return (128, 64) if rows < _LARGE else (256, 128)
+    try:
+        return tuple(int(size) for size in text.split(",") if size)
+    except ValueError as error:
+        raise ArgumentError(f"--hidden-units should be integers with commas between: {error}.") from error

@@ -1,0 +1,82 @@
+"""`WordRule`: what a categorical column asks of its feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator_heads import Fault, shown
+
+Array = np.ndarray[Any, Any]
+
+#: Objects that need no second look where texts are taken; a row may be a list of them.
+_TEXTS = frozenset({str, bytes, type(None), list, tuple, np.ndarray})
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordRule:
+    """Texts or integers; None, NaN and the empty text are missing values.
+
+    Attributes:
+        key: the feature.
+        texts, integers: which of them the column takes.
+
+    Example:
+        >>> WordRule(key="city", texts=True, integers=False).fault(np.array(["Rome", 3.5, None], object), None).row
+        1
+    """
+
+    key: str
+    texts: bool
+    integers: bool
+    learns: bool = False
+
+    def part(self, array: Array) -> Array:
+        """Nothing is learned."""
+        return array[:0]
+
+    def learn(self, parts: Sequence[Array]) -> Any:
+        """Nothing is learned."""
+        return None
+
+    def fault(self, array: Array, known: Any) -> Fault | None:
+        """The first value that is neither; a look at the types where there is none."""
+        kind = array.dtype.kind
+        if kind == "O":
+            return self._of_objects(array)
+        if (kind in "SU" and self.texts) or (kind in "iub" and self.integers) or not array.size:
+            return None
+        return self._refused(0, array.reshape(-1)[0])
+
+    def convert(self, array: Array, known: Any) -> Array:
+        """The array."""
+        return array
+
+    def _of_objects(self, array: Array) -> Fault | None:
+        flat = array.reshape(-1).tolist()
+        kinds = set(map(type, flat))
+        if self.texts and kinds <= _TEXTS:
+            return None
+        if self.integers and flat and all(issubclass(kind, (int, np.integer)) for kind in kinds):
+            return None
+        for place, value in enumerate(flat):
+            if isinstance(value, (list, tuple, np.ndarray)) or type(value).__name__ in ("NAType", "NaTType"):
+                continue
+            if value is None or value != value or (self.texts and isinstance(value, (str, bytes))):
+                continue
+            if self.integers and not self.texts and isinstance(value, (int, np.integer)):
+                continue
+            return self._refused(place * len(array) // array.size, value)
+        return None
+
+    def _refused(self, row: int, value: Any) -> Fault:
+        told = shown(value)
+        kind = "text" if isinstance(told, str) else type(told).__name__
+        wanted = " or ".join(name for name, taken in (("texts", self.texts), ("integers", self.integers)) if taken)
+        cure = f"Write it as a text, {str(told)!r}." if self.texts else "Convert it to an integer."
+        article = "an" if kind[0] in "aeiou" else "a"
+        problem = f"is {article} {kind}, and the column of words {self.key!r} takes {wanted}"
+        return Fault(row=row, value=told, problem=problem, cure=cure)

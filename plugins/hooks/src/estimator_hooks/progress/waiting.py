@@ -1,0 +1,98 @@
+"""What a call waits for before its first step: a thread redraws it, since the call itself stands still."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import time
+
+from estimator_core.hooks import Run
+from estimator_core.modes import ModeKeys
+from estimator_hooks.progress.display import Display, shared
+
+OPENING, FIRST_BATCH, COMPILING = "opening the input", "first batch", "compiling the first step"
+
+#: By the identity of the run.
+_waiting: dict[int, Waiting] = {}
+
+
+class Waiting:
+    """Shows the stage that a call is at, and for how long, until its first step.
+
+    Args:
+        run: the call.
+        display: where it is shown.
+    """
+
+    def __init__(self, run: Run, display: Display) -> None:
+        self.display = display
+        self.call = display.open(title(run))
+        self._run, self._stage, self._since = run, OPENING, time.monotonic()
+        self._over = threading.Event()
+        # The thread writes to the cell of a notebook that made it.
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._tell,), name="progress", daemon=True)
+        self._thread.start()
+
+    def at(self, stage: str) -> None:
+        """Says that the next stage begins."""
+        self._stage, self._since = stage, time.monotonic()
+        if self.display.live:
+            self._show()
+
+    def end(self) -> None:
+        """Ends the thread; the call stays open."""
+        self._over.set()
+        self._thread.join()
+
+    def text(self) -> str:
+        """What the call waits for.
+
+        An evaluation has no checkpoint of its own to restore: the first batch is what takes its time.
+        """
+        if self._stage != FIRST_BATCH:
+            return self._stage
+        if self._run.mode != ModeKeys.TRAIN or self._run.activity == "input":
+            return "reading the first batch"
+        step = self._run.first_step
+        return f"restoring the checkpoint of step {step}" if step else "tracing the model, making initial values"
+
+    def _tell(self) -> None:
+        while not self._over.wait(self.display.refresh_secs):
+            self._show()
+
+    def _show(self) -> None:
+        self.display.wait(self.call, self.text(), time.monotonic() - self._since)
+
+
+def title(run: Run) -> str:
+    """How a call is named."""
+    if run.mode == ModeKeys.TRAIN:
+        return "train"
+    return "evaluate" if run.name is None else f"evaluate {run.name}"
+
+
+def begin_waiting(run: Run) -> None:
+    """Shows a call from its first moment on."""
+    _waiting[id(run)] = Waiting(run, shared.acquire(None))
+
+
+def waiting(run: Run) -> Waiting | None:
+    """What shows that a call waits; None for one that nobody announced."""
+    return _waiting.get(id(run))
+
+
+def end_waiting(run: Run) -> Waiting | None:
+    """Ends the wait and hands its place in the display over; None where it is over already."""
+    found = _waiting.pop(id(run), None)
+    if found is not None:
+        found.end()
+    return found
+
+
+def forget(run: Run) -> None:
+    """Closes what a call has left that ended before its first step."""
+    found = end_waiting(run)
+    if found is not None:
+        found.display.close(found.call, None)
+        shared.release()

@@ -1,0 +1,56 @@
+"""Compares the old and the new program on the same batches and weights; ends with 3 where they differ.
+
+OLD and NEW are FILE[:FUNCTION]; the function (`proof` unless named) takes a model_dir and returns a dict with the keys
+`estimator`, `train_input_fn` and `eval_input_fn`. The old one runs in the interpreter of --tf-python; its batches and
+its first weights are given to the new one. Compared are predictions and metrics at the start and at the end, gradients
+of the first step, and loss and weights of every step. --names is a JSON file of what is called differently:
+{"name here": "name there"}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+from estimator_core.errors import ArgumentError
+
+SUMMARY = "old and new program on the same batches and weights; ends with 3 where they differ"
+DIFFER = 3
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator migrate prove`."""
+    parser.add_argument("old", metavar="OLD", help="FILE[:FUNCTION] of the program of tf.estimator")
+    parser.add_argument("new", metavar="NEW", help="FILE[:FUNCTION] of the program of estimator-core")
+    side = parser.add_mutually_exclusive_group(required=True)
+    side.add_argument("--tf-python", metavar="PYTHON", help="the interpreter of the old program's environment")
+    side.add_argument("--recorded", metavar="FOLDER", help="what --record wrote, in the place of running OLD")
+    parser.add_argument("--record", metavar="FOLDER", help="keep what OLD computed")
+    parser.add_argument("--steps", type=int, default=5, metavar="N", help="training steps (default: 5)")
+    parser.add_argument("--eval-batches", type=int, default=2, metavar="N", help="evaluation batches (default: 2)")
+    parser.add_argument("--tolerance", type=float, default=1e-5, metavar="X", help="of differences (default: 1e-05)")
+    parser.add_argument("--names", metavar="JSON", help="a file with names there by name here")
+    shape = parser.add_mutually_exclusive_group()
+    shape.add_argument("--json", action="store_true", help="print JSON")
+    shape.add_argument("--html", metavar="PAGE", help="write a page for a browser")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command; 3: the programs differ."""
+    from estimator_migration.proving import prove, record
+    from estimator_migration.proving.report import html_page, text_report
+
+    if args.steps < 1 or args.eval_batches < 1:
+        raise ArgumentError("--steps and --eval-batches are at least 1.")
+    names = json.loads(Path(args.names).read_text(encoding="utf-8")) if args.names else None
+    with tempfile.TemporaryDirectory(prefix="estimator-prove-") as scratch:
+        folder = args.recorded or args.record or scratch
+        if args.tf_python:
+            record(args.tf_python, args.old, folder, steps=args.steps, eval_batches=args.eval_batches)
+        proof = prove(folder, args.new, names=names, tolerance=args.tolerance)
+    if args.html:
+        Path(args.html).write_text(html_page(proof), encoding="utf-8")
+    print(json.dumps(proof.to_json(), indent=2) if args.json else text_report(proof))
+    return DIFFER if proof.diverging else 0

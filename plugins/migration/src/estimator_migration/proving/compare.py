@@ -1,0 +1,97 @@
+"""Two sides of a proof, quantity by quantity, in the order in which a program computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator_migration.proving.computed import Arrays, Computed, Evaluated
+
+_GLOBAL_STEP = "global_step"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """Something that both sides compute.
+
+    Args:
+        stage: where in the run, as "gradients of step 1".
+        name: which of the stage; "" for its only one.
+        difference: the largest; of numbers relative to the largest absolute value there, or absolute where that is
+            below 1; of strings the share that differs; infinite where they cannot be compared.
+        note: why they cannot be compared; "" where they can.
+    """
+
+    stage: str
+    name: str
+    difference: float
+    note: str = ""
+
+
+def compare(here: Computed, there: Computed, names: Mapping[str, str]) -> list[Quantity]:
+    """All quantities, in the order of the run.
+
+    Args:
+        here: of estimator-core.
+        there: of TensorFlow.
+        names: names there by name here, of variables, metrics and predictions that are called differently.
+    """
+    return list(_quantities(here, there, {there_: here_ for here_, there_ in names.items()}))
+
+
+def _quantities(here: Computed, there: Computed, place: Mapping[str, str]) -> Iterator[Quantity]:
+    for name in sorted(name for name in there.trainable if place.get(name, name) not in here.trainable):
+        yield Quantity(stage="variables", name=name, difference=np.inf, note="trained there, not here")
+    yield from _evaluation("at the start", here.start, there.start, place)
+    for step, (ours, theirs) in enumerate(zip(here.losses, there.losses, strict=True), 1):
+        yield _quantity(f"loss of step {step}", "", ours, theirs)
+        if step == 1:
+            yield from _each("gradients of step 1", here.gradients, there.gradients, place)
+        inverse = {ours: theirs for theirs, ours in place.items()}
+        for name, value in sorted(here.weights[step].items()):
+            yield _quantity(f"weights after step {step}", name, value, there.weights[step][inverse.get(name, name)])
+    yield from _evaluation("at the end", here.end, there.end, place)
+
+
+def _evaluation(when: str, here: Evaluated, there: Evaluated, place: Mapping[str, str]) -> Iterator[Quantity]:
+    yield from _each(f"predictions {when}", here.predictions, there.predictions, place)
+    metrics = {name: value for name, value in there.metrics.items() if name != _GLOBAL_STEP}
+    yield from _each(f"metrics {when}", here.metrics, metrics, place)
+
+
+def _each(stage: str, here: Arrays, there: Arrays, place: Mapping[str, str]) -> Iterator[Quantity]:
+    for name, value in sorted(there.items()):
+        ours = place.get(name, name)
+        if ours in here:
+            yield _quantity(stage, name, here[ours], value)
+        else:
+            known = ", ".join(sorted(here)) or "none"
+            yield Quantity(stage=stage, name=name, difference=np.inf, note=f"not here; here are: {known}")
+
+
+def _quantity(stage: str, name: str, here: Any, there: Any) -> Quantity:
+    ours, theirs = np.asarray(here), np.asarray(there)
+    if ours.shape != theirs.shape:
+        return Quantity(stage=stage, name=name, difference=np.inf, note=f"{ours.shape} here, {theirs.shape} there")
+    if theirs.dtype.kind in "OSU" or ours.dtype.kind in "OSU":
+        different = [_text(one) != _text(other) for one, other in zip(ours.ravel(), theirs.ravel(), strict=True)]
+        return Quantity(stage=stage, name=name, difference=float(np.mean(different)) if different else 0.0)
+    return Quantity(stage=stage, name=name, difference=_largest(ours.astype(np.float64), theirs.astype(np.float64)))
+
+
+def _largest(here: np.ndarray, there: np.ndarray) -> float:
+    """Values that are the same, infinite ones and two NaN too, differ by nothing; one NaN by everything."""
+    equal = (here == there) | (np.isnan(here) & np.isnan(there))
+    if equal.all():
+        return 0.0
+    with np.errstate(invalid="ignore"):
+        apart = np.where(equal, 0.0, np.abs(here - there))
+    scale = np.max(np.abs(there), initial=1.0, where=np.isfinite(there))
+    return float(np.max(np.where(np.isnan(apart), np.inf, apart)) / scale)
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,41 @@
+"""The old program in a process of its own interpreter."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from estimator_core.errors import ArgumentError
+from estimator_migration.proving.program import place_of
+
+_LINES = 15
+
+
+def record(python: str, program: str, folder: str | os.PathLike[str], *, steps: int, eval_batches: int) -> None:
+    """Runs a program of tf.estimator and writes what it computed.
+
+    Args:
+        python: the interpreter of its environment.
+        program: FILE[:FUNCTION]; the function takes a model_dir and returns a dict with the keys estimator,
+            train_input_fn, eval_input_fn (the training one unless given), train_hooks and eval_hooks (that the inputs
+            need).
+        folder: where the recording goes.
+        steps: training batches.
+        eval_batches: evaluation batches.
+
+    Raises:
+        ArgumentError: there is no such file or interpreter, or the program fails.
+    """
+    path, function = place_of(program)
+    script = Path(__file__).with_name("tf_side.py")
+    command = [python, str(script), str(path), function, os.fspath(folder), str(steps), str(eval_batches)]
+    # Packages of this interpreter are none of the other's.
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    except OSError as error:
+        raise ArgumentError(f"--tf-python {python} cannot be started: {error.strerror}.") from error
+    if done.returncode:
+        last = "\n  ".join(done.stderr.strip().splitlines()[-_LINES:])
+        raise ArgumentError(f"{program} failed in {python}:\n  {last}")

@@ -1,0 +1,86 @@
+"""What the program of TensorFlow computed, as `tf_side.py` wrote it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError
+from estimator_migration.proving.computed import Computed, Evaluated, joined
+
+_FILES = ("record.json", "arrays.npz")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    """The other side of a proof.
+
+    Args:
+        computed: what it computed.
+        train_batches: what it was trained on: dicts with "features" and perhaps "labels".
+        eval_batches: what it was evaluated on.
+        made_by: the versions that made it.
+    """
+
+    computed: Computed
+    train_batches: Sequence[Mapping[str, Any]]
+    eval_batches: Sequence[Mapping[str, Any]]
+    made_by: str
+
+
+def read_recording(folder: str | os.PathLike[str]) -> Recording:
+    """Reads what `estimator migrate prove --record FOLDER` wrote.
+
+    Raises:
+        ArgumentError: the folder holds no recording.
+    """
+    place = Path(folder)
+    if not all((place / name).is_file() for name in _FILES):
+        raise ArgumentError(f"{place} holds no recording: `estimator migrate prove --record {place}` writes one.")
+    record = json.loads((place / _FILES[0]).read_text(encoding="utf-8"))
+    with np.load(place / _FILES[1]) as arrays:
+        values = {name: _with_objects(arrays[name]) for name in arrays.files}
+
+    def tree(name: str) -> Any:
+        return _tree(record[name], values)
+
+    return Recording(
+        computed=Computed(
+            losses=[float(loss) for loss in tree("losses")],
+            gradients=tree("gradients"),
+            weights=tree("weights"),
+            start=_evaluated(tree("start")),
+            end=_evaluated(tree("end")),
+            trainable=frozenset(record["trainable"]),
+            random=record["random"],
+        ),
+        train_batches=tree("train_batches"),
+        eval_batches=tree("eval_batches"),
+        made_by=f"TensorFlow {record['tensorflow']}, Python {record['python']}",
+    )
+
+
+def _evaluated(found: Mapping[str, Any]) -> Evaluated:
+    return Evaluated(metrics=found["metrics"], predictions=joined(found["predictions"]))
+
+
+def _tree(kept: Any, values: Mapping[str, np.ndarray]) -> Any:
+    if kept is None:
+        return None
+    ((kind, inside),) = kept.items()
+    if kind == "array":
+        return values[inside]
+    if kind == "dict":
+        return {key: _tree(value, values) for key, value in inside}
+    return tuple(_tree(value, values) for value in inside)
+
+
+def _with_objects(array: np.ndarray) -> np.ndarray:
+    """Strings as inputs give them: bytes objects."""
+    return array.astype(object) if array.dtype.kind == "S" else array

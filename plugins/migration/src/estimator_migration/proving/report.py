@@ -1,0 +1,57 @@
+"""A proof for people: as text, and as a page for a browser."""
+
+from __future__ import annotations
+
+from collections import Counter
+from html import escape
+
+import numpy as np
+
+from estimator_migration.proving.compare import Quantity
+from estimator_migration.proving.proof import Proof
+
+_STYLE = (
+    "body{font-family:sans-serif}table{border-collapse:collapse}td,th{text-align:left;padding:1px 12px}"
+    "tr.apart{background:#f8d0d0}"
+)
+
+
+def text_report(proof: Proof) -> str:
+    """The largest difference of every stage, and the first quantity that diverges."""
+    counts = Counter(each.stage for each in proof.quantities)
+    rows = [(each.stage, str(counts[each.stage]), f"{_size(each)} {each.name}".rstrip()) for each in proof.largest()]
+    table = [("stage", "quantities", "largest difference"), *rows]
+    widths = [max(len(row[column]) for row in table) for column in range(2)]
+    lines = [f"{stage:<{widths[0]}}  {count:<{widths[1]}}  {largest}" for stage, count, largest in table]
+    return "\n".join([*lines, verdict(proof)])
+
+
+def verdict(proof: Proof) -> str:
+    """One sentence."""
+    steps = f"{proof.steps} step{'' if proof.steps == 1 else 's'}"
+    if not proof.diverging:
+        return f"The programs agree over {steps} within {proof.tolerance:g} ({proof.made_by})."
+    first = proof.diverging[0]
+    where = f"{first.stage}: {first.name}" if first.name else first.stage
+    return (
+        f"{len(proof.diverging)} of {len(proof.quantities)} quantities differ by more than {proof.tolerance:g} "
+        f"({proof.made_by}). The first to diverge is {where}, by {_size(first)}."
+    )
+
+
+def html_page(proof: Proof) -> str:
+    """A page that needs nothing else: every quantity in the order of the run."""
+    rows = "\n".join(
+        f'<tr class="{"same" if each.difference <= proof.tolerance else "apart"}"><td>{escape(each.stage)}</td>'
+        f"<td>{escape(each.name)}</td><td>{escape(_size(each))}</td></tr>"
+        for each in proof.quantities
+    )
+    return (
+        "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>estimator migrate prove</title>"
+        f"<style>{_STYLE}</style><h1>estimator migrate prove</h1><p>{escape(verdict(proof))}</p>"
+        f"<table><tr><th>stage</th><th>name</th><th>difference</th></tr>\n{rows}</table></html>"
+    )
+
+
+def _size(quantity: Quantity) -> str:
+    return f"{quantity.difference:.1e}" if np.isfinite(quantity.difference) else quantity.note or "NaN on one side"

@@ -1,0 +1,53 @@
+"""A hook that starts a run from the weights of the other side and notes its losses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from estimator_core.checkpoint import CheckpointItems
+from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_migration.checkpoints.convert import convert
+from estimator_migration.proving.computed import Arrays
+
+
+class StartFrom(Hook):
+    """Puts weights in place before the first step.
+
+    Args:
+        there: by name there.
+        names: names there by name here, where they differ.
+    """
+
+    place: ClassVar[Literal["early", "normal", "late"]] = "early"
+
+    def __init__(self, there: Arrays, names: Mapping[str, str]) -> None:
+        self._there, self._names = there, names
+        self.weights: Arrays = {}
+        self.losses: list[float] = []
+
+    def after_create(self, run: Run) -> None:
+        """Replaces what the run starts from.
+
+        Raises:
+            CheckpointMismatchError: variables that are not there, or have another shape.
+        """
+        numbers = {path: value for path, value in run.state.model_state.items() if _is_float(value)}
+        template = CheckpointItems(
+            clock=np.zeros(4, np.uint32), variables=dict(run.state.variables), model_state=numbers
+        )
+        items = convert(template, self._there, self._names).items
+        self.weights = {**items.variables, **items.model_state}
+        run.assign(self.weights)
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Notes the loss."""
+        self.losses.append(float(out["loss"]))
+
+
+def _is_float(value: Any) -> bool:
+    """Seeds of random layers and counters are nobody's weights."""
+    return bool(jnp.issubdtype(value.dtype, jnp.floating))

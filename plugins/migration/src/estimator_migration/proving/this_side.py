@@ -1,0 +1,89 @@
+"""The program of estimator-core on the batches and weights of a recording."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import estimator_core as ec
+from estimator_core.hooks import Run, StepOutputs
+from estimator_migration.proving.computed import Arrays, Computed, Evaluated, joined
+from estimator_migration.proving.gradients import gradients
+from estimator_migration.proving.program import estimator_of
+from estimator_migration.proving.recording import Recording
+from estimator_migration.proving.starting import StartFrom
+
+#: Relative: two compilations of one loss.
+_SAME_LOSS = 1e-5
+
+
+def run_here(
+    function: Callable[[str], Mapping[str, Any]], named: str, recording: Recording, names: Mapping[str, str]
+) -> Computed:
+    """Runs the program as the recorded one ran.
+
+    Args:
+        function: makes the parts in a model_dir.
+        named: of the function, for messages.
+        recording: gives batches and weights.
+        names: names there by name here.
+
+    Raises:
+        CheckpointMismatchError: variables here that are not there, or have another shape.
+    """
+    train, evaluation = _input_fn(recording.train_batches), _input_fn(recording.eval_batches)
+    with tempfile.TemporaryDirectory(prefix="estimator-prove-") as scratch:
+        estimator = estimator_of(function(str(Path(scratch, "run"))), named)
+        there = recording.computed.weights[0]
+        loss, slopes = gradients(estimator, train, StartFrom(there, names), Path(scratch, "gradients"))
+        follow = _Follow(there, names, evaluation)
+        estimator.train(train, hooks=[follow], steps=len(recording.train_batches))
+        assert follow.start is not None, "a recording has batches"
+        return Computed(
+            losses=follow.losses,
+            gradients=slopes,
+            weights=[follow.weights, *follow.after],
+            start=follow.start,
+            end=_evaluated(estimator, evaluation),
+            trainable=frozenset(follow.trainable),
+            random=not np.isclose(loss, follow.losses[0], rtol=_SAME_LOSS, atol=_SAME_LOSS),
+        )
+
+
+class _Follow(StartFrom):
+    """Evaluates before the first step, and notes all variables after each."""
+
+    def __init__(self, there: Arrays, names: Mapping[str, str], evaluation: Callable[..., Any]) -> None:
+        super().__init__(there, names)
+        self._evaluation = evaluation
+        self.after: list[Arrays] = []
+        self.start: Evaluated | None = None
+        self.trainable: tuple[str, ...] = ()
+
+    def before_step(self, run: Run, step: int) -> None:
+        if self.start is None:
+            self.trainable = tuple(run.state.variables)
+            self.start = _evaluated(run.estimator, self._evaluation)
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        super().after_step(run, step, out)
+        state = {**run.state.variables, **run.state.model_state}
+        self.after.append({path: np.array(state[path]) for path in self.weights})
+
+
+def _evaluated(estimator: ec.Estimator, input_fn: Callable[..., Any]) -> Evaluated:
+    metrics = estimator.evaluate(input_fn)
+    predictions = list(estimator.predict(input_fn, yield_single_examples=False))
+    return Evaluated(metrics={key: np.asarray(metrics[key]) for key in metrics}, predictions=joined(predictions))
+
+
+def _input_fn(batches: Sequence[Mapping[str, Any]]) -> Callable[[], Iterator[Any]]:
+    def recorded() -> Iterator[Any]:
+        for batch in batches:
+            yield (batch["features"], batch["labels"]) if "labels" in batch else batch["features"]
+
+    return recorded

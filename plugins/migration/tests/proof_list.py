@@ -1,0 +1,45 @@
+"""The pairs of programs that are proved, and the TensorFlow of the old ones."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+PROOFS = HERE / "proofs"
+
+
+class Pair(NamedTuple):
+    """An old and a new function."""
+
+    tensorflow: str
+    program: str
+    function: str
+    names: str | None = None
+
+    @property
+    def old(self) -> str:
+        return f"{PROOFS / f'old_{self.program}.py'}:{self.function}"
+
+    @property
+    def new(self) -> str:
+        return f"{PROOFS / f'new_{self.program}.py'}:{self.function}"
+
+    @property
+    def recorded(self) -> Path:
+        """Two steps and one evaluation batch, by `nox -s proofs -- --write`."""
+        return HERE / "recorded" / "proofs" / f"{self.program}_{self.function}"
+
+    @property
+    def options(self) -> list[str]:
+        return ["--names", str(PROOFS / self.names)] if self.names else []
+
+
+PAIRS = (
+    Pair("2.15.1", "guide", "linear"),
+    Pair("2.15.1", "guide", "deep"),
+    Pair("2.15.1", "guide", "combined"),
+    Pair("2.15.1", "guide", "keras", "names_keras.json"),
+    Pair("1.15.0", "paper", "custom"),
+    Pair("1.15.0", "paper", "canned"),
+)
+#: What the ordinary tests go through: every other one has its recording for `-m slow`.
+QUICK = (PAIRS[2], PAIRS[4])

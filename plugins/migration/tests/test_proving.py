@@ -1,0 +1,111 @@
+"""`estimator migrate prove` against a recording that numpy wrote: what agrees, and everything that may not."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from estimator_core.cli import main
+from plugins.migration.tests.written_recording import write_recording
+
+PROGRAM = """
+import jax, jax.numpy as jnp, optax
+import estimator_core as ec
+
+def model_fn(features, labels, mode):
+    w, b = ec.get_variable("{w}", (2,)), ec.get_variable("b", ())
+    y = features["x"] @ w + {b}
+    if mode == ec.ModeKeys.PREDICT:
+        return ec.EstimatorSpec(mode, predictions={{"y": y}})
+    loss = jnp.mean((y - labels) ** 2) + {noise}
+    metrics = {{"{metric}": ec.metrics.mean(y - labels)}}
+    return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd({rate}), eval_metric_ops=metrics)
+
+def proof(model_dir):
+    return {{"estimator": ec.Estimator(model_fn, model_dir=model_dir, config=ec.RunConfig(tf_random_seed=1))}}
+"""
+CASES: dict[str, dict[str, str]] = {
+    "the same": {},
+    "another rate": {"rate": "0.2"},
+    "no such metric": {"metric": "offset"},
+    "noise": {"noise": "jax.random.normal(ec.next_rng_key()) * (mode == ec.ModeKeys.TRAIN)"},
+    "another name": {"w": "weights"},
+    "frozen": {"b": "jax.lax.stop_gradient(b)"},
+}
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_recording(tmp_path_factory.mktemp("prove") / "recording")
+
+
+def prove(case: str, recording: Path, folder: Path, *more: str) -> int:
+    given = {"w": "w", "b": "b", "metric": "bias", "noise": "0.0", "rate": "0.1", **CASES[case]}
+    program = folder / "new.py"
+    program.write_text(PROGRAM.format(**given))
+    return main(["migrate", "prove", "old.py", str(program), "--recorded", str(recording), *more])
+
+
+def test_programs_that_agree(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert prove("the same", recording, tmp_path) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines[1:6]] == [
+        "predictions at the start",
+        "metrics at the start",
+        "loss of step 1",
+        "gradients of step 1",
+        "weights after step 1",
+    ]
+    assert lines[-1] == "The programs agree over 3 steps within 1e-05 (TensorFlow 0.0, Python 3.0)."
+
+
+def test_the_first_to_diverge_is_named(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    assert prove("another rate", recording, tmp_path, "--html", str(page)) == 3
+    assert "The first to diverge is weights after step 1: b, by " in capsys.readouterr().out
+    assert '<tr class="apart"><td>weights after step 1</td><td>b</td>' in page.read_text()
+    assert '<tr class="same"><td>gradients of step 1</td><td>b</td>' in page.read_text()
+
+
+def test_what_is_not_here_differs(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert prove("no such metric", recording, tmp_path, "--json") == 3
+    found = json.loads(capsys.readouterr().out)
+    assert found["first_diverging"] == {"stage": "metrics at the start", "name": "bias"}
+    (row,) = (each for each in found["quantities"] if each["difference"] is None and "start" in each["stage"])
+    assert row["note"] == "not here; here are: global_step, loss, offset"
+
+
+def test_random_losses_are_refused(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert prove("noise", recording, tmp_path) == 1
+    assert "The training loss of the new program is another one each time" in capsys.readouterr().err
+    there = write_recording(tmp_path / "random", random=True)
+    assert prove("the same", there, tmp_path) == 1
+    assert "The training loss of the old program is another one each time" in capsys.readouterr().err
+
+
+def test_names_that_differ(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert prove("another name", recording, tmp_path) == 1
+    assert "weights: not there as weights" in capsys.readouterr().err
+    names = tmp_path / "names.json"
+    names.write_text('{"weights": "w"}')
+    assert prove("another name", recording, tmp_path, "--names", str(names)) == 0
+
+
+def test_what_is_frozen_here_has_no_gradient(
+    recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert prove("frozen", recording, tmp_path) == 3
+    assert "The first to diverge is gradients of step 1: b, by " in capsys.readouterr().out
+
+
+def test_an_interpreter_without_tensorflow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("")
+    command = ["migrate", "prove", str(program), str(program)]
+    assert main([*command, "--tf-python", sys.executable]) == 1
+    assert "No module named 'tensorflow'" in capsys.readouterr().err
+    assert main([*command, "--tf-python", str(tmp_path / "no")]) == 1
+    assert f"--tf-python {tmp_path / 'no'} cannot be started: No such file or directory." in capsys.readouterr().err
+    assert main([*command, "--recorded", str(tmp_path)]) == 1
+    assert f"{tmp_path} holds no recording" in capsys.readouterr().err

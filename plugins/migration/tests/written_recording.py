@@ -1,0 +1,69 @@
+"""A recording of the other side, written by numpy: a line fitted by gradient descent."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+RATE = 0.1
+
+
+class _Arrays:
+    def __init__(self) -> None:
+        self.kept: dict[str, np.ndarray] = {}
+
+    def tree(self, value):
+        if isinstance(value, dict):
+            return {"dict": [[key, self.tree(each)] for key, each in value.items()]}
+        if isinstance(value, list | tuple):
+            return {"tuple": [self.tree(each) for each in value]}
+        name = f"a{len(self.kept)}"
+        self.kept[name] = np.asarray(value)
+        return {"array": name}
+
+
+def write_recording(folder: Path, *, steps: int = 3, random: bool = False) -> Path:
+    """What a model `x @ w + b` computes in float64, from weights drawn once."""
+    rng = np.random.default_rng(0)
+    batches = [
+        {"features": {"x": rng.normal(size=(8, 2)).astype(np.float32)}, "labels": rng.normal(size=8).astype(np.float32)}
+        for _ in range(steps + 1)
+    ]
+    train, evaluation = batches[:steps], batches[steps:]
+    w, b = rng.normal(size=2).astype(np.float32), np.float32(0.5)
+
+    def error(batch):
+        return batch["features"]["x"] @ w + b - batch["labels"]
+
+    def evaluated():
+        apart = error(evaluation[0])
+        metrics = {"loss": np.mean(apart**2), "bias": np.mean(apart), "global_step": 0}
+        return {"metrics": metrics, "predictions": [{"y": evaluation[0]["features"]["x"] @ w + b}]}
+
+    start = evaluated()
+    losses, weights, gradients = [], [{"w": w, "b": b, "w/Slot": w}], {}
+    for batch in train:
+        apart = error(batch)
+        slopes = {"w": 2 * np.mean(apart[:, None] * batch["features"]["x"], 0), "b": 2 * np.mean(apart)}
+        gradients = gradients or slopes
+        losses.append(np.mean(apart**2))
+        w, b = w - RATE * slopes["w"], b - RATE * slopes["b"]
+        weights.append({"w": w, "b": b, "w/Slot": w})
+    arrays = _Arrays()
+    record = {
+        "tensorflow": "0.0",
+        "python": "3.0",
+        "random": random,
+        "trainable": ["w", "b"],
+        "train_batches": arrays.tree(train),
+        "eval_batches": arrays.tree(evaluation),
+        "losses": arrays.tree(losses),
+        "gradients": arrays.tree(gradients),
+        "weights": arrays.tree(weights),
+        "start": arrays.tree(start),
+        "end": arrays.tree(evaluated()),
+    }
+    folder.mkdir()
+    np.savez(folder / "arrays.npz", **arrays.kept)
+    (folder / "record.json").write_text(json.dumps(record))
+    return folder

@@ -1,0 +1,259 @@
+"""What plugins do to runs that did not ask for them: declared, told, and refused where it is not declared."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import optax
+import pytest
+
+import estimator_core as ec
+from estimator_core._plugins import Plugins
+from estimator_core.errors import PluginError
+from estimator_core.hooks import Hook
+from estimator_core.testing import FakeRun
+
+API = "ESTIMATOR_PLUGIN_API = (1, 2)\n"
+TAKES_EVERYTHING = """
+from estimator_core.plugins import Component
+
+def estimator_components():
+    return [Component(kind="adapter", name="everything", target="acme.adapter:Everything", summary="A fixture.")]
+"""
+EVERYTHING = """
+class Everything:
+    name, library = "everything", "builtins"
+
+    def handles(self, module):
+        return callable(module)
+
+    def bind(self, binding):
+        def apply(x):
+            import jax
+
+            return x @ binding.variable("w", (x.shape[-1], 1), x.dtype, jax.nn.initializers.zeros)
+
+        return apply
+
+    def write_back(self, module, values):
+        raise NotImplementedError
+"""
+PRIORITY = """
+def estimator_capabilities():
+    return ["priority"]
+"""
+CHANGES_BATCHES = """
+from estimator_core.hooks import Hook
+
+class Doubling(Hook):
+    def begin(self, run):
+        run.transform_batches(lambda features, labels: ({"x": features["x"] * 2}, labels))
+
+def estimator_run_hooks(run):
+    return [Doubling()]
+
+def estimator_capabilities():
+    return [%s]
+"""
+READS_METRICS = """
+def estimator_evaluation_finished(run, metrics):
+    metrics["loss"] = 0.0
+
+def estimator_capabilities():
+    return ["reads_metrics"]
+"""
+
+
+def linear(x):
+    return x @ ec.get_variable("k", (x.shape[-1], 1))
+
+
+def model_fn(features, mode):
+    loss = (ec.module(linear, name="net")(features["x"]) ** 2).mean()
+    return ec.EstimatorSpec(mode, loss=loss, predictions=features["x"], train_op=optax.sgd(0.1))
+
+
+def batches():
+    return iter([{"x": np.ones((4, 3), np.float32)}])
+
+
+@pytest.fixture
+def estimator(site, tmp_path):
+    return lambda **arguments: ec.Estimator(model_fn, str(tmp_path / "model"), plugins=site.plugins(**arguments))
+
+
+def lines_of(caplog, call):
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "estimator_core"):
+        made = call(batches)
+        if isinstance(made, Iterator):
+            list(made)
+    return [one.getMessage() for one in caplog.records]
+
+
+@pytest.mark.parametrize("api", ["ESTIMATOR_PLUGIN_API = (1, 0)\n", API])
+def test_an_installed_adapter_that_handles_every_callable_leaves_a_function_to_the_core(site, estimator, api):
+    site.add("acme", TAKES_EVERYTHING, files={"adapter.py": EVERYTHING}, api=api)
+    trained = estimator()
+    trained.train(batches, steps=1)
+    assert trained.get_variable_names() == ["net/k"]
+
+
+def test_an_adapter_that_declares_priority_takes_it_with_a_word(site, estimator, caplog):
+    site.add("acme", TAKES_EVERYTHING + PRIORITY, files={"adapter.py": EVERYTHING}, api=API)
+    trained = estimator()
+    lines = lines_of(caplog, lambda batches: trained.train(batches, steps=1))
+    assert trained.get_variable_names() == ["net/w"]
+    assert any("chosen before built-ins where nobody chooses: acme 1.0" in line for line in lines)
+    assert any("the adapter 'everything' takes the function" in line for line in lines)
+
+
+def test_an_observer_cannot_transform_batches_in_estimator_run_start(site, estimator, caplog):
+    source = "def estimator_run_start(run):\n    run.transform_batches(lambda features, labels: (features, labels))\n"
+    site.add("acme", source, api=API)
+    lines = lines_of(caplog, lambda batches: estimator().train(batches, steps=1))
+    assert any("acme 1.0 may not use run.transform_batches: observers look" in line for line in lines)
+    with pytest.raises(PluginError, match=r"acme 1\.0 may not use run\.transform_batches"):
+        estimator(strict=True).train(batches, steps=1)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "run.request_stop('mine')",
+        "run.assign({})",
+        "run.add_result('loss', 0.0)",
+        "run.step = 7",
+        "run.follow('loss')",
+    ],
+)
+def test_an_observer_cannot_change_the_run(site, source):
+    site.add("acme", f"def estimator_run_start(run):\n    {source}\n", api=API)
+    run = FakeRun()
+    with pytest.raises(PluginError, match=r"acme 1\.0 may not (use|set) run\."):
+        site.plugins(strict=True).run_start(run)
+    assert run.step == 0
+
+
+def test_an_observer_cannot_change_the_metrics_that_evaluate_returns(site, estimator, caplog):
+    site.add("acme", READS_METRICS, api=API)
+    trained = estimator()
+    trained.train(batches, steps=1)
+    with caplog.at_level(logging.WARNING, "estimator_core"):
+        assert trained.evaluate(batches)["loss"] > 0
+    assert "estimator_evaluation_finished of acme 1.0 failed and was left out: TypeError" in caplog.text
+
+
+def test_an_observer_cannot_change_the_arrays_of_metrics(site):
+    site.add("acme", READS_METRICS.replace('metrics["loss"] = 0.0', 'metrics["curve"][0] = 7'), api=API)
+    metrics = {"curve": np.zeros(2)}
+    with pytest.raises(PluginError, match="read-only"):
+        site.plugins(strict=True).evaluation_finished(FakeRun(mode="eval"), metrics)
+    assert metrics["curve"].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def estimator_run_hooks(run):\n    return []\n", "estimator_run_hooks and does not declare 'adds_hooks'"),
+        (
+            "def estimator_evaluation_finished(metrics):\n    pass\n",
+            "estimator_evaluation_finished and does not declare 'reads_metrics'",
+        ),
+        ("def estimator_capabilities():\n    return ['add_hooks']\n", "'add_hooks', which is no capability; did you"),
+        ("def estimator_capabilities():\n    return [7]\n", "gave 7; it must give names"),
+        ("def estimator_capabilities():\n    return ['network', 'network']\n", "declares 'network' twice"),
+    ],
+)
+def test_what_is_not_declared_is_refused_by_name(site, source, message):
+    site.add("acme", source, api=API)
+    (record,) = [one for one in site.plugins().records() if one.distribution == "acme"]
+    assert record.status == "failed"
+    assert message in record.error
+
+
+def test_a_hook_of_a_plugin_that_does_not_say_so_cannot_change_batches(site, estimator):
+    site.add("acme", CHANGES_BATCHES % "'adds_hooks'", api=API)
+    with pytest.raises(PluginError, match=r"Doubling of acme 1\.0 may not use run\.transform_batches: its plugin does"):
+        estimator().train(batches, steps=1)
+
+
+def test_a_hook_of_one_that_says_so_changes_them_and_is_named(site, estimator, caplog):
+    site.add("acme", CHANGES_BATCHES % "'adds_hooks', 'changes_batches'", api=API)
+    trained = estimator()
+    lines = lines_of(caplog, lambda batches: trained.train(batches, steps=1))
+    assert any("hooks added to every run by: acme 1.0" in line for line in lines)
+    assert any("batches may be changed by: acme 1.0" in line for line in lines)
+
+
+def test_a_plugin_of_an_older_contract_is_taken_to_do_what_it_implements(site, estimator):
+    site.add("acme", CHANGES_BATCHES.replace("def estimator_capabilities", "def _unused") % "")
+    (record,) = [one for one in site.plugins().records() if one.distribution == "acme"]
+    assert record.capabilities == ("adds_hooks", "changes_batches")
+    estimator().train(batches, steps=1)
+
+
+@pytest.mark.parametrize("call", ["train", "evaluate", "predict"])
+def test_a_plugin_given_in_code_that_adds_hooks_is_in_the_opening_line_and_in_the_manifest(tmp_path, caplog, call):
+    class Adding:
+        ESTIMATOR_PLUGIN_API = (1, 2)
+
+        def estimator_capabilities(self):
+            return ["adds_hooks", "network"]
+
+        def estimator_run_hooks(self, run):
+            return [Hook()]
+
+    plugins = Plugins(autoload=False, environ={}, extra=[Adding()])
+    trained = ec.Estimator(model_fn, str(tmp_path / "model"), plugins=plugins)
+    trained.train(batches, steps=1)
+    (opening,) = [line for line in lines_of(caplog, getattr(trained, call)) if line.startswith("plugins:")]
+    assert "hooks added to every run by: Adding (given in code);" in opening
+    assert "the network is used by: Adding (given in code)" in opening
+    from estimator_core._checkpoint.manifest import read_manifest
+
+    rows = read_manifest(Path(trained.latest_checkpoint())).extras["plugins"]
+    assert [(row["distribution"], row.get("does")) for row in rows] == [
+        ("code:Adding", "adds_hooks, network"),
+        ("estimator-core", None),
+    ]
+
+
+BACKEND = """
+from estimator_core.plugins import Component
+
+def estimator_components():
+    return [Component(kind="backend", name="acme", target="acme.backend:make", summary="A fixture.")]
+"""
+MAKE = """
+from estimator_core.backends import Available
+from estimator_core._backends.cpu import CPUBackend
+
+class Acme(CPUBackend):
+    name = "acme"
+
+    def probe(self):
+        return Available(priority=99, summary="A fixture.")
+
+def make():
+    return Acme()
+"""
+
+
+def test_a_backend_of_a_stranger_is_not_taken_where_nobody_chooses(site):
+    site.add("acme", BACKEND, files={"backend.py": MAKE}, api=API)
+    plugins = site.plugins()
+    assert plugins.automatic("backend") == ("cpu",)
+    assert plugins.names("backend") == ("acme", "cpu")  # and is there for whoever names it
+
+
+def test_one_that_declares_priority_is_taken_with_a_word(site, caplog):
+    from estimator_core._backends.select import select_backend
+
+    site.add("acme", BACKEND + PRIORITY, files={"backend.py": MAKE}, api=API)
+    plugins = site.plugins()
+    with caplog.at_level(logging.INFO, "estimator_core"):
+        taken = select_backend("auto", lambda name: plugins.get("backend", name), plugins.automatic("backend"))
+    assert taken.name == "acme"
+    assert "backend 'acme' is taken, before cpu: RunConfig(backend=...) chooses another" in caplog.text
