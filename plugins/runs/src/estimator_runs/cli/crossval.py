@@ -1,11 +1,12 @@
 """Train and judge an experiment fold by fold, as the [crossval] of a configuration file says.
 
+Each fold is a model_dir. Started again it continues: folds that have ended are kept, one that was cut short continues
+from its checkpoint. At the end mean and interval of every metric are told; predictions of each row by the fold that has
+not seen it are written in the order of the input.
+
+Example:
     estimator crossval iris.toml
     estimator crossval iris.toml --set crossval.splitter=stratified --set crossval.folds=10
-
-Each fold is a model_dir. Started again it goes on: folds that have ended are kept, one that was cut short goes on from
-its checkpoint. At the end mean and interval of every metric are told; predictions of each row by the fold that has not
-seen it are written in the order of the input.
 """
 
 from __future__ import annotations

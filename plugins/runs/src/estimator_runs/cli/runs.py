@@ -1,14 +1,15 @@
 """Look at many runs: from what they left in their model_dirs, without a server.
 
+DIR is a model_dir, or a directory that holds some. `compare` tells in what runs differ, and for configurations that
+were run with the same seeds the mean difference with its interval by the paired bootstrap.
+
+Example:
     estimator runs list runs --metric accuracy --mode max
     estimator runs show runs/digits
     estimator runs compare runs/a runs/b --metric accuracy --mode max
     estimator runs plot runs --metric loss accuracy --output runs.html
     estimator runs tag runs/digits good
     estimator runs rm runs/old
-
-DIR is a model_dir, or a directory that holds some. `compare` tells in what runs differ, and for configurations that
-were run with the same seeds the mean difference with its interval by the paired bootstrap.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def rm_(args: argparse.Namespace, places: list[Path]) -> int:
     working = [str(run.path) for run in runs if "ended" not in run.record]
     if working and not args.force:
         raise ArgumentError(
-            f"{', '.join(working)} has not ended by itself: it works still, or was cut short and can go on. --force "
+            f"{', '.join(working)} has not ended by itself: it works still, or was cut short and can continue. --force "
             "removes it all the same."
         )
     for run in runs:

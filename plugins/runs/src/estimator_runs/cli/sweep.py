@@ -1,11 +1,12 @@
 """Search hyperparameters as the [sweep] of a configuration file says, with Optuna.
 
+Every trial is a model_dir. Killed at any moment and started again it continues, and comes to the same trials. At the
+end the best trials are told, what mattered, and where the winning configuration is: `estimator run` takes it.
+
+Example:
     estimator sweep digits.toml
     estimator sweep digits.toml --set sweep.trials=60 --set sweep.workers=2
     estimator sweep digits.toml --show
-
-Every trial is a model_dir. Killed at any moment and started again it goes on, and comes to the same trials. At the end
-the best trials are told, what mattered, and where the winning configuration is: `estimator run` takes it.
 """
 
 from __future__ import annotations

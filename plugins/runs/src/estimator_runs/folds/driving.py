@@ -76,7 +76,7 @@ def open_folds(path: Path, folder: Path | None = None, settings: Sequence[str] =
 
 
 def run_folds(folds: Folds) -> None:
-    """Runs the folds that have not ended; one that was cut short goes on from its checkpoint.
+    """Runs the folds that have not ended; one that was cut short continues from its checkpoint.
 
     Raises:
         ArgumentError: the plan has no last step.

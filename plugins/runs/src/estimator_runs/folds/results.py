@@ -72,5 +72,5 @@ def out_of_fold(folds: Folds) -> tuple[np.ndarray, Mapping[str, np.ndarray]]:
 
 def _ended(folds: Folds, fold: int) -> Any:
     if not folds.done(fold):
-        raise ArgumentError(f"Fold {fold} of {folds.folder} has not ended. Start it again to go on.")
+        raise ArgumentError(f"Fold {fold} of {folds.folder} has not ended. Start it again to continue.")
     return json.loads((folds.model_dir(fold) / "fold.json").read_text())

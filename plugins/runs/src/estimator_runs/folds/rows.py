@@ -37,7 +37,7 @@ def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any =
     """Reads an input to its end.
 
     Args:
-        input_fn: gives batches of a dict of features and an array of labels, once through the data.
+        input_fn: yields batches of a dict of features and an array of labels, once through the data.
         params: handed to it.
         config: handed to it.
 

@@ -79,7 +79,7 @@ def read_runs(places: Iterable[Path]) -> list[RunRecord]:
 
 
 def read_run(model_dir: Path) -> RunRecord:
-    """One run.
+    """Reads one run.
 
     Raises:
         ArgumentError: the directory holds none, or its record cannot be read.

@@ -87,7 +87,7 @@ def _check_keys(sweep: Sweep, resolved: Resolved) -> None:
 
 
 def run_search(search: Search) -> None:
-    """Works until all trials have ended; started again after any end, it goes on.
+    """Works until all trials have ended; started again after any end, it continues.
 
     Raises:
         ArgumentError: a worker failed.
@@ -150,5 +150,5 @@ def _run_workers(search: Search) -> None:
     failed = [code for code in codes if code]
     if failed and search.shelf.ended() < search.sweep.trials:
         raise ArgumentError(
-            f"{len(failed)} of {len(codes)} workers failed (exit codes {failed}). Start again to go on."
+            f"{len(failed)} of {len(codes)} workers failed (exit codes {failed}). Start again to continue."
         )

@@ -1,7 +1,7 @@
-"""Optuna as the engine: which values a trial gets and whether it goes on, from the trials that it may know of.
+"""Optuna as the engine: which values a trial gets and whether it continues, from the trials that it knows.
 
-A trial knows exactly the trials that ended `workers` places before it: with this rule the same trials come out of one
-seed, however the workers take turns and whoever is killed.
+A trial knows exactly the trials that ended `workers` places before it. So the same trials come out of one seed,
+however the workers take turns and whoever is killed.
 """
 
 from __future__ import annotations

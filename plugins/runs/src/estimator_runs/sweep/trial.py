@@ -17,7 +17,7 @@ from estimator_runs.sweep.shelf import Outcome
 
 
 def configured(path: Path, settings: Sequence[str], name: str, values: Mapping[str, Any], seed: int) -> Read:
-    """A configuration with the values of a trial over it; the seed counts where the file gives none.
+    """A configuration with the values of a trial over it; the seed counts where the file has none.
 
     Raises:
         ConfigurationError: a value does not fit its key.
@@ -30,7 +30,7 @@ def configured(path: Path, settings: Sequence[str], name: str, values: Mapping[s
 
 
 def run_trial(read: Read, model_dir: Path, sweep: Sweep, is_pruned: Callable[[Mapping[int, float]], bool]) -> Outcome:
-    """Trains and evaluates; goes on where a run that was cut short has left its checkpoint.
+    """Trains and evaluates; continues where a run that was cut short has left its checkpoint.
 
     Args:
         read: the configuration of the trial.
