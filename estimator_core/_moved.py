@@ -45,8 +45,9 @@ POLICY_READER = ("estimator_policy", "estimator-policy")
 #: Sub-command of `estimator` -> distribution whose plugin declares it.
 MOVED_COMMANDS: dict[str, str] = {
     "cluster": "estimator-launchers",
-    "config": "estimator-runs",
     "completion": "estimator-terminal",
+    "config": "estimator-runs",
+    "crossval": "estimator-runs",
     "doctor": "estimator-terminal",
     "evaluate": "estimator-experiment",
     "export": "estimator-experiment",
@@ -59,6 +60,8 @@ MOVED_COMMANDS: dict[str, str] = {
     "policy": "estimator-policy",
     "report": "estimator-report",
     "run": "estimator-experiment",
+    "runs": "estimator-runs",
+    "sweep": "estimator-runs",
 }
 
 
