@@ -4,8 +4,9 @@
 
 Repeated stratified cross-validation of five folds, the same ones for all: each is a CSV file to train on and one to
 test. The peers impute and scale numbers and encode words one-hot; then follow a multilayer perceptron, gradient
-boosting over histograms, or logistic regression, each with the settings it comes with. Differences are paired by fold. Their 95%
-intervals are those of Nadeau and Bengio's corrected t-test, for the folds of one repetition share most training rows.
+boosting over histograms, or logistic regression, each with the settings it comes with. Differences are paired by fold.
+Their 95% intervals are those of Nadeau and Bengio's corrected t-test, for the folds of one repetition share most
+training rows.
 """
 
 from __future__ import annotations

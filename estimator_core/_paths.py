@@ -46,7 +46,7 @@ def local_directory(argument: str, path: str) -> str:
 
     Args:
         argument: the name of the argument, for messages.
-        path: what the user gave.
+        path: the value of the user.
 
     Raises:
         ArgumentError: it is a URL. Without this check a folder named `gs:` would appear, and the run would write there.

@@ -265,10 +265,10 @@ class RunConfig:
     def replace(self, **changes: Any) -> RunConfig:
         """A validated copy with some fields changed.
 
-        Giving one of save_checkpoints_steps and save_checkpoints_secs switches the other off.
+        Setting one of save_checkpoints_steps and save_checkpoints_secs switches the other off.
 
         Raises:
-            ArgumentError: for a name that is no field.
+            ArgumentError: for a name that is not a field.
         """
         known = [field.name for field in fields(self)]
         for name in changes:

@@ -53,7 +53,7 @@ class Coordinator(Protocol):
         ...
 
     def agree(self, topic: str, value: str, timeout: float) -> list[str]:
-        """What every process gave, in their order; waits for all.
+        """The values of all processes, in their order; waits for all.
 
         Raises:
             ProcessLostError: one of them is gone, or has not come in time; says which.
@@ -61,7 +61,7 @@ class Coordinator(Protocol):
         ...
 
     def tell(self, topic: str, value: str | None, timeout: float) -> str:
-        """What process 0 gave; the others' values do not matter, but it waits for them.
+        """The value of process 0; the others' values do not matter, but it waits for them.
 
         Raises:
             ProcessLostError: as `agree`.
@@ -81,11 +81,11 @@ class Coordinator(Protocol):
         ...
 
     def lost(self) -> Lost | None:
-        """The process that is gone, None while all are there. Whoever is told of one ends."""
+        """The process that is gone, None while all are there. A process that learns of one ends."""
         ...
 
     def close(self) -> None:
-        """Leaves the others, so that this process's silence is no loss."""
+        """Leaves the others, so that this process's silence does not count as a loss."""
         ...
 
 

@@ -1,8 +1,7 @@
 """Every error this framework raises on purpose.
 
 Each class also derives from the built-in exception a caller would expect, so `except ValueError` keeps working.
-Messages say what happened,
-where, and what to do.
+Messages say what happened, where, and what to do.
 """
 
 __all__ = [
@@ -102,7 +101,7 @@ class BackendUnavailableError(EstimatorError, RuntimeError):
 
 
 class ProcessLostError(EstimatorError, RuntimeError):
-    """Another process of the run was killed, has crashed, failed or fallen silent; this one cannot go on.
+    """Another process of the run was killed, has crashed, failed or fallen silent; this one cannot continue.
 
     Attributes:
         index: the lost process.

@@ -179,10 +179,10 @@ class Estimator:
         max_steps: int | None = None,
         saving_listeners: Sequence[Any] | None = None,
     ) -> Estimator:
-        """Trains, going on from the newest checkpoint of model_dir.
+        """Trains, continuing from the newest checkpoint of model_dir.
 
         Args:
-            input_fn: gives batches; takes any of `mode, params, config, input_context`.
+            input_fn: returns batches; takes any of `mode, params, config, input_context`.
             hooks: `Hook`s of this call.
             steps: steps to make in this call. At most one of steps and max_steps; neither: until the input ends.
             max_steps: the global step to stop at; a run that is there already does nothing.
@@ -210,7 +210,7 @@ class Estimator:
         """Evaluates the newest state, or a checkpoint.
 
         Args:
-            input_fn: gives batches.
+            input_fn: returns batches.
             steps: number of batches; None: the whole input.
             hooks: `Hook`s of this evaluation; they count batches.
             checkpoint_path: a checkpoint to evaluate instead.
@@ -245,7 +245,7 @@ class Estimator:
         It works on a snapshot of the state taken at the first `next`; training in between does not change it.
 
         Args:
-            input_fn: gives batches; labels are dropped.
+            input_fn: returns batches; labels are dropped.
             predict_keys: keys of a dict of predictions to compute; all must exist.
             hooks: `Hook`s of this call.
             checkpoint_path: a checkpoint to predict with instead of the newest state.
@@ -282,7 +282,7 @@ class Estimator:
         """The first batch that `train` would draw, without training: its shapes are what a planner needs.
 
         Args:
-            input_fn: gives batches.
+            input_fn: returns batches.
             hooks: `Hook`s of the training; `begin` of each is called, since inputs are made ready there.
 
         Returns:
@@ -362,7 +362,7 @@ class Estimator:
         *,
         format: str = "stablehlo",
     ) -> PendingExport:
-        """As `export_saved_model`, but returns once the values are copied; `wait()` on the result gives the path."""
+        """As `export_saved_model`, but returns once the values are copied; `wait()` on the result returns the path."""
         return self._start_export(
             export_dir_base, {experimental_mode: serving_input_receiver_fn}, assets_extra, checkpoint_path, format
         )

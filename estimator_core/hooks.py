@@ -39,7 +39,7 @@ class StepOutputs(Protocol):
     """What one dispatch computed, read lazily: nothing is copied from the device before it is asked for.
 
     `out["loss"]` is the value of the last step of the dispatch, with the shape it has in a single step;
-    iterating gives the names.
+    iterating yields the names.
     """
 
     def __getitem__(self, name: str, /) -> Any: ...
@@ -63,7 +63,7 @@ class Wake:
     Attributes:
         step: after this global step; None: no step.
         time: or at this `time.monotonic()`, if that comes first. It is looked at once per dispatch.
-        within: `after_step` may be called so many steps late. Meanwhile the loop gives the device further steps, so
+        within: `after_step` may be called so many steps late. Meanwhile the loop sends the device further steps, so
             that it is busy while the hook reads values. `after_step` gets the outputs and the number of its own step;
             what `run` shows (step, batch, batch_size, variables) may be ahead of it. A hook must not be due again
             within these steps, nor ask for a stop at an exact step.
@@ -188,7 +188,7 @@ class Run(Protocol):
 
     @property
     def resumed(self) -> bool:
-        """Whether this call goes on with one that was interrupted; a call that follows a completed one starts its
+        """Whether this call resumes one that was interrupted; a call that follows a completed one starts its
         cadences anew.
         """
         ...
@@ -241,7 +241,7 @@ class Run(Protocol):
 
     @property
     def input_rows(self) -> Callable[[int], np.ndarray]:
-        """Which rows of a global batch of so many (`run.batch.total`) this process gives, ascending."""
+        """Which rows of a global batch of so many (`run.batch.total`) this process supplies, ascending."""
         ...
 
     @property
@@ -379,7 +379,7 @@ class Hook:
     def next_step(self, step: int) -> int | Wake | None:
         """When this hook wants control next: after a global step (> `step`), as a `Wake` says, or never (None).
 
-        It is asked behind `after_create` and behind each `after_step`. `Wake.within` counts only where the class that
+        It is asked after `after_create` and after each `after_step`. `Wake.within` counts only where the class that
         defines `after_step`, or a subclass, defines `next_step` too. Default: every step for hooks that override
         `before_step` or `after_step`, never for the others.
         """
@@ -397,12 +397,12 @@ class Hook:
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what `state` gave; called before `after_create` if and only if `run.resumed`."""
+        """Restores what `state` returned; called before `after_create` if and only if `run.resumed`."""
 
 
 @runtime_checkable
 class SeesBatches(Protocol):
-    """What a hook of an evaluation may be, too: shown every batch as the input gives it, before host transforms."""
+    """What a hook of an evaluation may be, too: shown every batch as the input returns it, before host transforms."""
 
     def see(self, features: Any, labels: Any) -> None:
         """Called where a batch is drawn, in the order of the batches, perhaps ahead of their steps and in a thread."""
@@ -427,12 +427,12 @@ class CheckpointPolicy:
     name: ClassVar[str | None] = None
 
     def at_start(self, run: Run) -> bool:
-        """Whether to save the state the run starts from, where no checkpoint has it; called once, behind `restore`."""
+        """Whether to save the state the run starts from, where no checkpoint has it; called once, after `restore`."""
         return True
 
     def next_step(self, step: int) -> int | Wake | None:
         """When to save next: after a global step (> `step`), as a `Wake` says (`within` does not count), or never
-        (None). It is asked once behind `at_start` and once behind each of these saves.
+        (None). It is asked once after `at_start` and once after each of these saves.
         """
         return None
 
@@ -450,7 +450,7 @@ class CheckpointPolicy:
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what `state` gave; called before `at_start` if `run.resumed` and the memory is of this name."""
+        """Restores what `state` returned; called before `at_start` if `run.resumed` and the memory is of this name."""
 
 
 @runtime_checkable

@@ -19,7 +19,7 @@ __all__ = ["Predictor"]
 
 
 class Predictor:
-    """`predictor(features)` gives the predictions of one batch as numpy arrays.
+    """`predictor(features)` returns the predictions of one batch as numpy arrays.
 
     Made by `Estimator.predictor()`; keeps a snapshot of the state and the compiled program, so calls after the first
     are warm.
@@ -44,7 +44,7 @@ class Predictor:
         """Predictions of one batch.
 
         Args:
-            features: arrays with a leading batch axis, as input_fn gives them.
+            features: arrays with a leading batch axis, as input_fn returns them.
         """
         batch = self._batch(features)
         step = self._programs.predict_step(self._devices)

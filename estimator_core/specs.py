@@ -34,8 +34,7 @@ class Scaffold:
 
     Args:
         init_fn: called once, before the first step of a fresh run, with a dict of the variables' initial values by path
-            (numpy arrays);
-            returns a dict of those to replace. A checkpoint in model_dir wins over it.
+            (numpy arrays); returns a dict of those to replace. A checkpoint in model_dir overrides it.
     """
 
     init_fn: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None
@@ -116,7 +115,7 @@ class TrainSpec:
     """The training part of `train_and_evaluate`.
 
     Args:
-        input_fn: gives the training batches.
+        input_fn: returns the training batches.
         max_steps: the global step at which training ends; None: when the input ends.
         hooks: hooks of the training run.
         saving_listeners: `CheckpointListener`s called around each checkpoint.
@@ -146,7 +145,7 @@ class EvalSpec:
     """One evaluation of `train_and_evaluate`.
 
     Args:
-        input_fn: gives the evaluation batches.
+        input_fn: returns the evaluation batches.
         steps: number of batches; None (the default): the whole input, once. (tf.estimator: 100.)
         name: suffix of the evaluation's directory, `eval_<name>`.
         hooks: hooks of the evaluation.

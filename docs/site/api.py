@@ -9,7 +9,16 @@ from collections.abc import Iterator
 from textwrap import shorten
 from types import ModuleType
 
-from docs.site.names import FACADE, PublicName, core_modules, describe, homes, package_modules, plugin_packages
+from docs.site.names import (
+    FACADE,
+    PublicName,
+    core_modules,
+    describe,
+    homes,
+    package_modules,
+    plugin_packages,
+    value_of,
+)
 
 REPOSITORY = "https://github.com/estimator-core/estimator-core"
 TREE = f"{REPOSITORY}/blob/main/"
@@ -39,7 +48,7 @@ def _page(module: str, names: list[str], known: dict[str, str]) -> str:
 
 
 def _is_module(name: PublicName) -> bool:
-    return isinstance(getattr(importlib.import_module(name.module), name.name), ModuleType)
+    return isinstance(value_of(name.module, name.name), ModuleType)
 
 
 def _table(names: list[PublicName], known: dict[str, str]) -> Iterator[str]:
@@ -64,7 +73,7 @@ def _link(home: str, module: str) -> str:
 
 def _entry(one: PublicName) -> str:
     if not one.canonical:
-        value = repr(getattr(importlib.import_module(one.module), one.name))
+        value = repr(value_of(one.module, one.name))
         return f"## {one.name} {{ #{one.path} }}\n\n{one.summary}\n\n```text\n{shorten(value, 300)}\n```\n"
     source = f"Source: [{one.source.partition('#')[0]}]({TREE}{one.source})\n" if one.source else ""
     options = "    options:\n      show_root_heading: false\n      show_root_toc_entry: false\n"

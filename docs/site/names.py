@@ -59,7 +59,7 @@ def package_modules(package: str) -> dict[str, list[str]]:
     while waiting:
         module = waiting.pop(0)
         names = exported(module)
-        inner = [name for name in names if isinstance(getattr(importlib.import_module(module), name), ModuleType)]
+        inner = [name for name in names if isinstance(value_of(module, name), ModuleType)]
         found[module] = [name for name in names if name not in inner]
         waiting += [f"{module}.{name}" for name in inner]
     return found
@@ -85,10 +85,51 @@ def _exports(tree: ast.Module) -> Iterator[str]:
             yield node.name
 
 
+@dataclass(frozen=True, kw_only=True)
+class NotImported:
+    """A name whose module needs a library that is not installed, as its sources describe it.
+
+    Args:
+        canonical: module and name.
+        summary: the first sentence of its documentation.
+        source: its file, relative to the root, and line.
+    """
+
+    canonical: str
+    summary: str
+    source: str
+
+
+@functools.cache
+def value_of(module: str, name: str) -> object:
+    """What a name stands for; read from the sources where it cannot be imported."""
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError:
+        return _read(module, name)
+
+
+def _read(module: str, name: str) -> NotImported:
+    file = Path(str(importlib.import_module(module).__file__)).with_suffix(".pyi")
+    imports = [node for node in ast.walk(ast.parse(_text(file))) if isinstance(node, ast.ImportFrom)]
+    (home,) = (str(node.module) for node in imports if name in {alias.asname for alias in node.names})
+    package, _, rest = home.partition(".")
+    source = Path(str(importlib.import_module(package).__file__)).parent / f"{rest.replace('.', '/')}.py"
+    (found,) = (node for node in ast.parse(_text(source)).body if getattr(node, "name", "") == name)
+    assert isinstance(found, (ast.ClassDef, ast.FunctionDef))
+    doc = ast.get_docstring(found) or ""
+    place = f"{source.resolve().relative_to(ROOT).as_posix()}#L{found.lineno}"
+    return NotImported(canonical=f"{home}.{name}", summary=" ".join(doc.split("\n\n")[0].split()), source=place)
+
+
 @functools.cache
 def describe(module: str, name: str) -> PublicName:
     """One name with the first sentence of its documentation and its place in the sources."""
-    value = getattr(importlib.import_module(module), name)
+    value = value_of(module, name)
+    if isinstance(value, NotImported):
+        return PublicName(
+            module=module, name=name, summary=value.summary, canonical=value.canonical, source=value.source
+        )
     written = inspect.isclass(value) or inspect.isroutine(value) or isinstance(value, ModuleType)
     doc = (inspect.getdoc(value) or "") if written else _comment(module, name, value)
     summary = " ".join(doc.split("\n\n")[0].split())
@@ -133,16 +174,16 @@ def homes(modules: dict[str, list[str]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for module in sorted(modules, key=lambda module: (module == FACADE, module)):
         for name in modules[module]:
-            value = getattr(importlib.import_module(module), name)
+            value = value_of(module, name)
             path = f"{module}.{name}"
             plain = inspect.isclass(value) or inspect.isroutine(value)
             home = owner.setdefault(id(value), path) if plain else path
             if plain and str(getattr(value, "__module__", "")) == module:
                 home = owner[id(value)] = path
             found[path] = home
-    return {path: owner.get(id(_value(path)), home) for path, home in found.items()}
+    return {path: owner.get(id(_of_path(path)), home) for path, home in found.items()}
 
 
-def _value(path: str) -> object:
+def _of_path(path: str) -> object:
     module, _, name = path.rpartition(".")
-    return getattr(importlib.import_module(module), name)
+    return value_of(module, name)

@@ -94,9 +94,14 @@ def configuration() -> dict[str, object]:
     core = [f"api/{name}" for name in api.pages() if name.startswith("estimator_core")]
     plugins = [f"api/{name}" for name in api.pages() if not name.startswith("estimator_core")]
     listed = [f"packages/{name}.md" for name in packages.pages()]
+    pages = [place_of(name) for name in sources()]
+    named = set(re.findall(r'"([\w./-]+\.md)"', json.dumps(written["nav"])))
+    others = [page for page in pages if page not in named and not page.startswith("decisions/")]
     for part in written["nav"]:
+        if "How-to guides" in part and others:
+            part["How-to guides"].append({"More": others})
         if "Concepts" in part:
-            part["Concepts"].append({"Decisions": [name for name in map(place_of, sources()) if "decisions/" in name]})
+            part["Concepts"].append({"Decisions": [page for page in pages if page.startswith("decisions/")]})
         if "Reference" in part:
             part["Reference"] += [{"Core": core}, {"Plugins": plugins}, {"Packages": listed}]
     python = written["plugins"][1]["mkdocstrings"]["handlers"]["python"]

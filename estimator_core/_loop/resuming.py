@@ -124,5 +124,5 @@ def _slots(placement: Placement, leaves: Mapping[str, Any], discovery: Discovery
 
 
 def _in(model_dir: str, step: int | None) -> str | None:
-    """A checkpoint of the chief's, as this process calls it."""
+    """The path of a checkpoint of the chief, on this process."""
     return None if step is None else str(checkpoints_dir(model_dir) / str(step))

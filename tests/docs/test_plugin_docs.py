@@ -15,6 +15,7 @@ DOCS = ROOT / "docs" / "plugins"
 DECLARATIONS = (
     "estimator_components",
     "estimator_commands",
+    "estimator_capabilities",
     "estimator_options",
     "estimator_kinds",
     "estimator_hookspecs",

@@ -24,21 +24,21 @@ BUDGETS = {
     "_backends": 546,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 541,
     "_checkpoint": 2608,  # the catalog, the audit, incremental saves and checkpoints of others included
-    "_cli": 574,  # options of all commands anywhere, errors of one line with a suggestion
+    "_cli": 577,  # options of all commands anywhere, errors of one line with a suggestion
     "_cluster": 457,  # every environment read and refused by name
     "_export": 1168,  # words of host transforms, requests made of them, metrics of what an export gives
     "_inputs": 1567,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 724,
-    "_loop": 4277,  # what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4275,  # what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 996,
     "_model_dir": 369,
     "_packs": 618,
-    "_plugins": 1548,  # the code of plugins named and locked, policies, capabilities included
+    "_plugins": 1548,  # the code of plugins named and locked, policies, included
     "_step": 1275,
     "_storage": 481,  # files at URLs, for plugins, included
     "_summaries": 300,
-    "flat": 2442,  # arguments and names of tf.estimator answered included
+    "flat": 2444,  # arguments and names of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -68,10 +68,10 @@ RING = (
 RING_LINES = 1500
 PAGE_STATEMENTS = 30
 #: Occurrences of `Any` a thousand code lines; the target is 50.
-ANY_DENSITY = 63.0
+ANY_DENSITY = 56.0
 #: Files of the core that the smallest training enters; the target is 130. 22 belong to the storage of a
-#: model_dir, one to the contract with the data, which the face of inputs names, and two to policies and capabilities.
-ENTERED = 209
+#: model_dir, one to the contract with the data, which the face of inputs names, and one to policies.
+ENTERED = 178
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 
@@ -121,7 +121,7 @@ def test_no_room_is_over_its_budget() -> None:
 
 
 def test_a_room_over_its_budget_is_named() -> None:
-    assert over_budget({"_step": 1275, "attic": 1, "_cli": 574}, {"_step": 1275, "_cli": 574}) == [
+    assert over_budget({"_step": 11, "attic": 1, "_cli": 5}, {"_step": 10, "_cli": 5}) == [
         "_step has 11 code lines; its budget is 10",
         "attic has 1 code lines; its budget is 0",
     ]
@@ -129,7 +129,7 @@ def test_a_room_over_its_budget_is_named() -> None:
 
 def test_flat_modules_count_together() -> None:
     one = Count(lines=3, any_names=0)
-    assert by_room({"a.py": one, "b.py": one, "_room": one}) == {"flat": 2442, "_room": 3}
+    assert by_room({"a.py": one, "b.py": one, "_room": one}) == {"flat": 6, "_room": 3}
 
 
 def test_the_contracts_are_few() -> None:

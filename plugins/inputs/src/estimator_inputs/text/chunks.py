@@ -19,13 +19,13 @@ class Quoting(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Whole records.
+    """The complete records of a chunk.
 
     Attributes:
         data: their bytes.
         line: the line the first one begins in, from 1.
         row: number of the first one among the rows of the file, from 0, where rows are counted.
-        after: byte offset, line and row behind the last one.
+        after: byte offset, line and row after the last one.
         fault: what is wrong with `data`, which is one line then.
     """
 

@@ -18,7 +18,7 @@ _CHECKSUM = struct.Struct("<I")
 
 
 class Frames(NamedTuple):
-    """Whole records of a piece of a file.
+    """The complete records of a piece of a file.
 
     Attributes:
         data: the piece.
