@@ -121,7 +121,7 @@ def test_no_room_is_over_its_budget() -> None:
 
 
 def test_a_room_over_its_budget_is_named() -> None:
-    assert over_budget({"_step": 1275, "attic": 1, "_cli": 574}, {"_step": 1275, "_cli": 574}) == [
+    assert over_budget({"_step": 11, "attic": 1, "_cli": 5}, {"_step": 10, "_cli": 5}) == [
         "_step has 11 code lines; its budget is 10",
         "attic has 1 code lines; its budget is 0",
     ]
@@ -129,7 +129,7 @@ def test_a_room_over_its_budget_is_named() -> None:
 
 def test_flat_modules_count_together() -> None:
     one = Count(lines=3, any_names=0)
-    assert by_room({"a.py": one, "b.py": one, "_room": one}) == {"flat": 2442, "_room": 3}
+    assert by_room({"a.py": one, "b.py": one, "_room": one}) == {"flat": 6, "_room": 3}
 
 
 def test_the_contracts_are_few() -> None:
