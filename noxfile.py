@@ -45,7 +45,7 @@ REPORTS = ROOT / ".nox" / "reports"
 REPORTS.mkdir(parents=True, exist_ok=True)
 PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))
 EVERYTHING = ["estimator_core", *(f"estimator_{plugin}" for plugin in PLUGINS)]
-LIGHT_EXTRAS = {"estimator_exporters": ("serve", "grpc"), "estimator_runs": ("yaml",)}
+LIGHT_EXTRAS = {"estimator_exporters": ("serve", "grpc"), "estimator_runs": ("folds", "report", "sweep", "yaml")}
 CHECK_INSTALLED = str(ROOT / ".ci" / "check_installed.py")
 NEWEST_TENSORFLOW = "tensorflow-cpu==2.21.*"
 # Export formats: what writes them beside the plugin itself, and all that reads them.

@@ -40,6 +40,7 @@ SUITE: dict[str, tuple[str, ...]] = {
     "inputs": ("inputs.py",),
     "inputs_files": ("inputs_files.py", TF),
     "data_statistics": ("data_statistics.py",),
+    "checks": ("checks.py",),
     "memory": ("memory.py",),
     "hooks_cost": ("hooks_cost.py",),
     "embedding_table": ("embedding_table.py",),

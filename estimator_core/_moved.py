@@ -45,8 +45,10 @@ POLICY_READER = ("estimator_policy", "estimator-policy")
 #: Sub-command of `estimator` -> distribution whose plugin declares it.
 MOVED_COMMANDS: dict[str, str] = {
     "cluster": "estimator-launchers",
+    "completion": "estimator-terminal",
     "config": "estimator-runs",
-    "doctor": "estimator-testing",
+    "crossval": "estimator-runs",
+    "doctor": "estimator-terminal",
     "evaluate": "estimator-experiment",
     "export": "estimator-experiment",
     "launch": "estimator-launchers",
@@ -54,9 +56,12 @@ MOVED_COMMANDS: dict[str, str] = {
     "migrate": "estimator-migration",
     "new-plugin": "estimator-testing",
     "plan": "estimator-plan",
+    "plugin-doctor": "estimator-testing",
     "policy": "estimator-policy",
     "report": "estimator-report",
     "run": "estimator-experiment",
+    "runs": "estimator-runs",
+    "sweep": "estimator-runs",
 }
 
 

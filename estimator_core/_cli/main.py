@@ -92,7 +92,7 @@ def command_parser(name: str = "") -> argparse.ArgumentParser:
     """The parser of a command, for whoever reads or completes words of the command line.
 
     Args:
-        name: of the command; "": the parser of the words before it.
+        name: of the command; "": the options that stand before it.
 
     Raises:
         PluginLookupError: there is no such command.
@@ -102,7 +102,7 @@ def command_parser(name: str = "") -> argparse.ArgumentParser:
         'head'
     """
     if not name:
-        return _parser()
+        return _options()
     return module_parser(importlib.import_module(find_command(name).target), f"estimator {name}")
 
 
@@ -157,6 +157,14 @@ def _with_json(given: argparse.Namespace) -> list[str]:
 
 
 def _parser() -> CommandParser:
+    parser = _options()
+    parser.add_argument("command", nargs="?", help=argparse.SUPPRESS)
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.set_defaults(every_debug=False, every_log_level="info")
+    return parser
+
+
+def _options() -> CommandParser:
     parser = CommandParser(
         prog="estimator",
         usage="estimator [options] COMMAND [arguments]",
@@ -167,9 +175,6 @@ def _parser() -> CommandParser:
     parser.add_argument("-h", "--help", action="store_true", help="show this text")
     parser.add_argument("--version", action="store_true", help="show the version")
     parser.add_argument("--json", action="store_true", help="print JSON, where the command can")
-    parser.add_argument("command", nargs="?", help=argparse.SUPPRESS)
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.set_defaults(every_debug=False, every_log_level="info")
     return parser
 
 

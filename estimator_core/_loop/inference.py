@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,7 +24,6 @@ from estimator_core._step import Discovery, TrainState
 from estimator_core.errors import CheckpointNotFoundError
 from estimator_core.modes import ModeKeys
 
-_log = logging.getLogger("estimator_core")
 _ITEMS = ("variables", "model_state")
 
 

@@ -31,7 +31,7 @@ def capabilities_of(declared: Sequence[Any], implemented: Iterable[str], api: tu
     """What a plugin does to runs, sorted.
 
     Args:
-        declared: what `estimator_capabilities` gave.
+        declared: what `estimator_capabilities` returned.
         implemented: names of the hook specifications it implements.
         api: the contract it was written for.
 
@@ -46,7 +46,7 @@ def capabilities_of(declared: Sequence[Any], implemented: Iterable[str], api: tu
         if name not in CAPABILITIES:
             near = get_close_matches(str(name), CAPABILITIES, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(CAPABILITIES)}"
-            raise PluginError(f"estimator_capabilities() gave {name!r}, which is no capability; {hint}")
+            raise PluginError(f"estimator_capabilities() returned {name!r}, which is not a capability; {hint}")
     needed = {specification: _NEEDED[specification] for specification in implemented if specification in _NEEDED}
     if api < _DECLARED_SINCE:
         batches = ["changes_batches"] if "estimator_run_hooks" in needed else []
@@ -105,7 +105,7 @@ def without_batches(hook: Any, who: str) -> None:
     try:
         object.__setattr__(hook, "begin", guarded)
     except AttributeError as error:
-        raise PluginError(f"gave a hook with __slots__, which cannot be kept from changing batches; {why}") from error
+        raise PluginError(f"returned a hook with __slots__: it cannot be kept from changing batches; {why}") from error
 
 
 def _frozen(value: Any) -> Any:

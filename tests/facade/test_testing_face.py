@@ -60,9 +60,9 @@ def test_the_face_says_what_to_install(script: str) -> None:
 @pytest.mark.parametrize(
     ("words", "command"),
     [
-        (["plugins", "doctor", "acme"], "doctor"),
-        (["plugins", "doctor", "--fix", "acme"], "doctor"),
-        (["doctor", "acme"], "doctor"),
+        (["plugins", "doctor", "acme"], "plugin-doctor"),
+        (["plugins", "doctor", "--fix", "acme"], "plugin-doctor"),
+        (["plugin-doctor", "acme"], "plugin-doctor"),
         (["new-plugin", "acme", "--kind", "head"], "new-plugin"),
     ],
 )

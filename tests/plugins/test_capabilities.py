@@ -161,7 +161,7 @@ def test_an_observer_cannot_change_the_arrays_of_metrics(site):
             "def estimator_evaluation_finished(metrics):\n    pass\n",
             "estimator_evaluation_finished and does not declare 'reads_metrics'",
         ),
-        ("def estimator_capabilities():\n    return ['add_hooks']\n", "'add_hooks', which is no capability; did you"),
+        ("def estimator_capabilities():\n    return ['add_hooks']\n", "'add_hooks', which is not a capability; did"),
         ("def estimator_capabilities():\n    return [7]\n", "gave 7; it must give names"),
         ("def estimator_capabilities():\n    return ['network', 'network']\n", "declares 'network' twice"),
     ],

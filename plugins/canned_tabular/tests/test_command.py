@@ -208,7 +208,7 @@ def test_what_is_not_a_number_becomes_the_mean(people, tmp_path, capsys):
 
 def results(lines):
     """The table at the end: numbers by model."""
-    place = next(n for n, line in enumerate(lines) if line.split()[:1] == ["accuracy"])
+    place = next(n for n, line in enumerate(lines) if line.split()[:1] == ["accuracy"] and "=" not in line)
     return {line.split()[0]: float(line.split()[1]) for line in lines[place + 1 :] if not line.startswith("repeat: ")}
 
 

@@ -89,11 +89,10 @@ def compare(frame, label, found):
     assert len(read) == len(served) == len(frame)
     assert frame.drop(columns=label).isna().any(axis=1).sum() > 5  # rows with holes are among them
     given = np.array([row["probabilities"] for row in served])
-    np.testing.assert_allclose([row["probabilities"] for row in read], given, rtol=1e-5, atol=1e-6)
+    scored = [[row[f"probabilities_{name}"] for name in names] for row in read]
+    np.testing.assert_allclose(scored, given, rtol=1e-5, atol=1e-6)
     chosen = np.array(names)[given.argmax(axis=1)]
-    assert [
-        row["classes"][0] if isinstance(row["classes"], list) else row["classes"] for row in read
-    ] == chosen.tolist()
+    assert [row["classes"] for row in read] == chosen.tolist()
     labels = frame[label].astype(str).to_numpy()
     test = np.arange(len(frame)) % 10 == 9
     assert evaluated["accuracy"] == pytest.approx(np.mean(chosen[test] == labels[test]), abs=1e-6)

@@ -1,5 +1,7 @@
 """The gRPC form: tensors raw and as contents, refusals as status codes, rights, limits and certificates."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from estimator_exporters.serving.access import (  # noqa: E402
 from estimator_exporters.serving.grpc_messages import MESSAGES, SERVICE  # noqa: E402
 from estimator_exporters.serving.grpc_server import grpc_serving  # noqa: E402
 from estimator_exporters.serving.limits import Limits  # noqa: E402
+from estimator_exporters.serving.observing import Observing  # noqa: E402
 from plugins.exporters.tests.live_server import echo, function_model, running  # noqa: E402
 
 ONE = np.ones((1, 2), np.float32)
@@ -34,14 +37,23 @@ def ask():
         "ham": {"1": echo("float32")},
     }
     rights = [Right(digest=_digest("the-token"), models=["echo", "small", "text", "bad", "none"])]
-    ports = []
+    ports, traced = [], []
 
     def beside(engine):
         return grpc_serving(engine, "127.0.0.1", 0, None, 5, ports.append)
 
+    @contextlib.contextmanager
+    def tracing(model, parent):
+        statuses = []
+        try:
+            yield statuses.append
+        finally:
+            traced.append((model, parent, statuses))
+
+    around = {"access": access_of(rights), "beside": beside, "observing": Observing(tracing=tracing)}
     limits = Limits(memory_bytes=2**28, under_way=256, values=1000, poll_seconds=60)
     with (
-        running(models, limits=limits, access=access_of(rights), beside=beside) as server,
+        running(models, limits=limits, **around) as server,
         grpc.insecure_channel(f"127.0.0.1:{ports[0]}") as channel,
     ):
 
@@ -54,7 +66,7 @@ def ask():
             )
             return run(MESSAGES[f"{method}Request"](**fields), timeout=30, metadata=sent)
 
-        call.server = server
+        call.server, call.traced = server, traced
         yield call
 
 
@@ -65,6 +77,17 @@ def tensor(array=ONE, name="x", datatype="FP32", **more):
 def infer(ask, model="echo", array=ONE, version="", **fields):
     request = {"inputs": [tensor(array)], "raw_input_contents": [array.tobytes()], **fields}
     return ask("ModelInfer", model_name=model, model_version=version, **request)
+
+
+def test_a_call_is_traced_with_its_status(ask):
+    ask.traced.clear()
+    infer(ask)
+    for model in ("bad", "none", "ham"):
+        with pytest.raises(grpc.RpcError):
+            infer(ask, model=model)
+    ask("ServerLive")
+    expected = [("echo", 200), ("bad", 500), ("none", 404), ("ham", 403)]
+    assert ask.traced == [(model, None, [status]) for model, status in expected]
 
 
 def test_raw_tensors_and_contents(ask):

@@ -3,10 +3,15 @@
 import io
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
+import numpy as np
+import optax
 import pytest
 
+import estimator_core as ec
 import estimator_hooks as eh
 from estimator_core.testing import FakeRun, drive
 from estimator_hooks import plugin
@@ -139,3 +144,16 @@ def test_quiet_shows_nothing(watched: Watched, monkeypatch: pytest.MonkeyPatch, 
     plugin.estimator_run_start(run)
     plugin.estimator_run_end(run)
     assert watched.told == []
+
+
+def test_a_call_leaves_no_thread(tmp_path: Path) -> None:
+    """Observers and hooks are handed different views of one run."""
+
+    def model_fn(features: Any, mode: str) -> ec.EstimatorSpec:
+        loss = ec.get_variable("w", ()) * jnp.mean(features["x"])
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1))
+
+    estimator = ec.Estimator(model_fn, model_dir=str(tmp_path))
+    input_fn = ec.inputs.numpy_input_fn({"x": np.ones(8, np.float32)}, batch_size=8, num_epochs=1, shuffle=False)
+    estimator.train(input_fn, steps=1).evaluate(input_fn)
+    assert [thread.name for thread in threading.enumerate() if thread.name == "progress"] == []

@@ -41,13 +41,13 @@ def test_another_evaluation_and_file(model_dir, capsys):
     page = (model_dir / "there" / "a.html").read_text()
     assert page.count("<h2>") == 1
     code = main(["report", str(model_dir), "--name", "other"])
-    assert code == 1
+    assert code == 2
     assert "no evaluation 'other'. It has ['', 'test']" in capsys.readouterr().err
 
 
 def test_a_directory_without_results_is_told_what_to_do(tmp_path, capsys):
     code = main(["report", str(tmp_path)])
-    assert code == 1
+    assert code == 2
     assert "estimator evaluate --model-dir" in capsys.readouterr().err
 
 

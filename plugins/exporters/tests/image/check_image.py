@@ -25,6 +25,7 @@ from plugins.exporters.tests.small_model import receiver_fn, rows, trained
 EXAMPLES = Path("examples/serving").absolute()
 TOKEN = "a-token-of-more-than-16-characters"
 VERSIONS = ("1.30", "1.33", "1.36")
+pytestmark = pytest.mark.timeout(1800)  # the RUN lines install jax
 
 
 def instructions(kind):

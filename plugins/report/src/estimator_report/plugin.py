@@ -9,9 +9,13 @@ from estimator_core.plugins import Command, Component, Kind
 ESTIMATOR_PLUGIN_API = (1, 1)
 
 _SECTIONS = (
+    ("run", "RunSection", "What the run was made with, and how it ended."),
+    ("training", "TrainingSection", "The curves of the training."),
+    ("goodput", "GoodputSection", "Where the time of the training went."),
     ("checkpoints", "CheckpointSection", "Each metric from checkpoint to checkpoint."),
     ("slices", "SliceSection", "Slices of the newest checkpoint, the worst first, and as they changed."),
     ("curves", "CurveSection", "ROC, precision and recall, calibration and confusion."),
+    ("kept", "KeptSection", "Checkpoints and exports on disk."),
 )
 
 
@@ -29,7 +33,7 @@ def estimator_kinds() -> Sequence[Kind]:
 
 
 def estimator_components() -> Sequence[Component]:
-    """The sections about evaluations."""
+    """The sections about a run and its evaluations."""
     return [
         Component(
             kind="report_section", name=name, target=f"estimator_report.sections.{name}:{target}", summary=summary
@@ -44,6 +48,6 @@ def estimator_commands() -> Sequence[Command]:
         Command(
             name="report",
             target="estimator_report.cli.report",
-            summary="Write one HTML page about the evaluations of a model_dir.",
+            summary="Write one HTML page about the run of a model_dir and its evaluations.",
         )
     ]

@@ -17,9 +17,12 @@ def read_source(model_dir: Path, evaluation: str | None = None) -> ReportSource:
         evaluation: its name; None: the one whose results are newest.
 
     Raises:
-        ArgumentError: there are no results, or none of this name.
+        ArgumentError: there are no results, or none of this name. A run that was not evaluated has a page all the
+            same.
     """
     files = {_name(path.parent): path for path in model_dir.glob("eval*/metrics.jsonl")}
+    if not files and evaluation is None and (model_dir / "run.json").exists():
+        return ReportSource(model_dir=model_dir, evaluation="", results={})
     if not files:
         raise ArgumentError(
             f"{model_dir} has no results of evaluations. Evaluate first: estimator evaluate --model-dir {model_dir}."

@@ -13,6 +13,14 @@ _HOME = {
     "configuration.layers": ("Layer", "Origin", "Resolved", "resolve"),
     "configuration.problems": ("ConfigurationError", "Problem"),
     "configuration.reading": ("read_configuration", "read_program"),
+    "folds.driving": ("Folds", "open_folds", "run_folds"),
+    "folds.results": ("MetricOverFolds", "metrics_over_folds", "out_of_fold"),
+    "folds.rows": ("Rows", "read_rows"),
+    "records.comparing": ("Paired", "by_configuration", "differences", "paired_bootstrap"),
+    "records.page": ("write_page",),
+    "records.reading": ("RunRecord", "read_run", "read_runs", "tag_run"),
+    "sweep.driving": ("Search", "open_search", "run_search"),
+    "sweep.results": ("best_trials", "importances", "write_winner"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

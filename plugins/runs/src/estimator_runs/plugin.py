@@ -13,7 +13,12 @@ _FORMATS = (
     ("yaml", "An experiment described in YAML 1.2."),
     ("yml", "An experiment described in YAML 1.2, by the shorter ending."),
 )
-_COMMANDS = (("config", "Show, check and run configuration files of experiments."),)
+_COMMANDS = (
+    ("config", "Show, check and run configuration files of experiments."),
+    ("crossval", "Train and judge an experiment fold by fold, as a configuration file says."),
+    ("runs", "List, compare, plot, tag and remove runs, from what they left."),
+    ("sweep", "Search hyperparameters as a configuration file says, with Optuna."),
+)
 
 
 def estimator_components() -> Sequence[Component]:

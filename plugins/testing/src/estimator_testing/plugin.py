@@ -11,9 +11,9 @@ def estimator_commands() -> list[Command]:
     """What authors of plugins type; `estimator plugins doctor NAME` of the core forwards to `doctor`."""
     return [
         Command(
-            name="doctor",
+            name="plugin-doctor",
             target="estimator_testing.cli.doctor",
-            summary="Examine an installed plugin; also as: plugins doctor NAME.",
+            summary="Examine an installed plugin; the same as plugins doctor NAME.",
         ),
         Command(
             name="new-plugin",

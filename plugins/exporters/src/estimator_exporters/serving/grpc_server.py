@@ -19,6 +19,7 @@ from estimator_exporters.serving.grpc_form import inputs_of, response_of
 from estimator_exporters.serving.grpc_messages import MESSAGES, SERVICE
 from estimator_exporters.serving.inference import Engine
 from estimator_exporters.serving.refusals import RefusedError
+from estimator_exporters.serving.telemetry import untraced
 from estimator_exporters.serving.tls import Tls
 
 _log = logging.getLogger("estimator_exporters")
@@ -113,25 +114,25 @@ class _Methods:
         async def answer(request: Any, context: Any) -> Any:
             model = getattr(request, "model_name", getattr(request, "name", ""))
             started, status = time.perf_counter(), 200
-            try:
-                metadata = dict(context.invocation_metadata() or ())
-                if name not in _HEALTH:
-                    self._engine.access(metadata.get("authorization"), model)
-                if name != "ModelInfer":
+            metadata = dict(context.invocation_metadata() or ())
+            tracing = self._engine.observing.tracing if name == "ModelInfer" else untraced
+            with tracing(model, metadata.get("traceparent")) as traced:
+                try:
+                    if name not in _HEALTH:
+                        self._engine.access(metadata.get("authorization"), model)
                     return await method(request)
-                with self._engine.observing.tracing(model, metadata.get("traceparent")):
-                    return await method(request)
-            except RefusedError as refusal:
-                status = refusal.status
-                await context.abort(_CODES.get(status, grpc.StatusCode.UNAVAILABLE), str(refusal))
-            except Exception:
-                status = 500
-                _log.exception("A request failed")
-                await context.abort(grpc.StatusCode.INTERNAL, "the model failed; the server's log says why")
-            finally:
-                if name == "ModelInfer":
-                    known = model if model in self._repository.models else ""
-                    self._engine.metrics.answered(known, status, time.perf_counter() - started)
+                except RefusedError as refusal:
+                    status = refusal.status
+                    await context.abort(_CODES.get(status, grpc.StatusCode.UNAVAILABLE), str(refusal))
+                except Exception:
+                    status = 500
+                    _log.exception("A request failed")
+                    await context.abort(grpc.StatusCode.INTERNAL, "the model failed; the server's log says why")
+                finally:
+                    traced(status)
+                    if name == "ModelInfer":
+                        known = model if model in self._repository.models else ""
+                        self._engine.metrics.answered(known, status, time.perf_counter() - started)
 
         return answer
 

@@ -42,7 +42,9 @@ def traced(provider: Any = None) -> Tracing:
     @contextlib.contextmanager
     def tracing(model: str, parent: str | None) -> Generator[Answered]:
         context = propagator.extract({} if parent is None else {"traceparent": parent})
-        with tracer.start_as_current_span(f"infer {model}", context, trace.SpanKind.SERVER) as span:
+        with tracer.start_as_current_span(
+            f"infer {model}", context, trace.SpanKind.SERVER, record_exception=False, set_status_on_exception=False
+        ) as span:
             span.set_attribute("estimator.model", model)
 
             def answered(status: int) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from estimator_core.errors import InputError
 from estimator_core.modes import ModeKeys
 from estimator_heads.data.learning import learn_from
@@ -128,23 +130,29 @@ class HeadContract:
 
     def _keeping(self, places: Sequence[Place], *, check: bool) -> Keeping:
         """What all elements go through."""
-        ready = [(place, place.name, place.rule.fault, place.rule.convert) for place in places]
+        ready = [
+            (place, place.key, place.of_labels, place.name, place.rule.fault, place.rule.convert) for place in places
+        ]
 
         def kept(features: Any, labels: Any, where: Callable[[int], str]) -> tuple[Any, Any]:
             known, lacking = self._known, False
-            for place, name, fault_of, convert in ready:
-                array = place.array(features, labels)
+            of_dict = features.__class__ is dict
+            for place, key, of_labels, name, fault_of, convert in ready:
+                # what most batches are needs no call: a dict of arrays, and an array of labels
+                array = (None if key else labels) if of_labels else features.get(key) if of_dict else None
+                if array.__class__ is not np.ndarray:
+                    array = place.array(features, labels)
                 if array is None:
                     lacking = True
                     continue
-                learned = known.get(name)
+                learned = known.get(name) if known else None
                 if check and (fault := fault_of(array, learned)) is not None:
                     raise RefusalError(place, fault, where)
                 made = convert(array, learned)
-                if place.of_labels:
-                    labels = {**labels, place.key: made} if place.key else made
+                if of_labels:
+                    labels = {**labels, key: made} if key else made
                 elif made is not array:
-                    features = {**features, place.key: made}
+                    features = {**features, key: made}
             if check and lacking and (told := absent(places, features)) is not None:
                 raise InputError(told)
             return features, labels
@@ -177,7 +185,13 @@ def _of_stream(kept: Keeping, parts: Parts | None) -> Callable[[Any], Any]:
 
 
 def _rows(features: Any) -> int:
+    if features.__class__ is dict:
+        for leaf in features.values():
+            return len(leaf) if leaf.__class__ is np.ndarray and leaf.ndim else _length(leaf)
     named = features.__class__ is dict or isinstance(features, Mapping)
-    leaf: Any = next(iter(features.values()), None) if named else features
+    return _length(next(iter(features.values()), None) if named else features)
+
+
+def _length(leaf: Any) -> int:
     shape = getattr(leaf, "shape", ())
     return int(shape[0]) if shape else 0

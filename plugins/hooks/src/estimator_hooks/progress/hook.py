@@ -11,10 +11,10 @@ from estimator_core.hooks import Hook, Run, StepOutputs, Wake
 from estimator_core.modes import ModeKeys
 from estimator_hooks.progress.display import Display, shared
 from estimator_hooks.progress.figures import Figures, Pace
-from estimator_hooks.progress.waiting import COMPILING, FIRST_BATCH, end_waiting, forget, title, waiting
+from estimator_hooks.progress.waiting import COMPILING, FIRST_BATCH, Key, end_waiting, forget, key_of, title, waiting
 
 #: The hook that shows a run, by the identity of the run: the last one in its list.
-_chosen: dict[int, ProgressBarHook] = {}
+_chosen: dict[Key, ProgressBarHook] = {}
 
 
 class ProgressBarHook(Hook):
@@ -44,14 +44,14 @@ class ProgressBarHook(Hook):
 
     def begin(self, run: Run) -> None:
         """Takes the place of a progress hook that comes earlier in the list."""
-        _chosen[id(run)] = self
+        _chosen[key_of(run)] = self
         _tell(run, FIRST_BATCH)
         self._display, self._began, self._loss, self._next_time = None, None, None, None
         self._pace = Pace()
 
     def after_create(self, run: Run) -> None:
         """Shows the call."""
-        if _chosen.get(id(run)) is not self:
+        if _chosen.get(key_of(run)) is not self:
             return
         self._total = run.last_step
         _tell(run, COMPILING)
@@ -86,8 +86,8 @@ class ProgressBarHook(Hook):
 
     def end(self, run: Run) -> None:
         """Shows the call for the last time."""
-        if _chosen.get(id(run)) is self:
-            del _chosen[id(run)]
+        if _chosen.get(key_of(run)) is self:
+            del _chosen[key_of(run)]
         if self._display is None:
             return
         self._end_waiting(run)

@@ -12,8 +12,10 @@ from estimator_hooks.progress.display import Display, shared
 
 OPENING, FIRST_BATCH, COMPILING = "opening the input", "first batch", "compiling the first step"
 
-#: By the identity of the run.
-_waiting: dict[int, Waiting] = {}
+#: What tells one call of this process from all others that are under way.
+Key = tuple[int, str, str | None]
+
+_waiting: dict[Key, Waiting] = {}
 
 
 class Waiting:
@@ -72,19 +74,24 @@ def title(run: Run) -> str:
     return "evaluate" if run.name is None else f"evaluate {run.name}"
 
 
+def key_of(run: Run) -> Key:
+    """The same for whatever view of a run a plugin is handed: observers and hooks see different objects."""
+    return id(run.config), run.mode, run.name
+
+
 def begin_waiting(run: Run) -> None:
     """Shows a call from its first moment on."""
-    _waiting[id(run)] = Waiting(run, shared.acquire(None))
+    _waiting[key_of(run)] = Waiting(run, shared.acquire(None))
 
 
 def waiting(run: Run) -> Waiting | None:
     """What shows that a call waits; None for one that nobody announced."""
-    return _waiting.get(id(run))
+    return _waiting.get(key_of(run))
 
 
 def end_waiting(run: Run) -> Waiting | None:
     """Ends the wait and hands its place in the display over; None where it is over already."""
-    found = _waiting.pop(id(run), None)
+    found = _waiting.pop(key_of(run), None)
     if found is not None:
         found.end()
     return found

@@ -2,8 +2,8 @@
 
 OLD and NEW are FILE[:FUNCTION]; the function (`proof` unless named) takes a model_dir and returns a dict with the keys
 `estimator`, `train_input_fn` and `eval_input_fn`. The old one runs in the interpreter of --tf-python; its batches and
-its first weights are given to the new one. Compared are predictions and metrics at the start and at the end, gradients
-of the first step, and loss and weights of every step. --names is a JSON file of what is called differently:
+its first weights are given to the new one. Predictions and metrics are compared at the start and at the end, gradients
+at the first step, loss and weights at every step. The JSON file of --names holds names that differ:
 {"name here": "name there"}.
 """
 

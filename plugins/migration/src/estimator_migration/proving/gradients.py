@@ -38,8 +38,8 @@ def gradients(
 
     Args:
         estimator: whose model_fn is differentiated; it is not trained.
-        input_fn: gives the batch.
-        start: gives the weights.
+        input_fn: of the batch.
+        start: puts the weights in place.
         scratch: a directory that may be thrown away.
     """
     batch = estimator.first_batch(input_fn)

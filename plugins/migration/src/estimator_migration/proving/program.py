@@ -44,7 +44,7 @@ def load(named: str) -> Callable[[str], Mapping[str, Any]]:
     try:
         spec = importlib.util.spec_from_file_location(path.stem, path)
         if spec is None or spec.loader is None:
-            raise ArgumentError(f"{path} is no Python file.")
+            raise ArgumentError(f"{path} is not a Python file.")
         module = importlib.util.module_from_spec(spec)
         sys.modules[path.stem] = module
         spec.loader.exec_module(module)
@@ -63,7 +63,7 @@ def estimator_of(parts: Any, named: str) -> Estimator:
     """The Estimator of what a function returned.
 
     Raises:
-        ArgumentTypeError: it is no dict with an Estimator, or has keys that mean nothing.
+        ArgumentTypeError: it is not a dict with an Estimator, or has keys that mean nothing.
     """
     estimator = parts.get("estimator") if isinstance(parts, Mapping) else None
     if not isinstance(estimator, Estimator):

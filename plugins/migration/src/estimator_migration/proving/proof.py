@@ -86,8 +86,8 @@ def prove(
     random = [side for side, is_random in sides.items() if is_random]
     if random:
         raise ArgumentError(
-            f"The training loss of the {' and of the '.join(random)} program is another one each time that it is "
-            "computed, by the same weights and batch: dropout or noise. Set its rate to 0 in both functions."
+            f"The training loss of the {' and of the '.join(random)} program differs from one time to the next, "
+            "by the same weights and batch: dropout or noise. Set its rate to 0 in both functions."
         )
     return Proof(
         quantities=tuple(compare(here, recording.computed, names or {})),

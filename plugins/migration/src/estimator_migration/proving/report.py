@@ -27,7 +27,7 @@ def text_report(proof: Proof) -> str:
 
 
 def verdict(proof: Proof) -> str:
-    """One sentence."""
+    """Whether the programs agree, in one sentence."""
     steps = f"{proof.steps} step{'' if proof.steps == 1 else 's'}"
     if not proof.diverging:
         return f"The programs agree over {steps} within {proof.tolerance:g} ({proof.made_by})."
@@ -46,11 +46,10 @@ def html_page(proof: Proof) -> str:
         f"<td>{escape(each.name)}</td><td>{escape(_size(each))}</td></tr>"
         for each in proof.quantities
     )
-    return (
-        "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>estimator migrate prove</title>"
-        f"<style>{_STYLE}</style><h1>estimator migrate prove</h1><p>{escape(verdict(proof))}</p>"
-        f"<table><tr><th>stage</th><th>name</th><th>difference</th></tr>\n{rows}</table></html>"
-    )
+    head = "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>estimator migrate prove</title>"
+    said = f"<style>{_STYLE}</style><h1>estimator migrate prove</h1><p>{escape(verdict(proof))}</p>"
+    columns = "<tr><th>stage</th><th>name</th><th>difference</th></tr>"
+    return f"{head}{said}<table>{columns}\n{rows}</table></html>"
 
 
 def _size(quantity: Quantity) -> str:

@@ -66,7 +66,7 @@ def _bytes_of_fixed_length(array: np.ndarray) -> np.ndarray:
 
 
 class Feed:
-    """Batches of an input_fn, and an input_fn that gives each when it is fed."""
+    """Batches of an input_fn, and an input_fn that returns what is fed."""
 
     def __init__(self, estimator: Any, input_fn: Any, mode: str, count: int, hooks: Any) -> None:
         self.batches: list[Any] = []
@@ -79,7 +79,7 @@ class Feed:
                 while not session.should_stop() and len(self.batches) < count:
                     self.batches.append(session.run(structure))
         if not self.batches:
-            raise SystemExit(f"The input of mode {mode!r} gives no batch.")
+            raise SystemExit(f"The input of mode {mode!r} is empty.")
         self._places: list[Any] = []
 
     def input_fn(self, params: Any = None) -> Any:
@@ -114,7 +114,7 @@ class _Shape:
 
 def _shape_of(tensor: Any) -> _Shape:
     if not isinstance(tensor, (tf.Tensor, tf.SparseTensor)):
-        raise SystemExit(f"The input gives {type(tensor).__name__!r}: only dense and sparse tensors can be compared.")
+        raise SystemExit(f"The input holds {type(tensor).__name__!r}: only dense and sparse tensors can be compared.")
     return _Shape(tensor.dtype, tensor.shape, isinstance(tensor, tf.SparseTensor))
 
 

@@ -29,7 +29,7 @@ def run_here(
     Args:
         function: makes the parts in a model_dir.
         named: of the function, for messages.
-        recording: gives batches and weights.
+        recording: of batches and weights.
         names: names there by name here.
 
     Raises:

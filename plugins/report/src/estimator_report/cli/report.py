@@ -1,4 +1,4 @@
-"""Write one HTML page about the evaluations of a model_dir.
+"""Write one HTML page about the run of a model_dir and its evaluations.
 
 The page is one file: it loads nothing, and can be mailed. `estimator evaluate --checkpoint all --slices ...` fills it.
 """
@@ -23,5 +23,6 @@ def run(args: argparse.Namespace) -> int:
     model_dir = Path(args.model_dir)
     source = read_source(model_dir, args.name)
     path = write_report(source, Path(args.output) if args.output else model_dir / "report.html")
-    print(f"{path}: {len(source.results)} checkpoints of the evaluation {source.evaluation or 'without a name'}")
+    told = f"{len(source.results)} checkpoints of the evaluation {source.evaluation or 'without a name'}"
+    print(f"{path}: {told if source.results else 'the run, which was not evaluated'}")
     return 0

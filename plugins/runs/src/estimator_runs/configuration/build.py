@@ -29,7 +29,7 @@ def build_program(found: Configuration, resolved: Resolved, path: Path) -> Progr
         ConfigurationError: it names code, components or arguments that are not there.
     """
     fields = run_config_fields(found, resolved)
-    plugins = _plugins(found)
+    plugins = plugins_of(found)
     _check_components(found, resolved, plugins)
     receiver = _receiver(found, resolved)
     if found.program is not None:
@@ -37,7 +37,8 @@ def build_program(found: Configuration, resolved: Resolved, path: Path) -> Progr
         make, hparams = program.experiment_fn, _replaced(program.default_hparams, found, resolved)
         receiver = receiver or program.serving_input_receiver_fn
     else:
-        make, hparams = _experiment_fn(found, resolved, plugins), HParams(**found.hparams)
+        make = _experiment_fn(found, resolved, plugins)
+        hparams = HParams(**found.hparams) if found.hparams else None
 
     def experiment_fn(run_config: Any, params: Any) -> Any:
         experiment = make(run_config, params)
@@ -53,7 +54,8 @@ def build_program(found: Configuration, resolved: Resolved, path: Path) -> Progr
     )
 
 
-def _plugins(found: Configuration) -> Plugins:
+def plugins_of(found: Configuration) -> Plugins:
+    """The plugins that a configuration allows."""
     if found.plugins is None:
         return default_plugins()
     said = found.plugins
@@ -110,8 +112,8 @@ def _experiment_fn(found: Configuration, resolved: Resolved, plugins: Plugins) -
     def experiment_fn(run_config: Any, params: Any) -> Any:
         return Experiment(
             _estimator(found, resolved, plugins, run_config, params),
-            _input(train, resolved, at_train, plugins),
-            _input(evaluation, resolved, at_eval, plugins),
+            build_input(train, resolved, at_train, plugins),
+            build_input(evaluation, resolved, at_eval, plugins),
             train_steps=found.train.max_steps,
             eval_steps=found.evaluate.steps,
             min_eval_frequency=found.evaluate.every_steps,
@@ -136,7 +138,12 @@ def _estimator(found: Configuration, resolved: Resolved, plugins: Plugins, run_c
     return call(resolved, ("model", "args"), make, model.args, config=run_config, plugins=plugins)
 
 
-def _input(one: Input, resolved: Resolved, path: KeyPath, plugins: Plugins) -> Callable[..., Any]:
+def build_input(one: Input, resolved: Resolved, path: KeyPath, plugins: Plugins) -> Callable[..., Any]:
+    """The input_fn that a table describes.
+
+    Raises:
+        ConfigurationError: it names code, components or arguments that are not there.
+    """
     if one.function is not None:
         return find_object(resolved, (*path, "function"), one.function)
     if one.call is not None:

@@ -49,7 +49,9 @@ def _problems(error: ValidationError, resolved: Resolved) -> list[Problem]:
             given = _value(resolved.values, place)
             text = fault["msg"].removeprefix("Input ").removeprefix("Value error, ")
             hint = (
-                nearest(given, fault["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", "))
+                nearest(
+                    given, fault.get("ctx", {}).get("expected", "").replace("'", "").replace(" or ", ", ").split(", ")
+                )
                 if (fault["type"] == "literal_error")
                 else ""
             )

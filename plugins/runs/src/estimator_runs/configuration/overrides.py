@@ -30,20 +30,31 @@ def read_settings(texts: Iterable[str]) -> list[Layer]:
     return [_setting(text) for text in texts]
 
 
-def _setting(text: str) -> Layer:
-    key, equals, said = text.partition("=")
+def layer_of(key: str, value: Any, origin: Origin) -> Layer | None:
+    """A layer that says one value; None: the key cannot be read.
+
+    Example:
+        >>> layer_of("hparams.rate", 0.1, Origin(source="trial 3")).values
+        {'hparams': {'rate': 0.1}}
+    """
     try:
-        values = tomllib.loads(f"{key} = 0") if equals and "\n" not in key else {}
+        values = {} if "\n" in key else tomllib.loads(f"{key} = 0")
     except tomllib.TOMLDecodeError:
-        values = {}
+        return None
     path = paths_of(values)[-1]
-    if not path:
-        raise ConfigurationError([Problem(origin=_SET, key="", text=f"{text!r}: write KEY=VALUE, as in hparams.a=1.")])
     inner: Any = values
     for name in path[:-1]:
         inner = inner[name]
-    inner[path[-1]] = _value(said)
-    return Layer(whole=_SET, values=values, origins=dict.fromkeys(paths_of(values)[1:], _SET))
+    inner[path[-1]] = value
+    return Layer(whole=origin, values=values, origins=dict.fromkeys(paths_of(values)[1:], origin))
+
+
+def _setting(text: str) -> Layer:
+    key, equals, said = text.partition("=")
+    layer = layer_of(key, _value(said), _SET) if equals else None
+    if layer is None:
+        raise ConfigurationError([Problem(origin=_SET, key="", text=f"{text!r}: write KEY=VALUE, as in hparams.a=1.")])
+    return layer
 
 
 def _value(text: str) -> Any:

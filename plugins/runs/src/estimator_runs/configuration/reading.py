@@ -32,18 +32,21 @@ class Read:
         return build_program(self.configuration, self.resolved, self.path)
 
 
-def read_configuration(path: Path, settings: Sequence[str] = (), *, more: Sequence[Layer] = ()) -> Read:
+def read_configuration(
+    path: Path, settings: Sequence[str] = (), *, more: Sequence[Layer] = (), over: Sequence[Layer] = ()
+) -> Read:
     """Reads and checks a configuration file.
 
     Args:
         path: of a TOML or YAML file.
         settings: of the command line, `key.in.full=value`; the last ones have the last word.
         more: layers that come before the file, such as those of an organisation.
+        over: layers that come after the command line, such as the values of a trial.
 
     Raises:
         ConfigurationError: says file, line, key and cure of every fault.
     """
-    resolved = resolve([*more, *read_layers(path), *read_settings(settings)])
+    resolved = resolve([*more, *read_layers(path), *read_settings(settings), *over])
     return Read(path=path, configuration=checked(resolved), resolved=resolved)
 
 

@@ -155,6 +155,49 @@ def _hparam(value: Any) -> Any:
     return value
 
 
+class Objective(Part):
+    """A metric of the evaluations, and which way it is good."""
+
+    metric: str
+    mode: Literal["min", "max"]
+
+
+class Parameter(Part):
+    """What a value is drawn from: numbers from low to high, or choices."""
+
+    low: int | float | None = None
+    high: int | float | None = None
+    step: int | float | None = None
+    log: bool = False
+    choices: list[bool | int | float | str] | None = None
+
+
+class Sweep(Part):
+    """A search: which values, judged by what, how often."""
+
+    space: Annotated[dict[str, Parameter], Field(min_length=1)]
+    objectives: Annotated[list[Objective], Field(min_length=1)]
+    trials: Annotated[int, Field(ge=1)]
+    seed: int = 0
+    workers: Annotated[int, Field(ge=1)] = 1
+    every_steps: Annotated[int, Field(ge=1)] | None = None
+    sampler: Named = Component(name="TPESampler")
+    pruner: Named = Component(name="NopPruner")
+    storage: Literal["journal", "sqlite"] = "journal"
+
+
+class Crossval(Part):
+    """Cross-validation: how rows are split, and in what batches they are trained on."""
+
+    folds: Annotated[int, Field(ge=2)] = 5
+    splitter: Literal["k_fold", "stratified", "grouped", "stratified_grouped", "time_ordered"] = "k_fold"
+    groups: str | None = None
+    shuffle: bool | None = None
+    batch_size: Annotated[int, Field(ge=1)] = 32
+    seed: int = 0
+    input: Input | None = None
+
+
 class Configuration(Part):
     """A whole configuration."""
 
@@ -169,3 +212,5 @@ class Configuration(Part):
     exporters: list[Named] = []
     serving: Serving | None = None
     plugins: PluginSettings | None = None
+    sweep: Sweep | None = None
+    crossval: Crossval | None = None

@@ -1,1 +1,1 @@
-"""The commands `estimator new-plugin` and `estimator doctor`: every other file is one of them or a part of one."""
+"""The commands `estimator new-plugin` and `estimator plugins doctor`: each other file is one or a part of one."""

@@ -12,7 +12,7 @@ from estimator_testing.plugin_checks import CHECKS, examine_plugin, installed_mo
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of `estimator doctor`, which is also `estimator plugins doctor`."""
+    """Adds the arguments of `estimator plugins doctor`."""
     parser.add_argument("name", help="entry-point name or distribution name")
     parser.add_argument("--fix", action="store_true", help="rewrite what is written for an older core; prints a diff")
     parser.add_argument(

@@ -1,0 +1,58 @@
+"""Train and judge an experiment fold by fold, as the [crossval] of a configuration file says.
+
+Each fold is a model_dir. Started again it continues: folds that have ended are kept, one that was cut short continues
+from its checkpoint. At the end mean and interval of every metric are told; predictions of each row by the fold that has
+not seen it are written in the order of the input.
+
+Example:
+    estimator crossval iris.toml
+    estimator crossval iris.toml --set crossval.splitter=stratified --set crossval.folds=10
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator crossval`."""
+    parser.add_argument("file", metavar="FILE", help="a TOML or YAML file")
+    parser.add_argument("--dir", metavar="DIR", help="where to write (default: runs/<name of the file>-crossval)")
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a value that overrides the file's, for example crossval.folds=10",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command."""
+    import json
+    from dataclasses import asdict
+
+    import numpy as np
+
+    from estimator_experiment.cli.run_report import table
+    from estimator_runs.folds.driving import open_folds, run_folds
+    from estimator_runs.folds.results import metrics_over_folds, out_of_fold
+
+    folds = open_folds(Path(args.file), Path(args.dir) if args.dir else None, args.settings)
+    run_folds(folds)
+    metrics = metrics_over_folds(folds)
+    rows, columns = out_of_fold(folds)
+    path = folds.folder / "out_of_fold.npz"
+    np.savez(path, allow_pickle=False, rows=rows, **{f"column/{name}": value for name, value in columns.items()})
+    if args.json:
+        found = {name: asdict(one) for name, one in metrics.items()}
+        print(json.dumps({"metrics": found, "rows": len(rows), "predictions": str(path)}))
+        return 0
+    lines = [(name, f"{one.mean:.4g}", f"{one.low:.4g}", f"{one.high:.4g}") for name, one in metrics.items()]
+    print(f"{len(folds.splits)} folds of {len(folds.rows)} rows\n")
+    print(table(lines, ("metric", "mean", "low", "high")))
+    print(f"\npredictions  {path}: {len(rows)} rows, {', '.join(sorted(columns))}")
+    return 0

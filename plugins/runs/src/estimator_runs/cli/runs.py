@@ -1,0 +1,54 @@
+"""Look at many runs: from what they left in their model_dirs, without a server.
+
+DIR is a model_dir, or a directory that holds some. `compare` tells in what runs differ, and for configurations that
+were run with the same seeds the mean difference with its interval by the paired bootstrap.
+
+Example:
+    estimator runs list runs --metric accuracy --mode max
+    estimator runs show runs/digits
+    estimator runs compare runs/a runs/b --metric accuracy --mode max
+    estimator runs plot runs --metric loss accuracy --output runs.html
+    estimator runs tag runs/digits good
+    estimator runs rm runs/old
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator runs`."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, summary in (
+        ("list", "a line for each run, the best first"),
+        ("show", "all about one run"),
+        ("compare", "in what runs differ, and whether it is more than chance"),
+        ("plot", "one HTML page with curves overlaid"),
+        ("tag", "add tags to a run"),
+        ("rm", "remove runs"),
+    ):
+        action = actions.add_parser(name, help=summary, description=summary)
+        one = name in ("show", "tag")
+        action.add_argument("dirs", metavar="DIR", nargs=1 if one else "+", help="a model_dir, or what holds some")
+        if name in ("list", "compare"):
+            action.add_argument("--metric", default="loss", help="of the evaluations (default: loss)")
+            action.add_argument("--mode", choices=("min", "max"), default="min", help="which way it is good")
+        if name == "list":
+            action.add_argument("--tag", help="only runs with this tag")
+        if name == "plot":
+            action.add_argument("--metric", dest="metrics", nargs="+", default=["loss"], help="a chart each")
+            action.add_argument("--output", default="runs.html", metavar="FILE", help="default: runs.html")
+        if name == "tag":
+            action.add_argument("tags", metavar="TAG", nargs="+")
+            action.add_argument("--remove", action="store_true", help="take these tags away")
+        if name == "rm":
+            action.add_argument("--force", action="store_true", help="also runs that have not ended by themselves")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command."""
+    from estimator_runs.cli import runs_actions
+
+    return getattr(runs_actions, f"{args.action}_")(args, [Path(place) for place in args.dirs])

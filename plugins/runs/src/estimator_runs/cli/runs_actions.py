@@ -1,0 +1,110 @@
+"""The actions of `estimator runs`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from pathlib import Path
+
+from estimator_core.errors import ArgumentError
+from estimator_experiment.cli.run_report import table
+from estimator_runs.records.comparing import by_configuration, differences, of_seeds, paired_bootstrap
+from estimator_runs.records.page import write_page
+from estimator_runs.records.reading import RunRecord, read_run, read_runs, tag_run
+
+
+def list_(args: argparse.Namespace, places: list[Path]) -> int:
+    """A line for each run, the best first."""
+    runs = [run for run in read_runs(places) if args.tag is None or args.tag in run.tags]
+    ranked = sorted(runs, key=lambda run: _rank(run.best(args.metric, args.mode), args.mode))
+    rows = [
+        (str(run.path), _number(run.best(args.metric, args.mode)), _ended(run), ", ".join(run.tags)) for run in ranked
+    ]
+    print(table(rows, ("run", args.metric, "ended", "tags")))
+    return 0
+
+
+def show_(args: argparse.Namespace, places: list[Path]) -> int:
+    """All about one run."""
+    run = read_run(places[0])
+    print(json.dumps({"tags": run.tags, **run.record}, indent=1))
+    for name, results in run.evaluations.items():
+        newest = max(results, default=None)
+        if newest is not None:
+            metrics = [
+                (key, _number(value)) for key, value in results[newest].items() if isinstance(value, int | float)
+            ]
+            print(f"\nevaluation {name or 'without a name'}, step {newest}")
+            print(table(metrics, ("metric", "value")))
+    return 0
+
+
+def compare_(args: argparse.Namespace, places: list[Path]) -> int:
+    """In what runs differ, and whether it is more than chance."""
+    runs = read_runs(places)
+    varying = differences(runs)
+    rows = [
+        (
+            str(run.path),
+            _number(run.best(args.metric, args.mode)),
+            str(run.seed),
+            *(str(v[i]) for v in varying.values()),
+        )
+        for i, run in enumerate(runs)
+    ]
+    print(table(rows, ("run", args.metric, "seed", *varying)))
+    values = {name: of_seeds(group, args.metric, args.mode) for name, group in by_configuration(runs).items()}
+    told = {name: of for name, of in values.items() if of}
+    ranked = sorted(told, key=lambda name: _rank(sum(told[name].values()) / len(told[name]), args.mode))
+    for name in ranked[1:]:
+        found = paired_bootstrap(told[ranked[0]], told[name])
+        if found is not None:
+            print(
+                f"\n{name} against {ranked[0]}, {len(found.seeds)} seeds: {found.difference:+.4g} "
+                f"[{found.low:+.4g}, {found.high:+.4g}]"
+            )
+    return 0
+
+
+def plot_(args: argparse.Namespace, places: list[Path]) -> int:
+    """One HTML page with curves overlaid."""
+    runs = read_runs(places)
+    print(f"{write_page(runs, args.metrics, Path(args.output))}: {len(runs)} runs")
+    return 0
+
+
+def tag_(args: argparse.Namespace, places: list[Path]) -> int:
+    """Adds tags to a run."""
+    print(f"{places[0]}: {', '.join(tag_run(places[0], args.tags, remove=args.remove)) or 'no tags'}")
+    return 0
+
+
+def rm_(args: argparse.Namespace, places: list[Path]) -> int:
+    """Removes runs: model_dirs alone, never what merely holds some."""
+    runs = [read_run(place) for place in places]
+    working = [str(run.path) for run in runs if "ended" not in run.record]
+    if working and not args.force:
+        raise ArgumentError(
+            f"{', '.join(working)} has not ended by itself: it works still, or was cut short and can continue. --force "
+            "removes it all the same."
+        )
+    for run in runs:
+        shutil.rmtree(run.path)
+        print(f"removed {run.path}")
+    return 0
+
+
+def _rank(value: float | None, mode: str) -> float:
+    if value is None:
+        return float("inf")
+    return value if mode == "min" else -value
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.5g}"
+
+
+def _ended(run: RunRecord) -> str:
+    ended = run.record.get("ended")
+    return f"step {ended['step']}: {ended['reason']}" if ended else "no"

@@ -1,0 +1,63 @@
+"""Search hyperparameters as the [sweep] of a configuration file says, with Optuna.
+
+Every trial is a model_dir. Killed at any moment and started again it continues, and comes to the same trials. At the
+end the best trials are told, what mattered, and where the winning configuration is: `estimator run` takes it.
+
+Example:
+    estimator sweep digits.toml
+    estimator sweep digits.toml --set sweep.trials=60 --set sweep.workers=2
+    estimator sweep digits.toml --show
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator sweep`."""
+    parser.add_argument("file", metavar="FILE", help="a TOML or YAML file with [sweep]")
+    parser.add_argument("--dir", metavar="DIR", help="of the sweep (default: runs/<name of the file>-sweep)")
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a value that overrides the file's, for example sweep.trials=60",
+    )
+    parser.add_argument("--show", action="store_true", help="run nothing; tell what has been found")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command."""
+    import json
+
+    from estimator_experiment.cli.run_report import number, table
+    from estimator_runs.sweep.driving import open_search, run_search
+    from estimator_runs.sweep.results import best_trials, importances, write_winner
+
+    search = open_search(Path(args.file), Path(args.dir) if args.dir else None, args.settings)
+    if not args.show:
+        run_search(search)
+    best, mattered, winner = best_trials(search), importances(search), write_winner(search)
+    states = [trial.state.name for trial in search.shelf.study().get_trials(deepcopy=False)]
+    counts = {state: states.count(state) for state in sorted(set(states))}
+    metrics = [one.metric for one in search.sweep.objectives]
+    if args.json:
+        rows = [{"number": trial.number, "values": trial.values, "params": trial.params} for trial in best]
+        print(json.dumps({"trials": counts, "best": rows, "importances": mattered, "winner": str(winner)}))
+        return 0
+    head = ("trial", *metrics, *search.space)
+    print(f"{search.shelf.folder}: {', '.join(f'{count} {state.lower()}' for state, count in counts.items())}\n")
+    rows = [
+        (str(trial.number), *map(number, trial.values), *(number(trial.params[name]) for name in search.space))
+        for trial in best
+    ]
+    print(table(rows, head))
+    if mattered:
+        print("\n" + table([(name, f"{share:.2f}") for name, share in mattered.items()], ("value", "importance")))
+    print(f"\nwinner  {winner}        look: uv run estimator run {winner}")
+    return 0

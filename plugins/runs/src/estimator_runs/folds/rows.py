@@ -1,0 +1,71 @@
+"""All rows of an input, in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError, InputError
+from estimator_core.inputs import open_input
+from estimator_core.modes import ModeKeys
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Rows in memory.
+
+    Args:
+        features: arrays by name, all with one row an example.
+        labels: an array, [rows, ...].
+    """
+
+    features: Mapping[str, np.ndarray]
+    labels: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, chosen: np.ndarray) -> Rows:
+        """Some of the rows, by their numbers."""
+        return Rows(features={name: value[chosen] for name, value in self.features.items()}, labels=self.labels[chosen])
+
+
+def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any = None) -> Rows:
+    """Reads an input to its end.
+
+    Args:
+        input_fn: yields batches of a dict of features and an array of labels, once through the data.
+        params: handed to it.
+        config: handed to it.
+
+    Raises:
+        ArgumentError: it is empty, or its batches have another form.
+
+    Example:
+        >>> rows = read_rows(lambda: [({"x": np.ones((2, 1), np.float32)}, np.zeros(2, np.int32))])
+        >>> len(rows), sorted(rows.features)
+        (2, ['x'])
+    """
+    features: dict[str, list[np.ndarray]] = {}
+    labels: list[np.ndarray] = []
+    source = open_input(input_fn, mode=ModeKeys.EVAL, params=params, config=config)
+    try:
+        for batch in source:
+            columns: Any = batch.features
+            if not isinstance(columns, Mapping) or isinstance(batch.labels, Mapping | None):
+                raise ArgumentError("Cross-validation needs batches of a dict of features and an array of labels.")
+            for name, value in {**columns, **batch.host}.items():
+                features.setdefault(name, []).append(np.array(value))
+            labels.append(np.array(batch.labels))
+    except InputError as error:
+        raise ArgumentError(f"The input cannot be read as rows: {error}") from error
+    finally:
+        source.close()
+    if not labels:
+        raise ArgumentError("The input is empty: there are no rows to split.")
+    return Rows(
+        features={name: np.concatenate(parts) for name, parts in features.items()}, labels=np.concatenate(labels)
+    )

@@ -1,0 +1,84 @@
+"""Runs beside each other: what differs, which is best, and whether the difference is more than chance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator_runs.records.reading import RunRecord
+
+_RESAMPLES = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paired:
+    """Two configurations over the seeds that both were run with.
+
+    Args:
+        seeds: of the pairs.
+        difference: the mean of second minus first.
+        low: lower end of its 95% interval by the paired bootstrap.
+        high: upper end.
+    """
+
+    seeds: tuple[int, ...]
+    difference: float
+    low: float
+    high: float
+
+
+def differences(runs: Sequence[RunRecord]) -> dict[str, list[Any]]:
+    """The settings in which runs differ: for each key a value a run; None where a run does not have it."""
+    settings = [run.settings for run in runs]
+    keys = dict.fromkeys(key for one in settings for key in one)
+    columns = {key: [one.get(key) for one in settings] for key in keys}
+    return {key: values for key, values in columns.items() if len({_text(value) for value in values}) > 1}
+
+
+def by_configuration(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
+    """Runs that differ in the seed alone, together; the key names what distinguishes them."""
+    varying = differences(runs)
+    groups: dict[str, list[RunRecord]] = {}
+    for place, run in enumerate(runs):
+        name = ", ".join(f"{key.partition('.')[2]}={values[place]}" for key, values in varying.items())
+        groups.setdefault(name or "all", []).append(run)
+    return groups
+
+
+def paired_bootstrap(first: Mapping[int, float], second: Mapping[int, float]) -> Paired | None:
+    """Whether one configuration is better than another by more than the seed does.
+
+    Args:
+        first: a metric by seed.
+        second: the same of the other configuration.
+
+    Returns:
+        The mean difference over the seeds of both, with an interval; None below two seeds. The same values give the
+        same interval.
+
+    Example:
+        >>> found = paired_bootstrap({1: 0.5, 2: 0.6, 3: 0.7}, {1: 0.6, 2: 0.7, 3: 0.8})
+        >>> round(found.low, 6), round(found.high, 6)
+        (0.1, 0.1)
+    """
+    seeds = sorted(set(first) & set(second))
+    if len(seeds) < 2:
+        return None
+    pairs = np.array([second[seed] - first[seed] for seed in seeds])
+    drawn = np.random.default_rng(0).integers(len(pairs), size=(_RESAMPLES, len(pairs)))
+    low, high = np.percentile(pairs[drawn].mean(axis=1), [2.5, 97.5])
+    return Paired(seeds=tuple(seeds), difference=float(pairs.mean()), low=float(low), high=float(high))
+
+
+def of_seeds(runs: Sequence[RunRecord], metric: str, mode: str) -> dict[int, float]:
+    """The best value of each run that has a seed and the metric, by seed."""
+    found = {run.seed: run.best(metric, mode) for run in runs}
+    return {seed: value for seed, value in found.items() if seed is not None and value is not None}
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=repr)

@@ -1,0 +1,97 @@
+"""A page about many runs, by the page builder of estimator-report: curves overlaid, and a table."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_runs.records.comparing import differences
+from estimator_runs.records.reading import RunRecord
+
+#: More lines in one chart cannot be told apart.
+_MOST_LINES, _MOST_POINTS = 12, 400
+
+
+def write_page(runs: Sequence[RunRecord], metrics: Sequence[str], path: Path) -> Path:
+    """Writes one HTML file that loads nothing.
+
+    Args:
+        runs: what it is about.
+        metrics: a chart each; of more than 12 runs the first 12 are drawn.
+        path: of the file.
+
+    Raises:
+        ArgumentError: estimator-report is not installed.
+    """
+    try:
+        from estimator_report import ReportSource, build_page
+    except ModuleNotFoundError as error:
+        raise ArgumentError('Pages need estimator-report: pip install "estimator-runs[report]".') from error
+    source = ReportSource(model_dir=Path(os.path.commonpath([run.path for run in runs])), evaluation="", results={})
+    sections: list[Any] = [_Table(runs, metrics), _Curves(runs, metrics)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(build_page(f"{len(runs)} runs", source, sections))
+    return path
+
+
+class _Table:
+    """Last values and differing settings of every run."""
+
+    title, order = "Runs", 10
+
+    def __init__(self, runs: Sequence[RunRecord], metrics: Sequence[str]) -> None:
+        self._runs, self._metrics = runs, metrics
+
+    def body(self, source: object) -> str:
+        """The table."""
+        varying = differences(self._runs)
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in ("run", *self._metrics, *varying))
+        rows = [
+            "".join(
+                f"<td>{html.escape(text)}</td>"
+                for text in (
+                    str(run.path),
+                    *(_last(run, metric) for metric in self._metrics),
+                    *(str(values[place]) for values in varying.values()),
+                )
+            )
+            for place, run in enumerate(self._runs)
+        ]
+        return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
+
+
+class _Curves:
+    """A chart for each metric, a line for each run."""
+
+    title, order = "Curves", 20
+
+    def __init__(self, runs: Sequence[RunRecord], metrics: Sequence[str]) -> None:
+        self._runs, self._metrics = runs[:_MOST_LINES], metrics
+
+    def body(self, source: object) -> str:
+        """The charts."""
+        from estimator_report.charts import line_chart
+
+        charts = [
+            line_chart(metric, {str(run.path): thinned(run, metric) for run in self._runs}, x="step", y=metric)
+            for metric in self._metrics
+        ]
+        return f'<div class="charts">{"".join(charts)}</div>'
+
+
+def thinned(run: RunRecord, metric: str) -> list[tuple[float, float]]:
+    """Points of a curve, evenly chosen where there are more than can be seen; first and last are kept."""
+    points = [(float(step), value) for step, value in run.curve(metric).items()]
+    if len(points) <= _MOST_POINTS:
+        return points
+    last = len(points) - 1
+    return [points[round(place * last / (_MOST_POINTS - 1))] for place in range(_MOST_POINTS)]
+
+
+def _last(run: RunRecord, metric: str) -> str:
+    curve = run.curve(metric)
+    return f"{curve[max(curve)]:.5g}" if curve else ""

@@ -1,0 +1,115 @@
+"""Runs, read from their model_dirs: `run.json`, the evaluations, and tags."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_core.summaries import read_eval_metrics
+
+_RECORD, _TAGS = "run.json", "tags.json"
+#: What names a run and is no setting of it.
+_OF_THE_RUN = ("run_config.model_dir", "run_config.tf_random_seed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """What a run left.
+
+    Args:
+        path: its model_dir.
+        record: what `run.json` says.
+        evaluations: metrics by name of the evaluation and step; "" is the one without a name.
+        tags: given by `estimator runs tag`.
+    """
+
+    path: Path
+    record: Mapping[str, Any]
+    evaluations: Mapping[str, Mapping[int, Mapping[str, Any]]]
+    tags: tuple[str, ...] = ()
+
+    @property
+    def seed(self) -> int | None:
+        """The seed that was set; None: one was drawn."""
+        return self.record.get("run_config", {}).get("tf_random_seed")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Hyperparameters and fields of RunConfig by key, without the seed and the model_dir."""
+        found: dict[str, Any] = {}
+        for table in ("hparams", "run_config"):
+            values = self.record.get(table)
+            if isinstance(values, Mapping):
+                found.update({f"{table}.{name}": value for name, value in values.items()})
+        return {key: value for key, value in found.items() if key not in _OF_THE_RUN}
+
+    def curve(self, metric: str, evaluation: str = "") -> dict[int, float]:
+        """A metric by step; steps that lack it are left out."""
+        results = self.evaluations.get(evaluation, {})
+        return {
+            step: float(found[metric]) for step, found in results.items() if isinstance(found.get(metric), int | float)
+        }
+
+    def best(self, metric: str, mode: str, evaluation: str = "") -> float | None:
+        """The best value of a metric; None: the run has none."""
+        values = [value for value in self.curve(metric, evaluation).values() if value == value]
+        return (min(values) if mode == "min" else max(values)) if values else None
+
+
+def read_runs(places: Iterable[Path]) -> list[RunRecord]:
+    """The runs in some directories, by path.
+
+    Args:
+        places: model_dirs, or directories that hold some.
+
+    Raises:
+        ArgumentError: a directory holds no run.
+    """
+    found: dict[Path, RunRecord] = {}
+    for place in places:
+        paths = [place / _RECORD] if (place / _RECORD).is_file() else sorted(place.rglob(_RECORD))
+        if not paths:
+            raise ArgumentError(f"{place} holds no run: there is no {_RECORD} in it or below it.")
+        found.update({path.parent: read_run(path.parent) for path in paths})
+    return list(found.values())
+
+
+def read_run(model_dir: Path) -> RunRecord:
+    """Reads one run.
+
+    Raises:
+        ArgumentError: the directory holds none, or its record cannot be read.
+    """
+    try:
+        record = json.loads((model_dir / _RECORD).read_text())
+    except (OSError, ValueError) as error:
+        raise ArgumentError(f"{model_dir} holds no run that can be read: {_RECORD}: {error}") from error
+    evaluations = {
+        "" if path.parent.name == "eval" else path.parent.name.removeprefix("eval_"): read_eval_metrics(path.parent)
+        for path in sorted(model_dir.glob("eval*/metrics.jsonl"))
+    }
+    return RunRecord(path=model_dir, record=record, evaluations=evaluations, tags=_tags(model_dir))
+
+
+def tag_run(model_dir: Path, tags: Iterable[str], *, remove: bool = False) -> tuple[str, ...]:
+    """Adds tags to a run, or takes them away; returns those it has then.
+
+    Raises:
+        ArgumentError: the directory holds no run.
+    """
+    read_run(model_dir)
+    given = set(tags)
+    kept = sorted(set(_tags(model_dir)) - given if remove else set(_tags(model_dir)) | given)
+    draft = model_dir / f".{_TAGS}.draft"
+    draft.write_text(json.dumps(kept) + "\n")
+    draft.replace(model_dir / _TAGS)
+    return tuple(kept)
+
+
+def _tags(model_dir: Path) -> tuple[str, ...]:
+    path = model_dir / _TAGS
+    return tuple(json.loads(path.read_text())) if path.is_file() else ()

@@ -1,0 +1,1 @@
+"""Sweeps: Optuna chooses, estimators train, a directory keeps what is done."""

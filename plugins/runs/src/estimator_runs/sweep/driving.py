@@ -1,0 +1,154 @@
+"""A sweep, driven: one worker in this process, several in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_runs.configuration.layers import KeyPath, Resolved, paths_of
+from estimator_runs.configuration.overrides import layer_of
+from estimator_runs.configuration.problems import ConfigurationError, at, nearest
+from estimator_runs.configuration.reading import read_configuration
+from estimator_runs.configuration.schema import Sweep
+from estimator_runs.sweep.engine import check_engine, distributions, is_pruned, sample
+from estimator_runs.sweep.shelf import Shelf
+from estimator_runs.sweep.trial import configured, run_trial
+
+_log = logging.getLogger("estimator_core")
+_WAIT = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """A sweep that is ready to be worked on.
+
+    Args:
+        path: of the configuration file.
+        settings: of the command line.
+        sweep: the search.
+        space: distributions by name.
+        shelf: its directory.
+    """
+
+    path: Path
+    settings: tuple[str, ...]
+    sweep: Sweep
+    space: dict[str, Any]
+    shelf: Shelf
+
+
+def open_search(path: Path, folder: Path | None = None, settings: Sequence[str] = ()) -> Search:
+    """Reads a configuration with a [sweep], and opens its directory.
+
+    Args:
+        path: of the configuration file.
+        folder: of the sweep; None: `runs/<name of the file>-sweep`.
+        settings: of the command line.
+
+    Raises:
+        ConfigurationError: the file, its space, sampler or pruner cannot be used.
+        ArgumentError: the directory holds another sweep.
+    """
+    read = read_configuration(path, settings)
+    sweep = read.configuration.sweep
+    if sweep is None:
+        raise ConfigurationError(
+            [at(read.resolved, ("sweep",), "is missing: it says the space, objectives and trials.")]
+        )
+    check_engine(sweep, read.resolved)
+    space = distributions(sweep.space, read.resolved)
+    _check_keys(sweep, read.resolved)
+    shelf = Shelf(folder or Path(f"runs/{path.stem}-sweep"), sweep, space)
+    shelf.open()
+    return Search(path=path, settings=tuple(settings), sweep=sweep, space=space, shelf=shelf)
+
+
+def _check_keys(sweep: Sweep, resolved: Resolved) -> None:
+    """A key of the space names a value that the file has: a key that nobody reads would be searched in vain."""
+    known = [path for path in paths_of(resolved.values)[1:] if path[0] != "sweep"]
+    names = [".".join(map(str, path)) for path in known]
+    problems = []
+    for key in sweep.space:
+        layer = layer_of(key, 0, resolved.whole)
+        path: KeyPath = paths_of(layer.values)[-1] if layer else ()
+        if path not in known and path[:1] != ("run_config",):
+            text = f"the file has no such value to replace.{nearest(key, names)}"
+            problems.append(at(resolved, ("sweep", "space", key), text))
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def run_search(search: Search) -> None:
+    """Works until all trials have ended; started again after any end, it continues.
+
+    Raises:
+        ArgumentError: a worker failed.
+    """
+    if search.sweep.workers == 1:
+        work(search)
+    else:
+        _run_workers(search)
+
+
+def work(search: Search) -> None:
+    """Takes one trial after the other, first those that were left, until all have ended."""
+    while search.shelf.ended() < search.sweep.trials:
+        if not any(_tried(search, number) for number in _open_numbers(search)):
+            time.sleep(_WAIT)  # others work on what this one would have to know
+
+
+def _open_numbers(search: Search) -> range:
+    """Trials that may be worked on: those whose known trials have all ended."""
+    ended = search.shelf.ended()
+    return range(ended, min(ended + search.sweep.workers, search.sweep.trials))
+
+
+def _tried(search: Search, number: int) -> bool:
+    """Works on a trial, unless it has ended or belongs to somebody else."""
+    shelf = search.shelf
+    with shelf.owned(number) as mine:
+        if not mine or shelf.outcome(number) is not None:
+            return False
+        known = shelf.known(number)
+        params = shelf.params(number)
+        if params is None:
+            params = sample(search.sweep, search.space, number, known)
+            shelf.plan(number, params)
+        _log.info("Trial %d of %d: %s", number, search.sweep.trials, params)
+        read = configured(search.path, search.settings, f"trial {number}", params, search.sweep.seed)
+
+        def pruned(values: Any) -> bool:
+            return is_pruned(search.sweep, search.space, number, known, params, values)
+
+        outcome = run_trial(read, shelf.trial_dir(number), search.sweep, pruned)
+        shelf.end(number, outcome)
+        shelf.study()  # where other tools of Optuna see it
+        _log.info("Trial %d of %d: %s %s", number, search.sweep.trials, outcome.state, list(outcome.values))
+    return True
+
+
+def _run_workers(search: Search) -> None:
+    """Processes that end with this one: each reads a pipe that closes with it."""
+    said = json.dumps({"path": str(search.path), "folder": str(search.shelf.folder), "settings": search.settings})
+    command = [sys.executable, "-m", "estimator_runs.sweep.worker", said]
+    workers = [subprocess.Popen(command, stdin=subprocess.PIPE) for _ in range(search.sweep.workers)]
+    try:
+        codes = [worker.wait() for worker in workers]
+    finally:
+        for worker in workers:
+            if worker.stdin is not None:
+                worker.stdin.close()
+            worker.wait()
+    failed = [code for code in codes if code]
+    if failed and search.shelf.ended() < search.sweep.trials:
+        raise ArgumentError(
+            f"{len(failed)} of {len(codes)} workers failed (exit codes {failed}). Start again to continue."
+        )

@@ -1,0 +1,174 @@
+"""The directory of a sweep: what was planned, who works on it, what came out; and Optuna's storage of finished trials.
+
+A trial is planned by one file and ended by another, each written at once. Whoever works on a trial holds a lock on it
+that the operating system takes back when the process dies, however it dies. Finished trials go into the storage in the
+order of their numbers, so that the storage is the same whoever was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from estimator_core.errors import ArgumentError
+from estimator_runs.configuration.schema import Sweep
+from estimator_runs.sweep.engine import directions, engine
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a trial ended.
+
+    Args:
+        state: Optuna's word.
+        values: one an objective; empty where it failed.
+        steps: the first objective at each evaluation.
+        reason: why it failed.
+    """
+
+    state: Literal["COMPLETE", "PRUNED", "FAIL"]
+    values: Sequence[float] = ()
+    steps: Mapping[int, float] = field(default_factory=dict[int, float])
+    reason: str = ""
+
+
+class Shelf:
+    """The directory of a sweep.
+
+    Args:
+        folder: where it is, or will be.
+        sweep: the search.
+        space: distributions by name.
+    """
+
+    def __init__(self, folder: Path, sweep: Sweep, space: Mapping[str, Any]) -> None:
+        self.folder, self._sweep, self._space = folder, sweep, space
+
+    def trial_dir(self, number: int) -> Path:
+        """The model_dir of a trial."""
+        return self.folder / "trials" / f"{number:05d}"
+
+    def open(self) -> None:
+        """Makes the directory, or refuses one of another search.
+
+        Raises:
+            ArgumentError: a search with another space, seed, objective, sampler or number of workers began here.
+        """
+        said = json.loads(self._sweep.model_dump_json(exclude={"trials", "storage"}))
+        path = self.folder / "sweep.json"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self.locked():
+            if not path.exists():
+                write_whole(path, said)
+                return
+            before = json.loads(path.read_text())
+        changed = [key for key in said if said[key] != before.get(key)]
+        if changed:
+            raise ArgumentError(
+                f"{self.folder} holds a sweep with another {', '.join(changed)}: {changed[0]} was "
+                f"{before.get(changed[0])!r}. Give another directory (--dir), or the values of before."
+            )
+
+    @contextlib.contextmanager
+    def locked(self) -> Generator[None]:
+        """One process at a time."""
+        with (self.folder / "sweep.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    @contextlib.contextmanager
+    def owned(self, number: int) -> Generator[bool]:
+        """Whether this process may work on a trial; nobody else may, within."""
+        self.trial_dir(number).mkdir(parents=True, exist_ok=True)
+        with (self.trial_dir(number) / "owner.lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+
+    def params(self, number: int) -> dict[str, Any] | None:
+        """The values of a trial; None: it is not planned yet."""
+        path = self.trial_dir(number) / "trial.json"
+        return json.loads(path.read_text())["params"] if path.exists() else None
+
+    def plan(self, number: int, params: Mapping[str, Any]) -> None:
+        """Notes the values of a trial."""
+        write_whole(self.trial_dir(number) / "trial.json", {"number": number, "params": dict(params)})
+
+    def outcome(self, number: int) -> Outcome | None:
+        """How a trial ended; None: it has not."""
+        path = self.trial_dir(number) / "outcome.json"
+        if not path.exists():
+            return None
+        said = json.loads(path.read_text())
+        said["steps"] = {int(step): value for step, value in said["steps"].items()}
+        return Outcome(**said)
+
+    def end(self, number: int, outcome: Outcome) -> None:
+        """Notes how a trial ended."""
+        write_whole(self.trial_dir(number) / "outcome.json", {**asdict(outcome), "steps": dict(outcome.steps)})
+
+    def ended(self) -> int:
+        """How many trials from the first on have ended without a gap."""
+        number = 0
+        while (self.trial_dir(number) / "outcome.json").exists():
+            number += 1
+        return number
+
+    def known(self, number: int) -> list[Any]:
+        """The trials that one trial knows of: those that ended `workers` places before it."""
+        return [self.frozen(one) for one in range(max(0, number - self._sweep.workers + 1))]
+
+    def frozen(self, number: int) -> Any:
+        """A trial that has ended, as Optuna has it."""
+        optuna = engine()
+        outcome, params = self.outcome(number), self.params(number)
+        assert outcome is not None
+        assert params is not None
+        state = optuna.trial.TrialState[outcome.state]
+        return optuna.trial.create_trial(
+            state=state,
+            values=list(outcome.values) or None,
+            params=params,
+            distributions=dict(self._space),
+            intermediate_values=dict(outcome.steps),
+            user_attrs={"model_dir": f"trials/{number:05d}", **({"reason": outcome.reason} if outcome.reason else {})},
+        )
+
+    def study(self) -> Any:
+        """Optuna's study in its storage, with every trial that has ended; other tools of Optuna read it."""
+        optuna = engine()
+        with self.locked():
+            study = optuna.create_study(
+                study_name="sweep", storage=self._storage(), directions=directions(self._sweep), load_if_exists=True
+            )
+            for number in range(len(study.get_trials(deepcopy=False)), self.ended()):
+                study.add_trial(self.frozen(number))
+        return study
+
+    def _storage(self) -> Any:
+        if self._sweep.storage == "sqlite":
+            return f"sqlite:///{self.folder / 'study.db'}"
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
+
+        return JournalStorage(JournalFileBackend(str(self.folder / "study.journal")))
+
+
+def write_whole(path: Path, value: Any) -> None:
+    """Writes JSON so that nobody sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with draft.open("w") as file:
+        json.dump(value, file)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)

@@ -1,0 +1,172 @@
+"""Cross-validation: against a loop written by hand, resumed, refused."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from line_files import CODE, TOML
+
+import estimator_core as ec
+from estimator_core.cli import main
+from estimator_core.errors import ArgumentError
+from estimator_experiment.program import load_module
+from estimator_runs import ConfigurationError, metrics_over_folds, open_folds, out_of_fold, run_folds
+
+model_selection = pytest.importorskip("sklearn.model_selection")
+
+MORE = """
+
+def rows():
+    random = np.random.default_rng(0)
+    for start in range(0, 60, 7):
+        x = random.normal(size=min(7, 60 - start)).astype(np.float32)
+        person = (np.arange(start, start + len(x)) // 4).astype(np.int32)
+        yield {"x": x, "person": person}, (3 * x + 1).astype(np.float32)
+"""
+CROSSVAL = """
+[crossval]
+folds = 4
+seed = 3
+batch_size = 8
+
+[crossval.input]
+function = "line_code.py:rows"
+"""
+
+
+@pytest.fixture
+def line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("line_code.py").write_text(CODE + MORE)
+    Path("line.toml").write_text(TOML + CROSSVAL)
+    return Path("line.toml")
+
+
+def by_hand(splitter):
+    """The loop that people write."""
+    code = load_module(Path("line_code.py"))
+    batches = list(code.rows())
+    x = np.concatenate([features["x"] for features, _ in batches])
+    person = np.concatenate([features["person"] for features, _ in batches])
+    y = np.concatenate([labels for _, labels in batches])
+    predictions, metrics = np.full(60, np.nan, np.float32), []
+    for fold, (train, test) in enumerate(splitter.split(x, y)):
+        config = ec.RunConfig(model_dir=f"hand/{fold}", tf_random_seed=1, default_hooks=False)
+        estimator = ec.Estimator(code.model_fn, config=config, params=ec.HParams(rate=0.3))
+        features = {"x": x[train], "person": person[train]}
+        estimator.train(
+            ec.inputs.numpy_input_fn(features, y[train], batch_size=8, num_epochs=None, shuffle=True, seed=3),
+            max_steps=20,
+        )
+        held = {"x": x[test], "person": person[test]}
+        inputs = ec.inputs.numpy_input_fn(held, y[test], batch_size=8, shuffle=False)
+        metrics.append(estimator.evaluate(inputs)["error"])
+        predictions[test] = [row["y"] for row in estimator.predict(inputs)]
+    return predictions, metrics
+
+
+def test_is_the_loop_that_people_write(line, capsys):
+    assert main(["crossval", "line.toml", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out.splitlines()[-1])
+    predictions, metrics = by_hand(model_selection.KFold(4, shuffle=True, random_state=3))
+    with np.load(said["predictions"]) as stored:
+        assert stored["rows"].tolist() == list(range(60))
+        assert stored["column/y"].tobytes() == predictions.tobytes()
+    error = said["metrics"]["error"]
+    assert error["values"] == [float(value) for value in metrics]
+    assert error["mean"] == pytest.approx(np.mean(metrics))
+    half = 3.182446 * np.sqrt(np.var(metrics, ddof=1) * (1 / 4 + 15 / 45))  # t of three degrees of freedom
+    assert error["high"] - error["mean"] == pytest.approx(half)
+
+
+@pytest.mark.parametrize(
+    ("splitter", "theirs"),
+    [
+        ("k_fold", model_selection.KFold(4, shuffle=True, random_state=3)),
+        ("grouped", model_selection.GroupKFold(4)),
+        ("time_ordered", model_selection.TimeSeriesSplit(4)),
+    ],
+)
+def test_splits_are_those_of_scikit_learn(line, splitter, theirs):
+    folds = open_folds(line, settings=[f"crossval.splitter={splitter}", "crossval.groups=person"])
+    person = np.arange(60) // 4
+    groups = person if splitter == "grouped" else None
+    for mine, its in zip(folds.splits, theirs.split(np.zeros(60), folds.rows.labels, groups), strict=True):
+        assert [part.tolist() for part in mine] == [part.tolist() for part in its]
+        if splitter == "grouped":
+            assert not set(person[mine[0]]) & set(person[mine[1]])
+
+
+def test_classes_are_spread_evenly(line):
+    text = Path("line_code.py").read_text().replace("(3 * x + 1).astype(np.float32)", "(x > 0.5).astype(np.int32)")
+    Path("line_code.py").write_text(text)
+    folds = open_folds(line, settings=["crossval.splitter=stratified"])
+    shares = [folds.rows.labels[test].mean() for _, test in folds.splits]
+    assert max(shares) - min(shares) < 0.08
+
+
+def test_rows_before_the_first_fold_in_time_have_no_prediction(line):
+    folds = open_folds(line, settings=["crossval.splitter=time_ordered", "train.max_steps=2"])
+    run_folds(folds)
+    rows, columns = out_of_fold(folds)
+    assert rows.tolist() == list(range(12, 60))
+    assert columns["y"].shape == (48,)
+
+
+def test_cut_short_it_goes_on(line, monkeypatch):
+    whole = open_folds(line, Path("whole"))
+    run_folds(whole)
+    predict, calls = ec.Estimator.predict, []
+
+    def cut(self, *args, **kwargs):
+        calls.append(Path(self.model_dir).name)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return predict(self, *args, **kwargs)
+
+    monkeypatch.setattr(ec.Estimator, "predict", cut)
+    with pytest.raises(KeyboardInterrupt):
+        run_folds(open_folds(line, Path("cut")))
+    with pytest.raises(ArgumentError, match="Fold 1 of cut has not ended"):
+        metrics_over_folds(open_folds(line, Path("cut")))
+    resumed = open_folds(line, Path("cut"))
+    run_folds(resumed)
+    assert calls == ["0", "1", "1", "2", "3"]
+    assert out_of_fold(resumed)[1]["y"].tobytes() == out_of_fold(whole)[1]["y"].tobytes()
+    assert metrics_over_folds(resumed) == metrics_over_folds(whole)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda: Path("line_code.py").write_text(CODE + MORE.replace("rng(0)", "rng(1)")), "other rows or splits"),
+        (lambda: Path("line.toml").write_text((TOML + CROSSVAL).replace("0.3", "0.2")), "another configuration"),
+    ],
+)
+def test_other_data_in_the_same_directory_is_refused(line, change, words):
+    open_folds(line)
+    change()
+    with pytest.raises(ArgumentError, match=f"holds folds of {words}"):
+        open_folds(line)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (["crossval.splitter=grouped"], r"needs crossval.groups.*\['person', 'x'\]"),
+        (["crossval.folds=61"], "60 rows cannot be split by 'k_fold'"),
+        (["crossval.splitter=stratify"], "Did you mean 'stratified'"),
+        (["crossval.splitter=time_ordered", "crossval.shuffle=true"], "are not shuffled"),
+        (["crossval.folds=1"], "greater than or equal to 2"),
+    ],
+)
+def test_refusals(line, settings, words):
+    with pytest.raises(ArgumentError, match=words):
+        open_folds(line, settings=settings)
+
+
+def test_without_rows_the_key_is_named(line):
+    line.write_text('program = { file = "line_code.py" }\n')
+    with pytest.raises(ConfigurationError, match=r"crossval.input: is missing"):
+        open_folds(line)

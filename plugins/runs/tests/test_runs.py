@@ -1,0 +1,115 @@
+"""Many runs, read from what they left."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from estimator_core.cli import main
+from estimator_core.errors import ArgumentError
+from estimator_core.summaries import append_eval_metrics
+from estimator_runs import paired_bootstrap, read_run, read_runs
+
+
+def leave(path, losses, *, seed, rate, ended=True):
+    """Writes what a run leaves."""
+    path = Path(path)
+    path.mkdir(parents=True)
+    record = {"run_config": {"tf_random_seed": seed, "model_dir": str(path)}, "hparams": {"rate": rate, "layers": [2]}}
+    if ended:
+        record["ended"] = {"step": 10 * len(losses), "reason": "reached it", "failed": False}
+    (path / "run.json").write_text(json.dumps(record))
+    for place, loss in enumerate(losses, 1):
+        append_eval_metrics(path / "eval", 10 * place, {"loss": loss, "name<": 1.0}, None)
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for seed in (1, 2, 3):
+        leave(f"runs/slow/{seed}", [3.0, 1.0 + seed / 10], seed=seed, rate=0.1)
+        leave(f"runs/fast/{seed}", [2.0, 0.5 + seed / 10, 0.7 + seed / 10], seed=seed, rate=0.3)
+    return tmp_path / "runs"
+
+
+def lines_of(capsys):
+    return [line.split() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_best_comes_first(runs, capsys):
+    leave("runs/none", [], seed=1, rate=0.1, ended=False)
+    assert main(["runs", "list", "runs"]) == 0
+    rows = lines_of(capsys)[2:]
+    assert [row[0] for row in rows[:2]] == ["runs/fast/1", "runs/fast/2"]
+    assert rows[0][1] == "0.6"
+    assert rows[-1] == ["runs/none", "no"]
+    assert main(["runs", "list", "runs", "--mode", "max"]) == 0
+    assert lines_of(capsys)[2][:2] == ["runs/slow/1", "3"]
+
+
+def test_configurations_are_compared_over_the_same_seeds(runs, capsys):
+    assert main(["runs", "compare", "runs"]) == 0
+    text = capsys.readouterr().out
+    assert text.splitlines()[0].split() == ["run", "loss", "seed", "hparams.rate"]
+    assert "rate=0.1 against rate=0.3, 3 seeds: +0.5 [+0.5, +0.5]" in text
+
+
+def test_the_bootstrap_needs_pairs_and_covers_the_mean():
+    assert paired_bootstrap({1: 0.5}, {1: 0.6}) is None
+    assert paired_bootstrap({1: 0.5, 2: 0.1}, {3: 0.6, 4: 0.1}) is None
+    found = paired_bootstrap(dict.fromkeys(range(9), 0.0), {n: (-1.0) ** n for n in range(10)})
+    assert found.seeds == tuple(range(9))
+    assert found.low < 0.0 < found.high
+    assert found == paired_bootstrap(dict.fromkeys(range(9), 0.0), {n: (-1.0) ** n for n in range(9)})
+
+
+def test_one_run_is_shown(runs, capsys):
+    assert main(["runs", "show", "runs/fast/2"]) == 0
+    text = capsys.readouterr().out
+    assert '"rate": 0.3' in text
+    assert "evaluation without a name, step 30" in text
+
+
+def test_tags_are_kept_and_looked_for(runs, capsys):
+    assert main(["runs", "tag", "runs/fast/2", "good", "old"]) == 0
+    assert main(["runs", "tag", "runs/fast/2", "old", "--remove"]) == 0
+    assert read_run(Path("runs/fast/2")).tags == ("good",)
+    capsys.readouterr()
+    assert main(["runs", "list", "runs", "--tag", "good"]) == 0
+    assert [row[0] for row in lines_of(capsys)[2:]] == ["runs/fast/2"]
+
+
+def test_only_runs_that_have_ended_are_removed(runs, capsys):
+    leave("runs/cut", [1.0], seed=1, rate=0.1, ended=False)
+    assert main(["runs", "rm", "runs/fast/1", "runs/cut"]) == 2
+    assert "runs/cut has not ended by itself" in capsys.readouterr().err
+    assert Path("runs/fast/1").is_dir()
+    assert main(["runs", "rm", "runs"]) == 2
+    assert main(["runs", "rm", "runs/fast/1", "runs/cut", "--force"]) == 0
+    assert len(read_runs([runs])) == 5
+
+
+def test_a_page_draws_the_curves(runs):
+    pytest.importorskip("estimator_report")
+    assert main(["runs", "plot", "runs", "--metric", "loss", "name<", "--output", "page.html"]) == 0
+    text = Path("page.html").read_text()
+    assert text.count("<polyline") == 12
+    assert "name&lt;" in text
+    assert "name<" not in text
+
+
+def test_long_curves_are_thinned(tmp_path):
+    from estimator_runs.records.page import thinned
+    from estimator_runs.records.reading import RunRecord
+
+    run = RunRecord(path=tmp_path, record={}, evaluations={"": {step: {"loss": 1.0} for step in range(100_000)}})
+    points = thinned(run, "loss")
+    assert (len(points), points[0][0], points[-1][0]) == (400, 0.0, 99_999.0)
+
+
+def test_a_directory_without_runs_is_named(tmp_path):
+    with pytest.raises(ArgumentError, match="holds no run"):
+        read_runs([tmp_path])
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(ArgumentError, match="holds no run that can be read"):
+        read_runs([tmp_path])

@@ -1,0 +1,248 @@
+"""Sweeps: spaces, the same trials from one seed whoever is killed, pruning, results."""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from jax.experimental.compilation_cache import compilation_cache
+from line_files import TOML, write_line
+
+from estimator_core.checkpoint import load_variables
+from estimator_core.cli import main
+from estimator_core.errors import ArgumentError
+from estimator_runs import ConfigurationError, best_trials, importances, open_search, run_search, write_winner
+
+optuna = pytest.importorskip("optuna")
+
+RANGE = "{ low = 0.001, high = 0.5, log = true }"
+SWEEP = f"""
+[sweep]
+trials = 5
+seed = 3
+every_steps = 10
+objectives = [{{ metric = "error", mode = "min" }}]
+sampler = {{ name = "TPESampler", args = {{ n_startup_trials = 2 }} }}
+
+[sweep.space]
+"hparams.rate" = {RANGE}
+"""
+
+
+@pytest.fixture
+def line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return write_line(tmp_path, TOML + SWEEP)
+
+
+def told(search):
+    """Everything that a sweep has found, without times."""
+    trials = search.shelf.study().get_trials(deepcopy=False)
+    return [(one.number, one.state.name, one.values, one.params, one.intermediate_values) for one in trials]
+
+
+def newest_weights(folder):
+    return load_variables(folder)
+
+
+def test_finds_the_best_and_writes_it_as_a_file(line, capsys):
+    assert main(["sweep", "line.toml", "--set", "run_config.save_checkpoints_steps=20", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["trials"] == {"COMPLETE": 5}
+    rate = found["best"][0]["params"]["hparams.rate"]
+    assert found["best"][0]["values"][0] == min(
+        json.loads(path.read_text())["values"][0] for path in Path("runs/line-sweep/trials").glob("*/outcome.json")
+    )
+    assert main(["run", found["winner"], "--model-dir", "again"]) == 0
+    record = json.loads(Path("again/run.json").read_text())
+    assert (record["hparams"], record["run_config"]["save_checkpoints_steps"]) == ({"rate": rate}, 20)
+    trial = Path(f"runs/line-sweep/trials/{found['best'][0]['number']:05d}")
+    mine, its = newest_weights("again"), newest_weights(trial)
+    assert {name: value.tobytes() for name, value in mine.items()} == {n: v.tobytes() for n, v in its.items()}
+
+
+def test_a_second_call_trains_nothing_and_more_trials_go_on(line, monkeypatch):
+    search = open_search(line)
+    run_search(search)
+    before = told(search)
+    with monkeypatch.context() as patched:
+        patched.setattr("estimator_runs.sweep.driving.run_trial", None)
+        run_search(open_search(line))
+    run_search(open_search(line, settings=["sweep.trials=6"]))
+    assert told(search)[:5] == before
+    assert len(told(search)) == 6
+
+
+def test_another_search_in_the_same_directory_is_refused(line):
+    open_search(line)
+    with pytest.raises(ArgumentError, match="holds a sweep with another seed: seed was 3"):
+        open_search(line, settings=["sweep.seed=4"])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_trial_knows_exactly_the_trials_before_it(line, workers):
+    """Workers that take turns in another order come to the same trials."""
+    settings = [f"sweep.workers={workers}"]
+    first, second = (open_search(line, Path(name), settings) for name in ("first", "second"))
+    from estimator_runs.sweep import driving
+
+    driving.work(first)
+    backwards = driving._open_numbers
+    while second.shelf.ended() < 5:
+        for number in reversed(backwards(second)):
+            driving._tried(second, number)
+    assert told(first) == told(second)
+
+
+def test_a_trial_that_was_cut_short_goes_on_from_its_checkpoint(line, monkeypatch):
+    whole = open_search(line, Path("whole"))
+    run_search(whole)
+    from estimator_core import Estimator
+
+    class CutShort(Exception):
+        pass
+
+    trained = []
+    train = Estimator.train
+
+    def cut(self, *args, **kwargs):
+        trained.append((Path(self.model_dir).name, kwargs["max_steps"], self.latest_checkpoint() is not None))
+        result = train(self, *args, **kwargs)
+        if len(trained) in (3, 7):
+            raise CutShort
+        return result
+
+    monkeypatch.setattr(Estimator, "train", cut)
+    for _ in range(2):
+        with pytest.raises(CutShort):
+            run_search(open_search(line, Path("cut")))
+    run_search(open_search(line, Path("cut")))
+    assert told(open_search(line, Path("cut"))) == told(whole)
+    assert [one for one in trained if one[0] == "00001"] == [
+        ("00001", 10, False),
+        ("00001", 10, True),
+        ("00001", 20, True),
+    ]
+
+
+def test_bad_trials_are_pruned_at_evaluations(line):
+    settings = ['sweep.pruner={name="PercentilePruner", args={percentile=1.0, n_startup_trials=1}}', "sweep.trials=6"]
+    search = open_search(line, settings=settings)
+    run_search(search)
+    found = told(search)
+    assert [state for _, state, *_ in found].count("PRUNED") >= 1
+    best = np.inf
+    for number, state, values, _, steps in found:
+        assert list(steps) == ([10] if state == "PRUNED" else [10, 20])
+        assert (state == "PRUNED") == (number > 0 and steps[10] > best)
+        if state == "COMPLETE":
+            best = min(best, steps[10])
+        assert values == [list(steps.values())[-1]]
+
+
+def test_a_trial_whose_loss_is_not_finite_fails_and_the_sweep_goes_on(line):
+    line.write_text(line.read_text().replace(RANGE, "{ choices = [1e30, 0.1] }"))
+    search = open_search(line)
+    run_search(search)
+    states = {params["hparams.rate"]: state for _, state, _, params, _ in told(search)}
+    assert states == {1e30: "FAIL", 0.1: "COMPLETE"}
+
+
+def test_several_objectives_have_a_front(line):
+    settings = [
+        'sweep.objectives=[{metric="error", mode="min"}, {metric="loss", mode="max"}]',
+        "sweep.sampler='NSGAIISampler'",
+    ]
+    search = open_search(line, settings=settings)
+    run_search(search)
+    errors = [trial.values[0] for trial in search.shelf.study().get_trials()]
+    front = [trial.values for trial in best_trials(search)]
+    assert min(errors) in [values[0] for values in front]
+    assert len(front) > 1
+
+
+def test_the_importance_of_a_value_that_does_nothing_is_small(line):
+    settings = ["sweep.trials=12", "train.max_steps=10", "hparams.idle=0", "sweep.sampler='RandomSampler'"]
+    space = "sweep.space={'hparams.rate' = {low=0.001, high=0.5}, 'hparams.idle' = {low=0, high=9}}"
+    search = open_search(line, settings=[*settings, space])
+    run_search(search)
+    found = importances(search)
+    assert list(found) == ["hparams.rate", "hparams.idle"]
+    assert found["hparams.rate"] > 0.7
+
+
+def test_the_storage_is_optunas(line):
+    search = open_search(line, settings=["sweep.storage='sqlite'", "sweep.trials=2"])
+    run_search(search)
+    study = optuna.load_study(study_name="sweep", storage="sqlite:///runs/line-sweep/study.db")
+    assert [trial.user_attrs["model_dir"] for trial in study.trials] == ["trials/00000", "trials/00001"]
+    assert write_winner(search, number=1).read_text().startswith("# Trial 1 of line-sweep.\n")
+
+
+def test_one_program_serves_all_rates(line, tmp_path, caplog):
+    """The step takes the rate from the optimizer's state: only the first values of that state are compiled again."""
+    counts = []
+    for trials in (1, 4):
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG, logger="jax._src.compiler"):
+            settings = [f"sweep.trials={trials}", "sweep.every_steps=20"]
+            before = jax.config.jax_compilation_cache_dir
+            jax.config.update("jax_compilation_cache_dir", str(tmp_path / "compiled"))
+            compilation_cache.reset_cache()
+            try:
+                run_search(open_search(line, settings=settings))
+            finally:
+                jax.config.update("jax_compilation_cache_dir", before)
+                compilation_cache.reset_cache()
+        counts.append([r.args[0] for r in caplog.records if "CACHE MISS" in r.getMessage()])
+    first, others = counts
+    assert first.count("jit__step") == 1
+    assert others == ["jit__lambda"] * 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "line_words"),
+    [
+        (["sweep.sampler='TPESample'"], "sweep.sampler: Optuna has no sampler 'TPESample'. Did you mean 'TPESampler'?"),
+        (["sweep.sampler.args={seeds=1}"], "sweep.sampler: TPESampler refuses it"),
+        (["sweep.pruner='Median'"], "sweep.pruner: Optuna has no pruner 'Median'"),
+        (["sweep.space={'hparams.rat'={low=0, high=1}}"], "Did you mean 'hparams.rate'?"),
+        (['sweep.space."hparams.rate".low=2'], "sweep.space.hparams.rate: "),
+        (['sweep.space."hparams.rate".choices=[1]'], "write low and high, or choices"),
+        (['sweep.space."hparams.idle".low=1'], "a range has low and high"),
+        (['sweep.space."hparams.idle"={}'], "write low and high, or choices"),
+        (["sweep.trials=0"], "sweep.trials: "),
+        (["sweep.objectives=[]"], "sweep.objectives: "),
+    ],
+)
+def test_refusals(line, settings, line_words):
+    with pytest.raises(ConfigurationError) as caught:
+        open_search(line, settings=settings)
+    assert line_words in str(caught.value)
+
+
+COMMAND = "import sys; from estimator_core.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.mark.slow
+def test_workers_and_driver_killed_at_random_come_to_the_same_trials(line):
+    settings = ["sweep.workers=2", "sweep.trials=12"]
+    whole = open_search(line, Path("whole"), settings)
+    run_search(whole)
+    arguments = [f"--set={text}" for text in settings]
+    command = [sys.executable, "-c", COMMAND, "sweep", "line.toml", "--dir", "killed", *arguments]
+    random = np.random.default_rng(5)
+    for _ in range(6):
+        driver = subprocess.Popen(command, start_new_session=True)
+        time.sleep(float(random.uniform(4, 14)))
+        os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
+    assert subprocess.run(command, check=False).returncode == 0
+    assert told(open_search(line, Path("killed"), settings)) == told(whole)

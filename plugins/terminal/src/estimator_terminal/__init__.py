@@ -1,0 +1,28 @@
+"""Shell completion, and a doctor for an installation.
+
+Importing this package imports nothing else: every public name is imported when it is first used. `__init__.pyi` is the
+typed list of them.
+"""
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "completion": ("completion_script",),
+    "replaced": ("installed_packages", "replaced_packages"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULE_OF])

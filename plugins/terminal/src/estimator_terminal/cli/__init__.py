@@ -1,0 +1,1 @@
+"""The commands `estimator completion` and `estimator doctor`."""

@@ -1,0 +1,59 @@
+"""What estimator-terminal declares to estimator-core. Imported at start-up: keep it light."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from estimator_core.errors import PreemptedError
+from estimator_core.plugins import Command
+
+if TYPE_CHECKING:
+    from estimator_core.hooks import Run
+
+ESTIMATOR_PLUGIN_API = (1, 0)
+
+_log = logging.getLogger("estimator_terminal")
+#: What was installed when a call began, by the identity of its run.
+_began: dict[int, dict[str, int]] = {}
+
+
+def estimator_commands() -> Sequence[Command]:
+    """`estimator completion` and `estimator doctor`."""
+    return [
+        Command(
+            name="completion",
+            target="estimator_terminal.cli.completion",
+            summary="Print the completion script of a shell.",
+        ),
+        Command(
+            name="doctor",
+            target="estimator_terminal.cli.doctor",
+            summary="Examine the installation: versions, plugins, devices, disk, permissions.",
+        ),
+    ]
+
+
+def estimator_run_start(run: Run) -> None:
+    """Notes what is installed."""
+    from estimator_terminal.replaced import installed_packages
+
+    if run.mode == "train":
+        _began[id(run)] = installed_packages()
+
+
+def estimator_run_end(run: Run, error: BaseException | None) -> None:
+    """Names packages that were replaced under a run that failed."""
+    from estimator_terminal.replaced import replaced_packages
+
+    before = _began.pop(id(run), None)
+    if before is None or error is None or isinstance(error, PreemptedError):
+        return
+    replaced = replaced_packages(before)
+    if replaced:
+        _log.warning(
+            "While this training was under way, packages were replaced: %s. Modules of both versions may be in this "
+            "process, which alone explains odd errors. Start it again.",
+            ", ".join(replaced),
+        )

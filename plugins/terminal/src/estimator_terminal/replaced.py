@@ -1,0 +1,56 @@
+"""Which packages were replaced since a moment, by what their installer leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Mapping
+
+_SUFFIX = ".dist-info"
+
+
+def installed_packages() -> dict[str, int]:
+    """The installed packages as `name-version`, each with the time of its installation in nanoseconds.
+
+    Example:
+        >>> any(name.startswith("estimator_core-") for name in installed_packages())
+        True
+    """
+    found: dict[str, int] = {}
+    for folder in sys.path:
+        with contextlib.suppress(OSError), os.scandir(folder or ".") as entries:
+            for entry in entries:
+                if entry.name.endswith(_SUFFIX):
+                    with contextlib.suppress(OSError):
+                        found.setdefault(entry.name.removesuffix(_SUFFIX), _installed(entry.path))
+    return found
+
+
+def replaced_packages(before: Mapping[str, int]) -> list[str]:
+    """What was installed, removed or installed again since a moment.
+
+    Args:
+        before: what `installed_packages` returned at that moment.
+
+    Example:
+        >>> replaced_packages({**installed_packages(), "acme-1.0": 0})
+        ['acme 1.0 was removed']
+    """
+    now = installed_packages()
+    gone = {name.partition("-")[0]: name.partition("-")[2] for name in before if name not in now}
+    lines: list[str] = []
+    for name, installed in now.items():
+        package, _, version = name.partition("-")
+        if name not in before:
+            earlier = gone.pop(package, None)
+            lines.append(f"{package} {version} was installed" + (f" in the place of {earlier}" if earlier else ""))
+        elif installed != before[name]:
+            lines.append(f"{package} {version} was installed again")
+    return sorted([*lines, *(f"{package} {version} was removed" for package, version in gone.items())])
+
+
+def _installed(path: str) -> int:
+    """The time of the list of files, which every installer writes last; that of the folder where there is none."""
+    record = os.path.join(path, "RECORD")
+    return os.stat(record if os.path.exists(record) else path).st_mtime_ns

@@ -1,0 +1,80 @@
+"""Completion scripts, run by the shells that are installed."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from estimator_core.cli import main
+from estimator_terminal import completion_script
+
+ASKED = [
+    ("estimator checkp", "checkpoints"),
+    ("estimator completion z", "zsh"),
+    ("estimator checkpoints --var", "--variables"),
+    ("estimator plugins --log-level de", "debug"),
+    ("estimator plugins expl", "explain"),
+]
+IN_BASH = """
+source "$1"
+COMP_WORDS=({words}); COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 ))
+COMP_LINE="${{COMP_WORDS[*]}}"; COMP_POINT=${{#COMP_LINE}}
+$(complete -p estimator | sed 's/.*-F \\([^ ]*\\).*/\\1/') estimator "${{COMP_WORDS[COMP_CWORD]}}"
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+IN_ZSH = """
+fpath=("$1" $fpath); autoload -Uz compinit; compinit -u -D
+print -r -- "$_comps[estimator]"
+autoload -Uz +X _estimator && print -r -- loaded
+"""
+
+
+def script(shell: str, path: Path) -> Path:
+    path.write_text(completion_script(shell))
+    return path
+
+
+def run_in(shell: str, *words: str) -> list[str]:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    done = subprocess.run([shell, *words], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(("words", "expected"), ASKED)
+def test_bash_completes(tmp_path: Path, words: str, expected: str) -> None:
+    path = script("bash", tmp_path / "estimator")
+    assert expected in run_in("bash", "--norc", "-c", IN_BASH.format(words=words), "bash", str(path))
+
+
+def test_bash_completes_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "runs").mkdir()
+    monkeypatch.chdir(tmp_path)
+    path = script("bash", tmp_path / "estimator")
+    found = run_in("bash", "--norc", "-c", IN_BASH.format(words="estimator checkpoints ru"), "bash", str(path))
+    assert [one.rstrip("/") for one in found] == ["runs"]
+
+
+@pytest.mark.parametrize(("words", "expected"), ASKED)
+def test_fish_completes(tmp_path: Path, words: str, expected: str) -> None:
+    path = script("fish", tmp_path / "estimator.fish")
+    found = run_in("fish", "--no-config", "-c", f"source {path}; complete -C '{words}'")
+    assert expected in found
+
+
+def test_zsh_takes_the_script(tmp_path: Path) -> None:
+    script("zsh", tmp_path / "_estimator")
+    run_in("zsh", "-n", str(tmp_path / "_estimator"))
+    assert run_in("zsh", "-f", "-c", IN_ZSH, "zsh", str(tmp_path)) == ["_estimator", "loaded"]
+
+
+def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "bash"]) == 0
+    assert "checkpoints" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        main(["completion", "fsih"])
+    assert ended.value.code == 2
+    assert "did you mean fish?" in capsys.readouterr().err
