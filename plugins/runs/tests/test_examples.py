@@ -13,7 +13,9 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 @pytest.mark.plugins
 @pytest.mark.libraries
 @pytest.mark.parametrize(
-    ("name", "steps", "accuracy"), [("iris.toml", 400, 0.9), ("digits.toml", 200, 0.95)], ids=["iris", "digits"]
+    ("name", "steps", "accuracy"),
+    [("iris.toml", 400, 0.9), pytest.param("digits.toml", 200, 0.95, marks=pytest.mark.slow)],
+    ids=["iris", "digits"],
 )
 def test_trains_from_a_file_alone(tmp_path, name, steps, accuracy):
     settings = ["--set", f"train.max_steps={steps}", "--set", "run_config.default_hooks=false"]

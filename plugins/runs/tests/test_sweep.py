@@ -86,7 +86,7 @@ def test_another_search_in_the_same_directory_is_refused(line):
         open_search(line, settings=["sweep.seed=4"])
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_trial_knows_exactly_the_trials_before_it(line, workers):
     """Workers that take turns in another order come to the same trials."""
     settings = [f"sweep.workers={workers}"]
@@ -155,6 +155,7 @@ def test_a_trial_whose_loss_is_not_finite_fails_and_the_sweep_goes_on(line):
     assert states == {1e30: "FAIL", 0.1: "COMPLETE"}
 
 
+@pytest.mark.slow
 def test_several_objectives_have_a_front(line):
     settings = [
         'sweep.objectives=[{metric="error", mode="min"}, {metric="loss", mode="max"}]',
@@ -168,6 +169,7 @@ def test_several_objectives_have_a_front(line):
     assert len(front) > 1
 
 
+@pytest.mark.slow
 def test_the_importance_of_a_value_that_does_nothing_is_small(line):
     settings = ["sweep.trials=12", "train.max_steps=10", "hparams.idle=0", "sweep.sampler='RandomSampler'"]
     space = "sweep.space={'hparams.rate' = {low=0.001, high=0.5}, 'hparams.idle' = {low=0, high=9}}"
