@@ -54,6 +54,9 @@ FORMATS = {
     "saved_model": Format(extras=("saved_model",), readers=(NEWEST_TENSORFLOW,), oldest=("tensorflow-cpu==2.15.1",)),
     "stablehlo": Format(extras=(), readers=("jax", "numpy", "flatbuffers", "safetensors")),
 }
+# Modules that sessions of their own import, beside Ray, Beam or TensorFlow.
+IMPORT_ENGINES = [f"exporters/src/estimator_exporters/scoring/on_{engine}.py" for engine in ("ray", "beam")]
+IMPORT_ENGINES += ["migration/src/estimator_migration/proving/tf_side.py"]
 TRACKER_EXTRAS = ["mlflow", "wandb"]  # of estimator-hooks
 RESOLUTIONS = ["highest", "lowest-direct"]
 QUICK_AND_ALONE = "not plugins and not libraries and not slow"
@@ -376,6 +379,7 @@ def docs(session: nox.Session) -> None:
     left_to_formats = [
         f"--ignore=plugins/exporters/src/estimator_exporters/{extra}" for extra, made in FORMATS.items() if made.extras
     ]
+    left_to_formats += [f"--ignore=plugins/{module}" for module in IMPORT_ENGINES]
     pytest(session, "tests/docs", "--doctest-modules", *packages, *left_to_formats, runner=UV_RUN)
 
 

@@ -7,6 +7,7 @@ import pytest
 from estimator_core._backends.partition import PartitionRules
 from estimator_core._backends.placement import place
 from estimator_core._model.variables import VariableSpec
+from estimator_core.config import FullySharded
 from estimator_core.errors import ArgumentError
 
 
@@ -37,6 +38,12 @@ def test_annotations_hold_where_no_rule_matches_and_lacking_axes_are_dropped():
         ["The mesh has no axis 'model': what asks for it is not split over it."],
     )
     assert split(annotated, (".*", ("data",)), data=2) == (("data",), [])
+
+
+def test_slots_can_be_split_without_their_variable():
+    rules = PartitionRules(sizes={"data": 4}, rules=[(".*", FullySharded(slots_only=True))])
+    assert tuple(rules.spec_of(variable())) == ()
+    assert tuple(rules.spec_of(variable(), slot=True)) == (None, "data")
 
 
 def test_a_mesh_without_enough_devices_is_refused():
