@@ -249,7 +249,7 @@ def test_a_backend_of_a_stranger_is_not_taken_where_nobody_chooses(site):
 
 
 def test_one_that_declares_priority_is_taken_with_a_word(site, caplog):
-    from estimator_core._backends.select import select_backend
+    from estimator_core._backends.devices import select_backend
 
     site.add("acme", BACKEND + PRIORITY, files={"backend.py": MAKE}, api=API)
     plugins = site.plugins()
