@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import estimator_core as ec
 from estimator_core.errors import ExportError
+from estimator_exporters.bundle.card import CARD
 from estimator_exporters.bundle.manifest import MANIFEST, checksum, seal
 from plugins.exporters.tests.small_model import rows
 
@@ -54,7 +55,7 @@ def test_one_flipped_bit_anywhere_is_noticed(export, tmp_path, place, file, bit)
     np.testing.assert_array_equal(found["logits"], expected["logits"])
 
 
-@pytest.mark.parametrize("index", range(3))
+@pytest.mark.parametrize("index", range(4))
 @pytest.mark.parametrize("damage", ["missing", "empty", "half", "longer"])
 def test_each_file_missing_or_of_another_length(copied, index, damage):
     path = files(copied)[index]
@@ -66,8 +67,8 @@ def test_each_file_missing_or_of_another_length(copied, index, damage):
         ec.export.load(copied)
 
 
-def test_there_are_three_files(export):
-    assert len(files(export)) == 3, "test_each_file_missing_or_of_another_length leaves files out"
+def test_there_are_four_files(export):
+    assert len(files(export)) == 4, "test_each_file_missing_or_of_another_length leaves files out"
 
 
 @pytest.mark.parametrize(
@@ -132,12 +133,20 @@ class Planted:
 @pytest.mark.parametrize("index", range(2))
 def test_a_pickle_in_place_of_a_file_is_not_unpickled(copied, tmp_path, index):
     mark = tmp_path / "ran"
-    path = [path for path in files(copied) if path.name != MANIFEST][index]
+    path = [path for path in files(copied) if path.name not in (MANIFEST, CARD)][index]
     path.write_bytes(pickle.dumps(Planted(mark)))
     name = path.relative_to(copied).as_posix()
     edit(copied, lambda content: content["files"].update({name: checksum(path)}), sealed=True)
     with pytest.raises(ExportError):
         ec.export.load(copied)
+    assert not mark.exists()
+
+
+def test_a_model_card_is_not_read(copied, tmp_path):
+    mark = tmp_path / "ran"
+    (copied / CARD).write_bytes(pickle.dumps(Planted(mark)))
+    edit(copied, lambda content: content["files"].update({CARD: checksum(copied / CARD)}), sealed=True)
+    assert ec.export.load(copied).signatures["serving_default"](**rows(1)[0])["logits"].shape == (1, 2)
     assert not mark.exists()
 
 
