@@ -165,7 +165,7 @@ class BertConfig:
         except (OSError, ValueError) as error:
             raise ArgumentError(f"The model configuration {os.fspath(path)} cannot be read: {error}.") from error
         if not isinstance(values, dict):
-            raise ArgumentError(f"The model configuration {os.fspath(path)} is no JSON object.")
+            raise ArgumentError(f"The model configuration {os.fspath(path)} is not a JSON object.")
         return cls.from_dict(values, where=os.fspath(path))
 
     @classmethod

@@ -51,7 +51,7 @@ class LoraConfig:
 
 
 def declare_lora(config: BertConfig, lora: LoraConfig) -> dict[str, Any]:
-    """Declares the additions in the active scope and gives them by name, `lora_b` scaled, as `encode` takes them.
+    """Declares the additions in the active scope; returns them by name, `lora_b` scaled, as `encode` takes them.
 
     `lora_b` starts at zero: a fresh addition changes nothing.
     """

@@ -61,8 +61,8 @@ def bert_model_fn_builder(
         label_names: names of the classes, which exports give in the place of ids.
         class_weights: how much an example of each class counts in the loss.
         optimization: everything else about the optimizer.
-        lora: low-rank additions learn in the place of the encoder.
-        head: an `ec.Head` for `num_labels` logits, which then gives loss, predictions, metrics and signatures.
+        lora: low-rank additions are trained instead of the encoder.
+        head: an `ec.Head` for `num_labels` logits, which then computes loss, predictions, metrics and signatures.
         compute_dtype: "float32" or "bfloat16"; None: the `precision` of the RunConfig.
         remat: compute layers again in the backward pass, for less memory.
         scan_layers: compile one layer instead of all.

@@ -64,7 +64,7 @@ def choose_optimizer(optimizer: Any, learning_rate: float | None, row_sparse: bo
 
     Args:
         optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD", an optax transformation, or a function without
-            arguments that gives one of these.
+            arguments that returns one of these.
         learning_rate: of an optimizer by name; None: 0.01 for SGD, 0.001 for the others.
         row_sparse: whether gradients and slots of tables touch only the rows of the batch; None: unless it is Adam or
             RMSProp by name, whose moments moved every row in the original.
@@ -97,7 +97,7 @@ def choose_optimizer(optimizer: Any, learning_rate: float | None, row_sparse: bo
 
 
 def clip_each_by_norm(norm: float) -> optax.GradientTransformation:
-    """Scales the gradient of each variable down to a norm: Keras' `clipnorm`.
+    """Scales the gradient of each variable down to a norm, like `clipnorm` of Keras.
 
     Example:
         >>> clip = clip_each_by_norm(5.0)

@@ -27,7 +27,7 @@ def strict_vocabularies(
         label_vocabulary: its classes, as the estimator gets them.
 
     Returns:
-        Strings (bytes where they are no UTF-8) or integers, by feature and label.
+        Strings (bytes if they are not UTF-8) or integers, by feature and label.
 
     Raises:
         ArgumentError: no columns, a label without a vocabulary or the other way round, or a label among the features.

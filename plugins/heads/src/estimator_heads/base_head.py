@@ -166,13 +166,13 @@ class BaseHead(abc.ABC):
         """The EstimatorSpec of one mode; what a model_fn returns.
 
         Args:
-            features: the features; weights and the like are read from them.
+            features: the features, which also hold the weights that the head reads.
             mode: one of `ModeKeys`.
             logits: what `loss` and `predictions` take.
             labels: what `loss` takes; needed to train and evaluate.
             optimizer: an optax transformation. To train, exactly one of it and `train_op_fn` must be set.
             trainable_variables: names of the variables to train; None: all.
-            train_op_fn: gives the train_op for the loss.
+            train_op_fn: returns the train_op for the loss.
             update_ops: functions without arguments, called in training.
             regularization_losses: scalars added to the loss.
 

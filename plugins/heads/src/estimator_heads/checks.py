@@ -64,7 +64,7 @@ def check_labels(labels: Any, logits: jax.Array, dimension: int) -> jax.Array:
     """Labels as [D0, ..., DN, dimension], matching the logits; a missing last axis is added if `dimension` is 1.
 
     Raises:
-        ArgumentError: there are no labels, they are no numbers, or their shape does not match.
+        ArgumentError: there are no labels, they are not numbers, or their shape does not match.
     """
     if labels is None:
         raise ArgumentError(NO_LABELS)
@@ -129,7 +129,7 @@ def read_weights(
     With `per_logit`, weights of the shape of the logits are taken, too.
 
     Raises:
-        ArgumentError: the feature is missing, is no number, or does not match the logits.
+        ArgumentError: the feature is missing, is not numeric, or does not match the logits.
         ArgumentTypeError: `weight_column` is neither a name nor a numeric column.
     """
     if weight_column is None:

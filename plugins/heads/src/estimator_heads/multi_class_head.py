@@ -143,7 +143,7 @@ class MultiClassHead(PerExampleHead):
         return {key: found[key] for key in wanted}
 
     def task_metrics(self, examples: Examples) -> dict[str, Metric]:
-        """Accuracy."""
+        """The accuracy, and the calibration error if plots are on."""
         labels, weights = examples.labels, examples.weights
         predictions = self.predictions(examples.logits)
         found: dict[str, Metric] = {

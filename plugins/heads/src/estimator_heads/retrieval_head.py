@@ -35,10 +35,10 @@ class RetrievalHead(BaseHead):
     Args:
         embedding_dimension: n.
         temperature: scores are divided by it; above 0.
-        candidate_id_column: name of the feature with candidate ids [batch]: the same candidate in another row is no
+        candidate_id_column: name of the feature with candidate ids [batch]: the same candidate in another row is not a
             negative.
-        sampling_probability_column: name of the feature with the probability of each candidate [batch]: corrects for
-            frequent ones.
+        sampling_probability_column: name of the feature with the probability of each candidate [batch]: it corrects for
+            frequent candidates.
         weight_column: name of the weight feature, [batch] or [batch, 1].
         top_k: the k of `in_batch_recall@k`.
         loss_reduction: one of `Reduction`.

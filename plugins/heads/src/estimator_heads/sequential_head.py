@@ -37,7 +37,7 @@ class SequentialHeadWrapper(BaseHead):
 
     Raises:
         ArgumentError: the head is a MultiHead.
-        ArgumentTypeError: a name is no string.
+        ArgumentTypeError: a name is not a string.
 
     Example:
         >>> import numpy as np

@@ -154,7 +154,7 @@ class TokenClassificationHead(BaseHead):
         return self._tokens.prediction_transforms(head)
 
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
-        """Turns the names of the classes into ids in the input; the empty string is no token."""
+        """Turns the names of the classes into ids in the input; the empty string is not a token."""
         if self._label_names is None:
             return ()
         return (LabelIds(self._label_names, feature, self._ignore_label),)

@@ -19,13 +19,13 @@ class FeedFnHook(Hook):
         feed_fn: must not change the arrays it is given; labels are None where there are none.
 
     Raises:
-        ArgumentTypeError: `feed_fn` is no function.
-        HookError: in the run, when it returns something else than a pair.
+        ArgumentTypeError: `feed_fn` is not a function.
+        HookError: in the run, when it returns something other than a pair.
 
     Example:
         >>> hook = FeedFnHook(lambda features, labels: ({**features, "x": features["x"] / 255.0}, labels))
 
-    Source: `tf.compat.v1.train.FeedFnHook`, which gives values for placeholders.
+    Source: `tf.compat.v1.train.FeedFnHook`, which feeds values to placeholders.
     """
 
     def __init__(self, feed_fn: Callable[[Any, Any], tuple[Any, Any]]) -> None:

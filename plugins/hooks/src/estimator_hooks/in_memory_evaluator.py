@@ -15,7 +15,7 @@ class InMemoryEvaluatorHook(Hook):
 
     Args:
         estimator: the Estimator that trains.
-        input_fn: gives the evaluation batches.
+        input_fn: returns the evaluation batches.
         steps: batches per evaluation; None: the whole input.
         hooks: hooks of the evaluations.
         name: results go to `estimator.eval_dir(name)`.
@@ -57,7 +57,7 @@ class InMemoryEvaluatorHook(Hook):
         return self._base + ((step - self._base) // self._every + 1) * self._every
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Evaluates."""
+        """Evaluates the current weights."""
         self._evaluate(run)
 
     def end(self, run: Run) -> None:

@@ -57,7 +57,7 @@ class ProfilerHook(Hook):
         self._stop_at: int | None = None
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or goes on with that of the interrupted call."""
+        """Starts the cadence, or continues that of the interrupted call."""
         self._output_dir = self._output_dir or run.model_dir
         self._warm, self._stop_at = False, None
         if not run.resumed:

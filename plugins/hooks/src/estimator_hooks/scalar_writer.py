@@ -31,7 +31,7 @@ class ScalarWriterHook(Hook):
         raise NotImplementedError
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or goes on with that of the interrupted call."""
+        """Starts the cadence, or continues that of the interrupted call."""
         if not run.resumed:
             self._timer.reset()
         self._names = self.output_names(run)

@@ -50,7 +50,7 @@ class ThroughputHook(Hook):
         self._base: tuple[int, float] | None = None
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or goes on with that of the interrupted call."""
+        """Starts the cadence, or continues that of the interrupted call."""
         self._base = None
         if not run.resumed:
             self._timer.reset()

@@ -223,7 +223,7 @@ def _config(args: argparse.Namespace, data: ClassifierData) -> BertConfig:
 
 
 def _remember(args: argparse.Namespace, config: BertConfig, data: ClassifierData) -> None:
-    """Keeps the shape of the model beside its checkpoints, and refuses to go on with another one."""
+    """Keeps the shape of the model beside its checkpoints, and refuses to continue with a different one."""
     path = Path(args.model_dir, _CONFIG)
     own = {**config.to_dict(), "labels": list(data.labels), "vocabulary": data.tokenizer.fingerprint}
     if path.is_file() and Path(args.model_dir, "checkpoints").is_dir():

@@ -16,7 +16,7 @@ from estimator_canned_bert.encoder.parameters import ROOT, Parameters, layer_par
 
 
 class Encoded(NamedTuple):
-    """What an encoder gives.
+    """The outputs of an encoder.
 
     Attributes:
         sequence: [batch, length, hidden], of every token.

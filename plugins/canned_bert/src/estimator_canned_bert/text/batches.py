@@ -46,7 +46,7 @@ class BatchPlan:
     def epoch(self, lengths: np.ndarray, epoch: int) -> list[PlannedBatch]:
         """The batches of one epoch: each example once, whatever the epochs before it.
 
-        A bucket gives a batch when it is full; what remains at the end is put together, the shorter first.
+        A bucket yields a batch when it is full. The rest of all buckets is combined at the end, the shorter first.
         """
         order = np.arange(len(lengths))
         if self.seed is not None:

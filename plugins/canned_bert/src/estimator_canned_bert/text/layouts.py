@@ -97,7 +97,7 @@ def task_layout(task: str) -> Layout:
 
 
 def named_columns(names: Sequence[str]) -> Columns | None:
-    """The columns that a header names; None where this is no header.
+    """The columns that a header names; None if this is not a header.
 
     Example:
         >>> named_columns(["id", "sentence1", "sentence2", "label"])

@@ -140,12 +140,12 @@ def _read_file(path: Path) -> dict[str, np.ndarray]:
     except (SafetensorError, OSError, ValueError) as error:
         size = path.stat().st_size
         raise CheckpointCorruptError(
-            f"{path} ({size} bytes) is no complete safetensors file: {error}. Download it again."
+            f"{path} ({size} bytes) is not a complete safetensors file: {error}. Download it again."
         ) from error
 
 
 def _unprefixed(tensors: Mapping[str, np.ndarray], architecture: str) -> dict[str, np.ndarray]:
-    """Names as a classifier has them: a bare encoder has no prefix, old files say gamma and beta."""
+    """The names of a classifier: a bare encoder has no prefix, and old files say gamma and beta."""
     renamed: dict[str, np.ndarray] = {}
     bare = not any(name.startswith(f"{architecture}.") for name in tensors)
     for name, array in tensors.items():

@@ -93,7 +93,7 @@ class ColumnProfile:
 
 
 def _as_numbers(values: Sequence[bytes]) -> np.ndarray | None:
-    """float64[rows], NaN where a field is empty; None where a field is no number."""
+    """float64[rows], NaN where a field is empty; None if a field is not a number."""
     if any(b"_" in value for value in values):  # 1_000 is a number in Python alone
         return None
     try:

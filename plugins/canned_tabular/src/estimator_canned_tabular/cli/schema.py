@@ -72,12 +72,12 @@ class Schema:
         Args:
             profiles: of all columns.
             label: the column to predict.
-            ignored: columns that are no features.
+            ignored: columns that are not features.
             may_be_empty: rows without a label are left out later.
-            missing_category: rows without a word are a category of their own, where there are such.
+            missing_category: rows without a word, if there are any, form a category of their own.
 
         Raises:
-            ArgumentError: there is no such label, or nothing else.
+            ArgumentError: there is no such label, or no other column.
         """
         if label not in profiles:
             raise ArgumentError(f"There is no column {label!r}. Columns: {', '.join(profiles)}.")

@@ -67,7 +67,7 @@ def check_default(default: int | None, count: int, key: str) -> int | None:
     """The id of unknown values.
 
     Raises:
-        ArgumentError: it is no id of the column.
+        ArgumentError: it is not an id of the column.
     """
     if default is not None and not 0 <= default < count:
         raise ArgumentError(f"default_value {default} not in range [0, {count}), column_name {key}")

@@ -100,9 +100,9 @@ def crossed_column(
     Args:
         keys: two or more: names of features, bucketized, identity, vocabulary or crossed columns.
         hash_bucket_size: the number of buckets.
-        hash_key: what the hash begins with; None or 0: the original's.
-        dense_strings: True gives the buckets that tf.estimator gave where features by name came as dense arrays, not
-            out of tf.Examples: they are hashed behind the columns, and `""` is a value.
+        hash_key: what the hash begins with; None or 0: the default of TensorFlow.
+        dense_strings: True: the buckets of tf.estimator for features by name that are dense arrays, not parsed from
+            tf.Examples. They are hashed after the columns, and `""` is a value.
         max_values: brings features by name with any number of values to this many places.
 
     Raises:

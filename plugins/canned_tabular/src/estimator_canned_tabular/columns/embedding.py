@@ -94,7 +94,7 @@ def embedding_column(
     max_norm: float | None = None,
     trainable: bool = True,
 ) -> EmbeddingColumn:
-    """Categories as rows of a table; an example without a value gives zeros.
+    """Categories as rows of a table; an example without a value becomes zeros.
 
     Args:
         categorical_column: the categories.

@@ -69,11 +69,12 @@ def numeric_column(
         key: the feature's name.
         shape: of one example.
         default_value: for tf.Examples that lack the feature: a number, or one for each place.
-        dtype: of the feature in a tf.Example; the column gives float32.
+        dtype: of the feature in a tf.Example; the column itself is float32.
         normalizer_fn: a function of jax arrays, `[batch, *shape]` to the same shape; it runs on the device, and sees no
             missing numbers.
-        missing: what stands for them: a number; "mean" or "median", learned from the training data before the first
-            step and kept in checkpoints and exports; "indicator": the mean, and beside it 1 where a number was missing.
+        missing: what replaces missing numbers: a number; "mean" or "median", learned from the training data before the
+            first step and kept in checkpoints and exports; "indicator": the mean, and beside it 1 where a number was
+            missing.
 
     Raises:
         ArgumentError, ArgumentTypeError: arguments that cannot be used.

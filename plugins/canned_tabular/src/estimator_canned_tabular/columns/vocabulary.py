@@ -98,7 +98,7 @@ def categorical_column_with_vocabulary_list(
         vocabulary_list: strings or integers, all different.
         dtype: "string" or "int64"; None: that of the list.
         default_value: the id of unknown values; -1: they are left out.
-        num_oov_buckets: buckets behind the vocabulary, over which unknown values are distributed by their hash.
+        num_oov_buckets: buckets after the vocabulary, over which unknown values are distributed by their hash.
         max_values: brings examples with any number of values to this many places.
         missing_bucket: whether examples without a value get a bucket of their own, the last one. Without
             out-of-vocabulary buckets that is also the bucket of examples with unknown values alone.
@@ -157,7 +157,7 @@ def categorical_column_with_vocabulary_file(
         vocabulary_size: how many lines are used; None: all.
         dtype: "string" or "int64".
         default_value: the id of unknown values; None: they are left out.
-        num_oov_buckets: buckets behind the vocabulary, over which unknown values are distributed by their hash.
+        num_oov_buckets: buckets after the vocabulary, over which unknown values are distributed by their hash.
         file_format: None or "text".
         max_values: brings examples with any number of values to this many places.
         missing_bucket: whether examples without a value get a bucket of their own, the last one. Without

@@ -156,7 +156,7 @@ class DNNLinearCombinedEstimator(ec.Estimator):
     """Any head on a linear and a deep part, trained together.
 
     Args:
-        head: gives loss, predictions, metrics and signatures: one of estimator-heads, or your own.
+        head: computes loss, predictions, metrics and signatures; one of estimator-heads, or your own.
         model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
         linear_feature_columns: columns of the linear part; None: there is none.
         linear_optimizer: by name at rate `min(0.005, 1 / sqrt(number of columns))`.

@@ -27,7 +27,7 @@ class KMeans(ec.Estimator):
         num_clusters: how many.
         model_dir: as for `ec.Estimator`.
         initial_clusters: "random" or "kmeans_plus_plus", both from the first batch; an array
-            float32[num_clusters, size]; or a function `(points, num_clusters)` that gives one (traced by JAX).
+            float32[num_clusters, size]; or a function `(points, num_clusters)` that returns one (traced by JAX).
         distance_metric: "squared_euclidean" or "cosine".
         seed: of the choice of the first clusters; None: that of the run.
         use_mini_batch: centres move to the mean of all points they have had, where the first centre counts as one;

@@ -14,7 +14,7 @@ from estimator_core.export import Feature, HostProgram
 
 
 class CheckedNumbers:
-    """Refuses features that are no finite numbers where a numeric column reads them; None becomes NaN.
+    """Refuses features that are not finite numbers if a numeric column reads them; None becomes NaN.
 
     Args:
         columns: by feature, `width` and `missing` of its column.

@@ -42,7 +42,7 @@ def encode(column: Any, files: dict[str, Path]) -> Any:
         return column
     kind = type(column).__name__
     if kind not in _HOME:
-        raise ArgumentError(f"{kind} is no column of this package: it cannot be written into an export.")
+        raise ArgumentError(f"{kind} is not a column of this package: it cannot be written into an export.")
     given = {
         field.name: encode(getattr(column, field.name), files)
         for field in fields(column)

@@ -59,7 +59,7 @@ class NumberRule:
         return _numbers(array).astype(np.float32).reshape(len(array), -1)
 
     def learn(self, parts: Sequence[Array]) -> list[float]:
-        """What stands for missing numbers, one for each place.
+        """What replaces missing numbers, one value for each place.
 
         Raises:
             InputError: a place never has a number.
@@ -75,7 +75,7 @@ class NumberRule:
         return filled
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """The first value that is no number, or not finite."""
+        """The first value that is not a number, or not finite."""
         kind = array.dtype.kind
         if kind in "fiub":
             if array.ndim and array.size != len(array) * self.width:
@@ -154,7 +154,7 @@ def _no_number(array: Array) -> tuple[int, Any] | None:
 
 
 def _no_numeral(array: Array) -> tuple[int, Any]:
-    """The row and the value of the first text that is none of a number, or of the first one."""
+    """The row and the value of the first text that is not a number; of the first text if all are."""
     flat = array.reshape(-1)
     for place, value in enumerate(flat.tolist()):
         if not isinstance(value, (bytes, str)) or not _is_numeral(value):

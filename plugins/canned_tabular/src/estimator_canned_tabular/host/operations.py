@@ -50,7 +50,7 @@ class Value(NamedTuple):
 
 
 class Operations:
-    """Operations in the order in which they were asked for, each with a name of its own for what it gives.
+    """Operations in the order in which they were requested, each with a unique name for its result.
 
     Args:
         features: the arrays of the batch, whose names are taken.
@@ -61,7 +61,7 @@ class Operations:
         self.written: list[HostOperation] = []
 
     def add(self, make: Callable[[str], HostOperation]) -> str:
-        """Adds an operation, and returns the name of what it gives."""
+        """Adds an operation, and returns the name of its result."""
         number = len(self.written)
         name = f"value {number}"
         while name in self.features:

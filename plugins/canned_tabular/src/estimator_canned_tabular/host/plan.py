@@ -46,7 +46,7 @@ class FeaturePlan:
             keep: features that the device reads although a categorical column reads them too.
 
         Raises:
-            ArgumentError: something that is no column.
+            ArgumentError: an object that is not a column.
         """
         every = tuple(columns)
         outputs: dict[Any, str] = {}

@@ -29,7 +29,7 @@ class Rows(NamedTuple):
 
     @property
     def lengths(self) -> np.ndarray:
-        """The place behind the last value of each row, int64[batch]."""
+        """The place after the last value of each row, int64[batch]."""
         places = np.arange(1, self.present.shape[1] + 1)
         return (self.present * places).max(axis=1, initial=0)
 

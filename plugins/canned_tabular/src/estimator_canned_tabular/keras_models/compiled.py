@@ -50,7 +50,7 @@ class CompiledModel:
         """Reads a compiled model.
 
         Raises:
-            ArgumentError: it is not compiled, or a name is none of its metrics.
+            ArgumentError: it is not compiled, or a name is not one of its metrics.
         """
         if not getattr(model, "compiled", False):
             raise ArgumentError(

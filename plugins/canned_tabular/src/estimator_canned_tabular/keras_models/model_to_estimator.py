@@ -40,7 +40,7 @@ def model_to_estimator(
         custom_objects: what loading it needs.
         model_dir: as for `ec.Estimator`.
         config: as for `ec.Estimator`.
-        metric_names_map: other names for metrics, by the names that Keras gives.
+        metric_names_map: other names for metrics, by the names that Keras uses.
         weight_column: the feature that tells how much an example counts, a number each, as `sample_weight` of `fit`:
             in the losses of all outputs and in `weighted_metrics`; the model does not see it. Predictions do not need
             it. None: all examples count alike.
@@ -48,7 +48,7 @@ def model_to_estimator(
 
     Raises:
         ArgumentError: both or none given, or a model that is not built, not compiled, or of another backend; a
-            weight_column that is no name, or an input of the model.
+            weight_column that is not a name, or is an input of the model.
         ModelFnError: while training or evaluating: weights that are missing, or not one number an example.
 
     Example:

@@ -112,5 +112,5 @@ def shared_tables(columns: Iterable[Any]) -> set[str]:
 
 
 def scope_name(name: str) -> str:
-    """A column's name as part of a variable's."""
+    """The name of a column as part of the name of a variable."""
     return re.sub(r"[^A-Za-z0-9_.\-]", "_", name)

@@ -64,7 +64,7 @@ def _steps(
 
 
 def check_sequences(columns: Sequence[Any]) -> None:
-    """Refuses columns that are no sequences, before anything is traced.
+    """Refuses columns that are not sequences, before anything is traced.
 
     Raises:
         ArgumentError: naming the column and the cure.

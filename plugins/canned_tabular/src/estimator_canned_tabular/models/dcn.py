@@ -76,7 +76,7 @@ def cross(inputs: jax.Array, crossed: jax.Array, projection_dim: int | None, nam
 
     Args:
         inputs: what the first layer was given.
-        crossed: what the layer before gave.
+        crossed: the output of the layer before.
         projection_dim: W is the product of two matrices of this rank; None: a whole matrix.
         name: what the names of the variables begin with.
     """

@@ -122,7 +122,7 @@ def _clusters(options: KMeansOptions, points: jax.Array, mode: str) -> tuple[jax
     if callable(given):
         first = jnp.asarray(given(points, options.num_clusters), jnp.float32)
         if first.shape != shape:
-            raise ArgumentError(f"initial_clusters must give all {shape} centres from one batch, gave {first.shape}.")
+            raise ArgumentError(f"initial_clusters must return all {shape} centres from one batch, not {first.shape}.")
     elif points.shape[0] < options.num_clusters:
         raise ArgumentError(
             f"The first batch has {points.shape[0]} points, fewer than num_clusters={options.num_clusters}: give "

@@ -1,4 +1,4 @@
-"""Linear models."""
+"""The model_fn of a weighted sum of the features."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def head_model_fn(
     """A model_fn with its host transforms.
 
     Args:
-        head: gives loss, predictions, metrics and signatures.
+        head: computes loss, predictions, metrics and signatures.
         plan: where its columns run.
         logits_of: the logits of features, by mode.
         train_op_fn: the train_op of a loss.

@@ -125,6 +125,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def cell(text: Any) -> str:
-    """A text that stays within its cell and is no markup."""
+    """A text that stays within its cell and holds no markup."""
     plain = " ".join(str(text).split())
     return "".join(f"\\{letter}" if letter in "\\|`*_<[" else letter for letter in plain)

@@ -19,13 +19,13 @@ from estimator_exporters.bundle.write import AFTER, BEFORE
 
 @dataclass(frozen=True, kw_only=True)
 class Signature:
-    """An array signature: `signature(**arrays)` gives numpy arrays by name.
+    """An array signature: `signature(**arrays)` returns numpy arrays by name.
 
     Args:
         name: of the signature.
         method: "predict", "classify", "regress", or a mode.
         inputs: what it takes, by name.
-        outputs: what it gives, by name.
+        outputs: what it returns, by name.
         run: `checked arrays -> arrays`.
     """
 

@@ -69,7 +69,7 @@ def read_manifest(directory: Path, format_name: str) -> dict[str, Any]:
             f"{path} cannot be read ({error}): the export is damaged or incomplete. Export again."
         ) from error
     if not isinstance(content, dict) or content.get("format") != format_name:
-        raise ExportError(f"{path} is no manifest of an export of the format {format_name!r}.")
+        raise ExportError(f"{path} is not the manifest of an export of the format {format_name!r}.")
     version = content.get("format_version")
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise ExportError(

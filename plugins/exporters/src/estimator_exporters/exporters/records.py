@@ -21,7 +21,7 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 def write_record(path: Path, content: Mapping[str, Any]) -> None:
-    """Remembers, atomically."""
+    """Writes a record atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(json.dumps(dict(content)) + "\n")

@@ -26,8 +26,8 @@ _LINE = "\n"
 def traced(signature: SignatureSpec, variables: Mapping[str, Any]) -> core.ClosedJaxpr:
     """The program of a signature for any batch size, in the form that the converter takes.
 
-    It is traced here and not by the converter, which replaces functions of jax and Flax by its own while it traces, and
-    knows the arguments of some versions of those libraries only.
+    It is traced here and not by the converter. The converter replaces functions of jax and Flax by its own while it
+    traces, and knows the arguments of some versions of those libraries only.
     """
     outputs, inputs = list(signature.outputs), _abstract(signature)
 

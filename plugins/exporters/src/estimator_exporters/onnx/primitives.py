@@ -103,7 +103,7 @@ def _stacked(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
 
 
 def _before(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
-    """`<` with NaN behind all numbers; jnp.searchsorted, which uses it, gives zeros and NaNs one sign before."""
+    """`<` with NaN after all numbers; jnp.searchsorted, its user, first unifies the signs of zeros and NaNs."""
     left, right = taken
     less = lax.lt(left, right)
     if not jnp.issubdtype(jnp.result_type(left), jnp.floating):

@@ -1,4 +1,4 @@
-"""A graph that takes what clients send and gives what they see: the host part around a converted signature."""
+"""A graph that takes what clients send and returns what they see: the host part around a converted signature."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def raw_model(part: HostPart, model: Any) -> Any:
 
     Args:
         part: what runs before and after.
-        model: the array signature, as `converted` gives it; its large tensors may lie in a file.
+        model: the array signature, as `converted` returns it; its large tensors may lie in a file.
     """
     nodes, before, shown = part.nodes()
     inner = onnx.compose.add_prefix(model, _MODEL)

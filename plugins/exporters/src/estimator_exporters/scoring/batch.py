@@ -33,7 +33,7 @@ class Batch(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many."""
+        """How many rows there are."""
         return len(next(iter(self.arrays.values())))
 
     def cut(self, start: int, stop: int) -> Batch:

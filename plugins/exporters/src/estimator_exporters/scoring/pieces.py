@@ -85,7 +85,7 @@ def in_order(parts: Iterable[Part], locations: Sequence[str]) -> Iterator[Scored
     for part in parts:
         if (part.file, part.place) != (file, place):
             raise RuntimeError(
-                f"The engine gave part {part.place} of file {part.file} where part {place} of file {file} was due: "
+                f"The engine returned part {part.place} of file {part.file} where part {place} of file {file} was due: "
                 "rows were lost or repeated. No output is written; run it again."
             )
         if part.fault:

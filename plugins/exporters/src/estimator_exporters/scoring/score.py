@@ -40,8 +40,8 @@ def score(
     Args:
         signature: from arrays by name to arrays by name.
         batches: of at most `batch_size` rows.
-        batch_size: shorter batches are filled up to a power of two below it, with their last row: so there are few
-            programs, and which one scores a row is known from its batch alone.
+        batch_size: shorter batches are filled up with their last row, to a power of two or to this size. So there are
+            few programs, and the batch alone decides which one scores a row.
         skip_bad_rows: leaves out rows that the signature refuses.
 
     Raises:

@@ -46,7 +46,7 @@ def access_from(path: Path) -> Access:
         path: of the file.
 
     Raises:
-        ArgumentError: it cannot be read, others may read it, or it is no such list.
+        ArgumentError: it cannot be read, others may read it, or it is not such a list.
     """
     try:
         others = path.stat().st_mode & 0o007

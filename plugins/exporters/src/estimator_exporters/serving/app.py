@@ -33,7 +33,7 @@ def make_app(
     Args:
         engine: answers.
         announce: called once every model is ready.
-        beside: gives the context of what else serves the models: gRPC.
+        beside: returns the context of what else serves the models: gRPC.
     """
     server = _Server(engine, announce, beside)
     model = "/v2/models/{model:path}"  # the name of a signature may have slashes

@@ -183,7 +183,7 @@ class _Thread:
     """Runs the batches it is given, one after another, until it is given None.
 
     Args:
-        run: gives the outputs of every request of a batch.
+        run: returns the outputs of every request of a batch.
         finish: called with the batch, its outputs and what went wrong.
     """
 

@@ -28,7 +28,7 @@ async def read_body(
     """The whole body.
 
     Args:
-        receive: gives the ASGI messages with its pieces.
+        receive: returns the ASGI messages with its pieces.
         length: the Content-Length header.
         limit: greatest size in bytes.
         seconds: to wait for all of it.
@@ -88,7 +88,7 @@ def inflated(body: bytes | bytearray, encoding: str | None, *, limit: int, lease
                 lease.grow(len(piece))
                 found += piece
     except zlib.error as error:
-        raise BadRequestError(f"the body is no {name}: {error}") from error
+        raise BadRequestError(f"the body is not {name}: {error}") from error
     if not decoder.eof:
-        raise BadRequestError(f"the body is no complete {name}")
+        raise BadRequestError(f"the body is not complete {name}")
     return found

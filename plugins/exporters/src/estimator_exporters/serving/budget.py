@@ -55,10 +55,10 @@ class Budget:
 
 
 class Lease:
-    """What one request or connection holds of a budget; a context that gives all of it back.
+    """What one request or connection holds of a budget; a context that returns all of it at its end.
 
     Args:
-        budget: it is held of.
+        budget: from which it takes.
     """
 
     __slots__ = ("_budget", "held")
@@ -71,7 +71,7 @@ class Lease:
         """Holds `count` bytes more.
 
         Raises:
-            TooLargeError, FullError: the budget has not that many.
+            TooLargeError, FullError: the budget has fewer.
         """
         self._budget.take(count, self.held)
         self.held += count

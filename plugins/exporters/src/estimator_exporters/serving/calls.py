@@ -46,7 +46,7 @@ class Form(Protocol):
         Args:
             body: of the request.
             header_length: the header of the binary extension; None: not sent.
-            find: gives a model by name.
+            find: returns a model by name.
             values: greatest number of values.
             charge: called with the bytes of memory that decoding will take.
 

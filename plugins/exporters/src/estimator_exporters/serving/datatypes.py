@@ -129,7 +129,7 @@ def json_values(array: np.ndarray, what: str) -> str:
     """The values of an array as the elements of a flat JSON list; floats that are not finite as in `NON_FINITE`.
 
     Raises:
-        BadRequestError: bfloat16, or bytes that are no text.
+        BadRequestError: bfloat16, or bytes that are not UTF-8.
 
     Example:
         >>> json_values(np.array([1.5, np.nan]), "output 'y'")
@@ -148,7 +148,7 @@ def json_nested(array: np.ndarray, what: str) -> str:
     """An array as nested JSON lists, a single value as itself.
 
     Raises:
-        BadRequestError: bfloat16, or bytes that are no text.
+        BadRequestError: bfloat16, or bytes that are not UTF-8.
 
     Example:
         >>> json_nested(np.array([[1, 2], [3, 4]]), "output 'y'")
@@ -167,7 +167,7 @@ def json_list(flat: np.ndarray, what: str) -> list[Any]:
     """The values of an array of one axis, as the `json` module takes them.
 
     Raises:
-        BadRequestError: bytes that are no text.
+        BadRequestError: bytes that are not UTF-8.
     """
     if flat.dtype.kind == "f" and not np.isfinite(flat).all():
         return [value if np.isfinite(value) else _named(value) for value in flat.tolist()]

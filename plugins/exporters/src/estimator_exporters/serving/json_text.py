@@ -1,6 +1,6 @@
 """Strict JSON from bytes, read in slices so that a long text holds up no other thread.
 
-`json.loads` reads a text in one call, and no other thread of Python runs during it: for 60 MB that is seconds.
+`json.loads` reads a text in one call, and no other thread of Python runs during it: for 60 MB that takes seconds.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def read_json(
         content: UTF-8.
         values: greatest number of values.
         charge: called with the bytes of memory that it will take, before it takes them.
-        literals: whether `NaN` and `Infinity` are taken, which are no JSON.
+        literals: whether `NaN` and `Infinity` are taken, which are not JSON.
 
     Raises:
-        BadRequestError: it is no UTF-8, no JSON, or holds half a surrogate pair.
+        BadRequestError: it is not UTF-8, not JSON, or holds half a surrogate pair.
         TooLargeError: it has too many values.
 
     Example:
@@ -104,7 +104,7 @@ def _text(content: bytes | bytearray | memoryview) -> str:
 
 
 class _Reader:
-    """Reads a text by slices: runs of numbers and what stands between brackets go to the decoder.
+    """Reads a text by slices: runs of numbers and the contents of brackets go to the decoder.
 
     Args:
         text: JSON.
@@ -173,7 +173,7 @@ class _Reader:
                 return found, at
 
     def _after(self, at: int, closing: str) -> tuple[int, bool]:
-        """Where it goes on, and whether another value follows."""
+        """Where reading continues, and whether another value follows."""
         at = self._space(at)
         character = self._text[at : at + 1]
         if character not in (",", closing) or not character:

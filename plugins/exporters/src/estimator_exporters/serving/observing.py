@@ -14,8 +14,8 @@ class Observing:
     """What sees requests; nobody by default.
 
     Attributes:
-        recorder: gives what sees the arrays of the requests of a model.
-        tracing: gives the context of a request.
+        recorder: returns what sees the arrays of the requests of a model.
+        tracing: returns the context of a request.
         close: called at the end.
     """
 

@@ -24,13 +24,13 @@ _STRING = 64  # bytes that Python takes for a string of bytes and its place in a
 
 @dataclass(frozen=True, kw_only=True)
 class InferRequest:
-    """One request.
+    """One inference request.
 
     Attributes:
         id: given by the client, repeated in the response; None: not given.
         inputs: arrays by name.
         outputs: the outputs asked for, and whether each is sent in binary; None: all.
-        binary: whether outputs are sent in binary where it is not said for each.
+        binary: whether outputs are sent in binary if the request does not say it for each.
     """
 
     id: str | None

@@ -10,7 +10,7 @@ _LATER = {**_JSON, "retry-after": "1"}
 
 
 def explained(message: str) -> bytes:
-    """The body of an answer that is no result."""
+    """The body of an answer without a result."""
     return json.dumps({"error": message}).encode()
 
 

@@ -1,4 +1,4 @@
-"""The models of a server: found in directories, loaded, and exchanged for newer ones while requests go on."""
+"""The models of a server: found in directories, loaded, and exchanged for newer ones while requests continue."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Source:
     Attributes:
         name: of the model.
         directory: of one export, or of the time-stamped exports of the model.
-        update: brings the newest exports into the directory, so many; does nothing where they are written there.
+        update: brings that many of the newest exports into the directory; does nothing if they are written there.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Repository:
         batch_sizes: sizes to compile.
         versions: how many of the newest versions of each are served.
         metrics: observes the batches of models, and what was loaded.
-        recorder: gives what sees the requests of a model.
+        recorder: returns what sees the requests of a model.
     """
 
     sources: Sequence[Source]
@@ -134,7 +134,7 @@ class Repository:
         )
 
     def get(self, name: str, version: str | None) -> tuple[str, ServedModel]:
-        """A version of a model, the newest where none is given.
+        """A version of a model, the newest if none is named.
 
         Raises:
             NotFoundError: there is none; names those there are.
@@ -186,7 +186,7 @@ class Repository:
     async def _refresh(self, source: Source) -> None:
         try:
             wanted = await asyncio.to_thread(source.newest, self.versions)
-        except EstimatorError as error:  # a store that cannot be read for a while: what is served goes on
+        except EstimatorError as error:  # a store that cannot be read for a while: serving continues
             _log.error("New exports of %s cannot be looked for: %s", source.name, error)
             return
         loaded = {version for name, versions in self.models.items() if _belongs(name, source) for version in versions}

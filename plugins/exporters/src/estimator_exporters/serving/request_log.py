@@ -133,7 +133,7 @@ def _file_name(model: str) -> str:
 
 
 def _plain(array: np.ndarray) -> list[Any]:
-    """Values that JSON has: text for bytes, and null for what is no number."""
+    """Values that JSON has: text for bytes, and null for numbers that are not finite."""
     if array.dtype.kind == "V":
         array = array.astype(np.float32)
     if array.dtype.kind == "f" and not np.isfinite(array).all():

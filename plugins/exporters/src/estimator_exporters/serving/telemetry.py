@@ -17,7 +17,7 @@ Tracing = Callable[[str, str | None], AbstractContextManager[Answered]]
 
 @contextlib.contextmanager
 def untraced(model: str, parent: str | None) -> Generator[Answered]:
-    """No trace."""
+    """Traces nothing."""
     yield lambda status: None
 
 

@@ -13,12 +13,12 @@ from estimator_core.errors import ArgumentError
 
 @dataclass(frozen=True, kw_only=True)
 class Tls:
-    """Encryption.
+    """The files of an encrypted connection.
 
     Attributes:
         certificate: chain of the server, PEM.
         key: its private key, PEM.
-        client_authority: whose certificates clients must show, PEM; None: they show none.
+        client_authority: the authority whose certificates clients must show, PEM; None: they show none.
     """
 
     certificate: Path

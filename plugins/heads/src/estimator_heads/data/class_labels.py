@@ -23,8 +23,8 @@ _TRUTH = ("False", "True")
 class ClassLabels:
     """One class out of several.
 
-    Labels are ids from 0, unless there are names: those given, or learned from labels that are texts, truth values or
-    integers in a row that do not begin with 0. Then a label is the class whose name is its text.
+    Labels are ids from 0, unless there are names. Names are given, or learned from labels that are texts, truth values
+    or consecutive integers that do not begin with 0. Then a label is the class whose name is its text.
 
     Attributes:
         n_classes: how many there are.
@@ -84,7 +84,7 @@ class ClassLabels:
         return texts_of(found).tolist()
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """The first label that is no class."""
+        """The first label that is not a class."""
         names = self.names or known
         kind = array.dtype.kind
         if names is not None:

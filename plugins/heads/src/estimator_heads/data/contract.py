@@ -32,7 +32,7 @@ class HeadContract:
     Args:
         head: whose `label_rules` and `weight_rules` hold.
         features: rules by the name of the feature.
-        exported: gives what an export does to features, from what was learned of them.
+        exported: returns what an export does to features, from what was learned about them.
 
     Example:
         >>> import estimator_heads as eh
@@ -73,7 +73,7 @@ class HeadContract:
         return self._given.with_class_names(learned) if learned else self._given
 
     def known(self, feature: str) -> Any:
-        """What was learned of a feature; None: nothing."""
+        """What was learned about a feature; None if nothing was."""
         return self._known.get(f"features/{feature}")
 
     def declare(self) -> None:

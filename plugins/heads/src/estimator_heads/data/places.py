@@ -46,9 +46,9 @@ class Place(NamedTuple):
         return f"Labels of head {self.key!r}" if self.key else "Labels"
 
     def array(self, features: Any, labels: Any) -> Array | None:
-        """The array, None where there is none.
+        """The array; None if there is none.
 
-        A dict of one array of labels, as a DataFrame of one column gives it, is that array for a single head.
+        A dict of one array of labels, as made from a DataFrame of one column, is that array for a single head.
         """
         leaf: Any = labels if self.of_labels else features
         if leaf.__class__ is np.ndarray:  # the batches of most inputs

@@ -38,7 +38,7 @@ class ExampleWeights:
         return None
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """The first weight that is no number, not finite or too small."""
+        """The first weight that is not a number, not finite or too small."""
         found = NumberLabels(low=self.low).fault(array, known)
         if found is None:
             return None

@@ -55,7 +55,7 @@ class PlottedMetrics(TotalsMetric):
 def plotted_metrics(
     into: Collected, *, labels: jax.Array, scores: jax.Array, weights: jax.Array | None
 ) -> PlottedMetrics:
-    """The metrics behind the plots of a batch.
+    """The metrics that the plots of a batch show.
 
     Args:
         into: of the head.

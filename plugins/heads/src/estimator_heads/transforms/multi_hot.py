@@ -15,7 +15,7 @@ from estimator_heads.vocabulary import Vocabulary, as_strings
 class MultiHotLabels:
     """Turns several labels an example into one 0 or 1 a class, in the input.
 
-    It takes the place of tf.estimator's SparseTensor labels; `MultiLabelHead.label_transforms()` gives it.
+    It takes the place of tf.estimator's SparseTensor labels. `MultiLabelHead.label_transforms()` returns it.
 
     Args:
         n_classes: number of classes.

@@ -27,7 +27,7 @@ def make_early_stopping_hook(
         run_every_steps: steps between calls; with several processes the only choice.
 
     Raises:
-        ArgumentTypeError: no Estimator, or `should_stop_fn` is no function.
+        ArgumentTypeError: not an Estimator, or `should_stop_fn` is not a function.
         ArgumentError: both intervals given.
 
     Source: `tf.estimator.experimental.make_early_stopping_hook`.
@@ -141,7 +141,7 @@ def stop_if_no_decrease_hook(
 
 
 def check_estimator(estimator: Any) -> None:
-    """Refuses what is no Estimator."""
+    """Refuses an object that is not an Estimator."""
     if not callable(getattr(estimator, "eval_dir", None)):
         raise ArgumentTypeError(f"`estimator` must have type `estimator_core.Estimator`. Got: {type(estimator)}")
 

@@ -50,7 +50,7 @@ class MetricStoppingHook(StopOnPredicateHook):
         self._best = None
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or goes on with that of the interrupted call."""
+        """Starts the cadence, or continues that of the interrupted call."""
         super().after_create(run)
         self._best = BestWeights(run.model_dir) if self._restore_best else None
         self._writes = run.config.is_chief

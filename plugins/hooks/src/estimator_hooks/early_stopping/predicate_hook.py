@@ -22,7 +22,7 @@ class StopOnPredicateHook(Hook):
         run_every_steps: steps between calls; needed with several processes, which all must ask at the same step.
 
     Raises:
-        ArgumentTypeError: `should_stop_fn` is no function.
+        ArgumentTypeError: `should_stop_fn` is not a function.
         ArgumentError: both intervals given.
 
     Source: `tf.estimator.experimental.make_early_stopping_hook`.
@@ -45,7 +45,7 @@ class StopOnPredicateHook(Hook):
         self._timer = SecondOrStepTimer(every_secs=run_every_secs, every_steps=run_every_steps)
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or goes on with that of the interrupted call."""
+        """Starts the cadence, or continues that of the interrupted call."""
         if self._by_clock and not is_alone():
             raise ArgumentError(
                 "run_every_secs should not be set when several processes train: they must ask at the same step. "

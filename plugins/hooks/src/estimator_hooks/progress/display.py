@@ -62,7 +62,7 @@ shared = SharedDisplay()
 
 
 def notebook_display() -> Display | None:
-    """The output of a notebook's cell; None elsewhere."""
+    """The output of a notebook's cell; None outside of notebooks."""
     from estimator_hooks.notebook import shell
 
     if shell() is None:

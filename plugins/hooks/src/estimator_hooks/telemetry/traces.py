@@ -55,7 +55,7 @@ class TraceHook(Hook):
         self._since = None
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or goes on with that of the interrupted call."""
+        """Starts the cadence, or continues that of the interrupted call."""
         if not run.resumed:
             self._timer.reset()
         self._span.set_attribute("estimator.first_step", run.first_step)

@@ -40,13 +40,13 @@ class Tracker(Protocol):
         ...
 
     def start(self, run: TrackedRun, run_id: str | None) -> str:
-        """Starts a run of the tracker, or goes on with one.
+        """Starts a run of the tracker, or continues one.
 
         A resumed run sends points again that a killed one has sent: the tracker must keep the first of two points of a
         metric and step.
 
         Args:
-            run: what is going to be tracked.
+            run: the run to track.
             run_id: what `start` returned for an earlier call in the same model_dir, None for the first.
 
         Returns:

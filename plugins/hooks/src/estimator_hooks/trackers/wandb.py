@@ -1,4 +1,4 @@
-"""Weights & Biases."""
+"""The tracker of Weights & Biases."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class WandbTracker:
         self._sent: dict[str, int] = {}
 
     def start(self, run: TrackedRun, run_id: str | None) -> str:
-        """Starts a run, or goes on with one."""
+        """Starts a run, or continues one."""
         try:
             wandb: Any = import_module("wandb")
         except ImportError as error:
