@@ -14,7 +14,7 @@ from estimator_core.errors import ArgumentError
 def frequent_values(
     batches: Iterable[Any], *, max_size: int | None = None, min_count: int = 1
 ) -> tuple[str, ...] | tuple[int, ...]:
-    """The values of a feature that come often enough, most frequent first; of equally frequent ones the smaller first.
+    """The values of a feature that occur often enough, most frequent first; of equally frequent ones the smaller first.
 
     One pass, and memory for each different value. The result is for `categorical_column_with_vocabulary_list`.
 

@@ -104,11 +104,11 @@ def as_numbers(labels: Any) -> jax.Array:
 def check_label_range(labels: jax.Array, n_classes: int, message: str | None = None) -> jax.Array:
     """Whether each label lies in [0, n_classes), as booleans of the labels' shape.
 
-    Labels at hand are checked at once. In a trace nothing can be raised; the head makes the loss of such an example
-    NaN, which stops training.
+    Concrete labels are checked at once. A trace cannot raise an error: the head makes the loss of such an example NaN,
+    which stops training.
 
     Raises:
-        ArgumentError: a label at hand lies outside.
+        ArgumentError: a concrete label lies outside.
     """
     valid = (labels >= 0) & (labels <= n_classes - 1)
     if not isinstance(valid, Tracer):
@@ -126,7 +126,7 @@ def read_weights(
 ) -> jax.Array | None:
     """The example weights as float32 [D0, ..., DN, 1]; None without a weight column.
 
-    With `per_logit`, weights of the shape of the logits are taken, too.
+    With `per_logit`, weights of the shape of the logits are accepted, too.
 
     Raises:
         ArgumentError: the feature is missing, is not numeric, or does not match the logits.

@@ -41,7 +41,7 @@ class TokenClassificationHead(BaseHead):
     Args:
         n_classes: above 2.
         mask_column: name of the feature with the mask, [batch, time], 0 or False where there is no token; None: the
-            labels alone tell.
+            labels alone decide.
         ignore_label: the label of tokens that do not count.
         weight_column: name of the feature with one weight a token [batch, time].
         label_names: the names of the classes. Labels may be these strings then, "" where there is no token.

@@ -10,13 +10,13 @@ from estimator_core.hooks import Hook, Run
 
 
 class FeedFnHook(Hook):
-    """Sends every batch through `feed_fn(features, labels) -> (features, labels)`, where the input is drawn.
+    """Sends every batch through `feed_fn(features, labels) -> (features, labels)`, as the input is drawn.
 
     It works on numpy arrays, may add, replace and drop features, and may see strings. Several hooks apply theirs in the
     order of the hooks. A transformation that belongs to the model, and to its exports, is a `HostTransform` instead.
 
     Args:
-        feed_fn: must not change the arrays it is given; labels are None where there are none.
+        feed_fn: must not change the arrays it is given; labels are None if there are none.
 
     Raises:
         ArgumentTypeError: `feed_fn` is not a function.

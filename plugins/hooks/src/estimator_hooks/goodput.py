@@ -57,7 +57,7 @@ class GoodputHook(Hook):
         return {"seconds": self._account()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on with the account of the interrupted call."""
+        """Continues the account of the interrupted call."""
         self._before = dict(state["seconds"])
 
     def _account(self) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Evaluation of the weights in memory, at steps of its own."""
+"""Evaluation of the weights in memory, at its own steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class InMemoryEvaluatorHook(Hook):
         every_n_iter: steps between evaluations.
 
     Raises:
-        ArgumentTypeError: no Estimator.
+        ArgumentTypeError: not an Estimator.
         ArgumentError: `every_n_iter` is not positive.
 
     Source: `tf.estimator.experimental.InMemoryEvaluatorHook`.
@@ -70,7 +70,7 @@ class InMemoryEvaluatorHook(Hook):
         return {"base": self._base, "evaluated": self._evaluated}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on with the cadence."""
+        """Continues the cadence."""
         self._base, self._evaluated = state["base"], state["evaluated"]
 
     def _evaluate(self, run: Run) -> None:

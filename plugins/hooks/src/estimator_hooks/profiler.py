@@ -95,7 +95,7 @@ class ProfilerHook(Hook):
         return self._timer.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on with the cadence."""
+        """Continues the cadence."""
         self._timer.restore(state)
 
     def _start(self, step: int) -> None:

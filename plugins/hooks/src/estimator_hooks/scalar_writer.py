@@ -37,7 +37,7 @@ class ScalarWriterHook(Hook):
         self._names = self.output_names(run)
 
     def next_step(self, step: int) -> Wake:
-        """The timer's; only outputs are read."""
+        """The next step of the timer; only outputs are read."""
         return self._timer.wake(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
@@ -58,5 +58,5 @@ class ScalarWriterHook(Hook):
         return self._timer.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on with the cadence."""
+        """Continues the cadence."""
         self._timer.restore(state)

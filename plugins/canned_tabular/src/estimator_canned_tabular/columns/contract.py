@@ -12,7 +12,7 @@ class HostIds(NamedTuple):
     """Categories of a batch as they leave the host.
 
     Attributes:
-        ids: int64[batch, values]; -1 where there is none.
+        ids: int64[batch, values]; -1 where there is no value.
         weights: float32[batch, values], or None: all 1.
         lengths: int64[batch], how many steps each sequence has, unknown values among them.
     """

@@ -49,14 +49,14 @@ class CrossedColumn:
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """Those of its parts; a feature by name is any number of strings."""
+        """The features of its parts; a feature by name is any number of strings."""
         spec: dict[str, Any] = {}
         for part in self._leaves():
             spec.update({part: VarLenFeature(STRING)} if isinstance(part, str) else part.parse_example_spec)
         return spec
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """The hash of every combination of values of an example; none where a part has no value."""
+        """The hash of every combination of values of an example; none if a part has no value."""
         parts = [self._part(part, batch) for part in self.parts_in_order()]
         places = np.meshgrid(*(np.arange(values.shape[1]) for values, _ in parts), indexing="ij")
         chosen = [place.reshape(-1) for place in places]
@@ -74,7 +74,7 @@ class CrossedColumn:
                 yield part
 
     def parts_in_order(self) -> list[Key]:
-        """Parts as they are hashed, crosses in a cross resolved: a sum is the same in any order, a hash is not."""
+        """Parts in the order in which they are hashed, with nested crosses expanded: a hash depends on the order."""
         leaves = list(self._leaves())
         return sorted(leaves, key=lambda part: isinstance(part, str)) if self.dense_strings else leaves
 

@@ -33,7 +33,7 @@ class VocabularyListCategoricalColumn(OneFeature):
 
     @property
     def num_buckets(self) -> int:
-        """The vocabulary, the buckets of unknown values, and that of missing ones."""
+        """The sizes of the vocabulary, the buckets of unknown values, and the bucket of missing ones."""
         return len(self.vocabulary_list) + self.num_oov_buckets + self.missing_bucket
 
     @property
@@ -65,7 +65,7 @@ class VocabularyFileCategoricalColumn(OneFeature):
 
     @property
     def num_buckets(self) -> int:
-        """The vocabulary, the buckets of unknown values, and that of missing ones."""
+        """The sizes of the vocabulary, the buckets of unknown values, and the bucket of missing ones."""
         return self.vocabulary_size + self.num_oov_buckets + self.missing_bucket
 
     @property
@@ -208,7 +208,7 @@ def _table_of_file(path: Path, size: int | None, dtype: str) -> dict[Any, int]:
 
 @functools.lru_cache(maxsize=64)
 def _table_of_file_as_of(path: Path, size: int | None, dtype: str, changed: int) -> dict[Any, int]:
-    # Not splitlines: vocabularies hold words that it takes for ends of lines.
+    # Not splitlines: vocabularies contain characters that it takes for line ends.
     lines = [line.rstrip(b"\r") for line in path.read_bytes().removesuffix(b"\n").split(b"\n")]
     if size is not None:
         if len(lines) < size:

@@ -17,7 +17,7 @@ class BaselineClassifier(ec.Estimator):
         model_dir, config, plugins: as for `ec.Estimator`.
         n_classes: classes; two have one logit.
         weight_column: a feature, or a numeric column, with the weight of each example.
-        label_vocabulary: names of the classes, where labels are strings.
+        label_vocabulary: names of the classes, if labels are strings.
         optimizer: a name (rate 0.3), an optax transformation, or a function that returns one.
         loss_reduction: "sum_over_batch_size" or "sum".
 

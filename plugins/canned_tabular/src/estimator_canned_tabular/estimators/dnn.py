@@ -19,7 +19,7 @@ class DNNClassifier(ec.Estimator):
         model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
         n_classes: classes; two have one logit.
         weight_column: a feature, or a numeric column, with the weight of each example.
-        label_vocabulary: names of the classes, where labels are strings.
+        label_vocabulary: names of the classes, if labels are strings.
         optimizer: a name (rate 0.001), an optax transformation, or a function that returns one.
         activation_fn: after each hidden layer; None: relu.
         dropout: the share of numbers that training leaves out.

@@ -14,7 +14,7 @@ class TwoTowerEstimator(ec.Estimator):
 
     Args:
         head: computes loss, predictions, metrics and signatures.
-            A `RetrievalHead(dimension)` is given both vectors, any head of one logit the score.
+            A `RetrievalHead(dimension)` receives both vectors. Any head of one logit receives the score.
         query_columns: dense columns of the query.
         candidate_columns: dense columns of the candidate.
         dimension: of the vectors.

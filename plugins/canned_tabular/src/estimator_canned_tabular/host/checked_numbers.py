@@ -60,5 +60,5 @@ class CheckedNumbers:
         return result
 
     def program(self, features: Mapping[str, Feature]) -> HostProgram:
-        """Nothing: what is finite stays as it is, and formats of others refuse nothing."""
+        """Nothing: finite numbers stay as they are, and other formats refuse nothing."""
         return HostProgram(outputs={name: name for name in features}, features=dict(features))

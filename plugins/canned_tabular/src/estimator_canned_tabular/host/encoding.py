@@ -27,7 +27,7 @@ _ON_THE_DEVICE = frozenset({"normalizer_fn"})
 
 
 def encode(column: Any, files: dict[str, Path]) -> Any:
-    """A column as JSON values; its files are added to `files` by the names that stand in their place.
+    """A column as JSON values; its files are added to `files` by the names that replace them.
 
     Raises:
         ArgumentError: a column of another package, which does not say how it is written.
@@ -52,7 +52,7 @@ def encode(column: Any, files: dict[str, Path]) -> Any:
 
 
 def decode(value: Any, files: Mapping[str, Path]) -> Any:
-    """What `encode` was given.
+    """The argument of `encode`.
 
     Raises:
         ArgumentError: an unknown kind of column.

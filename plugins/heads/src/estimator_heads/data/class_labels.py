@@ -1,4 +1,4 @@
-"""Labels that are classes, as they come: ids, names, truth values, integers from 1."""
+"""Labels that are classes, in any form: ids, names, truth values, integers from 1."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ClassLabels:
 
     Attributes:
         n_classes: how many there are.
-        names: that were given; None: none.
+        names: those given, or None.
         soft: whether labels may lie between two classes, as probabilities.
 
     Example:
@@ -61,7 +61,7 @@ class ClassLabels:
         """Names of the classes, in the order of their ids; None: labels are ids.
 
         Raises:
-            InputError: texts of another number than there are classes.
+            InputError: the number of texts is not the number of classes.
         """
         found = np.unique(np.concatenate(parts)) if parts else np.zeros(0)
         if found.dtype.kind == "b":
@@ -99,7 +99,7 @@ class ClassLabels:
         """Ids int32, or soft labels as they are.
 
         Raises:
-            ArgumentError: a text that is the name of no class.
+            ArgumentError: a text that is not the name of a class.
         """
         names = self.names or known
         if names is not None:

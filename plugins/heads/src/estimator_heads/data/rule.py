@@ -96,7 +96,7 @@ def not_finite(array: Array) -> Fault | None:
         >>> not_finite(np.array([1.0, np.nan])).row
         1
     """
-    # the product of an array with itself is finite if all values are; it may also overflow, so it never decides alone
+    # a finite product of the array with itself proves finite values; it may overflow, so others prove nothing
     flat = array.reshape(-1)
     if math.isfinite(flat.dot(flat)) or np.isfinite(array).all():
         return None

@@ -19,7 +19,7 @@ class LabelIds:
 
     Args:
         vocabulary: the label strings, in the order of their ids.
-        feature: the labels it applies to: "labels" where they are one array, the head's name for a MultiHead.
+        feature: the labels it applies to: "labels" if they are one array, the head's name for a MultiHead.
         blank: the id of the empty string, which fills up sequences; None: it is refused like any other unknown label.
 
     Example:

@@ -20,7 +20,7 @@ class MultiHotLabels:
     Args:
         n_classes: number of classes.
         vocabulary: the label strings in the order of their ids; None: labels are ids.
-        feature: the labels it applies to: "labels" where they are one array, the head's name for a MultiHead.
+        feature: the labels it applies to: "labels" if they are one array, the head's name for a MultiHead.
 
     Raises:
         ArgumentError: the vocabulary does not have `n_classes` names.

@@ -1,4 +1,4 @@
-"""The recorded values of one metric, and clear errors where there are none."""
+"""The recorded values of one metric, and clear errors if there are none."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class EvaluatedMetric:
         others = [
             path.parent.name
             for path in sorted(self._eval_dir.parent.glob("eval*/metrics.jsonl"))
-            # One may just have been made before the first of ours.
+            # One may just have been made before our first one.
             if path.parent != self._eval_dir and len(read_eval_metrics(path.parent)) > 1
         ]
         if others and not self._warned:

@@ -52,7 +52,7 @@ class WandbTracker:
         return str(self._run.id)
 
     def log(self, metrics: Mapping[str, float], step: int) -> None:
-        """Sends the values of parts that have not got as far as this step."""
+        """Sends the values of parts that have not reached this step."""
         parts = {name.partition("/")[0] for name in metrics}
         for part in sorted(parts):
             if step <= self._reached(part):
