@@ -88,7 +88,7 @@ def inflated(body: bytes | bytearray, encoding: str | None, *, limit: int, lease
                 lease.grow(len(piece))
                 found += piece
     except zlib.error as error:
-        raise BadRequestError(f"the body is not {name}: {error}") from error
+        raise BadRequestError(f"the body is not valid {name}: {error}") from error
     if not decoder.eof:
-        raise BadRequestError(f"the body is not complete {name}")
+        raise BadRequestError(f"the body is incomplete: its {name} data ends too early")
     return found
