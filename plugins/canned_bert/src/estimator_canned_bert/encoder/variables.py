@@ -30,7 +30,7 @@ def declare_output(config: BertConfig, outputs: int) -> dict[str, Any]:
 
 
 def initializer_of(name: str, config: BertConfig) -> Any:
-    """Ones for gamma, zeros for beta and bias, a truncated normal distribution for all else."""
+    """Ones for gamma, zeros for beta and bias, a truncated normal distribution for everything else."""
     last = name.rpartition("/")[2]
     if last == "gamma":
         return jax.nn.initializers.ones

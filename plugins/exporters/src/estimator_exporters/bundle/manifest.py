@@ -39,7 +39,7 @@ def write_manifest(directory: Path, content: dict[str, Any]) -> None:
 
 
 def format_of(directory: Path) -> str | None:
-    """The format a manifest names, without checking anything else; None where there is no manifest."""
+    """The format a manifest names, without checking anything else; None if there is no manifest."""
     try:
         content = json.loads((directory / MANIFEST).read_bytes())
     except (OSError, ValueError, RecursionError):

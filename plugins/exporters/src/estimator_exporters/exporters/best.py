@@ -146,7 +146,7 @@ class BestExporter(WritingExporter):
     def _best(
         self, estimator: Any, exported: list[dict[str, Any]], current: Mapping[str, Any]
     ) -> Mapping[str, Any] | None:
-        """The best result there was before the current one, of those that could be exported."""
+        """The best result before the current one, among those that could be exported."""
         recorded = ec.read_eval_metrics(estimator.eval_dir(self._eval_name), with_checkpoint=True)
         step = current.get("global_step")
         earlier = [{**metrics, "global_step": number} for number, metrics in recorded.items() if number != step]

@@ -12,7 +12,7 @@ import numpy as np
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """What was remembered; nothing where there is no file or a damaged one."""
+    """The record; empty if there is no file or a damaged one."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError):

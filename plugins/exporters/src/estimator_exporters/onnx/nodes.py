@@ -19,7 +19,7 @@ class Value(NamedTuple):
     Attributes:
         name: of the value.
         shape: of one example.
-        dtype: "string", or as numpy calls it.
+        dtype: "string", or the name in numpy.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Nodes:
     Attributes:
         written: nodes in order.
         constants: tensors that they take.
-        domains: sets of operators that they are of, besides ONNX's own.
+        domains: sets of operators that they use, besides ONNX's own.
     """
 
     written: list[Any] = field(default_factory=list[Any])

@@ -26,7 +26,7 @@ class HostPart:
     Attributes:
         signature: the signature.
         receiver: what clients send.
-        before: programs from that to the inputs of the signature.
+        before: programs from the receiver to the inputs of the signature.
         after: programs from its outputs to what clients see.
     """
 
@@ -37,7 +37,7 @@ class HostPart:
 
     @classmethod
     def of(cls, request: ExportRequest, signature: SignatureSpec) -> HostPart | None:
-        """The host part of a signature, tried out; None where there is none.
+        """The host part of a signature, tried out; None if there is none.
 
         Raises:
             ExportError: ONNX does not hold it; says which transform or operation.
@@ -110,7 +110,7 @@ def raw_model(part: HostPart, model: Any) -> Any:
 
 
 def _names(signature: SignatureSpec, shown: Mapping[str, Feature]) -> HostProgram:
-    """Class names in the place of class ids."""
+    """Class names instead of class ids."""
     named = [
         name
         for name in _CLASSES

@@ -79,7 +79,7 @@ def _columns(batch: Batch, outputs: Mapping[str, np.ndarray]) -> dict[str, np.nd
 
 
 def _first_refused(signature: Any, batch: Batch, error: EstimatorError) -> tuple[int, str]:
-    """The first row that is refused alone, and why; the first of the batch where only all together are."""
+    """The first row that is refused alone, and why; the first of the batch if only all together are refused."""
     for row in range(batch.rows):
         try:
             signature(**batch.cut(row, row + 1).arrays)

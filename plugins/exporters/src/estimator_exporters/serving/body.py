@@ -32,11 +32,11 @@ async def read_body(
         length: the Content-Length header.
         limit: greatest size in bytes.
         seconds: to wait for all of it.
-        lease: is charged for it as it comes, so that nobody holds memory by announcing a body.
+        lease: is charged for it as it arrives, so that an announced body holds no memory.
 
     Raises:
         TooLargeError, TooSlowError, FullError: it is past a limit.
-        ClientGoneError: there is nobody to answer.
+        ClientGoneError: no client waits for an answer.
     """
     if length is not None and length.isascii() and length.isdigit() and (len(length) > 18 or int(length) > limit):
         raise TooLargeError(f"the body has {length} bytes; this server takes {limit}")
@@ -68,7 +68,7 @@ def inflated(body: bytes | bytearray, encoding: str | None, *, limit: int, lease
 
     Raises:
         UnsupportedError, BadRequestError: another encoding, or damaged data.
-        TooLargeError, FullError: it inflates to more than is taken; it is not held then.
+        TooLargeError, FullError: it inflates to more than is allowed; it is not kept then.
     """
     name = (encoding or "identity").strip().lower()
     if name == "identity":

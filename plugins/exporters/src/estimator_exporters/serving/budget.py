@@ -1,4 +1,4 @@
-"""One account of memory for all connections of a server: what does not fit is refused before it is held."""
+"""One account of memory for all connections of a server: a request that does not fit is refused before it is held."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Budget:
         return Lease(self)
 
     def take(self, count: int, held: int) -> None:
-        """Takes bytes for one who holds `held` already.
+        """Takes bytes for a holder that holds `held` already.
 
         Raises:
-            TooLargeError: he would hold more than there is.
+            TooLargeError: it would hold more than the total.
             FullError: others hold too much of it now.
         """
         with self._lock:

@@ -1,4 +1,4 @@
-"""A decoded request, whatever form it came in, and how its answer is written."""
+"""A decoded request of any form, and how its answer is written."""
 
 from __future__ import annotations
 

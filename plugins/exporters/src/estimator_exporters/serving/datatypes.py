@@ -80,10 +80,10 @@ def from_json(name: str, data: list[Any], shape: tuple[int, ...], what: str, *, 
     """An array from the numbers, booleans or strings of a JSON request, nested or flat.
 
     Floats that are not finite are the strings of `NON_FINITE`, or numbers where `literals` were read. A long list is
-    emptied meanwhile, piece by piece: to free it at once would hold up other threads.
+    emptied meanwhile, piece by piece: freeing it at once would hold up other threads.
 
     Raises:
-        BadRequestError: other values than the datatype has, or another number of them.
+        BadRequestError: values or a number of values that do not fit the datatype and the shape.
     """
     if name == "BF16":
         raise BadRequestError(f"{what}: BF16 has no form in JSON; send it in binary")
@@ -229,7 +229,7 @@ def _flat(data: Any, what: str) -> list[Any]:
 
 
 def unnested(rows: list[list[Any]]) -> list[Any]:
-    """The values of all rows; `rows` is emptied one by one, since to free it at once would hold up other threads."""
+    """The values of all rows; `rows` is emptied one by one, since freeing it at once would hold up other threads."""
     rows.reverse()
     found: list[Any] = []
     while rows:

@@ -33,7 +33,7 @@ def read_json(
     charge: Callable[[int], None] = lambda count: None,
     literals: bool = False,
 ) -> Any:
-    """What a JSON text says.
+    """The content of a JSON text.
 
     Args:
         content: UTF-8.
@@ -76,7 +76,7 @@ _LENIENT = json.JSONDecoder()
 
 
 def _cost(content: bytes | bytearray | memoryview, values: int) -> int:
-    """Bytes that the text and what it says take at most.
+    """The most bytes that the text and its content take.
 
     Raises:
         TooLargeError: there are more values than `values`.

@@ -1,4 +1,4 @@
-"""Who looks on while requests are answered."""
+"""Observers of the requests of a server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from estimator_exporters.serving.telemetry import Tracing, untraced
 
 @dataclass(frozen=True, kw_only=True)
 class Observing:
-    """What sees requests; nobody by default.
+    """The observers of requests; none by default.
 
     Attributes:
         recorder: returns what sees the arrays of the requests of a model.

@@ -59,7 +59,7 @@ class TooSlowError(RefusedError):
 
 
 class TooLargeError(RefusedError):
-    """The request is larger than the server takes. The rest of its body is read and dropped: clients read then."""
+    """The request is too large. The rest of its body is read and dropped: only then do clients read the answer."""
 
     status = 413
 

@@ -30,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where the exports of a model lie.
+    """Where the exports of a model are.
 
     Attributes:
         name: of the model.
@@ -46,7 +46,7 @@ class Source:
         """The newest exports, oldest first.
 
         Raises:
-            StorageError: they lie at a URL that cannot be read.
+            StorageError: they are at a URL that cannot be read.
         """
         self.update(count)
         return exports_in(self.directory)[-count:] or (
@@ -90,7 +90,7 @@ def sources_of(arguments: Sequence[str]) -> list[Source]:
 
 
 def _opened(location: str) -> tuple[Path, Callable[[int], None]]:
-    """The directory of exports, and what brings those of a URL into it."""
+    """The directory of exports, and the function that fetches those of a URL into it."""
     if not is_url(location):
         return Path(location), lambda count: None
     mirror = Mirror(location)
@@ -122,7 +122,7 @@ class Repository:
     recorder: Recorder = unrecorded
     models: dict[str, dict[str, ServedModel]] = field(default_factory=dict[str, dict[str, ServedModel]])
     _failed: dict[Path, int] = field(default_factory=dict[Path, int])
-    # One thread: with several, each keeps memory of its own for what compiling once took.
+    # One thread: with several, each keeps its own memory of past compilations.
     _loading: Decoding = field(default_factory=lambda: Decoding(1))
 
     @property
@@ -137,7 +137,7 @@ class Repository:
         """A version of a model, the newest if none is named.
 
         Raises:
-            NotFoundError: there is none; names those there are.
+            NotFoundError: there is none; names the existing ones.
         """
         versions = self.models.get(name)
         if not versions:
@@ -157,7 +157,7 @@ class Repository:
             self.get(name, version)
 
     def statistics(self, name: str | None, version: str | None) -> list[dict[str, Any]]:
-        """What versions of models have done: of all, of those of a name, or of one.
+        """Statistics of versions of models: of all, of those of a name, or of one.
 
         Raises:
             NotFoundError: there is none.
@@ -177,7 +177,7 @@ class Repository:
             await self._refresh(source)
 
     async def close(self) -> None:
-        """Answers what is waiting."""
+        """Answers the waiting requests."""
         models = [model for versions in self.models.values() for model in versions.values()]
         self.models = {}
         await asyncio.gather(*(model.close() for model in models))
@@ -206,7 +206,7 @@ class Repository:
                 _log.info("Serving %s, version %s", ", ".join(found), path.name)
         keep = {path.name for path in wanted if path.name in loaded}
         if keep and await self._drop(source, loaded - keep):
-            # jax's caches would hold the programs of what was dropped; served ones are compiled by themselves.
+            # jax's caches would hold the programs of dropped models; served models hold their own compiled programs.
             await self._loading(jax.clear_caches)
         self.metrics.versions.labels(source.name).set(len(keep))
 

@@ -26,7 +26,7 @@ class Tls:
     client_authority: Path | None = None
 
     def arguments(self) -> Mapping[str, Any]:
-        """Those of uvicorn."""
+        """The arguments of uvicorn."""
         found = {"ssl_certfile": str(self.certificate), "ssl_keyfile": str(self.key)}
         if self.client_authority is None:
             return found
