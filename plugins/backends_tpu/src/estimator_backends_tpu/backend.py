@@ -14,7 +14,7 @@ from estimator_core.backends import Available, Topology, Unavailable
 from estimator_core.errors import BackendUnavailableError
 
 _log = logging.getLogger("estimator_core")
-#: What jax says where neither the environment nor the machine's metadata tells of a pod: this machine is alone.
+#: What jax says if neither the environment nor the machine's metadata names a pod: this machine is alone.
 _NOTHING_TOLD = "coordinator_address should be defined."
 
 
@@ -36,10 +36,10 @@ class TPUBackend:
         return probe(os.environ, libtpu_installed, chips_on_bus)
 
     def initialize(self) -> None:
-        """Connects the processes of a pod, one a machine, unless the program has done so. Jax knows them.
+        """Connects the processes of a pod, one a machine, unless the program has done so. Jax finds them.
 
         Raises:
-            BackendUnavailableError: the others of the pod cannot be reached, or what tells of them does not hold.
+            BackendUnavailableError: the other processes of the pod cannot be reached, or their description is wrong.
         """
         import jax
 
@@ -68,7 +68,7 @@ class TPUBackend:
         return None if figures is None else figures.peak_flops.get(dtype)
 
     def memory_bytes(self, device_kind: str) -> int | None:
-        """HBM that the compiler gives to programs."""
+        """HBM that the compiler lets programs use."""
         figures = FIGURES.get(device_kind)
         return None if figures is None else figures.memory_bytes
 

@@ -14,7 +14,7 @@ _CORES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class InputPipelineConfig:
-    """Which part of a batch one call of input_fn gives.
+    """Which part of a batch one call of input_fn returns.
 
     Source: `tf.compat.v1.estimator.tpu.InputPipelineConfig`.
     """
@@ -40,7 +40,7 @@ class TPUConfig:
         num_cores_per_replica: devices that hold one replica of the model together: the size of the mesh axis "model"
             that partition rules may name. None: 1.
         per_host_input_for_training: True or `InputPipelineConfig.PER_HOST_V1` / `PER_HOST_V2`: input_fn is called once
-            a process, and gives the process's part of the batch.
+            a process, and returns the process's part of the batch.
         experimental_host_call_every_n_steps: steps between two calls of a spec's host_call.
 
     Raises:

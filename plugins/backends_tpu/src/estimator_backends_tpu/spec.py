@@ -20,7 +20,7 @@ class TPUEstimatorSpec:
         predictions, loss, train_op, export_outputs: as in `estimator_core.EstimatorSpec`.
         eval_metrics: `(metric_fn, tensors)`: metric_fn is called with the tensors, a list by position or a dict by
             name, and returns streaming metrics by name. The tensors are those of the whole batch, all devices together.
-        scaffold_fn: gives a `Scaffold`.
+        scaffold_fn: returns a `Scaffold`.
         host_call: `(fn, tensors)`: fn is called on the host with the tensors of a step as numpy arrays, a list by
             position or a dict by name. What it returns, numbers by name or None, goes to the event file.
         training_hooks, evaluation_hooks, prediction_hooks: hooks of the run.

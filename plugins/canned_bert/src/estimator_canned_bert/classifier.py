@@ -11,7 +11,7 @@ from estimator_canned_bert.model_fn import bert_model_fn_builder
 
 
 class BertClassifier(ec.Estimator):
-    """An Estimator that fine-tunes BERT or ALBERT; with `regression=True` it gives numbers.
+    """An Estimator that fine-tunes BERT or ALBERT; with `regression=True` it predicts numbers.
 
     Args:
         bert_config: the shape of the encoder; None: the one beside `init_checkpoint`.

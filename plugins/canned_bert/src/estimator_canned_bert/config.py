@@ -1,4 +1,4 @@
-"""`BertConfig`: the shape of a BERT or ALBERT encoder, and the files it is read from."""
+"""`BertConfig`: the shape of a BERT or ALBERT encoder, and the files that hold it."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class BertConfig:
         """Reads a config.json or bert_config.json.
 
         Raises:
-            ArgumentError: no file, no JSON, or a model of another kind.
+            ArgumentError: no file, not JSON, or a model of another kind.
         """
         try:
             values = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -165,7 +165,7 @@ class BertConfig:
         except (OSError, ValueError) as error:
             raise ArgumentError(f"The model configuration {os.fspath(path)} cannot be read: {error}.") from error
         if not isinstance(values, dict):
-            raise ArgumentError(f"The model configuration {os.fspath(path)} is no JSON object.")
+            raise ArgumentError(f"The model configuration {os.fspath(path)} is not a JSON object.")
         return cls.from_dict(values, where=os.fspath(path))
 
     @classmethod
@@ -176,7 +176,7 @@ class BertConfig:
             directory: of the weights; or a checkpoint in it, such as `uncased/bert_model.ckpt`.
 
         Raises:
-            ArgumentError: none of the names it may have is there.
+            ArgumentError: no file has one of the possible names.
         """
         place = Path(directory)
         place = place if place.is_dir() else place.parent

@@ -1,4 +1,4 @@
-"""LoRA: low-rank additions to chosen kernels, which learn in their stead."""
+"""LoRA: low-rank additions to chosen kernels, which are trained instead of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from estimator_canned_bert.encoder.parameters import encoder_shapes, layer_parts
 from estimator_core.errors import ArgumentError
 
 _PARTS = ("query", "key", "value", "attention_output", "intermediate", "output")
-#: What learns beside the additions: the pooler and the output layer.
+#: What is trained beside the additions: the pooler and the output layer.
 TRAINABLE = r".*/lora_[ab]|bert/pooler/.*|output_.*"
 
 
@@ -51,7 +51,7 @@ class LoraConfig:
 
 
 def declare_lora(config: BertConfig, lora: LoraConfig) -> dict[str, Any]:
-    """Declares the additions in the active scope and gives them by name, `lora_b` scaled, as `encode` takes them.
+    """Declares the additions in the active scope; returns them by name, `lora_b` scaled, as `encode` takes them.
 
     `lora_b` starts at zero: a fresh addition changes nothing.
     """

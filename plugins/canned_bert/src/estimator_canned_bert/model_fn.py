@@ -46,7 +46,7 @@ def bert_model_fn_builder(
     scan_layers: bool = False,
     attention: str = "auto",
 ) -> Callable[..., ec.EstimatorSpec]:
-    """Gives a model_fn for features `input_ids`, `input_mask`, `segment_ids` (int [batch, length]).
+    """Returns a model_fn for features `input_ids`, `input_mask`, `segment_ids` (int [batch, length]).
 
     Predictions are `probabilities`, `predictions` (class ids) and `logits`; in regression `predictions` (numbers).
 
@@ -58,16 +58,16 @@ def bert_model_fn_builder(
         num_train_steps: where the rate reaches zero; None: it stays.
         num_warmup_steps: steps of the warm-up.
         regression: one number an example instead of classes.
-        label_names: names of the classes, which exports give in the place of ids.
+        label_names: names of the classes, which exports return instead of ids.
         class_weights: how much an example of each class counts in the loss.
         optimization: everything else about the optimizer.
-        lora: low-rank additions learn in the place of the encoder.
-        head: an `ec.Head` for `num_labels` logits, which then gives loss, predictions, metrics and signatures.
+        lora: low-rank additions are trained instead of the encoder.
+        head: an `ec.Head` for `num_labels` logits, which then computes loss, predictions, metrics and signatures.
         compute_dtype: "float32" or "bfloat16"; None: the `precision` of the RunConfig.
         remat: compute layers again in the backward pass, for less memory.
         scan_layers: compile one layer instead of all.
-        attention: "xla", "cudnn", or "auto": cuDNN's where a GPU trains or evaluates in bfloat16. Prediction, which
-            exports are made of, always uses the portable one.
+        attention: "xla", "cudnn", or "auto": cuDNN's if a GPU trains or evaluates in bfloat16. Prediction, which
+            exports contain, always uses the portable one.
 
     Raises:
         ArgumentError: arguments that cannot be used.
@@ -87,7 +87,7 @@ def bert_model_fn_builder(
     if attention not in ("auto", "xla", "cudnn"):
         raise ArgumentError(f'attention should be "auto", "xla" or "cudnn", given: {attention!r}.')
     pattern = _trainable(config, options, lora)
-    # Made once, here: an optimizer that is wrong should be refused before any work.
+    # Made once, here: a wrong optimizer should be refused before any work.
     optimizer = create_optimizer(learning_rate, num_train_steps, num_warmup_steps, config=config, options=options)
 
     encoder = config

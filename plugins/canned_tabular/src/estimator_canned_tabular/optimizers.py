@@ -18,7 +18,7 @@ _FIRST, _SECOND = 0.9, 0.999  # how fast the moments of Adam fade
 
 
 def _adam(rate: float = 0.001) -> optax.GradientTransformation:
-    """`optax.adam` but for the epsilon, which the original adds before it corrects the second moment: small gradients
+    """`optax.adam`, but the epsilon is added before the second moment is corrected, as in the original: small gradients
     make smaller steps.
     """
     adam = optax.scale_by_adam(_FIRST, _SECOND)
@@ -41,7 +41,7 @@ def _sgd(rate: float = 0.01) -> optax.GradientTransformation:
     return optax.sgd(rate)
 
 
-#: By name: how it is made, and whether rows that a batch does not touch stay as they are in the original too.
+#: By name: how it is made, and whether the original, too, leaves rows alone that a batch does not touch.
 _NAMED: dict[str, tuple[Callable[..., optax.GradientTransformation], bool]] = {
     "Adagrad": (adagrad, True),
     "Adam": (_adam, False),
@@ -64,10 +64,10 @@ def choose_optimizer(optimizer: Any, learning_rate: float | None, row_sparse: bo
 
     Args:
         optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD", an optax transformation, or a function without
-            arguments that gives one of these.
-        learning_rate: of an optimizer by name; None: 0.01 for SGD, 0.001 for the others.
-        row_sparse: whether gradients and slots of tables touch only the rows of the batch; None: unless it is Adam or
-            RMSProp by name, whose moments moved every row in the original.
+            arguments that returns one of these.
+        learning_rate: of an optimizer that is given by name; None: 0.01 for SGD, 0.001 for the others.
+        row_sparse: whether gradients and slots of tables touch only the rows of the batch; None: unless it is
+            "Adam" or "RMSProp", whose moments moved every row in the original.
 
     Raises:
         ArgumentError: something else.
@@ -97,7 +97,7 @@ def choose_optimizer(optimizer: Any, learning_rate: float | None, row_sparse: bo
 
 
 def clip_each_by_norm(norm: float) -> optax.GradientTransformation:
-    """Scales the gradient of each variable down to a norm: Keras' `clipnorm`.
+    """Scales the gradient of each variable down to a norm, like `clipnorm` of Keras.
 
     Example:
         >>> clip = clip_each_by_norm(5.0)

@@ -15,11 +15,11 @@ from estimator_core.errors import ArgumentError
 def strict_vocabularies(
     feature_columns: Iterable[Any], *, label: str | None = None, label_vocabulary: Sequence[Any] | None = None
 ) -> dict[str, tuple[Any, ...]]:
-    """What `vocabularies=` of the inputs of estimator-inputs takes: a row with a token that no column knows is bad.
+    """The argument `vocabularies=` of the inputs of estimator-inputs: a row with a token that no column knows is bad.
 
     These are features that are read by vocabulary columns alone, without buckets or a default id for other tokens: such
-    a column would leave an unknown token out in silence. `""` and -1, which stand for no value, are among the tokens of
-    features; the label must have a value.
+    a column would silently leave an unknown token out. `""` and -1, which mean no value, are among the tokens of
+    features. The label must have a value.
 
     Args:
         feature_columns: any columns.
@@ -27,7 +27,7 @@ def strict_vocabularies(
         label_vocabulary: its classes, as the estimator gets them.
 
     Returns:
-        Strings (bytes where they are no UTF-8) or integers, by feature and label.
+        Strings (bytes if they are not UTF-8) or integers, by feature and label.
 
     Raises:
         ArgumentError: no columns, a label without a vocabulary or the other way round, or a label among the features.

@@ -14,17 +14,17 @@ from estimator_core.errors import ArgumentError
 def frequent_values(
     batches: Iterable[Any], *, max_size: int | None = None, min_count: int = 1
 ) -> tuple[str, ...] | tuple[int, ...]:
-    """The values of a feature that come often enough, most frequent first; of equally frequent ones the smaller first.
+    """The values of a feature that occur often enough, most frequent first; of equally frequent ones the smaller first.
 
     One pass, and memory for each different value. The result is for `categorical_column_with_vocabulary_list`.
 
     Args:
-        batches: arrays (or lists) of strings, bytes or integers, of any shape; `""`, None and -1 are no values.
+        batches: arrays (or lists) of strings, bytes or integers, of any shape; `""`, None and -1 are not values.
         max_size: how many at most; None: all.
-        min_count: how often a value must come.
+        min_count: how often a value must occur.
 
     Raises:
-        ArgumentError: a size or count below 1; numbers that are no integers; nothing comes often enough.
+        ArgumentError: a size or count below 1; numbers that are not integers; no value occurs often enough.
 
     Example:
         >>> frequent_values([["a", "b", "a"], ["c", "b", "a", ""]], max_size=2)

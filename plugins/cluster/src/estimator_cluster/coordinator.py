@@ -16,26 +16,26 @@ from estimator_core.coordinator import Lost
 from estimator_core.errors import ProcessLostError
 
 _Answer = TypeVar("_Answer")
-#: Between two looks for a value, in seconds: ever longer, so that a long wait costs the service nothing.
+#: Between two polls for a value, in seconds: ever longer, so that a long wait costs the service nothing.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.2
 
 
 class JaxCoordinator:
-    """Several processes that agree over a store. Process 0 collects what they give, and writes the answer of all.
+    """Several processes that agree over a store. Process 0 collects their values, and writes the answer for all.
 
-    So an agreement is two requests of every process, and one request more for each of the others in process 0: nothing
-    of it is done for a batch. Keys are `<base>/topics/<topic>/<serial>/<process>`; process 0 removes those of a serial
-    when all have come to the next.
+    So an agreement takes two requests of every process, and one more request for each of the others in process 0. No
+    batch needs one. Keys are `<base>/topics/<topic>/<serial>/<process>`; process 0 removes those of a serial when all
+    have come to the next.
 
     Args:
         store: of the run.
         base: where its keys are.
         index: this process.
         count: how many there are.
-        watch: knows who is gone.
+        watch: knows which processes are lost.
         on_fail: called when this process fails.
         on_close: leaves the others.
-        on_news: called when this process has been told of a loss.
+        on_news: called when this process hears that another one is lost.
     """
 
     def __init__(
@@ -58,15 +58,15 @@ class JaxCoordinator:
         self._closed = False
 
     def agree(self, topic: str, value: str, timeout: float) -> list[str]:
-        """What every process gave, in their order; waits for all.
+        """The values of all processes, in their order; waits for all.
 
         Raises:
-            ProcessLostError: one of them is gone, or has not come in time; says which.
+            ProcessLostError: a process is lost, or has not come in time; says which.
         """
         return self._exchanged(topic, value, list, timeout)
 
     def tell(self, topic: str, value: str | None, timeout: float) -> str:
-        """What process 0 gave; waits for all.
+        """The value of process 0; waits for all.
 
         Raises:
             ProcessLostError: as `agree`.
@@ -88,7 +88,7 @@ class JaxCoordinator:
         self._on_fail()
 
     def lost(self) -> Lost | None:
-        """The process that is gone; whoever is told of one ends, and has a while for that."""
+        """The lost process; a process that reads one here must end, and has a limited time for that."""
         if self._watch.lost is not None:
             self._on_news()
         return self._watch.lost
@@ -122,7 +122,7 @@ class JaxCoordinator:
         return said
 
     def _await(self, place: str, name: str, topic: str, deadline: float, timeout: float) -> str:
-        """The value that a process gives, or process 0's answer of all."""
+        """The value of a process, or the answer of process 0 for all."""
         pause = _FIRST_PAUSE
         while (found := self._store.first(f"{place}/{name}")) is None:
             if self._watch.lost is not None:

@@ -14,7 +14,7 @@ from estimator_cluster.watch import Watch
 from estimator_core.coordinator import Lost
 
 _log = logging.getLogger("estimator_cluster")
-#: Exit status after another process was lost: starting all of them again goes on (EX_TEMPFAIL).
+#: Exit status after another process was lost: start all of them again to continue (EX_TEMPFAIL).
 RESUMABLE_EXIT_STATUS = 75
 #: How long process 0 waits at its end for others that are alive and have not ended.
 _LINGER_SECS = 300.0

@@ -302,7 +302,7 @@ class Experiment:
         last_step = math.inf if self._train_steps is None else self._train_steps
         results: dict[str, Any] | None = None
         if not only_once:
-            _log.info("continuous_eval: a checkpoint gives the same results each time, so each is evaluated once.")
+            _log.info("continuous_eval: a checkpoint has the same results each time, so each is evaluated once.")
         for path, step in new_checkpoints(self._estimator, stop=lambda step: step >= last_step):
             began = time.monotonic()
             if not _goes_on(predicate, results, path):

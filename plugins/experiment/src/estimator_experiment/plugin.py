@@ -16,7 +16,7 @@ def estimator_kinds() -> Sequence[Kind]:
             name="program_format",
             title="program formats",
             contract="estimator_experiment.program:ProgramFormat",
-            target="a function whose call with path and settings gives a Program; its name is the ending of the files",
+            target="a function of path and settings that returns a Program; its name is the extension of the files",
             suite="estimator_experiment.program_suite:ProgramFormatSuite",
         )
     ]

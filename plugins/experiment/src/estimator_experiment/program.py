@@ -21,14 +21,14 @@ _PREFIX = "run_config."
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What a file gives to `estimator run`.
+    """What a file defines for `estimator run`.
 
     Args:
         path: of the file.
         experiment_fn: `(run_config, hparams) -> Experiment`.
         default_hparams: the hyperparameters of the file; None: it has none.
         serving_input_receiver_fn: what requests of an export look like; None: the file does not say.
-        settings: fields of RunConfig that the file, or the command line before it, says.
+        settings: fields of RunConfig that the file sets, or the command line, which takes precedence.
     """
 
     path: Path
@@ -38,7 +38,7 @@ class Program:
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def hparams(self, text: str) -> HParams | None:
-        """The file's hyperparameters, with those of the command line in their place."""
+        """The file's hyperparameters, replaced by those of the command line."""
         if self.default_hparams is None:
             if text:
                 raise ArgumentError(
@@ -61,7 +61,7 @@ class Program:
 
 
 class ProgramFormat(Protocol):
-    """A component of kind "program_format": reads files that are no Python, by the ending that is its name."""
+    """A component of kind "program_format": reads files other than Python; its name is their extension."""
 
     def __call__(self, path: Path, settings: Sequence[str], /) -> Program:
         """The program that a file describes; `settings` are texts of `--set`, which the format understands."""

@@ -116,7 +116,7 @@ class BaseHead(abc.ABC):
         return {DEFAULT_SERVING_KEY: everything, PREDICT_SERVING_KEY: everything}
 
     def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
-        """Host transforms of the predictions: what adds class names.
+        """Host transforms of the predictions, which add class names.
 
         Args:
             head: the head's name inside a MultiHead, where the keys of predictions are `(head, key)`.
@@ -127,7 +127,7 @@ class BaseHead(abc.ABC):
         """Host transforms that turn this head's label strings into ids: what an Estimator takes as `label_transforms`.
 
         Args:
-            feature: the name of the labels: "labels" where they are one array.
+            feature: the name of the labels; "labels" if they are one array.
         """
         return ()
 
@@ -144,7 +144,7 @@ class BaseHead(abc.ABC):
         return self
 
     def evaluation_hooks(self) -> tuple[Hook, ...]:
-        """Hooks of the evaluation: what draws plots."""
+        """Hooks of the evaluation, which draw plots."""
         return ()
 
     def metric_key(self, key: str) -> str:
@@ -166,13 +166,13 @@ class BaseHead(abc.ABC):
         """The EstimatorSpec of one mode; what a model_fn returns.
 
         Args:
-            features: the features; weights and the like are read from them.
+            features: the features, which also hold the weights that the head reads.
             mode: one of `ModeKeys`.
             logits: what `loss` and `predictions` take.
             labels: what `loss` takes; needed to train and evaluate.
             optimizer: an optax transformation. To train, exactly one of it and `train_op_fn` must be set.
             trainable_variables: names of the variables to train; None: all.
-            train_op_fn: gives the train_op for the loss.
+            train_op_fn: returns the train_op for the loss.
             update_ops: functions without arguments, called in training.
             regularization_losses: scalars added to the loss.
 

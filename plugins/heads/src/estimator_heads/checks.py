@@ -64,7 +64,7 @@ def check_labels(labels: Any, logits: jax.Array, dimension: int) -> jax.Array:
     """Labels as [D0, ..., DN, dimension], matching the logits; a missing last axis is added if `dimension` is 1.
 
     Raises:
-        ArgumentError: there are no labels, they are no numbers, or their shape does not match.
+        ArgumentError: there are no labels, they are not numbers, or their shape does not match.
     """
     if labels is None:
         raise ArgumentError(NO_LABELS)
@@ -104,11 +104,11 @@ def as_numbers(labels: Any) -> jax.Array:
 def check_label_range(labels: jax.Array, n_classes: int, message: str | None = None) -> jax.Array:
     """Whether each label lies in [0, n_classes), as booleans of the labels' shape.
 
-    Labels at hand are checked at once. In a trace nothing can be raised; the head makes the loss of such an example
-    NaN, which stops training.
+    Concrete labels are checked at once. A trace cannot raise an error: the head makes the loss of such an example NaN,
+    which stops training.
 
     Raises:
-        ArgumentError: a label at hand lies outside.
+        ArgumentError: a concrete label lies outside.
     """
     valid = (labels >= 0) & (labels <= n_classes - 1)
     if not isinstance(valid, Tracer):
@@ -126,10 +126,10 @@ def read_weights(
 ) -> jax.Array | None:
     """The example weights as float32 [D0, ..., DN, 1]; None without a weight column.
 
-    With `per_logit`, weights of the shape of the logits are taken, too.
+    With `per_logit`, weights of the shape of the logits are accepted, too.
 
     Raises:
-        ArgumentError: the feature is missing, is no number, or does not match the logits.
+        ArgumentError: the feature is missing, is not numeric, or does not match the logits.
         ArgumentTypeError: `weight_column` is neither a name nor a numeric column.
     """
     if weight_column is None:

@@ -18,9 +18,9 @@ def flat_steps(array: jax.Array) -> jax.Array:
 
 
 def steps_as_rows(mask: jax.Array) -> AbstractContextManager[Any]:
-    """Makes each step a row: an example where `mask` is true and the sequence is no padding, padding elsewhere.
+    """Makes each step a row: an example if `mask` is true and the sequence is not padding, else padding.
 
-    Inside the block losses and metrics of flattened arrays leave the other steps out, with static shapes.
+    Inside the block, losses and metrics of flattened arrays leave the other steps out, with static shapes.
 
     Args:
         mask: bool [batch, time].

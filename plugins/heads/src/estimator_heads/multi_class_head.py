@@ -52,7 +52,7 @@ class MultiClassHead(PerExampleHead):
     """One class out of three or more, by the softmax of the logits.
 
     Predictions: `logits`, `probabilities`, `class_ids` and `classes` [.., 1], `all_class_ids` and `all_classes`
-    [batch, n_classes]; `classes` and `all_classes` are ids, in whose place the host puts names.
+    [batch, n_classes]; `classes` and `all_classes` are ids, which the host replaces by names.
 
     Args:
         n_classes: above 2.
@@ -123,7 +123,7 @@ class MultiClassHead(PerExampleHead):
         return softmax_cross_entropy(labels[..., 0], logits, self._options)[..., None]
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """Predictions by key; "classes" and "all_classes" are ids, in whose place the host puts names.
+        """Predictions by key; "classes" and "all_classes" are ids, which the host replaces by names.
 
         Raises:
             ArgumentError: an unknown key.
@@ -143,7 +143,7 @@ class MultiClassHead(PerExampleHead):
         return {key: found[key] for key in wanted}
 
     def task_metrics(self, examples: Examples) -> dict[str, Metric]:
-        """Accuracy."""
+        """The accuracy, and the calibration error if plots are on."""
         labels, weights = examples.labels, examples.weights
         predictions = self.predictions(examples.logits)
         found: dict[str, Metric] = {

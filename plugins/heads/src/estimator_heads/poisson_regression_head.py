@@ -59,7 +59,7 @@ class PoissonRegressionHead(RegressionHead):
         self._compute_full_loss = compute_full_loss
 
     def label_rules(self) -> dict[str, DataRule]:
-        """Counts."""
+        """Labels are counts: finite numbers from 0."""
         return {"": NumberLabels(low=0)}
 
     def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:

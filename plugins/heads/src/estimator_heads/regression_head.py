@@ -84,7 +84,7 @@ class RegressionHead(PerExampleHead):
         return check_labels(labels, logits, self.logits_dimension).astype(jnp.float32), None
 
     def label_rules(self) -> dict[str, DataRule]:
-        """Finite numbers."""
+        """Labels are finite numbers."""
         return {"": NumberLabels()}
 
     def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:

@@ -28,17 +28,17 @@ _KEYS = ("query", "candidate", "score")
 class RetrievalHead(BaseHead):
     """Two towers trained with an in-batch softmax: the candidates of the other rows are the negatives.
 
-    Logits are a dict of `query` and `candidate` embeddings [batch, n], or both beside each other [batch, 2 n]. It takes
+    Logits are a dict of `query` and `candidate` embeddings [batch, n], or both side by side [batch, 2 n]. It takes
     no labels. Predictions: `query`, `candidate`, `score` [batch, 1]. Metrics: `average_loss`, `in_batch_recall@k`,
     `in_batch_mrr`; they depend on what else is in a batch, so compare them at one batch size only.
 
     Args:
         embedding_dimension: n.
         temperature: scores are divided by it; above 0.
-        candidate_id_column: name of the feature with candidate ids [batch]: the same candidate in another row is no
+        candidate_id_column: name of the feature with candidate ids [batch]: the same candidate in another row is not a
             negative.
-        sampling_probability_column: name of the feature with the probability of each candidate [batch]: corrects for
-            frequent ones.
+        sampling_probability_column: name of the feature with the probability of each candidate [batch]: it corrects for
+            frequent candidates.
         weight_column: name of the weight feature, [batch] or [batch, 1].
         top_k: the k of `in_batch_recall@k`.
         loss_reduction: one of `Reduction`.
@@ -119,7 +119,7 @@ class RetrievalHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> dict[str, Metric]:
-        """The average loss, and how high the own candidate ranks in its batch."""
+        """The average loss, and the rank of a query's own candidate in its batch."""
         scores = self._scores(logits, features)
         weights = self._weights(features, scores)
         place = jnp.diagonal(ranks(scores)).astype(jnp.float32)

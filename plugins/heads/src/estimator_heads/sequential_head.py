@@ -31,13 +31,13 @@ class SequentialHeadWrapper(BaseHead):
     Predictions are the head's own, of all steps, and the mask.
 
     Args:
-        static_head: the head of one step; no MultiHead.
+        static_head: the head of one step; not a MultiHead.
         sequence_length_mask: name of the feature with the mask, bool [batch, time].
         feature_columns: names of the features [batch, time, ...] the head reads: its weight column.
 
     Raises:
         ArgumentError: the head is a MultiHead.
-        ArgumentTypeError: a name is no string.
+        ArgumentTypeError: a name is not a string.
 
     Example:
         >>> import numpy as np
@@ -150,7 +150,7 @@ class SequentialHeadWrapper(BaseHead):
         return self._head.label_transforms(feature)
 
     def create_estimator_spec(self, features: Mapping[str, Any], mode: str, *args: Any, **kwargs: Any) -> EstimatorSpec:
-        """See `BaseHead.create_estimator_spec`; the predictions carry the mask under its feature's name."""
+        """See `BaseHead.create_estimator_spec`; the predictions contain the mask under the name of its feature."""
         spec = super().create_estimator_spec(features, mode, *args, **kwargs)
         mask = self._read_mask(features)
         return replace(spec, predictions={**spec.predictions, self._mask: mask})

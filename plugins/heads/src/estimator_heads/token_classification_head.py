@@ -41,7 +41,7 @@ class TokenClassificationHead(BaseHead):
     Args:
         n_classes: above 2.
         mask_column: name of the feature with the mask, [batch, time], 0 or False where there is no token; None: the
-            labels alone tell.
+            labels alone decide.
         ignore_label: the label of tokens that do not count.
         weight_column: name of the feature with one weight a token [batch, time].
         label_names: the names of the classes. Labels may be these strings then, "" where there is no token.
@@ -154,7 +154,7 @@ class TokenClassificationHead(BaseHead):
         return self._tokens.prediction_transforms(head)
 
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
-        """Turns the names of the classes into ids in the input; the empty string is no token."""
+        """Turns the names of the classes into ids in the input; the empty string is not a token."""
         if self._label_names is None:
             return ()
         return (LabelIds(self._label_names, feature, self._ignore_label),)

@@ -28,7 +28,7 @@ def make_train_op(
         loss: the regularized loss.
         optimizer: an optax transformation, or None.
         trainable_variables: names of the variables to train; None: all.
-        train_op_fn: gives the train_op for the loss; exactly one of it and `optimizer` must be set.
+        train_op_fn: returns the train_op for the loss; exactly one of it and `optimizer` must be set.
         update_ops: functions without arguments, called now: they may call `ec.set_variable`. Modules update their state
             by themselves.
 

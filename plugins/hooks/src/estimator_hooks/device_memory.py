@@ -30,12 +30,12 @@ class DeviceMemoryHook(Hook):
         self._timer = SecondOrStepTimer(every_steps=every_n_steps)
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or goes on with that of the interrupted call."""
+        """Starts the cadence, or continues that of the interrupted call."""
         if not run.resumed:
             self._timer.reset()
 
     def next_step(self, step: int) -> int | None:
-        """The timer's."""
+        """The next step of the timer."""
         return self._timer.next_step(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
@@ -55,7 +55,7 @@ class DeviceMemoryHook(Hook):
         return self._timer.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on with the cadence."""
+        """Continues the cadence."""
         self._timer.restore(state)
 
 

@@ -10,22 +10,22 @@ from estimator_core.hooks import Hook, Run
 
 
 class FeedFnHook(Hook):
-    """Sends every batch through `feed_fn(features, labels) -> (features, labels)`, where the input is drawn.
+    """Sends every batch through `feed_fn(features, labels) -> (features, labels)`, as the input is drawn.
 
     It works on numpy arrays, may add, replace and drop features, and may see strings. Several hooks apply theirs in the
     order of the hooks. A transformation that belongs to the model, and to its exports, is a `HostTransform` instead.
 
     Args:
-        feed_fn: must not change the arrays it is given; labels are None where there are none.
+        feed_fn: must not change the arrays it is given; labels are None if there are none.
 
     Raises:
-        ArgumentTypeError: `feed_fn` is no function.
-        HookError: in the run, when it returns something else than a pair.
+        ArgumentTypeError: `feed_fn` is not a function.
+        HookError: in the run, when it returns something other than a pair.
 
     Example:
         >>> hook = FeedFnHook(lambda features, labels: ({**features, "x": features["x"] / 255.0}, labels))
 
-    Source: `tf.compat.v1.train.FeedFnHook`, which gives values for placeholders.
+    Source: `tf.compat.v1.train.FeedFnHook`, which feeds values to placeholders.
     """
 
     def __init__(self, feed_fn: Callable[[Any, Any], tuple[Any, Any]]) -> None:

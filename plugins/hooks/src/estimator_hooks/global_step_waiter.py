@@ -38,7 +38,7 @@ class GlobalStepWaiterHook(Hook):
         self._timeout_secs = timeout_secs
 
     def begin(self, run: Run) -> None:
-        """Waits."""
+        """Waits until the newest checkpoint has the step."""
         began = time.monotonic()
         reported = -math.inf
         model_dir = run.estimator.model_dir

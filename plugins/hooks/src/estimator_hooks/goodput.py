@@ -23,7 +23,7 @@ class GoodputHook(Hook):
     """Logs, when training ends, how much of its time went into steps, and where the rest went.
 
     Every second is counted once: compilation inside an evaluation is compilation. The account of an interrupted call
-    goes on when it is resumed. Goodput is the share of the steps.
+    continues when it is resumed. Goodput is the share of the steps.
 
     Attributes:
         seconds: by entry, after the run.
@@ -57,7 +57,7 @@ class GoodputHook(Hook):
         return {"seconds": self._account()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on with the account of the interrupted call."""
+        """Continues the account of the interrupted call."""
         self._before = dict(state["seconds"])
 
     def _account(self) -> dict[str, float]:

@@ -22,7 +22,7 @@ _BEFORE: Final[dict[str, Callable[..., Any]]] = {
     "zero_nans": optax.zero_nans,
     "centralize": optax.centralize,
 }
-#: Act on what the optimizer made.
+#: Act on the updates of the optimizer.
 _AFTER: Final[dict[str, Callable[..., Any]]] = {
     "ema_of_weights": ema_of_weights,
 }

@@ -1,4 +1,4 @@
-"""Evaluation of the weights in memory, at steps of its own."""
+"""Evaluation of the weights in memory, at its own steps."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class InMemoryEvaluatorHook(Hook):
 
     Args:
         estimator: the Estimator that trains.
-        input_fn: gives the evaluation batches.
+        input_fn: returns the evaluation batches.
         steps: batches per evaluation; None: the whole input.
         hooks: hooks of the evaluations.
         name: results go to `estimator.eval_dir(name)`.
         every_n_iter: steps between evaluations.
 
     Raises:
-        ArgumentTypeError: no Estimator.
+        ArgumentTypeError: not an Estimator.
         ArgumentError: `every_n_iter` is not positive.
 
     Source: `tf.estimator.experimental.InMemoryEvaluatorHook`.
@@ -57,7 +57,7 @@ class InMemoryEvaluatorHook(Hook):
         return self._base + ((step - self._base) // self._every + 1) * self._every
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Evaluates."""
+        """Evaluates the current weights."""
         self._evaluate(run)
 
     def end(self, run: Run) -> None:
@@ -70,7 +70,7 @@ class InMemoryEvaluatorHook(Hook):
         return {"base": self._base, "evaluated": self._evaluated}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on with the cadence."""
+        """Continues the cadence."""
         self._base, self._evaluated = state["base"], state["evaluated"]
 
     def _evaluate(self, run: Run) -> None:

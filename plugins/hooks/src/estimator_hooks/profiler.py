@@ -57,7 +57,7 @@ class ProfilerHook(Hook):
         self._stop_at: int | None = None
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or goes on with that of the interrupted call."""
+        """Starts the cadence, or continues that of the interrupted call."""
         self._output_dir = self._output_dir or run.model_dir
         self._warm, self._stop_at = False, None
         if not run.resumed:
@@ -95,7 +95,7 @@ class ProfilerHook(Hook):
         return self._timer.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on with the cadence."""
+        """Continues the cadence."""
         self._timer.restore(state)
 
     def _start(self, step: int) -> None:

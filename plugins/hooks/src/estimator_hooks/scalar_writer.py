@@ -31,13 +31,13 @@ class ScalarWriterHook(Hook):
         raise NotImplementedError
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or goes on with that of the interrupted call."""
+        """Starts the cadence, or continues that of the interrupted call."""
         if not run.resumed:
             self._timer.reset()
         self._names = self.output_names(run)
 
     def next_step(self, step: int) -> Wake:
-        """The timer's; only outputs are read."""
+        """The next step of the timer; only outputs are read."""
         return self._timer.wake(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
@@ -58,5 +58,5 @@ class ScalarWriterHook(Hook):
         return self._timer.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on with the cadence."""
+        """Continues the cadence."""
         self._timer.restore(state)

@@ -16,7 +16,7 @@ _log = logging.getLogger("estimator_hooks")
 
 
 class ThroughputHook(Hook):
-    """Logs `examples/sec`, `flops/sec` and, where the devices' peak is known, `mfu`, and writes them to the event file.
+    """Logs `examples/sec`, `flops/sec` and, if the devices' peak is known, `mfu`, and writes them to the event file.
 
     MFU (model FLOP/s utilisation) is the rate of useful floating point operations over the peak of all devices.
 
@@ -50,7 +50,7 @@ class ThroughputHook(Hook):
         self._base: tuple[int, float] | None = None
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or goes on with that of the interrupted call."""
+        """Starts the cadence, or continues that of the interrupted call."""
         self._base = None
         if not run.resumed:
             self._timer.reset()
@@ -60,7 +60,7 @@ class ThroughputHook(Hook):
             _log.info("ThroughputHook: no backend knows the peak FLOP/s of these devices; give peak_flops for MFU.")
 
     def next_step(self, step: int) -> int | None:
-        """The first step, from which the rate is measured, then the timer's."""
+        """The first step, from which the rate is measured, then the next step of the timer."""
         return step + 1 if self._base is None else self._timer.next_step(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
@@ -81,7 +81,7 @@ class ThroughputHook(Hook):
         return self._timer.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on with the cadence."""
+        """Continues the cadence."""
         self._timer.restore(state)
 
     def _write(self, run: Run, step: int, steps_per_sec: float) -> None:

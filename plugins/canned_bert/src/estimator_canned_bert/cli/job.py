@@ -50,7 +50,7 @@ class Job:
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Job:
-        """Reads and checks everything: what cannot be is refused here, before any training.
+        """Reads and checks everything: impossible requests are refused here, before any training.
 
         Raises:
             ArgumentError, InputError: naming argument, or file and line.
@@ -72,7 +72,7 @@ class Job:
             steps = max(1, math.ceil(len(data.train) / args.train_batch_size * args.num_train_epochs))
         for split in (data.dev, data.test):
             if split is not None:
-                len(split)  # encodes it now: its faults are told before training
+                len(split)  # encodes it now: its faults are reported before training
         return cls(args=args, data=data, classifier=_classifier(args, data, config, steps), steps=steps)
 
     @property
@@ -81,7 +81,7 @@ class Job:
         return "stablehlo" in default_plugins().names("format")
 
     def train(self) -> None:
-        """Trains, with an evaluation at every checkpoint where there is a development file."""
+        """Trains, with an evaluation at every checkpoint if there is a development file."""
         train = _needed(self.data.train, "train", self.args.data)
         args = self.args
         input_fn = _whole(train.input_fn(args.train_batch_size, shuffle=True, seed=args.seed, buckets=args.buckets))
@@ -167,7 +167,7 @@ class Job:
 
 
 def _whole(input_fn: Any) -> Any:
-    """The sizes of batches are those of all processes together: the steps, and the numbers, are those of one."""
+    """Batch sizes count the rows of all processes together, so steps and numbers equal those of one process."""
     return ec.inputs.from_iterable(input_fn, fresh_arrays=True, whole=True)
 
 
@@ -206,7 +206,7 @@ def _config(args: argparse.Namespace, data: ClassifierData) -> BertConfig:
             "on your texts alone."
         )
         config = BertConfig.of_size(args.size, vocab_size=size, max_position_embeddings=max(args.max_seq_length, 64))
-        # 0.02 is for wide models: a narrow one would hardly tell one text from another at first.
+        # 0.02 is for wide models: a narrow one would hardly distinguish texts at first.
         config = config.replace(initializer_range=config.hidden_size**-0.5)
     if size > config.vocab_size:
         raise ArgumentError(
@@ -223,7 +223,7 @@ def _config(args: argparse.Namespace, data: ClassifierData) -> BertConfig:
 
 
 def _remember(args: argparse.Namespace, config: BertConfig, data: ClassifierData) -> None:
-    """Keeps the shape of the model beside its checkpoints, and refuses to go on with another one."""
+    """Keeps the shape of the model beside its checkpoints, and refuses to continue with a different one."""
     path = Path(args.model_dir, _CONFIG)
     own = {**config.to_dict(), "labels": list(data.labels), "vocabulary": data.tokenizer.fingerprint}
     if path.is_file() and Path(args.model_dir, "checkpoints").is_dir():

@@ -16,7 +16,7 @@ from estimator_canned_bert.encoder.parameters import ROOT, Parameters, layer_par
 
 
 class Encoded(NamedTuple):
-    """What an encoder gives.
+    """The outputs of an encoder.
 
     Attributes:
         sequence: [batch, length, hidden], of every token.
@@ -29,7 +29,7 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderOptions:
-    """How an encoder is computed; none of it changes what is computed but for rounding.
+    """How an encoder is computed; no option changes the result except for rounding.
 
     Args:
         dtype: of the computation; parameters, layer normalisation and softmax stay in float32.
@@ -78,7 +78,7 @@ def encode(
     options = options or EncoderOptions()
     keys = _Keys(key)
     hidden = _embed(parameters, config, input_ids, segment_ids, keys.of(0)).astype(options.dtype)
-    # The look-up would otherwise be split like the table's columns, and with it every layer's activations.
+    # Otherwise the look-up would be split like the table's columns, and every layer's activations with it.
     hidden = ec.with_logical_constraint(hidden, ("batch", "length", "embed"))
     if config.is_albert:
         hidden = dense(parameters, f"{ROOT}/encoder/embedding_hidden_mapping_in", hidden)
@@ -102,7 +102,7 @@ def encode(
 
 
 class _Keys:
-    """Keys by purpose; None throughout where nothing is dropped."""
+    """Keys by purpose; always None if nothing is dropped."""
 
     def __init__(self, key: jax.Array | None) -> None:
         self._key = key
@@ -121,7 +121,7 @@ def _embed(
     path = f"{ROOT}/embeddings"
     words = jnp.take(parameters[f"{path}/word_embeddings"], input_ids, axis=0)
     segments = parameters[f"{path}/token_type_embeddings"]
-    # A one-hot product, as in the original: the gradient of so small a table is cheap that way.
+    # A one-hot product, as in the original: it makes the gradient of such a small table cheap.
     kinds = jax.nn.one_hot(segment_ids, segments.shape[0], dtype=segments.dtype) @ segments
     positions = parameters[f"{path}/position_embeddings"][: input_ids.shape[1]]
     summed = words + positions + kinds

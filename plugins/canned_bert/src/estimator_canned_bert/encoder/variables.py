@@ -14,7 +14,7 @@ OUTPUT_WEIGHTS, OUTPUT_BIAS = "output_weights", "output_bias"
 
 
 def declare_encoder(config: BertConfig) -> dict[str, Any]:
-    """Declares the encoder's variables in the active scope and gives their values by name, as `encode` takes them."""
+    """Declares the encoder's variables in the active scope; returns their values by name, as `encode` takes them."""
     return {
         name: ec.get_variable(name, shape, initializer_of(name, config))
         for name, shape in encoder_shapes(config).items()
@@ -30,7 +30,7 @@ def declare_output(config: BertConfig, outputs: int) -> dict[str, Any]:
 
 
 def initializer_of(name: str, config: BertConfig) -> Any:
-    """Ones for gamma, zeros for beta and bias, a truncated normal distribution for all else."""
+    """Ones for gamma, zeros for beta and bias, a truncated normal distribution for everything else."""
     last = name.rpartition("/")[2]
     if last == "gamma":
         return jax.nn.initializers.ones

@@ -1,4 +1,4 @@
-"""Batches of encoded examples: by length, padded to a few shapes, from any place on."""
+"""Batches of encoded examples: by length, padded to a few shapes, from any start."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BatchPlan:
     """How examples are cut into batches.
 
     Args:
-        batch_size: rows of every batch, of all processes together; a last one is filled up and marked.
+        batch_size: rows of every batch, of all processes together; the last one is filled up and marked.
         buckets: lengths of sequences, ascending; an example goes into the first one it fits.
         seed: of the order; None: the order of the file.
         num_epochs: passes; None: for ever.
@@ -46,7 +46,7 @@ class BatchPlan:
     def epoch(self, lengths: np.ndarray, epoch: int) -> list[PlannedBatch]:
         """The batches of one epoch: each example once, whatever the epochs before it.
 
-        A bucket gives a batch when it is full; what remains at the end is put together, the shorter first.
+        A bucket yields a batch when it is full. The rest of all buckets is combined at the end, the shorter first.
         """
         order = np.arange(len(lengths))
         if self.seed is not None:
@@ -85,7 +85,7 @@ class TextInput:
         self._plan = plan
 
     def __call__(self, *, input_context: Any = None) -> TextBatches:
-        """Fresh batches: those of all processes together, of which each keeps its own rows."""
+        """Fresh batches of all processes together; each process keeps its own rows."""
         context = input_context or ec.inputs.InputContext()
         plan = replace(self._plan, batch_size=self._plan.batch_size * context.num_input_pipelines)
         return TextBatches(self._examples, plan)
@@ -149,7 +149,7 @@ class TextBatches(Iterator[Any]):
 
 
 def choose_buckets(max_seq_length: int, buckets: Sequence[int] | int | None) -> tuple[int, ...]:
-    """The lengths of sequences: those given up to the longest, or so many of equal width, or the longest alone.
+    """The lengths of sequences: the given ones up to the longest, or a number of equal width, or only the longest.
 
     Raises:
         ArgumentError: lengths that cannot be used.

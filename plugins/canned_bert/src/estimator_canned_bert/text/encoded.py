@@ -23,13 +23,13 @@ from estimator_canned_bert.text.sequences import joined
 from estimator_canned_bert.text.tokenizer import Tokenizer
 
 _CHUNK, _FORMAT = 2048, 1
-#: Gives the label of a row as a number; raises InputError.
+#: Returns the label of a row as a number; raises InputError.
 LabelOf = Callable[[Row], float]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EncodedExamples:
-    """Sequences of token ids behind each other.
+    """Sequences of token ids, one after the other.
 
     Args:
         tokens: int32, all sequences.
@@ -78,13 +78,13 @@ def encode_examples(
     cache_dir: Path | None,
     title: str,
 ) -> EncodedExamples:
-    """Encodes all rows, or takes what an earlier call has left in the cache.
+    """Encodes all rows, or reads what an earlier call left in the cache.
 
     Args:
-        rows: gives the rows from the start.
-        tokenizer: gives ids; several threads work on a chunk of rows.
+        rows: returns the rows from the start.
+        tokenizer: returns ids; several threads work on a chunk of rows.
         max_seq_length: tokens of a sequence at most.
-        label_of: gives the number of a row's label; None: there are no labels.
+        label_of: returns the number of a row's label; None: there are no labels.
         regression: whether labels are floats.
         facts: whatever else the contents depend on (the file, its layout).
         cache_dir: where encoded files are kept; None: in a temporary directory, for this process.
@@ -110,7 +110,7 @@ def encode_examples(
 
 
 def _publish(writing: Path, directory: Path) -> None:
-    """Gives encoded files their name. Where another process has just done so, its files stay: they are the same."""
+    """Gives encoded files their name. If another process has just done so, its files stay: they are the same."""
     try:
         writing.replace(directory)
     except OSError:

@@ -1,4 +1,4 @@
-"""Where a file keeps its texts and its label: the layouts of the GLUE tasks, and what a header or the columns tell."""
+"""Where a file keeps its texts and its label: the layouts of the GLUE tasks, or what a header or the columns show."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Layout:
     Args:
         train: columns of the training and development files.
         test: columns of the test file.
-        labels: names of the classes in their order; None: a number is asked for.
+        labels: names of the classes in their order; None: the label is a number.
         dev_files: names of development files without suffix; the first that exists is read.
         test_files: the same for the test file.
     """
@@ -49,7 +49,7 @@ class Layout:
 
     @property
     def regression(self) -> bool:
-        """Whether a number is asked for."""
+        """Whether the label is a number."""
         return self.labels is None
 
 
@@ -97,7 +97,7 @@ def task_layout(task: str) -> Layout:
 
 
 def named_columns(names: Sequence[str]) -> Columns | None:
-    """The columns that a header names; None where this is no header.
+    """The columns that a header names; None if this is not a header.
 
     Example:
         >>> named_columns(["id", "sentence1", "sentence2", "label"])
@@ -117,7 +117,7 @@ def named_columns(names: Sequence[str]) -> Columns | None:
 
 
 def counted_columns(count: int, *, labels: bool) -> Columns | None:
-    """The columns of a file without a header: a label (where there are some) and one or two texts.
+    """The columns of a file without a header: a label (if there are labels) and one or two texts.
 
     Example:
         >>> counted_columns(3, labels=True)

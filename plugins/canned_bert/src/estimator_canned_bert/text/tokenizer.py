@@ -17,7 +17,7 @@ SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 class Tokenizer:
-    """Gives token ids of texts.
+    """Turns texts into token ids.
 
     Args:
         path: a vocab.txt (WordPiece), a tokenizer.json (WordPiece, or SentencePiece of ALBERT), or a directory with

@@ -22,14 +22,14 @@ TOKENIZER_FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "spec
 
 
 def read_hugging_face(directory: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """The arrays of a Hugging Face directory under google-research names; others keep the name they have.
+    """The arrays of a Hugging Face directory under google-research names; others keep their names.
 
     Args:
         directory: holds config.json and model.safetensors, or its index and parts.
 
     Raises:
         ArgumentError: a file is missing.
-        CheckpointCorruptError: a file cannot be read, such as half a download.
+        CheckpointCorruptError: a file cannot be read, such as an incomplete download.
     """
     place = Path(directory)
     config = BertConfig.from_pretrained(place)
@@ -54,7 +54,7 @@ def save_pretrained(
     """Writes weights as a Hugging Face directory, which transformers loads; returns its path.
 
     Args:
-        directory: made if it is not there.
+        directory: created if necessary.
         variables: by google-research name (`estimator.variables`); slots and averages are left out.
         config: the shape of the encoder.
         labels: names of the classes.
@@ -140,12 +140,12 @@ def _read_file(path: Path) -> dict[str, np.ndarray]:
     except (SafetensorError, OSError, ValueError) as error:
         size = path.stat().st_size
         raise CheckpointCorruptError(
-            f"{path} ({size} bytes) is no complete safetensors file: {error}. Download it again."
+            f"{path} ({size} bytes) is not a complete safetensors file: {error}. Download it again."
         ) from error
 
 
 def _unprefixed(tensors: Mapping[str, np.ndarray], architecture: str) -> dict[str, np.ndarray]:
-    """Names as a classifier has them: a bare encoder has no prefix, old files say gamma and beta."""
+    """The names of a classifier: a bare encoder has no prefix, and old files say gamma and beta."""
     renamed: dict[str, np.ndarray] = {}
     bare = not any(name.startswith(f"{architecture}.") for name in tensors)
     for name, array in tensors.items():

@@ -29,11 +29,11 @@ def read_checkpoint(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
             a model_dir or checkpoint of ours.
 
     Returns:
-        Arrays by name; arrays that are no part of encoder or output layer keep the name they have.
+        Arrays by name; arrays outside of encoder and output layer keep their names.
 
     Raises:
         ArgumentError: there are no weights.
-        CheckpointCorruptError: they are damaged, or only a part is there.
+        CheckpointCorruptError: they are damaged or incomplete.
 
     Example:
         >>> import estimator_core as ec

@@ -1,4 +1,4 @@
-"""What is gathered about a column of a file, batch by batch, in memory that does not grow with the rows."""
+"""What is gathered about a column of a file, batch by batch, in memory that does not grow with the number of rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from estimator_canned_tabular.cli.distinct import DistinctValues
 
-#: Different words that are counted; of a column with more, those that came first.
+#: Different words that are counted; for a column with more, the first ones.
 MOST_COUNTED = 1 << 16
 
 
@@ -57,17 +57,17 @@ class ColumnProfile:
 
     @property
     def scale(self) -> float:
-        """The standard deviation of the numbers; 1 where they are all the same."""
+        """The standard deviation of the numbers; 1 if they are all the same."""
         return float(np.sqrt(self._squares / max(self._known, 1))) or 1.0
 
     @property
     def words(self) -> Mapping[str, int]:
-        """How often each word came: of all, or of the first `MOST_COUNTED`."""
+        """How often each word occurs: of all words, or of the first `MOST_COUNTED`."""
         return {word.decode(): count for word, count in self._counts.items()}
 
     @property
     def distinct(self) -> int:
-        """Different words, estimated where there are more than `MOST_COUNTED`."""
+        """How many different words there are, estimated above `MOST_COUNTED`."""
         return len(self._counts) if self._distinct is None else max(self._distinct.estimate(), len(self._counts))
 
     @property
@@ -83,7 +83,7 @@ class ColumnProfile:
         known = found[~np.isnan(found)]
         if not known.size:
             return
-        # two parts put together: Chan, Golub and LeVeque
+        # two parts combined: Chan, Golub and LeVeque
         mean, before = float(known.mean()), self._known
         self._known += known.size
         self._squares += float(((known - mean) ** 2).sum())
@@ -93,8 +93,8 @@ class ColumnProfile:
 
 
 def _as_numbers(values: Sequence[bytes]) -> np.ndarray | None:
-    """float64[rows], NaN where a field is empty; None where a field is no number."""
-    if any(b"_" in value for value in values):  # 1_000 is a number in Python alone
+    """float64[rows], NaN where a field is empty; None if a field is not a number."""
+    if any(b"_" in value for value in values):  # 1_000 is a number only in Python
         return None
     try:
         return np.array([float(value) if value else np.nan for value in values])

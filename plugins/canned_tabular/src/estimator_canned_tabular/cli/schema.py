@@ -17,7 +17,7 @@ from estimator_core.errors import ArgumentError
 
 KINDS = ("numeric", "vocabulary", "hash", "skip")
 _MOST_WORDS, _FEW_WORDS, _FEW_NUMBERS, _SEEN_TWICE = 1000, 16, 20, 2
-#: Fewer rows tell nothing of identifiers; of many rows the number of different values is an estimate.
+#: Fewer rows cannot show identifiers; for many rows the number of different values is an estimate.
 _ENOUGH, _ALL = 20, 0.97
 
 
@@ -45,11 +45,11 @@ class ColumnSchema:
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """All columns of a table, and what its label is.
+    """All columns of a table, and its label.
 
     Attributes:
         label: the column.
-        classes: names of the classes; none: the label is a number.
+        classes: names of the classes; empty: the label is a number.
         columns: the others by name.
     """
 
@@ -72,12 +72,12 @@ class Schema:
         Args:
             profiles: of all columns.
             label: the column to predict.
-            ignored: columns that are no features.
+            ignored: columns that are not features.
             may_be_empty: rows without a label are left out later.
-            missing_category: rows without a word are a category of their own, where there are such.
+            missing_category: rows without a word, if there are any, form a category of their own.
 
         Raises:
-            ArgumentError: there is no such label, or nothing else.
+            ArgumentError: there is no such label, or no other column.
         """
         if label not in profiles:
             raise ArgumentError(f"There is no column {label!r}. Columns: {', '.join(profiles)}.")
@@ -96,7 +96,7 @@ class Schema:
         """A file that `write` wrote, and perhaps a user edited.
 
         Raises:
-            ArgumentError: a file that is none; the message names the column.
+            ArgumentError: a file that is not a schema; the message names the column.
         """
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
@@ -113,7 +113,7 @@ class Schema:
 
 
 def write_at_once(path: Path, text: str) -> None:
-    """Writes a file that several processes may write at the same time: whoever reads it finds it whole."""
+    """Writes a file that several processes may write at the same time: every reader finds it complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     own = path.with_name(f".{path.name}.{os.getpid()}")
     own.write_text(text, encoding="utf-8")
@@ -137,7 +137,7 @@ def _inferred(name: str, profile: ColumnProfile, *, missing_category: bool) -> C
     if profile.numbers:
         return ColumnSchema(kind="numeric", mean=profile.mean, scale=profile.scale)
     often = [word for word, count in profile.words.items() if count >= _SEEN_TWICE]
-    if not often:  # nothing, or names and keys: every value another one
+    if not often:  # nothing, or names and keys: every value is different
         return ColumnSchema(kind="skip")
     dimension = 0 if len(often) <= _FEW_WORDS else int(np.clip(round(1.6 * profile.distinct**0.56), 2, 64))
     own = missing_category and profile.empty > 0
@@ -147,11 +147,11 @@ def _inferred(name: str, profile: ColumnProfile, *, missing_category: bool) -> C
 
 
 def _is_identifier(name: str, profile: ColumnProfile) -> bool:
-    """Whether every row has another whole number, and the column counts rows or is called so."""
+    """Whether every row has a different whole number, and the column counts rows or has the name of an identifier."""
     rows = profile.rows
     if not (profile.numbers and profile.whole) or profile.empty or rows < _ENOUGH or profile.distinct < _ALL * rows:
         return False
-    counts = np.isclose(profile.scale, np.sqrt((rows**2 - 1) / 12), rtol=1e-6)  # of numbers that follow each other
+    counts = np.isclose(profile.scale, np.sqrt((rows**2 - 1) / 12), rtol=1e-6)  # of consecutive numbers
     return bool(counts) or re.search(r"(^|_|[a-z](?=I))(id|Id|ID|key|Key)$", name) is not None
 
 

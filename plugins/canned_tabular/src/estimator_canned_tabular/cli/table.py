@@ -35,7 +35,7 @@ def typed_input(
 ) -> FileInput:
     """The features and labels of a file.
 
-    An empty number is the mean; a label that is none of the classes is a bad row.
+    An empty number is replaced by the mean. A row whose label is not one of the classes is a bad row.
 
     Raises:
         ArgumentError: a column is missing.

@@ -3,10 +3,10 @@
     estimator tabular train --csv people.csv --label income --model dnn_linear_combined --model-dir runs/people
     estimator predict runs/people/export --input people.csv --output scores.csv
 
-The columns are inferred and written to MODEL_DIR/columns.json. Edit that file and give it with --columns to decide
+The columns are inferred and written to MODEL_DIR/columns.json. Edit that file and pass it with --columns to decide
 otherwise. Sizes, optimizer and epochs suit the number of rows. Training ends when the loss of the validation rows, a
-tenth, no longer falls. Another tenth is the test, which nothing sees before; a linear model and the most frequent class
-stand beside the result. The same command again goes on where it was stopped. Files may be larger than memory.
+tenth, no longer falls. Another tenth is the test, which nothing sees before. A linear model and the most frequent class
+are shown beside the result. The same command continues an interrupted training. Files may be larger than memory.
 """
 
 from __future__ import annotations

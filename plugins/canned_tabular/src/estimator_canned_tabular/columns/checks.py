@@ -1,4 +1,4 @@
-"""What the functions that make columns refuse, in the words people search for."""
+"""What the functions that make columns refuse, in the words that people search for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def check_key(key: Any) -> str:
     """A feature's name.
 
     Raises:
-        ArgumentTypeError: no string.
+        ArgumentTypeError: not a string.
     """
     if not isinstance(key, str):
         raise ArgumentTypeError(f"key must be a string. Got: type {type(key)}. Given key: {key}.")
@@ -26,7 +26,7 @@ def check_shape(shape: Any, key: str) -> tuple[int, ...]:
     """The shape of one example.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no positive integers.
+        ArgumentError, ArgumentTypeError: not positive integers.
     """
     sizes = tuple(shape) if isinstance(shape, Iterable) else (shape,)
     for size in sizes:
@@ -41,7 +41,7 @@ def check_count(name: str, value: Any, key: str) -> int:
     """A number of buckets, at least 1.
 
     Raises:
-        ArgumentError: none, fewer, or more than int32 counts.
+        ArgumentError: missing, below 1, or more than int32 holds.
     """
     if value is None:
         raise ArgumentError(f"{name} must be set. key: {key}")
@@ -67,7 +67,7 @@ def check_default(default: int | None, count: int, key: str) -> int | None:
     """The id of unknown values.
 
     Raises:
-        ArgumentError: it is no id of the column.
+        ArgumentError: it is not an id of the column.
     """
     if default is not None and not 0 <= default < count:
         raise ArgumentError(f"default_value {default} not in range [0, {count}), column_name {key}")
@@ -78,7 +78,7 @@ def check_oov(num_oov_buckets: int, default_value: int | None, key: str) -> int:
     """The number of buckets of unknown values.
 
     Raises:
-        ArgumentError: negative, or beside a default value.
+        ArgumentError: negative, or given with a default value.
     """
     if num_oov_buckets < 0:
         raise ArgumentError(f"Invalid num_oov_buckets {num_oov_buckets} in {key}.")
@@ -95,7 +95,7 @@ def listed(columns: Any, what: str) -> tuple[Any, ...]:
         what: the argument.
 
     Raises:
-        ArgumentError: a column by itself, or names of features where columns belong.
+        ArgumentError: a single column, or names of features instead of columns.
     """
     if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
         raise ArgumentError(f"{what} must be a list of feature columns. Given: {columns!r}. Put it in a list: [...].")
@@ -111,7 +111,7 @@ def listed(columns: Any, what: str) -> tuple[Any, ...]:
 
 
 def check_no_missing_bucket(column: Any, where: str) -> None:
-    """Refuses a bucket of missing values where examples without a value have no place.
+    """Refuses a bucket of missing values if examples without a value have no place.
 
     Raises:
         ArgumentError: naming the column and the cure.

@@ -12,7 +12,7 @@ class HostIds(NamedTuple):
     """Categories of a batch as they leave the host.
 
     Attributes:
-        ids: int64[batch, values]; -1 where there is none.
+        ids: int64[batch, values]; -1 where there is no value.
         weights: float32[batch, values], or None: all 1.
         lengths: int64[batch], how many steps each sequence has, unknown values among them.
     """
@@ -39,7 +39,7 @@ class FeatureColumn(Protocol):
 
 @runtime_checkable
 class DenseColumn(FeatureColumn, Protocol):
-    """A column that gives numbers, float32[batch, width]."""
+    """A column of numbers, float32[batch, width]."""
 
     @property
     def width(self) -> int:
@@ -49,7 +49,7 @@ class DenseColumn(FeatureColumn, Protocol):
 
 @runtime_checkable
 class CategoricalColumn(FeatureColumn, Protocol):
-    """A column that gives ids in [0, num_buckets), any number of them an example."""
+    """A column of ids in [0, num_buckets), any number of them an example."""
 
     @property
     def num_buckets(self) -> int:
@@ -62,7 +62,7 @@ class CategoricalColumn(FeatureColumn, Protocol):
         ...
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """The ids of a batch of features as the input gives them.
+        """The ids of a batch of features as the input yields them.
 
         Raises:
             FeatureColumnError: a feature is missing, or has values the column cannot read.

@@ -49,14 +49,14 @@ class CrossedColumn:
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """Those of its parts; a feature by name is any number of strings."""
+        """The features of its parts; a feature by name is any number of strings."""
         spec: dict[str, Any] = {}
         for part in self._leaves():
             spec.update({part: VarLenFeature(STRING)} if isinstance(part, str) else part.parse_example_spec)
         return spec
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """The hash of every combination of values of an example; none where a part has no value."""
+        """The hash of every combination of values of an example; none if a part has no value."""
         parts = [self._part(part, batch) for part in self.parts_in_order()]
         places = np.meshgrid(*(np.arange(values.shape[1]) for values, _ in parts), indexing="ij")
         chosen = [place.reshape(-1) for place in places]
@@ -74,7 +74,7 @@ class CrossedColumn:
                 yield part
 
     def parts_in_order(self) -> list[Key]:
-        """Parts as they are hashed, crosses in a cross resolved: a sum is the same in any order, a hash is not."""
+        """Parts in the order in which they are hashed, with nested crosses expanded: a hash depends on the order."""
         leaves = list(self._leaves())
         return sorted(leaves, key=lambda part: isinstance(part, str)) if self.dense_strings else leaves
 
@@ -100,9 +100,9 @@ def crossed_column(
     Args:
         keys: two or more: names of features, bucketized, identity, vocabulary or crossed columns.
         hash_bucket_size: the number of buckets.
-        hash_key: what the hash begins with; None or 0: the original's.
-        dense_strings: True gives the buckets that tf.estimator gave where features by name came as dense arrays, not
-            out of tf.Examples: they are hashed behind the columns, and `""` is a value.
+        hash_key: what the hash begins with; None or 0: the default of TensorFlow.
+        dense_strings: True: the buckets of tf.estimator for features by name that are dense arrays, not parsed from
+            tf.Examples. They are hashed after the columns, and `""` is a value.
         max_values: brings features by name with any number of values to this many places.
 
     Raises:

@@ -15,7 +15,7 @@ def dtype_name(dtype: Any, key: str) -> str:
     """`"string"` or the name of a numpy dtype; takes dtypes of TensorFlow too.
 
     Raises:
-        ArgumentError: for what is no dtype.
+        ArgumentError: for a value that is not a dtype.
     """
     dtype = getattr(dtype, "as_numpy_dtype", dtype)
     if isinstance(dtype, str) and dtype == STRING:

@@ -1,4 +1,4 @@
-"""Categories as rows of a table that is learned."""
+"""Categories as rows of a learned table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class EmbeddingTable:
         trainable: False: the table stays as it was initialised.
         ckpt_to_load_from: a checkpoint with the initial values.
         tensor_name_in_ckpt: the variable in it.
-        collection: name of the variable where columns share it.
+        collection: name of the variable if columns share it.
     """
 
     dimension: int
@@ -80,7 +80,7 @@ class EmbeddingColumn:
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """That of the column."""
+        """The features of the categorical column."""
         return self.categorical_column.parse_example_spec
 
 
@@ -94,13 +94,13 @@ def embedding_column(
     max_norm: float | None = None,
     trainable: bool = True,
 ) -> EmbeddingColumn:
-    """Categories as rows of a table; an example without a value gives zeros.
+    """Categories as rows of a table; an example without a value becomes zeros.
 
     Args:
         categorical_column: the categories.
         dimension: numbers of a row.
         combiner: how the rows of one example become one: "mean", "sqrtn" or "sum".
-        initializer: a function of `(key, shape, dtype)`, as those of `jax.nn.initializers`; None: truncated normal,
+        initializer: a function of `(key, shape, dtype)`, like those of `jax.nn.initializers`; None: truncated normal,
             stddev `1 / sqrt(dimension)`.
         ckpt_to_load_from: a checkpoint with the initial values.
         tensor_name_in_ckpt: the variable in it.

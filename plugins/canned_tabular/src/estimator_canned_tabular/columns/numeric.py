@@ -42,12 +42,12 @@ class NumericColumn:
 
     @property
     def width(self) -> int:
-        """Numbers of one example that the model gets: twice as many where it is told which were missing."""
+        """Numbers of one example that the model gets: twice as many if it sees which were missing."""
         return self.places * (2 if self.missing == "indicator" else 1)
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """Numbers of a fixed shape; those that a record lacks are missing where the column knows what that means."""
+        """Numbers of a fixed shape; those that a record lacks are missing if the column allows that."""
         default = self.default_value
         if default is None and self.missing is not None and np.dtype(self.dtype).kind == "f":
             default = (float("nan"),) * self.places
@@ -63,17 +63,18 @@ def numeric_column(
     *,
     missing: str | float | None = None,
 ) -> NumericColumn:
-    """A feature of numbers, which must be finite unless `missing` says what stands for NaN and None.
+    """A feature of numbers, which must be finite unless `missing` says what replaces NaN and None.
 
     Args:
         key: the feature's name.
         shape: of one example.
         default_value: for tf.Examples that lack the feature: a number, or one for each place.
-        dtype: of the feature in a tf.Example; the column gives float32.
+        dtype: of the feature in a tf.Example; the column itself is float32.
         normalizer_fn: a function of jax arrays, `[batch, *shape]` to the same shape; it runs on the device, and sees no
             missing numbers.
-        missing: what stands for them: a number; "mean" or "median", learned from the training data before the first
-            step and kept in checkpoints and exports; "indicator": the mean, and beside it 1 where a number was missing.
+        missing: what replaces missing numbers: a number; "mean" or "median", learned from the training data before the
+            first step and kept in checkpoints and exports; "indicator": the mean, and beside it 1 where a number was
+            missing.
 
     Raises:
         ArgumentError, ArgumentTypeError: arguments that cannot be used.
@@ -152,7 +153,7 @@ class BucketizedColumn:
         return self.source_column.parse_example_spec
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """Buckets on the host, for crosses; everywhere else the device finds them."""
+        """Buckets on the host, for crosses; otherwise the device computes them."""
         numbers = numbers_of(batch, self.source_column.key, self.name, self.source_column.places)
         buckets = np.searchsorted(np.asarray(self.boundaries, np.float32), numbers, side="right")
         offsets = np.arange(self.source_column.places) * (len(self.boundaries) + 1)
@@ -165,10 +166,10 @@ def bucketized_column(source_column: NumericColumn, boundaries: Sequence[float])
 
     Args:
         source_column: a `numeric_column` of one axis.
-        boundaries: numbers that grow.
+        boundaries: increasing numbers.
 
     Raises:
-        ArgumentError: another kind of column, or boundaries that do not grow.
+        ArgumentError: another kind of column, or boundaries that do not increase.
 
     Example:
         >>> bucketized_column(numeric_column("age"), [18, 65]).num_buckets

@@ -8,7 +8,7 @@ from estimator_core.export import VarLenFeature
 
 
 class OneFeature:
-    """Any number of values of one feature, which gives the column its name; records with these fields inherit it.
+    """Any number of values of one feature, which also names the column; records with these fields inherit it.
 
     Attributes:
         key: the feature's name.

@@ -33,7 +33,7 @@ class VocabularyListCategoricalColumn(OneFeature):
 
     @property
     def num_buckets(self) -> int:
-        """The vocabulary, the buckets of unknown values, and that of missing ones."""
+        """The sizes of the vocabulary, the buckets of unknown values, and the bucket of missing ones."""
         return len(self.vocabulary_list) + self.num_oov_buckets + self.missing_bucket
 
     @property
@@ -65,7 +65,7 @@ class VocabularyFileCategoricalColumn(OneFeature):
 
     @property
     def num_buckets(self) -> int:
-        """The vocabulary, the buckets of unknown values, and that of missing ones."""
+        """The sizes of the vocabulary, the buckets of unknown values, and the bucket of missing ones."""
         return self.vocabulary_size + self.num_oov_buckets + self.missing_bucket
 
     @property
@@ -98,7 +98,7 @@ def categorical_column_with_vocabulary_list(
         vocabulary_list: strings or integers, all different.
         dtype: "string" or "int64"; None: that of the list.
         default_value: the id of unknown values; -1: they are left out.
-        num_oov_buckets: buckets behind the vocabulary, over which unknown values are distributed by their hash.
+        num_oov_buckets: buckets after the vocabulary, over which unknown values are distributed by their hash.
         max_values: brings examples with any number of values to this many places.
         missing_bucket: whether examples without a value get a bucket of their own, the last one. Without
             out-of-vocabulary buckets that is also the bucket of examples with unknown values alone.
@@ -157,7 +157,7 @@ def categorical_column_with_vocabulary_file(
         vocabulary_size: how many lines are used; None: all.
         dtype: "string" or "int64".
         default_value: the id of unknown values; None: they are left out.
-        num_oov_buckets: buckets behind the vocabulary, over which unknown values are distributed by their hash.
+        num_oov_buckets: buckets after the vocabulary, over which unknown values are distributed by their hash.
         file_format: None or "text".
         max_values: brings examples with any number of values to this many places.
         missing_bucket: whether examples without a value get a bucket of their own, the last one. Without
@@ -208,7 +208,7 @@ def _table_of_file(path: Path, size: int | None, dtype: str) -> dict[Any, int]:
 
 @functools.lru_cache(maxsize=64)
 def _table_of_file_as_of(path: Path, size: int | None, dtype: str, changed: int) -> dict[Any, int]:
-    # Not splitlines: vocabularies hold words that it takes for ends of lines.
+    # Not splitlines: vocabularies contain characters that it takes for line ends.
     lines = [line.rstrip(b"\r") for line in path.read_bytes().removesuffix(b"\n").split(b"\n")]
     if size is not None:
         if len(lines) < size:

@@ -16,9 +16,9 @@ class BaselineClassifier(ec.Estimator):
     Args:
         model_dir, config, plugins: as for `ec.Estimator`.
         n_classes: classes; two have one logit.
-        weight_column: a feature, or a numeric column, that tells how much an example counts.
-        label_vocabulary: names of the classes, where labels are strings.
-        optimizer: a name, an optax transformation, or a function that gives one; by name at rate 0.3.
+        weight_column: a feature, or a numeric column, with the weight of each example.
+        label_vocabulary: names of the classes, if labels are strings.
+        optimizer: a name (rate 0.3), an optax transformation, or a function that returns one.
         loss_reduction: "sum_over_batch_size" or "sum".
 
     Raises:
@@ -56,8 +56,8 @@ class BaselineRegressor(ec.Estimator):
     Args:
         model_dir, config, plugins: as for `ec.Estimator`.
         label_dimension: numbers of a label.
-        weight_column: a feature, or a numeric column, that tells how much an example counts.
-        optimizer: a name, an optax transformation, or a function that gives one; by name at rate 0.3.
+        weight_column: a feature, or a numeric column, with the weight of each example.
+        optimizer: a name (rate 0.3), an optax transformation, or a function that returns one.
         loss_reduction: "sum_over_batch_size" or "sum".
 
     Raises:
@@ -92,9 +92,9 @@ class BaselineEstimator(ec.Estimator):
     """Any head on a bias.
 
     Args:
-        head: gives loss, predictions, metrics and signatures: one of estimator-heads, or your own.
+        head: computes loss, predictions, metrics and signatures; one of estimator-heads, or your own.
         model_dir, config, plugins: as for `ec.Estimator`.
-        optimizer: a name, an optax transformation, or a function that gives one; by name at rate 0.3.
+        optimizer: a name (rate 0.3), an optax transformation, or a function that returns one.
 
     Raises:
         ArgumentError: arguments that cannot be used.

@@ -15,14 +15,14 @@ class DNNLinearCombinedClassifier(ec.Estimator):
 
     Args:
         model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
-        linear_feature_columns: columns of the linear part; None: there is none.
-        linear_optimizer: by name at rate `min(0.005, 1 / sqrt(number of columns))`.
-        dnn_feature_columns: dense columns of the deep part; None: there is none.
-        dnn_optimizer: by name at rate 0.001.
+        linear_feature_columns: columns of the linear part; None for no linear part.
+        linear_optimizer: as for `LinearClassifier`; a name has the rate `min(0.005, 1 / sqrt(number of columns))`.
+        dnn_feature_columns: dense columns of the deep part; None for no deep part.
+        dnn_optimizer: as for `DNNClassifier`; a name has the rate 0.001.
         dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm: as for `DNNClassifier`.
         n_classes: classes; two have one logit.
-        weight_column: a feature, or a numeric column, that tells how much an example counts.
-        label_vocabulary: names of the classes, where labels are strings.
+        weight_column: a feature, or a numeric column, with the weight of each example.
+        label_vocabulary: names of the classes, if labels are strings.
         loss_reduction: "sum_over_batch_size" or "sum".
         linear_sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
         row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
@@ -87,13 +87,13 @@ class DNNLinearCombinedRegressor(ec.Estimator):
 
     Args:
         model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
-        linear_feature_columns: columns of the linear part; None: there is none.
-        linear_optimizer: by name at rate `min(0.005, 1 / sqrt(number of columns))`.
-        dnn_feature_columns: dense columns of the deep part; None: there is none.
-        dnn_optimizer: by name at rate 0.001.
+        linear_feature_columns: columns of the linear part; None for no linear part.
+        linear_optimizer: as for `LinearClassifier`; a name has the rate `min(0.005, 1 / sqrt(number of columns))`.
+        dnn_feature_columns: dense columns of the deep part; None for no deep part.
+        dnn_optimizer: as for `DNNClassifier`; a name has the rate 0.001.
         dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm: as for `DNNClassifier`.
         label_dimension: numbers of a label.
-        weight_column: a feature, or a numeric column, that tells how much an example counts.
+        weight_column: a feature, or a numeric column, with the weight of each example.
         loss_reduction: "sum_over_batch_size" or "sum".
         linear_sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
         row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
@@ -156,12 +156,12 @@ class DNNLinearCombinedEstimator(ec.Estimator):
     """Any head on a linear and a deep part, trained together.
 
     Args:
-        head: gives loss, predictions, metrics and signatures: one of estimator-heads, or your own.
+        head: computes loss, predictions, metrics and signatures; one of estimator-heads, or your own.
         model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
-        linear_feature_columns: columns of the linear part; None: there is none.
-        linear_optimizer: by name at rate `min(0.005, 1 / sqrt(number of columns))`.
-        dnn_feature_columns: dense columns of the deep part; None: there is none.
-        dnn_optimizer: by name at rate 0.001.
+        linear_feature_columns: columns of the linear part; None for no linear part.
+        linear_optimizer: as for `LinearClassifier`; a name has the rate `min(0.005, 1 / sqrt(number of columns))`.
+        dnn_feature_columns: dense columns of the deep part; None for no deep part.
+        dnn_optimizer: as for `DNNClassifier`; a name has the rate 0.001.
         dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm: as for `DNNClassifier`.
         linear_sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
         row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.

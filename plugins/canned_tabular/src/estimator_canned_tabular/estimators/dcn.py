@@ -13,13 +13,13 @@ class DCNEstimator(ec.Estimator):
     """Any head on a deep and cross network (DCN-v2).
 
     Args:
-        head: gives loss, predictions, metrics and signatures.
+        head: computes loss, predictions, metrics and signatures.
         feature_columns: dense columns.
-        cross_layers: how many; each multiplies what it is given by the features once more.
+        cross_layers: how many; each multiplies its input by the features once more.
         hidden_units: numbers of each hidden layer; none: cross layers alone.
         projection_dim: the rank of the cross layers' matrices; None: whole matrices.
-        structure: hidden layers behind the cross layers ("stacked") or beside them ("parallel").
-        optimizer: a name, an optax transformation, or a function that gives one.
+        structure: hidden layers after the cross layers ("stacked") or beside them ("parallel").
+        optimizer: a name, an optax transformation, or a function that returns one.
         activation_fn: after each hidden layer; None: relu.
         dropout: the share of numbers that training leaves out.
         batch_norm: batch normalisation after each hidden layer.

@@ -14,12 +14,12 @@ class DLRMEstimator(ec.Estimator):
     """Any head on a deep learning recommendation model.
 
     Args:
-        head: gives loss, predictions, metrics and signatures.
+        head: computes loss, predictions, metrics and signatures.
         dense_columns: columns of numbers; may be empty.
         embedding_columns: embeddings of one dimension.
         bottom_units: hidden layers of the numbers.
         top_units: hidden layers of the products.
-        optimizer: a name, an optax transformation, or a function that gives one.
+        optimizer: a name, an optax transformation, or a function that returns one.
         activation_fn: after each hidden layer; None: relu.
         dropout: the share of numbers that training leaves out.
         model_dir: as for `ec.Estimator`.

@@ -1,4 +1,4 @@
-"""Deep estimators."""
+"""Estimators with hidden layers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class DNNClassifier(ec.Estimator):
         feature_columns: dense columns: numeric, bucketized, indicator, embedding.
         model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
         n_classes: classes; two have one logit.
-        weight_column: a feature, or a numeric column, that tells how much an example counts.
-        label_vocabulary: names of the classes, where labels are strings.
-        optimizer: a name, an optax transformation, or a function that gives one; Adagrad by name at rate 0.001.
+        weight_column: a feature, or a numeric column, with the weight of each example.
+        label_vocabulary: names of the classes, if labels are strings.
+        optimizer: a name (rate 0.001), an optax transformation, or a function that returns one.
         activation_fn: after each hidden layer; None: relu.
         dropout: the share of numbers that training leaves out.
         batch_norm: batch normalisation after each hidden layer.
@@ -82,8 +82,8 @@ class DNNRegressor(ec.Estimator):
         feature_columns: dense columns: numeric, bucketized, indicator, embedding.
         model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
         label_dimension: numbers of a label.
-        weight_column: a feature, or a numeric column, that tells how much an example counts.
-        optimizer: a name, an optax transformation, or a function that gives one; Adagrad by name at rate 0.001.
+        weight_column: a feature, or a numeric column, with the weight of each example.
+        optimizer: a name (rate 0.001), an optax transformation, or a function that returns one.
         activation_fn: after each hidden layer; None: relu.
         dropout: the share of numbers that training leaves out.
         batch_norm: batch normalisation after each hidden layer.
@@ -140,11 +140,11 @@ class DNNEstimator(ec.Estimator):
     """Any head on hidden layers.
 
     Args:
-        head: gives loss, predictions, metrics and signatures: one of estimator-heads, or your own.
+        head: computes loss, predictions, metrics and signatures; one of estimator-heads, or your own.
         hidden_units: numbers of each hidden layer.
         feature_columns: dense columns: numeric, bucketized, indicator, embedding.
         model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
-        optimizer: a name, an optax transformation, or a function that gives one; Adagrad by name at rate 0.001.
+        optimizer: a name (rate 0.001), an optax transformation, or a function that returns one.
         activation_fn: after each hidden layer; None: relu.
         dropout: the share of numbers that training leaves out.
         batch_norm: batch normalisation after each hidden layer.

@@ -27,14 +27,14 @@ class KMeans(ec.Estimator):
         num_clusters: how many.
         model_dir: as for `ec.Estimator`.
         initial_clusters: "random" or "kmeans_plus_plus", both from the first batch; an array
-            float32[num_clusters, size]; or a function `(points, num_clusters)` that gives one (traced by JAX).
+            float32[num_clusters, size]; or a function `(points, num_clusters)` that returns one (traced by JAX).
         distance_metric: "squared_euclidean" or "cosine".
         seed: of the choice of the first clusters; None: that of the run.
-        use_mini_batch: centres move to the mean of all points they have had, where the first centre counts as one;
+        use_mini_batch: centres move to the mean of all their points so far, and the first centre counts as a point;
             False: to that of the batch, which must be the whole input.
         mini_batch_steps_per_iteration: centres are replaced once in so many steps.
         kmeans_plus_plus_num_retries: further candidates for each first centre.
-        relative_tolerance: stop when the loss changes by less, relatively.
+        relative_tolerance: stop when the relative change of the loss is smaller.
         config: as for `ec.Estimator`.
         feature_columns: dense columns; None: all features, sorted by name.
         plugins: as for `ec.Estimator`.

@@ -1,4 +1,4 @@
-"""Linear estimators."""
+"""Estimators of a weighted sum of the features."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class LinearClassifier(ec.Estimator):
         feature_columns: any columns without sequences; categorical ones as they are.
         model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
         n_classes: classes; two have one logit.
-        weight_column: a feature, or a numeric column, that tells how much an example counts.
-        label_vocabulary: names of the classes, where labels are strings.
-        optimizer: a name, an optax transformation, or a function that gives one; by name at rate
-            `min(0.2, 1 / sqrt(number of columns))`.
+        weight_column: a feature, or a numeric column, with the weight of each example.
+        label_vocabulary: names of the classes, if labels are strings.
+        optimizer: a name (rate `min(0.2, 1 / sqrt(number of columns))`), an optax transformation, or a function that
+            returns one.
         loss_reduction: "sum_over_batch_size" or "sum".
         sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
         row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
@@ -73,9 +73,9 @@ class LinearRegressor(ec.Estimator):
         feature_columns: any columns without sequences; categorical ones as they are.
         model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
         label_dimension: numbers of a label.
-        weight_column: a feature, or a numeric column, that tells how much an example counts.
-        optimizer: a name, an optax transformation, or a function that gives one; by name at rate
-            `min(0.2, 1 / sqrt(number of columns))`.
+        weight_column: a feature, or a numeric column, with the weight of each example.
+        optimizer: a name (rate `min(0.2, 1 / sqrt(number of columns))`), an optax transformation, or a function that
+            returns one.
         loss_reduction: "sum_over_batch_size" or "sum".
         sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
         row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
@@ -124,11 +124,11 @@ class LinearEstimator(ec.Estimator):
     """Any head on a weighted sum of the features.
 
     Args:
-        head: gives loss, predictions, metrics and signatures: one of estimator-heads, or your own.
+        head: computes loss, predictions, metrics and signatures; one of estimator-heads, or your own.
         feature_columns: any columns without sequences; categorical ones as they are.
         model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
-        optimizer: a name, an optax transformation, or a function that gives one; by name at rate
-            `min(0.2, 1 / sqrt(number of columns))`.
+        optimizer: a name (rate `min(0.2, 1 / sqrt(number of columns))`), an optax transformation, or a function that
+            returns one.
         sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
         row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
 

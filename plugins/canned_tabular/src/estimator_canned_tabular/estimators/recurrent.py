@@ -1,4 +1,4 @@
-"""Recurrent estimators."""
+"""Estimators with recurrent layers."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ class RNNEstimator(ec.Estimator):
     """Any head on a recurrent network.
 
     Args:
-        head: gives loss, predictions, metrics and signatures; a `SequentialHeadWrapper` with `return_sequences`.
+        head: computes loss, predictions, metrics and signatures; a `SequentialHeadWrapper` with `return_sequences`.
         sequence_feature_columns: `sequence_numeric_column`, or embeddings and indicators of
             `sequence_categorical_column_with_...`.
         context_feature_columns: dense columns whose numbers are added to each step.
         units: numbers of the layer, or of each layer.
         cell_type: "simple_rnn", "lstm", "gru", or a function from a number of units to a `RecurrentCell`.
-        rnn_cell_fn: gives one `RecurrentCell` or a list of them, in the place of units and cell_type.
-        return_sequences: logits for each step, not for the last one alone.
+        rnn_cell_fn: returns one `RecurrentCell` or a list of them, in the place of units and cell_type.
+        return_sequences: logits for each step, not only for the last one.
         model_dir: as for `ec.Estimator`.
         optimizer: a name (rate 0.05, gradients of each variable clipped to norm 5), an optax transformation, or a
-            function that gives one.
+            function that returns one.
         config: as for `ec.Estimator`.
         warm_start_from: as for `ec.Estimator`.
         row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
@@ -90,11 +90,11 @@ class RNNClassifier(RNNEstimator):
         return_sequences: a class for each step.
         model_dir: as for `ec.Estimator`.
         n_classes: classes; two have one logit.
-        weight_column: a feature, or a numeric column, that tells how much an example counts.
-        label_vocabulary: names of the classes, where labels are strings.
+        weight_column: a feature, or a numeric column, with the weight of each example.
+        label_vocabulary: names of the classes, if labels are strings.
         optimizer: as for `RNNEstimator`.
         loss_reduction: "sum_over_batch_size" or "sum".
-        sequence_mask: the name under which predictions give the valid steps.
+        sequence_mask: the name of the valid steps in predictions.
         config: as for `ec.Estimator`.
         warm_start_from: as for `ec.Estimator`.
         row_sparse: as for `RNNEstimator`.

@@ -13,14 +13,14 @@ class TwoTowerEstimator(ec.Estimator):
     """Retrieval: a query and a candidate as vectors whose product is a score.
 
     Args:
-        head: gives loss, predictions, metrics and signatures.
-            A `RetrievalHead(dimension)` is given both vectors, any head of one logit the score.
+        head: computes loss, predictions, metrics and signatures.
+            A `RetrievalHead(dimension)` receives both vectors. Any head of one logit receives the score.
         query_columns: dense columns of the query.
         candidate_columns: dense columns of the candidate.
         dimension: of the vectors.
         hidden_units: hidden layers of each tower.
         normalize: vectors of length 1.
-        optimizer: a name, an optax transformation, or a function that gives one.
+        optimizer: a name, an optax transformation, or a function that returns one.
         activation_fn: after each hidden layer; None: relu.
         dropout: the share of numbers that training leaves out.
         model_dir: as for `ec.Estimator`.

@@ -14,7 +14,7 @@ from estimator_core.export import Feature, HostProgram
 
 
 class CheckedNumbers:
-    """Refuses features that are no finite numbers where a numeric column reads them; None becomes NaN.
+    """Refuses features that are not finite numbers if a numeric column reads them; None becomes NaN.
 
     Args:
         columns: by feature, `width` and `missing` of its column.
@@ -60,5 +60,5 @@ class CheckedNumbers:
         return result
 
     def program(self, features: Mapping[str, Feature]) -> HostProgram:
-        """Nothing: what is finite stays as it is, and formats of others refuse nothing."""
+        """Nothing: finite numbers stay as they are, and other formats refuse nothing."""
         return HostProgram(outputs={name: name for name in features}, features=dict(features))

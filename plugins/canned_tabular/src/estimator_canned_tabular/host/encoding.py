@@ -27,7 +27,7 @@ _ON_THE_DEVICE = frozenset({"normalizer_fn"})
 
 
 def encode(column: Any, files: dict[str, Path]) -> Any:
-    """A column as JSON values; its files are added to `files` by the names that stand in their place.
+    """A column as JSON values; its files are added to `files` by the names that replace them.
 
     Raises:
         ArgumentError: a column of another package, which does not say how it is written.
@@ -42,7 +42,7 @@ def encode(column: Any, files: dict[str, Path]) -> Any:
         return column
     kind = type(column).__name__
     if kind not in _HOME:
-        raise ArgumentError(f"{kind} is no column of this package: it cannot be written into an export.")
+        raise ArgumentError(f"{kind} is not a column of this package: it cannot be written into an export.")
     given = {
         field.name: encode(getattr(column, field.name), files)
         for field in fields(column)
@@ -52,7 +52,7 @@ def encode(column: Any, files: dict[str, Path]) -> Any:
 
 
 def decode(value: Any, files: Mapping[str, Path]) -> Any:
-    """What `encode` was given.
+    """The argument of `encode`.
 
     Raises:
         ArgumentError: an unknown kind of column.

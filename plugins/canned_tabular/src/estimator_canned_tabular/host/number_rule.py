@@ -1,4 +1,4 @@
-"""`NumberRule`: what a numeric column asks of its feature, and what it learns of missing numbers."""
+"""`NumberRule`: what a numeric column asks of its feature, and what it learns about missing numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from estimator_heads import Fault, not_finite, shown
 
 Array = np.ndarray[Any, Any]
 
-#: What can stand in the place of a missing number, besides a number of one's own.
+#: What can replace a missing number, besides a given number.
 LEARNED = ("mean", "median", "indicator")
 _TIMES = {
     "date": "a date",
@@ -29,7 +29,7 @@ _MISSING = "Fill it, or give the column missing=: a number, 'mean', 'median' or 
 
 @dataclass(frozen=True, kw_only=True)
 class NumberRule:
-    """Finite numbers; NaN and None too where the column says what stands for missing ones.
+    """Finite numbers; NaN and None too if the column says what replaces missing ones.
 
     Attributes:
         key: the feature.
@@ -49,7 +49,7 @@ class NumberRule:
 
     @property
     def learns(self) -> bool:
-        """Whether the number in the place of missing ones comes from the training data."""
+        """Whether the replacement of missing numbers is learned from the training data."""
         return self.missing in LEARNED
 
     def part(self, array: Array) -> Array:
@@ -59,7 +59,7 @@ class NumberRule:
         return _numbers(array).astype(np.float32).reshape(len(array), -1)
 
     def learn(self, parts: Sequence[Array]) -> list[float]:
-        """What stands for missing numbers, one for each place.
+        """What replaces missing numbers, one value for each place.
 
         Raises:
             InputError: a place never has a number.
@@ -75,7 +75,7 @@ class NumberRule:
         return filled
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """The first value that is no number, or not finite."""
+        """The first value that is not a number, or not finite."""
         kind = array.dtype.kind
         if kind in "fiub":
             if array.ndim and array.size != len(array) * self.width:
@@ -154,7 +154,7 @@ def _no_number(array: Array) -> tuple[int, Any] | None:
 
 
 def _no_numeral(array: Array) -> tuple[int, Any]:
-    """The row and the value of the first text that is none of a number, or of the first one."""
+    """The row and the value of the first text that is not a number; of the first text if all are."""
     flat = array.reshape(-1)
     for place, value in enumerate(flat.tolist()):
         if not isinstance(value, (bytes, str)) or not _is_numeral(value):

@@ -50,7 +50,7 @@ class Value(NamedTuple):
 
 
 class Operations:
-    """Operations in the order in which they were asked for, each with a name of its own for what it gives.
+    """Operations in the order in which they were requested, each with a unique name for its result.
 
     Args:
         features: the arrays of the batch, whose names are taken.
@@ -61,7 +61,7 @@ class Operations:
         self.written: list[HostOperation] = []
 
     def add(self, make: Callable[[str], HostOperation]) -> str:
-        """Adds an operation, and returns the name of what it gives."""
+        """Adds an operation, and returns the name of its result."""
         number = len(self.written)
         name = f"value {number}"
         while name in self.features:
@@ -121,7 +121,7 @@ class Operations:
 
 
 class Ids(NamedTuple):
-    """The categories of a column: ids and weights [batch, places], and what tells the lengths of sequences."""
+    """The categories of a column: ids and weights [batch, places], and the source of the lengths of sequences."""
 
     ids: Value
     rows: Value
@@ -130,7 +130,7 @@ class Ids(NamedTuple):
 
 @functools.singledispatch
 def ids_of(column: Any, operations: Operations) -> Ids:
-    """Writes down what makes the ids of a categorical column.
+    """Writes the operations for the ids of a categorical column.
 
     Raises:
         ExportError: a column of another package, or features that it cannot read.
@@ -219,7 +219,7 @@ def _(column: SequenceCategoricalColumn, operations: Operations) -> Ids:
 
 
 def outputs_of(output: str, column: Any, operations: Operations) -> dict[str, tuple[str, Feature]]:
-    """Writes down what the host makes of a column: values and their features, by the names of the arrays.
+    """Writes the host operations of a column: values and their features, by the names of the arrays.
 
     Raises:
         ExportError: there are no operations for the column or for the receiver's features.

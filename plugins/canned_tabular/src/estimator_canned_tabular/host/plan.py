@@ -46,7 +46,7 @@ class FeaturePlan:
             keep: features that the device reads although a categorical column reads them too.
 
         Raises:
-            ArgumentError: something that is no column.
+            ArgumentError: an object that is not a column.
         """
         every = tuple(columns)
         outputs: dict[Any, str] = {}
@@ -91,11 +91,11 @@ class FeaturePlan:
         return rules
 
     def with_fills(self, features: Mapping[str, Any], known: Callable[[str], Any]) -> Mapping[str, Any]:
-        """The features on the device, and what stands for missing numbers, for `numbers_of`.
+        """The features on the device, and the replacements of missing numbers, for `numbers_of`.
 
         Args:
             features: the features.
-            known: what was learned of a feature.
+            known: what was learned about a feature.
 
         Raises:
             ArgumentError: it has not been learned yet.
@@ -116,7 +116,7 @@ class FeaturePlan:
         return (CheckedNumbers(rules),) if rules else ()
 
     def transforms(self) -> tuple[FeatureIds, ...]:
-        """The host part: one transform, or none where nothing is left to do."""
+        """The host part: one transform, or none if nothing is left to do."""
         if not self.outputs:
             return ()
         consumed = {key for column in self.outputs for key in _keys(column)}
@@ -124,7 +124,7 @@ class FeaturePlan:
 
 
 def fill_name(key: str) -> str:
-    """What stands for missing numbers of a feature, among the features."""
+    """The name of the replacement of missing numbers among the features."""
     return f"{key}.fill"
 
 

@@ -1,4 +1,4 @@
-"""Features of a batch as rows of values: text or integers, with a mask of the places that hold none."""
+"""Features of a batch as rows of values: text or integers, with a mask of the places that hold one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Rows(NamedTuple):
 
     @property
     def lengths(self) -> np.ndarray:
-        """The place behind the last value of each row, int64[batch]."""
+        """The place after the last value of each row, int64[batch]."""
         places = np.arange(1, self.present.shape[1] + 1)
         return (self.present * places).max(axis=1, initial=0)
 
@@ -81,7 +81,7 @@ def numbers_of(
     """A feature of numbers, float32[batch, width]; shorter rows are filled up with `missing`.
 
     Raises:
-        FeatureColumnError: no numbers, or longer rows.
+        FeatureColumnError: not numbers, or longer rows.
     """
     array = _two_axes(feature_of(batch, key, column), key, column, width, missing=missing)
     try:
@@ -97,7 +97,7 @@ def numbers_of(
 
 
 def text_of(rows: Rows) -> Sequence[bytes]:
-    """All values as text, places without one too; integers in decimal digits."""
+    """All values as text, also places without one; integers in decimal digits."""
     flat = rows.values.reshape(-1).tolist()
     return flat if rows.are_text else [str(value).encode() for value in flat]
 

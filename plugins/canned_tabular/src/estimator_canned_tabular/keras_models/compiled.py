@@ -21,7 +21,7 @@ class CompiledMetric:
     """A metric of one output.
 
     Attributes:
-        compute: a function of numpy labels and predictions, and weights where there are some.
+        compute: a function of numpy labels and predictions, and weights if there are any.
         output: its name.
         weighted: whether weights count in it.
     """
@@ -50,7 +50,7 @@ class CompiledModel:
         """Reads a compiled model.
 
         Raises:
-            ArgumentError: it is not compiled, or a name is none of its metrics.
+            ArgumentError: it is not compiled, or a name is not one of its metrics.
         """
         if not getattr(model, "compiled", False):
             raise ArgumentError(
@@ -61,7 +61,7 @@ class CompiledModel:
 
         with reading_keras():
             config = model.get_compile_config() or {}
-        # A Sequential has no names for its one output: it is that of the last layer.
+        # A Sequential has no name for its one output: it is the name of the last layer.
         outputs = tuple(getattr(model, "output_names", None) or [model.layers[-1].name])
         losses = _by_output(keras.saving.deserialize_keras_object(config.get("loss")), outputs)
         weights = _by_output(config.get("loss_weights"), outputs)
@@ -84,13 +84,13 @@ class CompiledModel:
         Args:
             labels: by output.
             predictions: by output.
-            weights: float32[batch], how much an example counts in each loss; None: all alike.
+            weights: float32[batch], the weight of an example in each loss; None: all alike.
         """
         return sum(part * loss(labels[name], predictions[name], weights) for name, (loss, part) in self.losses.items())
 
 
 def _by_output(given: Any, outputs: Sequence[str]) -> dict[str, Any]:
-    """What compile() was given, by output: one for all, a list, or a dict."""
+    """The arguments of compile() by output: one for all, a list, or a dict."""
     if isinstance(given, Mapping):
         return dict(given)
     if isinstance(given, (list, tuple)) and len(outputs) > 1:

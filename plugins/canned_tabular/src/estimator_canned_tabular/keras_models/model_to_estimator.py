@@ -13,7 +13,7 @@ from estimator_canned_tabular.keras_models.compiled import CompiledModel
 from estimator_canned_tabular.keras_models.optimizer import KerasTrainOp
 from estimator_core.errors import ArgumentError, ModelFnError
 
-#: The name of the model among the variables; what `Estimator.load_into` takes.
+#: The name of the model among the variables, which `Estimator.load_into` takes.
 NAME = "keras"
 
 
@@ -36,19 +36,19 @@ def model_to_estimator(
 
     Args:
         keras_model: a built and compiled model; Keras must run on JAX (KERAS_BACKEND=jax).
-        keras_model_path: a saved one instead.
+        keras_model_path: a saved model instead.
         custom_objects: what loading it needs.
         model_dir: as for `ec.Estimator`.
         config: as for `ec.Estimator`.
-        metric_names_map: other names for metrics, by the names that Keras gives.
-        weight_column: the feature that tells how much an example counts, a number each, as `sample_weight` of `fit`:
+        metric_names_map: other names for metrics, by the names that Keras uses.
+        weight_column: the feature with the weight of each example, a number, like `sample_weight` of `fit`:
             in the losses of all outputs and in `weighted_metrics`; the model does not see it. Predictions do not need
             it. None: all examples count alike.
         plugins: as for `ec.Estimator`.
 
     Raises:
-        ArgumentError: both or none given, or a model that is not built, not compiled, or of another backend; a
-            weight_column that is no name, or an input of the model.
+        ArgumentError: both models or none given, or a model that is not built, not compiled, or of another backend; a
+            weight_column that is not a name, or is an input of the model.
         ModelFnError: while training or evaluating: weights that are missing, or not one number an example.
 
     Example:

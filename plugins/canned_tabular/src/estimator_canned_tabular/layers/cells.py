@@ -44,7 +44,7 @@ class SimpleRNNCell:
     units: int
 
     def initial_state(self, batch: int) -> State:
-        """Zeros."""
+        """Zeros [batch, units]."""
         return (jnp.zeros((batch, self.units)),)
 
     def parameters(self, name: str, input_size: int) -> Any:
@@ -52,7 +52,7 @@ class SimpleRNNCell:
         return _kernels(name, input_size, self.units, gates=1, bias=np.zeros(self.units))
 
     def step(self, parameters: Any, inputs: jax.Array, state: State) -> tuple[jax.Array, State]:
-        """One step."""
+        """The output and the next state of one step."""
         kernel, recurrent, bias = parameters
         output = jnp.tanh(inputs @ kernel + bias + state[0] @ recurrent)
         return output, (output,)
@@ -81,7 +81,7 @@ class LSTMCell:
         return _kernels(name, input_size, self.units, gates=4, bias=np.concatenate([zeros, ones, zeros, zeros]))
 
     def step(self, parameters: Any, inputs: jax.Array, state: State) -> tuple[jax.Array, State]:
-        """One step."""
+        """The output and the next state of one step."""
         kernel, recurrent, bias = parameters
         output, memory = state
         gates = jnp.split(inputs @ kernel + output @ recurrent + bias, 4, axis=1)
@@ -104,7 +104,7 @@ class GRUCell:
     units: int
 
     def initial_state(self, batch: int) -> State:
-        """Zeros."""
+        """Zeros [batch, units]."""
         return (jnp.zeros((batch, self.units)),)
 
     def parameters(self, name: str, input_size: int) -> Any:
@@ -112,7 +112,7 @@ class GRUCell:
         return _kernels(name, input_size, self.units, gates=3, bias=np.zeros((2, 3 * self.units)))
 
     def step(self, parameters: Any, inputs: jax.Array, state: State) -> tuple[jax.Array, State]:
-        """One step."""
+        """The output and the next state of one step."""
         kernel, recurrent, bias = parameters
         given = jnp.split(inputs @ kernel + bias[0], 3, axis=1)
         before = jnp.split(state[0] @ recurrent + bias[1], 3, axis=1)

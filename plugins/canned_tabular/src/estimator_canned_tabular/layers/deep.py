@@ -39,7 +39,7 @@ class DeepOptions:
         dropout: float | None,
         batch_norm: bool,
     ) -> DeepOptions:
-        """Checked options.
+        """The checked options.
 
         Raises:
             ArgumentError: a layer without units, or a share out of [0, 1).

@@ -29,7 +29,7 @@ def dense_features(
     Args:
         columns: dense columns: numeric, bucketized, indicator, embedding.
         features: features on the device.
-        plan: the plan the features were transformed by.
+        plan: the plan that transformed the features.
         scope: what the names of embedding tables begin with.
         row_sparse: see `table_rows`.
     """
@@ -61,7 +61,7 @@ def counts(given: DeviceIds, buckets: int) -> jax.Array:
 
 
 def by_name(columns: Iterable[Any]) -> list[Any]:
-    """Columns in the order in which layers put them together.
+    """Columns in the order in which layers combine them.
 
     Raises:
         ArgumentError: two columns of one name.
@@ -103,7 +103,7 @@ def table_name(column: EmbeddingColumn, scope: str) -> str:
 
 
 def shared_tables(columns: Iterable[Any]) -> set[str]:
-    """Names of the tables that several columns share; they lie in no scope."""
+    """Names of the tables that several columns share; they have no scope."""
     return {
         column.table.collection
         for column in columns
@@ -112,5 +112,5 @@ def shared_tables(columns: Iterable[Any]) -> set[str]:
 
 
 def scope_name(name: str) -> str:
-    """A column's name as part of a variable's."""
+    """The name of a column as part of the name of a variable."""
     return re.sub(r"[^A-Za-z0-9_.\-]", "_", name)

@@ -26,7 +26,7 @@ def sequence_features(
     Args:
         columns: sequences of numbers, or embeddings and indicators of sequences.
         features: features on the device.
-        plan: the plan the features were transformed by.
+        plan: the plan that transformed the features.
         scope: what the names of embedding tables begin with.
         row_sparse: see `table_rows`.
 
@@ -64,7 +64,7 @@ def _steps(
 
 
 def check_sequences(columns: Sequence[Any]) -> None:
-    """Refuses columns that are no sequences, before anything is traced.
+    """Refuses columns that are not sequences, before anything is traced.
 
     Raises:
         ArgumentError: naming the column and the cure.

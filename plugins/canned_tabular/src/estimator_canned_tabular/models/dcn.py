@@ -75,8 +75,8 @@ def cross(inputs: jax.Array, crossed: jax.Array, projection_dim: int | None, nam
     """One cross layer: `inputs * (W crossed + b) + crossed`, float32[batch, size].
 
     Args:
-        inputs: what the first layer was given.
-        crossed: what the layer before gave.
+        inputs: the inputs of the first layer.
+        crossed: the output of the layer before.
         projection_dim: W is the product of two matrices of this rank; None: a whole matrix.
         name: what the names of the variables begin with.
     """

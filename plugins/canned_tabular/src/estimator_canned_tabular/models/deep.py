@@ -1,4 +1,4 @@
-"""Deep models."""
+"""The model_fn of hidden layers."""
 
 from __future__ import annotations
 

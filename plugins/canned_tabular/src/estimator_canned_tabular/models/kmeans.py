@@ -26,7 +26,7 @@ ALL_DISTANCES, CLUSTER_INDEX, SCORE, CLUSTERS = "all_distances", "cluster_index"
 
 @dataclass(frozen=True, kw_only=True)
 class KMeansOptions:
-    """What `KMeans` was given; see there."""
+    """The arguments of `KMeans`; see there."""
 
     num_clusters: int
     initial_clusters: Any = RANDOM
@@ -103,7 +103,7 @@ def _points(features: Any, columns: Sequence[Any], plan: FeaturePlan) -> jax.Arr
 
 
 def _clusters(options: KMeansOptions, points: jax.Array, mode: str) -> tuple[jax.Array, jax.Array]:
-    """The variable, and the centres at the beginning of a step: the first batch chooses them where none are given."""
+    """The variable, and the centres at the beginning of a step: they come from the first batch if none are given."""
     given = options.initial_clusters
     shape = (options.num_clusters, points.shape[1])
     if not isinstance(given, str) and not callable(given):
@@ -122,7 +122,7 @@ def _clusters(options: KMeansOptions, points: jax.Array, mode: str) -> tuple[jax
     if callable(given):
         first = jnp.asarray(given(points, options.num_clusters), jnp.float32)
         if first.shape != shape:
-            raise ArgumentError(f"initial_clusters must give all {shape} centres from one batch, gave {first.shape}.")
+            raise ArgumentError(f"initial_clusters must return all {shape} centres from one batch, not {first.shape}.")
     elif points.shape[0] < options.num_clusters:
         raise ArgumentError(
             f"The first batch has {points.shape[0]} points, fewer than num_clusters={options.num_clusters}: give "
@@ -149,10 +149,10 @@ def _moving(stored: jax.Array, target: jax.Array) -> jax.Array:
 
 
 def _updated(options: KMeansOptions, points: jax.Array, index: jax.Array, clusters: jax.Array) -> jax.Array:
-    """The next centres: Lloyd's step, or that of a mini-batch: centres move to the mean of all points they have had.
+    """The next centres: Lloyd's step, or that of a mini-batch: centres move to the mean of all their points so far.
 
     In a mini-batch the first centre counts as a point. With several steps an iteration it does not, and every iteration
-    begins to count anew.
+    starts a new count.
     """
     count = jax.ops.segment_sum(jnp.ones(index.shape), index, options.num_clusters)
     total = jax.ops.segment_sum(points, index, options.num_clusters)
@@ -179,7 +179,7 @@ def _updated(options: KMeansOptions, points: jax.Array, index: jax.Array, cluste
 
 
 def _of_metric(options: KMeansOptions, centres: jax.Array) -> jax.Array:
-    """Centres as they are kept: of length 1 for cosines; those that mini-batches move are means of such."""
+    """Centres as they are kept: of length 1 for cosines. Centres that mini-batches move are means of such vectors."""
     return _unit(centres) if options.distance_metric == COSINE else centres
 
 

@@ -1,4 +1,4 @@
-"""Linear models."""
+"""The model_fn of a weighted sum of the features."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def linear_model_fn(
 
 
 def linear_learning_rate(columns: Sequence[Any], highest: float) -> float:
-    """The original's rate: it falls with the number of columns."""
+    """The learning rate of the original, which falls with the number of columns."""
     return min(highest, 1.0 / math.sqrt(max(len(columns), 1)))
 
 

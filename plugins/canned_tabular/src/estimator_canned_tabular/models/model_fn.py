@@ -21,7 +21,7 @@ def head_model_fn(
     """A model_fn with its host transforms.
 
     Args:
-        head: gives loss, predictions, metrics and signatures.
+        head: computes loss, predictions, metrics and signatures.
         plan: where its columns run.
         logits_of: the logits of features, by mode.
         train_op_fn: the train_op of a loss.
@@ -39,12 +39,12 @@ def head_model_fn(
 
 
 def contract_of(head: Any, plan: FeaturePlan) -> HeadContract:
-    """What head and columns ask of the data."""
+    """What the head and the columns ask of the data."""
     return HeadContract(head, {**plan.rules(), **plan.word_rules()}, lambda known: plan.checks())
 
 
 def with_host_parts(model_fn: ModelFn, plan: FeaturePlan, contract: HeadContract) -> ModelFn:
-    """The model_fn, carrying its contract and the host transforms of its columns, as Estimators look for."""
+    """The model_fn with its contract and the host transforms of its columns, which Estimators look for."""
     model_fn.host_transforms = plan.transforms()  # type: ignore[attr-defined]
     model_fn.label_transforms = contract.label_transforms  # type: ignore[attr-defined]
     model_fn.data_contract = contract  # type: ignore[attr-defined]

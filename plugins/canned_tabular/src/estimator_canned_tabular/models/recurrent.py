@@ -1,4 +1,4 @@
-"""Recurrent models."""
+"""The model_fn of recurrent layers."""
 
 from __future__ import annotations
 

@@ -39,5 +39,5 @@ class StopWhenSettled(ec.Hook):
         return {"previous": self._previous}
 
     def restore(self, state: Any) -> None:
-        """Goes on from a saved state."""
+        """Continues from a saved state."""
         self._previous = state["previous"]

@@ -29,7 +29,7 @@ def chosen_checkpoints(model_dir: str, wanted: Sequence[str]) -> list[str]:
         number = max(by_step) if step == "newest" else int(step) if step.isdigit() else -1
         if number not in by_step:
             raise ArgumentError(
-                f"--checkpoint {step}: there is none of this step in {model_dir}. Steps: {sorted(by_step)}."
+                f"--checkpoint {step}: {model_dir} has no checkpoint of this step. Steps: {sorted(by_step)}."
             )
         found.append(by_step[number])
     return found

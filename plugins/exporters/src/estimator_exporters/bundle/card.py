@@ -14,7 +14,7 @@ CARD = "MODEL_CARD.md"
 
 
 def card_of(request: ExportRequest, format_name: str) -> str:
-    """Markdown for people who are to use an export; `manifest.json` has the same for programs.
+    """Markdown for the users of an export; `manifest.json` has the same for programs.
 
     Args:
         request: what is exported.
@@ -42,7 +42,7 @@ def card_of(request: ExportRequest, format_name: str) -> str:
 
 
 def evaluations_of(checkpoint: Any, step: int) -> dict[str, dict[str, Any]]:
-    """The metrics of a step by the directories of the evaluations beside its checkpoint; none where nothing was noted.
+    """The metrics of a step by the directories of the evaluations beside its checkpoint; none if nothing was recorded.
 
     Example:
         >>> evaluations_of(None, 3)
@@ -77,7 +77,7 @@ def _inputs(request: ExportRequest) -> str:
 
 
 def _rows(features: Mapping[str, Feature]) -> list[tuple[str, str, str]]:
-    """A size that is open is the batch's, or any."""
+    """An open size is the size of the batch, or any."""
     return [
         (str(name), feature.dtype, " x ".join("any" if size is None else str(size) for size in feature.shape))
         for name, feature in features.items()
@@ -125,6 +125,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def cell(text: Any) -> str:
-    """A text that stays within its cell and is no markup."""
+    """A text that stays within its cell and holds no markup."""
     plain = " ".join(str(text).split())
     return "".join(f"\\{letter}" if letter in "\\|`*_<[" else letter for letter in plain)

@@ -1,4 +1,4 @@
-"""A loaded export of any format: array signatures that check what they are given, and raw ones around them."""
+"""A loaded export of any format: array signatures that check their arguments, and raw signatures around them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from estimator_exporters.bundle.write import AFTER, BEFORE
 
 @dataclass(frozen=True, kw_only=True)
 class Signature:
-    """An array signature: `signature(**arrays)` gives numpy arrays by name.
+    """An array signature: `signature(**arrays)` returns numpy arrays by name.
 
     Args:
         name: of the signature.
         method: "predict", "classify", "regress", or a mode.
         inputs: what it takes, by name.
-        outputs: what it gives, by name.
+        outputs: what it returns, by name.
         run: `checked arrays -> arrays`.
     """
 
@@ -89,7 +89,7 @@ class Loaded:
     """An export that was read back.
 
     Args:
-        directory: where it lies.
+        directory: where it is.
         manifest: what it says about itself, verified.
         signatures: array signatures by name.
     """
@@ -161,6 +161,6 @@ def _casts(array: np.ndarray, wanted: np.dtype[Any]) -> bool:
     if array.dtype.kind in "iu" and wanted.kind in "iu":
         limits = np.iinfo(wanted)
         return array.size == 0 or (int(array.min()) >= limits.min and int(array.max()) <= limits.max)
-    if wanted.kind == "V" or array.dtype.kind == "V":  # bfloat16 and the like are of kind V to numpy
+    if wanted.kind == "V" or array.dtype.kind == "V":  # bfloat16 and float8 types are of kind V to numpy
         return array.dtype.kind in "fiuV" and wanted.kind in "fV"
     return np.can_cast(array.dtype, wanted, "same_kind")

@@ -39,7 +39,7 @@ def write_manifest(directory: Path, content: dict[str, Any]) -> None:
 
 
 def format_of(directory: Path) -> str | None:
-    """The format a manifest names, without checking anything else; None where there is no manifest."""
+    """The format a manifest names, without checking anything else; None if there is no manifest."""
     try:
         content = json.loads((directory / MANIFEST).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -69,7 +69,7 @@ def read_manifest(directory: Path, format_name: str) -> dict[str, Any]:
             f"{path} cannot be read ({error}): the export is damaged or incomplete. Export again."
         ) from error
     if not isinstance(content, dict) or content.get("format") != format_name:
-        raise ExportError(f"{path} is no manifest of an export of the format {format_name!r}.")
+        raise ExportError(f"{path} is not the manifest of an export of the format {format_name!r}.")
     version = content.get("format_version")
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise ExportError(

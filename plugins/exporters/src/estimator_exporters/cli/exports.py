@@ -1,9 +1,10 @@
-"""List exports, and show what one takes and gives.
+"""List exports, and show what one takes and returns.
 
     estimator exports runs/digits/export
+
     estimator exports runs/digits/export/final/1795235717
 
-Every file of an export that is shown is checked against its checksum.
+If one export is shown, each of its files is checked against its checksum.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Lists or inspects."""
+    """Lists exports, or shows one."""
     from estimator_core.export import exports_in
     from estimator_core.storage import local_copy
 

@@ -1,4 +1,4 @@
-"""What every exporter does: check its arguments, write once per step, delete what is superfluous."""
+"""What every exporter does: check its arguments, write once per step, delete superfluous exports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SavedModelWriter:
         assets_extra: files to add to each export.
         exports_to_keep: newest exports kept; None keeps all.
         format: name of an export format.
-        background: write in a thread of its own; the call returns at once, and `wait` gives the path.
+        background: write in a separate thread; the call returns at once, and `wait` returns the path.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class SavedModelWriter:
     def write(
         self, estimator: Any, export_path: str, checkpoint_path: str, done: Callable[[str], None] | None = None
     ) -> str | None:
-        """Exports what was evaluated; None when this exporter has exported it already, or does so in the background.
+        """Exports what was evaluated; None if this exporter has exported it already, or does so in the background.
 
         Args:
             estimator: what is exported.
@@ -91,7 +91,7 @@ class SavedModelWriter:
         return path
 
     def wait(self) -> str | None:
-        """The path of an export in the background, once it is complete; None where there is none. Raises its error."""
+        """The path of an export in the background, once it is complete; None if there is none. Raises its error."""
         if self._pending is None:
             return None
         (pending, finish), self._pending = self._pending, None
@@ -124,5 +124,5 @@ class WritingExporter:
         return self._writer.name
 
     def wait(self) -> str | None:
-        """The path of an export in the background, once it is complete; None where there is none. Raises its error."""
+        """The path of an export in the background, once it is complete; None if there is none. Raises its error."""
         return self._writer.wait()

@@ -1,4 +1,4 @@
-"""Exports when an evaluation beats all before it."""
+"""An exporter that exports when an evaluation is better than all before it."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ def loss_smaller(best_eval_result: Mapping[str, Any], current_eval_result: Mappi
 class BestExporter(WritingExporter):
     """Exports the model whenever an evaluation is better than every one before it, those of earlier processes included.
 
-    What it exported is kept in `<export_path>/best.json`; the evaluations on record are compared as well, so that a
-    run that
-    was resumed does not begin with a worse model.
+    `<export_path>/best.json` lists what it exported. The evaluations on record are compared as well, so that a resumed
+    run does not begin with a worse model.
 
     Args:
         name: its directory below `<model_dir>/export`.
@@ -53,11 +52,10 @@ class BestExporter(WritingExporter):
         assets_extra: files to add: name in the export to path.
         exports_to_keep: exports kept; None keeps all.
         keep: "newest" exports each new best and keeps the newest ones; "best" also exports an evaluation that is among
-            the
-            best `exports_to_keep`, and deletes the worst.
+            the best `exports_to_keep`, and deletes the worst.
         eval_name: the name of the evaluation whose record is read; default: that of the EvalSpec it is used in.
         format: name of an export format.
-        background: write while training goes on.
+        background: write while training continues.
 
     Raises:
         ArgumentError, ArgumentTypeError: for arguments that cannot be used.
@@ -103,7 +101,7 @@ class BestExporter(WritingExporter):
         self._best_to_keep = exports_to_keep if keep == "best" else None
 
     def used_in(self, eval_name: str | None) -> None:
-        """Tells it the evaluation it is used in."""
+        """Notes the name of the evaluation that uses this exporter."""
         if self._eval_name is None:
             self._eval_name = eval_name
 
@@ -148,7 +146,7 @@ class BestExporter(WritingExporter):
     def _best(
         self, estimator: Any, exported: list[dict[str, Any]], current: Mapping[str, Any]
     ) -> Mapping[str, Any] | None:
-        """The best result there was before the current one, of those that could be exported."""
+        """The best result before the current one, among those that could be exported."""
         recorded = ec.read_eval_metrics(estimator.eval_dir(self._eval_name), with_checkpoint=True)
         step = current.get("global_step")
         earlier = [{**metrics, "global_step": number} for number, metrics in recorded.items() if number != step]

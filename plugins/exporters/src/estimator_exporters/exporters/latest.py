@@ -17,7 +17,7 @@ class LatestExporter(WritingExporter):
         assets_extra: files to add: name in the export to path.
         exports_to_keep: newest exports kept; None keeps all.
         format: name of an export format.
-        background: write while training goes on.
+        background: write while training continues.
 
     Raises:
         ArgumentError, ArgumentTypeError: for arguments that cannot be used.
@@ -51,5 +51,5 @@ class LatestExporter(WritingExporter):
         eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> str | None:
-        """Exports."""
+        """Exports the model; returns the path."""
         return self._writer.write(estimator, export_path, checkpoint_path)

@@ -12,7 +12,7 @@ import numpy as np
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """What was remembered; nothing where there is no file or a damaged one."""
+    """The record; empty if there is no file or a damaged one."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -21,7 +21,7 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 def write_record(path: Path, content: Mapping[str, Any]) -> None:
-    """Remembers, atomically."""
+    """Writes a record atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(json.dumps(dict(content)) + "\n")

@@ -26,7 +26,7 @@ class StepExporter(WritingExporter):
         assets_extra: files to add: name in the export to path.
         exports_to_keep: newest exports kept; None keeps all.
         format: name of an export format.
-        background: write while training goes on.
+        background: write while training continues.
 
     Raises:
         ArgumentError, ArgumentTypeError: for arguments that cannot be used.

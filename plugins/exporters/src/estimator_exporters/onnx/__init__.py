@@ -1,3 +1,3 @@
-"""The `onnx` format: ONNX graphs."""
+"""The format `onnx`, which writes ONNX graphs."""
 
 from estimator_exporters.onnx.format import OnnxFormat as OnnxFormat

@@ -26,8 +26,8 @@ _LINE = "\n"
 def traced(signature: SignatureSpec, variables: Mapping[str, Any]) -> core.ClosedJaxpr:
     """The program of a signature for any batch size, in the form that the converter takes.
 
-    It is traced here and not by the converter, which replaces functions of jax and Flax by its own while it traces, and
-    knows the arguments of some versions of those libraries only.
+    It is traced here and not by the converter. The converter replaces functions of jax and Flax by its own while it
+    traces, and knows the arguments of some versions of those libraries only.
     """
     outputs, inputs = list(signature.outputs), _abstract(signature)
 
@@ -148,7 +148,7 @@ def _cast(name: str, value: str, feature: Feature, dtype: str) -> Any:
 
 
 def _keys(program: core.ClosedJaxpr) -> list[Any]:
-    """What stands for each output: its variable, or the place of a constant, which is none."""
+    """A key for each output: its variable, or the place of a constant, which has no variable."""
     return [
         ("constant", place) if isinstance(variable, core.Literal) else variable
         for place, variable in enumerate(program.jaxpr.outvars)
@@ -167,7 +167,7 @@ def _abstract(signature: SignatureSpec) -> list[jax.ShapeDtypeStruct]:
 def _quiet() -> Generator[None]:
     """Leaves out what the converter logs and warns about plugins and values that it passes over.
 
-    Its errors are raised. Where warnings are errors, it would silently do without the plugins whose import warns.
+    Its errors are raised. If warnings are errors, it silently skips the plugins whose import warns.
     """
     loggers = [logging.getLogger(name) for name in ("jax2onnx", "onnx_ir")]
     levels = [logger.level for logger in loggers]

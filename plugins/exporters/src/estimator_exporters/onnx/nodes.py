@@ -19,7 +19,7 @@ class Value(NamedTuple):
     Attributes:
         name: of the value.
         shape: of one example.
-        dtype: "string", or as numpy calls it.
+        dtype: "string", or the name in numpy.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Nodes:
     Attributes:
         written: nodes in order.
         constants: tensors that they take.
-        domains: sets of operators that they are of, besides ONNX's own.
+        domains: sets of operators that they use, besides ONNX's own.
     """
 
     written: list[Any] = field(default_factory=list[Any])
@@ -54,7 +54,7 @@ class Nodes:
     domains: set[str] = field(default_factory=set[str])
 
     def add(self, operator: str, *inputs: str, domain: str = "", output: str | None = None, **attributes: Any) -> str:
-        """Writes a node, and returns the name of what it gives."""
+        """Writes a node, and returns the name of its output."""
         name = f"host/{len(self.written)}" if output is None else output
         node = onnx.helper.make_node(operator, inputs, [name], name=f"{name} {operator}", domain=domain, **attributes)
         self.written.append(node)
@@ -73,11 +73,11 @@ class Nodes:
         return name
 
     def cast(self, name: str, dtype: str) -> str:
-        """Another dtype."""
+        """The values in another dtype."""
         return self.add("Cast", name, to=element_type(dtype))
 
     def reshape(self, name: str, shape: Sequence[int]) -> str:
-        """Another shape of each example."""
+        """The values in another shape of each example."""
         return self.add("Reshape", name, self.constant([0, *shape], "int64"))
 
     def filled(self, like: str, value: Any, width: int | None, dtype: str) -> str:

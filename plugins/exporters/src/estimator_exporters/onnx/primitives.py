@@ -15,7 +15,7 @@ _MOST_POOLED = 3  # dimensions that onnxruntime pools over
 
 
 def evaluated(program: core.ClosedJaxpr, arrays: Sequence[Any]) -> list[Any]:
-    """The outputs of a program, with calls written out and poolings of images over three dimensions at most."""
+    """The outputs of a program, with calls written out and poolings of images over at most three dimensions."""
     values: dict[Any, Any] = dict(zip(program.jaxpr.constvars, program.consts, strict=True))
     values |= dict(zip(program.jaxpr.invars, arrays, strict=True))
 
@@ -48,21 +48,21 @@ def operations(program: Any) -> set[str]:
 
 
 def _called(equation: Any) -> Any:
-    """The program that an equation calls, if it is but a call."""
+    """The program that an equation calls, if it is only a call."""
     if equation.primitive.name not in _CALLS:
         return None
     return equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
 
 
 def _chosen(equation: Any, taken: Sequence[Any]) -> Any:
-    """The branch of a choice that is made here: that of the platform."""
+    """The branch of a choice that is made here, by the platform."""
     if equation.primitive.name != "cond" or not isinstance(taken[0], int):
         return None
     return equation.params["branches"][taken[0]]
 
 
 def _bodies(equation: Any) -> dict[str, tuple[core.ClosedJaxpr, ...]]:
-    """The programs that a loop or a branch holds, by parameter; none of a call, which is written out."""
+    """The programs that a loop or a branch holds, by parameter; none for a call, which is written out."""
     if _called(equation) is not None:
         return {}
     held = {name: value if isinstance(value, tuple) else (value,) for name, value in equation.params.items()}
@@ -103,7 +103,7 @@ def _stacked(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
 
 
 def _before(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
-    """`<` with NaN behind all numbers; jnp.searchsorted, which uses it, gives zeros and NaNs one sign before."""
+    """`<` with NaN after all numbers; jnp.searchsorted, its user, first unifies the signs of zeros and NaNs."""
     left, right = taken
     less = lax.lt(left, right)
     if not jnp.issubdtype(jnp.result_type(left), jnp.floating):

@@ -1,4 +1,4 @@
-"""A graph that takes what clients send and gives what they see: the host part around a converted signature."""
+"""A graph that takes what clients send and returns what they see: the host part around a converted signature."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class HostPart:
     Attributes:
         signature: the signature.
         receiver: what clients send.
-        before: programs from that to the inputs of the signature.
+        before: programs from the receiver to the inputs of the signature.
         after: programs from its outputs to what clients see.
     """
 
@@ -37,7 +37,7 @@ class HostPart:
 
     @classmethod
     def of(cls, request: ExportRequest, signature: SignatureSpec) -> HostPart | None:
-        """The host part of a signature, tried out; None where there is none.
+        """The host part of a signature, tried out; None if there is none.
 
         Raises:
             ExportError: ONNX does not hold it; says which transform or operation.
@@ -84,7 +84,7 @@ def raw_model(part: HostPart, model: Any) -> Any:
 
     Args:
         part: what runs before and after.
-        model: the array signature, as `converted` gives it; its large tensors may lie in a file.
+        model: the array signature, as `converted` returns it; its large tensors may lie in a file.
     """
     nodes, before, shown = part.nodes()
     inner = onnx.compose.add_prefix(model, _MODEL)
@@ -110,7 +110,7 @@ def raw_model(part: HostPart, model: Any) -> Any:
 
 
 def _names(signature: SignatureSpec, shown: Mapping[str, Feature]) -> HostProgram:
-    """Class names in the place of class ids."""
+    """Class names instead of class ids."""
     named = [
         name
         for name in _CLASSES

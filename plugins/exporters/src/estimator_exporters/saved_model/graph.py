@@ -47,7 +47,7 @@ class Written:
         received: what a client sends, by the receiver's names.
         shown: what a client sees.
         taken: the arrays that the compiled function takes.
-        given: those it gives.
+        given: the arrays that it returns.
     """
 
     received: Tensors

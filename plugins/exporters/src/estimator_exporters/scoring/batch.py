@@ -21,7 +21,7 @@ class Batch(NamedTuple):
 
     Attributes:
         path: the file.
-        first: the number of the first row among those of the file that could be read, from 1.
+        first: the number of the first row among the readable rows of the file, from 1.
         arrays: the inputs of the signature by name, a row each.
         kept: columns that go to the output as they are.
     """
@@ -33,7 +33,7 @@ class Batch(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many."""
+        """How many rows there are."""
         return len(next(iter(self.arrays.values())))
 
     def cut(self, start: int, stop: int) -> Batch:
@@ -44,7 +44,7 @@ class Batch(NamedTuple):
 
 
 def batch_size_for(inputs: Mapping[str, Feature]) -> int:
-    """How many rows are scored at once where nobody says: the wider they are, the fewer.
+    """How many rows are scored at once by default: the wider they are, the fewer.
 
     Example:
         >>> batch_size_for({"x": Feature((None,))}), batch_size_for({"image": Feature((None, 64, 64, 1))})

@@ -17,7 +17,7 @@ from estimator_exporters.scoring.score import Scored, score
 
 
 class Engine(Protocol):
-    """Gives the scores of all rows, in the order of the files, each row once."""
+    """Yields the scores of all rows, in the order of the files, each row once."""
 
     def __call__(self, plan: Plan, signature: LoadedSignature, patterns: Sequence[str], /) -> Iterator[Scored]:
         """Scores files.

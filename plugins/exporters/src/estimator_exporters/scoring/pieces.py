@@ -1,4 +1,4 @@
-"""A scoring in pieces that processes exchange: what was read of a file, what became of it, and their order."""
+"""A scoring in pieces that processes exchange: parts of files, their scores, and their order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Piece(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What became of a piece.
+    """The result of a piece.
 
     Attributes:
         file: as of the piece.
@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
 
 def pieces_of(file: int, location: str, reading: Reading) -> Iterator[Piece]:
-    """A file in pieces; a fault of it is a piece too, so that every engine hands it on as it is."""
+    """A file in pieces; a fault is a piece too, so that every engine passes it on unchanged."""
     place = 0
     copy = copied_files(location)[0] if is_url(location) else None
     try:
@@ -79,13 +79,13 @@ def in_order(parts: Iterable[Part], locations: Sequence[str]) -> Iterator[Scored
 
     Raises:
         ArgumentError: a fault that a part carries.
-        RuntimeError: a part is missing or comes twice: the engine has lost or repeated rows.
+        RuntimeError: a part is missing or repeated: the engine has lost or repeated rows.
     """
     file, place = 0, 0
     for part in parts:
         if (part.file, part.place) != (file, place):
             raise RuntimeError(
-                f"The engine gave part {part.place} of file {part.file} where part {place} of file {file} was due: "
+                f"The engine returned part {part.place} of file {part.file} where part {place} of file {file} was due: "
                 "rows were lost or repeated. No output is written; run it again."
             )
         if part.fault:

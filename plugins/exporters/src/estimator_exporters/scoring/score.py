@@ -40,8 +40,8 @@ def score(
     Args:
         signature: from arrays by name to arrays by name.
         batches: of at most `batch_size` rows.
-        batch_size: shorter batches are filled up to a power of two below it, with their last row: so there are few
-            programs, and which one scores a row is known from its batch alone.
+        batch_size: shorter batches are filled up with their last row, to a power of two or to this size. So there are
+            few programs, and the batch alone decides which one scores a row.
         skip_bad_rows: leaves out rows that the signature refuses.
 
     Raises:
@@ -79,7 +79,7 @@ def _columns(batch: Batch, outputs: Mapping[str, np.ndarray]) -> dict[str, np.nd
 
 
 def _first_refused(signature: Any, batch: Batch, error: EstimatorError) -> tuple[int, str]:
-    """The first row that is refused alone, and why; the first of the batch where only all together are."""
+    """The first row that is refused alone, and why; the first of the batch if only all together are refused."""
     for row in range(batch.rows):
         try:
             signature(**batch.cut(row, row + 1).arrays)

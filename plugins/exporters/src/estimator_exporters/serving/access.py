@@ -1,4 +1,4 @@
-"""Who may ask which model: bearer tokens out of a file, with rights of their own."""
+"""Who may ask which model: bearer tokens from a file, each with its own rights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIELDS = {"token", "models"}
 
 
 def everybody(authorization: str | None, model: str) -> None:
-    """No rule: whoever reaches the server may ask."""
+    """No rule: everyone who reaches the server may ask."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,13 +40,13 @@ def access_from(path: Path) -> Access:
     """The rule of a file of tokens.
 
     The file is a JSON list of `{"token": "...", "models": ["spam*", ...]}`; without "models" a token is for all. Pages
-    that belong to no model (`/metrics`, lists of models) are for every token of the file; health is for everybody.
+    that belong to no model (`/metrics`, lists of models) are for every token of the file. Health is for everybody.
 
     Args:
         path: of the file.
 
     Raises:
-        ArgumentError: it cannot be read, others may read it, or it is no such list.
+        ArgumentError: it cannot be read, others may read it, or it is not such a list.
     """
     try:
         others = path.stat().st_mode & 0o007
@@ -90,7 +90,7 @@ def check_reachable(host: str, *, protected: bool, insecure: bool) -> None:
         insecure: whether the user asked for it.
 
     Raises:
-        ArgumentError: other machines could use the server, and nothing was said about it.
+        ArgumentError: other machines could use the server, and the user did not ask for it.
     """
     if protected or insecure or _is_local(host):
         return

@@ -28,12 +28,12 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 def make_app(
     engine: Engine, announce: Callable[[], None] = lambda: None, beside: Beside = contextlib.nullcontext
 ) -> Application:
-    """The application; it loads the models, watches for new exports, and answers what is waiting at the end.
+    """The application; it loads the models, watches for new exports, and answers waiting requests at the end.
 
     Args:
         engine: answers.
         announce: called once every model is ready.
-        beside: gives the context of what else serves the models: gRPC.
+        beside: returns the context of another server of the models: gRPC.
     """
     server = _Server(engine, announce, beside)
     model = "/v2/models/{model:path}"  # the name of a signature may have slashes
@@ -113,7 +113,7 @@ class _Server:
         )
 
     async def live(self, request: Request) -> Response:
-        """That the process answers."""
+        """Shows that the process answers."""
         return Response(status_code=200)
 
     async def ready(self, request: Request) -> Response:
@@ -131,7 +131,7 @@ class _Server:
         )
 
     async def statistics(self, request: Request) -> Response:
-        """What models have done: all, those of a name, or one version."""
+        """Statistics of models: all, those of a name, or one version."""
 
         async def answer() -> Response:
             name, version = request.path_params.get("model"), request.path_params.get("version")

@@ -27,13 +27,13 @@ class _Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of the function, and whom it served.
+    """One run of the function, and the requests it served.
 
     Attributes:
         rows: of the requests together.
         size: with the padding.
         requests: how many, or pieces of long ones.
-        queue_ns: what they waited before, all together, in nanoseconds.
+        queue_ns: their waiting times together, in nanoseconds.
         compute_ns: the run itself, in nanoseconds.
     """
 
@@ -54,8 +54,8 @@ def unobserved(run: Run) -> None:
 class Batcher:
     """Runs a function of batches for many callers at a time.
 
-    A request runs at once when nothing else does; those that come meanwhile are taken together by the next run. No
-    request waits for others to come.
+    A request runs at once when nothing else does; the next run takes those that arrive meanwhile together. No
+    request waits for others to arrive.
 
     Args:
         run: `arrays -> arrays`, the first axis of both the batch; called in one thread of the batcher's own.
@@ -109,7 +109,7 @@ class Batcher:
         }
 
     async def close(self) -> None:
-        """Finishes what is waiting, then stops; a request that comes late is still answered."""
+        """Finishes waiting requests, then stops; a late request is still answered."""
         self._closing = True
         while self._busy:
             self._idle.clear()
@@ -128,7 +128,7 @@ class Batcher:
         return result
 
     def _start(self) -> None:
-        """Hands what waits, up to the largest size, to the thread."""
+        """Hands waiting requests, up to the largest size, to the thread."""
         batch: list[_Waiting] = []
         rows = 0
         while self._waiting and rows + self._waiting[0].rows <= self._sizes[-1]:
@@ -183,8 +183,8 @@ class _Thread:
     """Runs the batches it is given, one after another, until it is given None.
 
     Args:
-        run: gives the outputs of every request of a batch.
-        finish: called with the batch, its outputs and what went wrong.
+        run: returns the outputs of every request of a batch.
+        finish: called with the batch, its outputs and its error.
     """
 
     def __init__(

@@ -28,15 +28,15 @@ async def read_body(
     """The whole body.
 
     Args:
-        receive: gives the ASGI messages with its pieces.
+        receive: returns the ASGI messages with its pieces.
         length: the Content-Length header.
         limit: greatest size in bytes.
         seconds: to wait for all of it.
-        lease: is charged for it as it comes, so that nobody holds memory by announcing a body.
+        lease: is charged for it as it arrives, so that an announced body holds no memory.
 
     Raises:
         TooLargeError, TooSlowError, FullError: it is past a limit.
-        ClientGoneError: there is nobody to answer.
+        ClientGoneError: no client waits for an answer.
     """
     if length is not None and length.isascii() and length.isdigit() and (len(length) > 18 or int(length) > limit):
         raise TooLargeError(f"the body has {length} bytes; this server takes {limit}")
@@ -68,7 +68,7 @@ def inflated(body: bytes | bytearray, encoding: str | None, *, limit: int, lease
 
     Raises:
         UnsupportedError, BadRequestError: another encoding, or damaged data.
-        TooLargeError, FullError: it inflates to more than is taken; it is not held then.
+        TooLargeError, FullError: it inflates to more than is allowed; it is not kept then.
     """
     name = (encoding or "identity").strip().lower()
     if name == "identity":
@@ -88,7 +88,7 @@ def inflated(body: bytes | bytearray, encoding: str | None, *, limit: int, lease
                 lease.grow(len(piece))
                 found += piece
     except zlib.error as error:
-        raise BadRequestError(f"the body is no {name}: {error}") from error
+        raise BadRequestError(f"the body is not valid {name}: {error}") from error
     if not decoder.eof:
-        raise BadRequestError(f"the body is no complete {name}")
+        raise BadRequestError(f"the body is incomplete: its {name} data ends too early")
     return found

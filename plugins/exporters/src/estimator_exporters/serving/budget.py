@@ -1,4 +1,4 @@
-"""One account of memory for all connections of a server: what does not fit is refused before it is held."""
+"""One account of memory for all connections of a server: a request that does not fit is refused before it is held."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Budget:
         return Lease(self)
 
     def take(self, count: int, held: int) -> None:
-        """Takes bytes for one who holds `held` already.
+        """Takes bytes for a holder that holds `held` already.
 
         Raises:
-            TooLargeError: he would hold more than there is.
+            TooLargeError: it would hold more than the total.
             FullError: others hold too much of it now.
         """
         with self._lock:
@@ -55,10 +55,10 @@ class Budget:
 
 
 class Lease:
-    """What one request or connection holds of a budget; a context that gives all of it back.
+    """What one request or connection holds of a budget; a context that returns all of it at its end.
 
     Args:
-        budget: it is held of.
+        budget: from which it takes.
     """
 
     __slots__ = ("_budget", "held")
@@ -71,7 +71,7 @@ class Lease:
         """Holds `count` bytes more.
 
         Raises:
-            TooLargeError, FullError: the budget has not that many.
+            TooLargeError, FullError: the budget has fewer.
         """
         self._budget.take(count, self.held)
         self.held += count

@@ -1,4 +1,4 @@
-"""A decoded request, whatever form it came in, and how its answer is written."""
+"""A decoded request of any form, and how its answer is written."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Form(Protocol):
         Args:
             body: of the request.
             header_length: the header of the binary extension; None: not sent.
-            find: gives a model by name.
+            find: returns a model by name.
             values: greatest number of values.
             charge: called with the bytes of memory that decoding will take.
 

@@ -129,7 +129,7 @@ def connections(limits: Limits, budget: Budget) -> type[HttpToolsProtocol]:
             if self._part != _BODY:
                 self._refuse(b"408 Request Timeout", f"the request did not come within {limits.body_seconds:g} s")
             elif self.cycle.response_complete:
-                self.transport.close()  # it was answered, and its body goes on
+                self.transport.close()  # it was answered, and its body continues
             # else whoever answers it reads the body, within the same time
 
         def _refuse_head(self) -> None:

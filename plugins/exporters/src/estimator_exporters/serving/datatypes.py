@@ -80,10 +80,10 @@ def from_json(name: str, data: list[Any], shape: tuple[int, ...], what: str, *, 
     """An array from the numbers, booleans or strings of a JSON request, nested or flat.
 
     Floats that are not finite are the strings of `NON_FINITE`, or numbers where `literals` were read. A long list is
-    emptied meanwhile, piece by piece: to free it at once would hold up other threads.
+    emptied meanwhile, piece by piece: freeing it at once would hold up other threads.
 
     Raises:
-        BadRequestError: other values than the datatype has, or another number of them.
+        BadRequestError: values or a number of values that do not fit the datatype and the shape.
     """
     if name == "BF16":
         raise BadRequestError(f"{what}: BF16 has no form in JSON; send it in binary")
@@ -129,7 +129,7 @@ def json_values(array: np.ndarray, what: str) -> str:
     """The values of an array as the elements of a flat JSON list; floats that are not finite as in `NON_FINITE`.
 
     Raises:
-        BadRequestError: bfloat16, or bytes that are no text.
+        BadRequestError: bfloat16, or bytes that are not UTF-8.
 
     Example:
         >>> json_values(np.array([1.5, np.nan]), "output 'y'")
@@ -148,7 +148,7 @@ def json_nested(array: np.ndarray, what: str) -> str:
     """An array as nested JSON lists, a single value as itself.
 
     Raises:
-        BadRequestError: bfloat16, or bytes that are no text.
+        BadRequestError: bfloat16, or bytes that are not UTF-8.
 
     Example:
         >>> json_nested(np.array([[1, 2], [3, 4]]), "output 'y'")
@@ -167,7 +167,7 @@ def json_list(flat: np.ndarray, what: str) -> list[Any]:
     """The values of an array of one axis, as the `json` module takes them.
 
     Raises:
-        BadRequestError: bytes that are no text.
+        BadRequestError: bytes that are not UTF-8.
     """
     if flat.dtype.kind == "f" and not np.isfinite(flat).all():
         return [value if np.isfinite(value) else _named(value) for value in flat.tolist()]
@@ -229,7 +229,7 @@ def _flat(data: Any, what: str) -> list[Any]:
 
 
 def unnested(rows: list[list[Any]]) -> list[Any]:
-    """The values of all rows; `rows` is emptied one by one, since to free it at once would hold up other threads."""
+    """The values of all rows; `rows` is emptied one by one, since freeing it at once would hold up other threads."""
     rows.reverse()
     found: list[Any] = []
     while rows:

@@ -1,4 +1,4 @@
-"""Pages that are no inference, for those only who may see them."""
+"""Pages without inference, only for those who may see them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MODEL = re.compile(r"/v[12]/models/(?!stats$)(.+?)(?:/versions/[^/]*)?(?:/(?:re
 
 
 def guarded(access: Access, application: Application) -> Application:
-    """The application behind a rule; health is for everybody, since whoever restarts a server has no token."""
+    """The application with a rule before it; health is for everybody, since whoever restarts a server has no token."""
 
     async def check(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in _HEALTH:

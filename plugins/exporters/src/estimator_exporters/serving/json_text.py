@@ -1,6 +1,6 @@
 """Strict JSON from bytes, read in slices so that a long text holds up no other thread.
 
-`json.loads` reads a text in one call, and no other thread of Python runs during it: for 60 MB that is seconds.
+`json.loads` reads a text in one call, and no other thread of Python runs during it: for 60 MB that takes seconds.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ def read_json(
     charge: Callable[[int], None] = lambda count: None,
     literals: bool = False,
 ) -> Any:
-    """What a JSON text says.
+    """The content of a JSON text.
 
     Args:
         content: UTF-8.
         values: greatest number of values.
         charge: called with the bytes of memory that it will take, before it takes them.
-        literals: whether `NaN` and `Infinity` are taken, which are no JSON.
+        literals: whether `NaN` and `Infinity` are taken, which are not JSON.
 
     Raises:
-        BadRequestError: it is no UTF-8, no JSON, or holds half a surrogate pair.
+        BadRequestError: it is not UTF-8, not JSON, or holds half a surrogate pair.
         TooLargeError: it has too many values.
 
     Example:
@@ -76,7 +76,7 @@ _LENIENT = json.JSONDecoder()
 
 
 def _cost(content: bytes | bytearray | memoryview, values: int) -> int:
-    """Bytes that the text and what it says take at most.
+    """The most bytes that the text and its content take.
 
     Raises:
         TooLargeError: there are more values than `values`.
@@ -104,7 +104,7 @@ def _text(content: bytes | bytearray | memoryview) -> str:
 
 
 class _Reader:
-    """Reads a text by slices: runs of numbers and what stands between brackets go to the decoder.
+    """Reads a text by slices: runs of numbers and the contents of brackets go to the decoder.
 
     Args:
         text: JSON.
@@ -173,7 +173,7 @@ class _Reader:
                 return found, at
 
     def _after(self, at: int, closing: str) -> tuple[int, bool]:
-        """Where it goes on, and whether another value follows."""
+        """Where reading continues, and whether another value follows."""
         at = self._space(at)
         character = self._text[at : at + 1]
         if character not in (",", closing) or not character:

@@ -70,12 +70,12 @@ class Metrics:
         return observe
 
     def answered(self, model: str, status: int, seconds: float) -> None:
-        """Counts a request; `model` is empty where there is none of that name."""
+        """Counts a request; `model` is empty if no model has the name."""
         self._requests_of(model, str(status)).inc()
         self._seconds_of(model).observe(seconds)
 
     def text(self) -> bytes:
-        """All of them in the text format of Prometheus."""
+        """All metrics in the text format of Prometheus."""
         return generate_latest(self.registry)
 
     def _histogram(self, name: str, help_text: str) -> Histogram:

@@ -1,4 +1,4 @@
-"""Who looks on while requests are answered."""
+"""Observers of the requests of a server."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from estimator_exporters.serving.telemetry import Tracing, untraced
 
 @dataclass(frozen=True, kw_only=True)
 class Observing:
-    """What sees requests; nobody by default.
+    """The observers of requests; none by default.
 
     Attributes:
-        recorder: gives what sees the arrays of the requests of a model.
-        tracing: gives the context of a request.
+        recorder: returns what sees the arrays of the requests of a model.
+        tracing: returns the context of a request.
         close: called at the end.
     """
 

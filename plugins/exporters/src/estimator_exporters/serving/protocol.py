@@ -24,13 +24,13 @@ _STRING = 64  # bytes that Python takes for a string of bytes and its place in a
 
 @dataclass(frozen=True, kw_only=True)
 class InferRequest:
-    """One request.
+    """One inference request.
 
     Attributes:
         id: given by the client, repeated in the response; None: not given.
         inputs: arrays by name.
-        outputs: the outputs asked for, and whether each is sent in binary; None: all.
-        binary: whether outputs are sent in binary where it is not said for each.
+        outputs: the requested outputs, and whether each is sent in binary; None: all.
+        binary: whether outputs are sent in binary if the request does not say it for each.
     """
 
     id: str | None
@@ -55,7 +55,7 @@ def parse_request(
         charge: called with the bytes of memory that decoding will take.
 
     Raises:
-        BadRequestError: anything that is not as the protocol has it; says what.
+        BadRequestError: anything that does not follow the protocol; says what.
         TooLargeError: too many values.
     """
     size = len(body) if header_length is None else _length(header_length, len(body))
@@ -87,7 +87,7 @@ def build_response(
     """The body of a response, and its headers.
 
     Raises:
-        BadRequestError: an output was asked for that there is not, or that JSON cannot hold.
+        BadRequestError: a requested output does not exist, or JSON cannot hold it.
     """
     asked = dict.fromkeys(results, request.binary) if request.outputs is None else request.outputs
     described: list[str] = []
@@ -134,7 +134,7 @@ def _input(tensor: Any, binary: memoryview, values: int, charge: Callable[[int],
     if size > len(binary):
         raise BadRequestError(f"{what}: binary_data_size is {size}, and {len(binary)} bytes are left")
     if kind == "BYTES":
-        count = size // 4  # each has its length in front; a shape with more is refused when it is compared
+        count = size // 4  # each has its length in front; a shape with more is refused at the comparison
         if count > values and math.prod(shape) > values:
             raise TooLargeError(f"{what}: it has more than {values} strings")
         charge(_STRING * min(count, math.prod(shape)) + size)

@@ -10,7 +10,7 @@ _LATER = {**_JSON, "retry-after": "1"}
 
 
 def explained(message: str) -> bytes:
-    """The body of an answer that is no result."""
+    """The body of an answer without a result."""
     return json.dumps({"error": message}).encode()
 
 
@@ -59,7 +59,7 @@ class TooSlowError(RefusedError):
 
 
 class TooLargeError(RefusedError):
-    """The request is larger than the server takes. The rest of its body is read and dropped: clients read then."""
+    """The request is too large. The rest of its body is read and dropped: only then do clients read the answer."""
 
     status = 413
 

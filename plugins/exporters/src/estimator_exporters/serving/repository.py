@@ -1,4 +1,4 @@
-"""The models of a server: found in directories, loaded, and exchanged for newer ones while requests go on."""
+"""The models of a server: found in directories, loaded, and exchanged for newer ones while requests continue."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where the exports of a model lie.
+    """Where the exports of a model are.
 
     Attributes:
         name: of the model.
         directory: of one export, or of the time-stamped exports of the model.
-        update: brings the newest exports into the directory, so many; does nothing where they are written there.
+        update: brings that many of the newest exports into the directory; does nothing if they are written there.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Source:
         """The newest exports, oldest first.
 
         Raises:
-            StorageError: they lie at a URL that cannot be read.
+            StorageError: they are at a URL that cannot be read.
         """
         self.update(count)
         return exports_in(self.directory)[-count:] or (
@@ -90,7 +90,7 @@ def sources_of(arguments: Sequence[str]) -> list[Source]:
 
 
 def _opened(location: str) -> tuple[Path, Callable[[int], None]]:
-    """The directory of exports, and what brings those of a URL into it."""
+    """The directory of exports, and the function that fetches those of a URL into it."""
     if not is_url(location):
         return Path(location), lambda count: None
     mirror = Mirror(location)
@@ -112,7 +112,7 @@ class Repository:
         batch_sizes: sizes to compile.
         versions: how many of the newest versions of each are served.
         metrics: observes the batches of models, and what was loaded.
-        recorder: gives what sees the requests of a model.
+        recorder: returns what sees the requests of a model.
     """
 
     sources: Sequence[Source]
@@ -122,7 +122,7 @@ class Repository:
     recorder: Recorder = unrecorded
     models: dict[str, dict[str, ServedModel]] = field(default_factory=dict[str, dict[str, ServedModel]])
     _failed: dict[Path, int] = field(default_factory=dict[Path, int])
-    # One thread: with several, each keeps memory of its own for what compiling once took.
+    # One thread: with several, each keeps its own memory of past compilations.
     _loading: Decoding = field(default_factory=lambda: Decoding(1))
 
     @property
@@ -134,10 +134,10 @@ class Repository:
         )
 
     def get(self, name: str, version: str | None) -> tuple[str, ServedModel]:
-        """A version of a model, the newest where none is given.
+        """A version of a model, the newest if none is named.
 
         Raises:
-            NotFoundError: there is none; names those there are.
+            NotFoundError: there is none; names the existing ones.
         """
         versions = self.models.get(name)
         if not versions:
@@ -157,7 +157,7 @@ class Repository:
             self.get(name, version)
 
     def statistics(self, name: str | None, version: str | None) -> list[dict[str, Any]]:
-        """What versions of models have done: of all, of those of a name, or of one.
+        """Statistics of versions of models: of all, of those of a name, or of one.
 
         Raises:
             NotFoundError: there is none.
@@ -177,7 +177,7 @@ class Repository:
             await self._refresh(source)
 
     async def close(self) -> None:
-        """Answers what is waiting."""
+        """Answers the waiting requests."""
         models = [model for versions in self.models.values() for model in versions.values()]
         self.models = {}
         await asyncio.gather(*(model.close() for model in models))
@@ -186,7 +186,7 @@ class Repository:
     async def _refresh(self, source: Source) -> None:
         try:
             wanted = await asyncio.to_thread(source.newest, self.versions)
-        except EstimatorError as error:  # a store that cannot be read for a while: what is served goes on
+        except EstimatorError as error:  # a store that cannot be read for a while: serving continues
             _log.error("New exports of %s cannot be looked for: %s", source.name, error)
             return
         loaded = {version for name, versions in self.models.items() if _belongs(name, source) for version in versions}
@@ -206,7 +206,7 @@ class Repository:
                 _log.info("Serving %s, version %s", ", ".join(found), path.name)
         keep = {path.name for path in wanted if path.name in loaded}
         if keep and await self._drop(source, loaded - keep):
-            # jax's caches would hold the programs of what was dropped; served ones are compiled by themselves.
+            # jax's caches would hold the programs of dropped models; served models hold their own compiled programs.
             await self._loading(jax.clear_caches)
         self.metrics.versions.labels(source.name).set(len(keep))
 

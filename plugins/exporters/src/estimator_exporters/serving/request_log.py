@@ -1,7 +1,7 @@
 """A sample of the rows that clients send, in files that `estimator inputs validate` compares with the training data.
 
-Rows are taken where they have been found to fit the inputs of a model. A thread writes them; where it cannot keep up,
-rows are left out rather than kept waiting.
+Only rows that fit the inputs of a model are taken. A thread writes them. If it cannot keep up, rows are left out rather
+than kept waiting.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Sampling:
         directory: a file for each model, `NAME.jsonl`, a row a line; only the owner may read them.
         rate: the share of rows that are kept, above 0 and up to 1.
         masked: columns whose values are never written; a row has null for them.
-        file_bytes: a file that has grown to this becomes `NAME.jsonl.1`, and the one before it goes.
-        seed: of the choice of rows; None: by chance.
+        file_bytes: a file that has grown to this becomes `NAME.jsonl.1`, and replaces the one before it.
+        seed: of the choice of rows; None: a random one.
     """
 
     directory: Path
@@ -73,7 +73,7 @@ class RequestLog:
         self.left_out = 0
 
     def __call__(self, model: str, inputs: Mapping[str, Feature]) -> Record:
-        """What is called with the arrays of each request of a model."""
+        """The function to call with the arrays of each request of a model."""
         path = self._sampling.directory / f"{_file_name(model)}.jsonl"
         rowwise = bool(inputs) and all(feature.shape[:1] == (None,) for feature in inputs.values())
 
@@ -98,7 +98,7 @@ class RequestLog:
         return {name: np.full(rows, None, object) for name in arrays if name in self._sampling.masked}
 
     def close(self) -> None:
-        """Writes what is waiting."""
+        """Writes the waiting rows."""
         self._waiting.put(None)
         self._thread.join()
         if self.left_out:
@@ -133,7 +133,7 @@ def _file_name(model: str) -> str:
 
 
 def _plain(array: np.ndarray) -> list[Any]:
-    """Values that JSON has: text for bytes, and null for what is no number."""
+    """Values that JSON has: text for bytes, and null for numbers that are not finite."""
     if array.dtype.kind == "V":
         array = array.astype(np.float32)
     if array.dtype.kind == "f" and not np.isfinite(array).all():

@@ -1,4 +1,4 @@
-"""What a server says of itself to others: log lines as JSON, and traces by OpenTelemetry (extra telemetry)."""
+"""What a server reports about itself: log lines as JSON, and traces by OpenTelemetry (extra telemetry)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Tracing = Callable[[str, str | None], AbstractContextManager[Answered]]
 
 @contextlib.contextmanager
 def untraced(model: str, parent: str | None) -> Generator[Answered]:
-    """No trace."""
+    """Traces nothing."""
     yield lambda status: None
 
 
 def traced(provider: Any = None) -> Tracing:
-    """A span for each request, below the client's where it sends `traceparent`.
+    """A span for each request, below the client's span if the client sends `traceparent`.
 
     Args:
         provider: of tracers; None: one that sends to OTEL_EXPORTER_OTLP_ENDPOINT, as OpenTelemetry is configured.

@@ -77,7 +77,7 @@ def from_base64(value: Any, what: str) -> Any:
     """The bytes of `{"b64": ...}`, and those of a string; other values as they are.
 
     Raises:
-        BadRequestError: it is no base64.
+        BadRequestError: it is not base64.
     """
     if isinstance(value, str):
         return value.encode()

@@ -13,12 +13,12 @@ from estimator_core.errors import ArgumentError
 
 @dataclass(frozen=True, kw_only=True)
 class Tls:
-    """Encryption.
+    """The files of an encrypted connection.
 
     Attributes:
         certificate: chain of the server, PEM.
         key: its private key, PEM.
-        client_authority: whose certificates clients must show, PEM; None: they show none.
+        client_authority: the authority whose certificates clients must show, PEM; None: they show none.
     """
 
     certificate: Path
@@ -26,7 +26,7 @@ class Tls:
     client_authority: Path | None = None
 
     def arguments(self) -> Mapping[str, Any]:
-        """Those of uvicorn."""
+        """The arguments of uvicorn."""
         found = {"ssl_certfile": str(self.certificate), "ssl_keyfile": str(self.key)}
         if self.client_authority is None:
             return found

@@ -1,4 +1,4 @@
-"""Labels that are classes, as they come: ids, names, truth values, integers from 1."""
+"""Labels that are classes, in any form: ids, names, truth values, integers from 1."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _TRUTH = ("False", "True")
 class ClassLabels:
     """One class out of several.
 
-    Labels are ids from 0, unless there are names: those given, or learned from labels that are texts, truth values or
-    integers in a row that do not begin with 0. Then a label is the class whose name is its text.
+    Labels are ids from 0, unless there are names. Names are given, or learned from labels that are texts, truth values
+    or consecutive integers that do not begin with 0. Then a label is the class whose name is its text.
 
     Attributes:
         n_classes: how many there are.
-        names: that were given; None: none.
+        names: those given, or None.
         soft: whether labels may lie between two classes, as probabilities.
 
     Example:
@@ -61,7 +61,7 @@ class ClassLabels:
         """Names of the classes, in the order of their ids; None: labels are ids.
 
         Raises:
-            InputError: texts of another number than there are classes.
+            InputError: the number of texts is not the number of classes.
         """
         found = np.unique(np.concatenate(parts)) if parts else np.zeros(0)
         if found.dtype.kind == "b":
@@ -84,7 +84,7 @@ class ClassLabels:
         return texts_of(found).tolist()
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """The first label that is no class."""
+        """The first label that is not a class."""
         names = self.names or known
         kind = array.dtype.kind
         if names is not None:
@@ -99,7 +99,7 @@ class ClassLabels:
         """Ids int32, or soft labels as they are.
 
         Raises:
-            ArgumentError: a text that is the name of no class.
+            ArgumentError: a text that is not the name of a class.
         """
         names = self.names or known
         if names is not None:

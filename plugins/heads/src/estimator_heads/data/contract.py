@@ -24,15 +24,15 @@ def _nothing_exported(known: Mapping[str, Any]) -> Sequence[HostTransform]:
 
 
 class HeadContract:
-    """Checks, converts and learns labels as a head says, and features as rules say; an `ec.inputs.DataContract`.
+    """Checks, converts and learns labels by the rules of a head, and features by others; an `ec.inputs.DataContract`.
 
     A model_fn carries it as `data_contract`, calls `declare`, and uses `head`, which knows the classes that were
     learned.
 
     Args:
-        head: whose `label_rules` and `weight_rules` hold.
+        head: its `label_rules` and `weight_rules` apply.
         features: rules by the name of the feature.
-        exported: gives what an export does to features, from what was learned of them.
+        exported: returns what an export does to features, from what was learned about them.
 
     Example:
         >>> import estimator_heads as eh
@@ -73,7 +73,7 @@ class HeadContract:
         return self._given.with_class_names(learned) if learned else self._given
 
     def known(self, feature: str) -> Any:
-        """What was learned of a feature; None: nothing."""
+        """What was learned about a feature; None if nothing was."""
         return self._known.get(f"features/{feature}")
 
     def declare(self) -> None:
@@ -111,7 +111,7 @@ class HeadContract:
 
     @property
     def label_transforms(self) -> tuple[HostTransform, ...]:
-        """Those of heads that have no rules."""
+        """The transforms of heads that have no rules."""
         heads: Mapping[str, Any] = getattr(self._given, "heads", {"": self._given})
         return tuple(
             transform

@@ -40,7 +40,7 @@ class NumberLabels:
         return None
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """The first label that is no number, not finite or outside the limits."""
+        """The first label that is not a number, not finite or outside the limits."""
         if array.dtype.kind == "O":
             found = first_no_number(array)
             if found is not None:

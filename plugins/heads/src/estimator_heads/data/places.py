@@ -9,7 +9,7 @@ import numpy as np
 
 from estimator_heads.data.rule import Array, DataRule, Fault
 
-#: Reads the data of an input again: its parts, and what tells where a row of a part lies.
+#: Reads the data of an input again: its parts, each with a function that tells where a row of it lies.
 Parts = Callable[[], Iterator[tuple[Any, Callable[[int], str]]]]
 #: Features and labels through all rules; the function names the place of a row.
 Keeping = Callable[[Any, Any, Callable[[int], str]], tuple[Any, Any]]
@@ -22,7 +22,7 @@ class Place(NamedTuple):
         key: the feature; of labels the head inside a MultiHead, "" for the only one.
         of_labels: whether it is labels.
         rule: the rule.
-        of_weights: whether it is a feature that tells how much an example counts; predictions need none.
+        of_weights: whether it is a feature with the weight of each example; predictions need none.
     """
 
     key: str
@@ -37,7 +37,7 @@ class Place(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What was learned is kept by this name."""
+        """The name under which learned values are kept."""
         return "/".join(["labels" if self.of_labels else "features", *([self.key] if self.key else [])])
 
     def __str__(self) -> str:
@@ -46,9 +46,9 @@ class Place(NamedTuple):
         return f"Labels of head {self.key!r}" if self.key else "Labels"
 
     def array(self, features: Any, labels: Any) -> Array | None:
-        """The array, None where there is none.
+        """The array; None if there is none.
 
-        A dict of one array of labels, as a DataFrame of one column gives it, is that array for a single head.
+        A dict of one array of labels, as made from a DataFrame of one column, is that array for a single head.
         """
         leaf: Any = labels if self.of_labels else features
         if leaf.__class__ is np.ndarray:  # the batches of most inputs
@@ -69,7 +69,7 @@ class Place(NamedTuple):
 
 
 def absent(places: Sequence[Place], features: Any) -> str | None:
-    """What to say where features by name lack one that has a rule; None: all are there."""
+    """The message if a named feature that has a rule is missing; None if all are present."""
     if not isinstance(features, Mapping):
         return None
     for place in places:
@@ -93,7 +93,7 @@ class RefusalError(Exception):
         """The message.
 
         Args:
-            where: names the place of a row; None: as it was found.
+            where: names the place of a row; None: the place that was found.
         """
         fault, verb = self._fault, "hold" if self._place.of_labels else "holds"
         row = (where or self._where)(fault.row)
@@ -102,7 +102,7 @@ class RefusalError(Exception):
 
 
 def found_again(refusal: RefusalError, parts: Parts | None, kept: Keeping) -> str:
-    """The message of a refusal, which names file and line where the input reads files."""
+    """The message of a refusal, which names file and line if the input reads files."""
     for element, where in () if parts is None else parts():
         features, labels = element if isinstance(element, tuple) else (element, None)
         try:

@@ -18,7 +18,7 @@ class Fault:
 
     Attributes:
         row: of the array, from 0; -1: the array as a whole.
-        value: what stands there.
+        value: the value itself.
         problem: what is wrong with it: the end of a sentence that begins with the array.
         cure: what to do.
     """
@@ -32,7 +32,8 @@ class Fault:
 class DataRule(Protocol):
     """What a model asks of one array: a feature, or labels.
 
-    `known` is what `learn` gave before, in this process or in that of a checkpoint; None: nothing.
+    `known` is the earlier result of `learn`, in this process or in the one that wrote a checkpoint; None if nothing was
+    learned.
     """
 
     @property
@@ -45,19 +46,19 @@ class DataRule(Protocol):
         ...
 
     def learn(self, parts: Sequence[Array]) -> Any:
-        """What all parts tell, as JSON values; None: nothing that must be kept.
+        """What is learned from all parts, as JSON values; None if nothing must be kept.
 
         Raises:
-            InputError: they cannot be used; the message goes on after the name of the array.
+            InputError: they cannot be used; the message continues a sentence that begins with the name of the array.
         """
         ...
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """The first value that cannot be used; a few microseconds where there is none."""
+        """The first value that cannot be used; takes a few microseconds if there is none."""
         ...
 
     def convert(self, array: Array, known: Any) -> Array:
-        """What the model gets; the array itself where it is that already."""
+        """What the model gets; the array itself if nothing has to change."""
         ...
 
 
@@ -76,7 +77,7 @@ def shown(value: Any) -> object:
 
 
 def first_no_number(array: Array) -> tuple[int, Any] | None:
-    """The row and the value of the first of an array of objects that is no number.
+    """The row and the value of the first object of an array that is not a number.
 
     Example:
         >>> first_no_number(np.array([1, None, "a"], object)), first_no_number(np.array([1, 2.5], object))
@@ -95,7 +96,7 @@ def not_finite(array: Array) -> Fault | None:
         >>> not_finite(np.array([1.0, np.nan])).row
         1
     """
-    # a product of the array with itself is finite or tells at once; it also overflows, so it never decides alone
+    # a finite product of the array with itself proves finite values; it may overflow, so others prove nothing
     flat = array.reshape(-1)
     if math.isfinite(flat.dot(flat)) or np.isfinite(array).all():
         return None

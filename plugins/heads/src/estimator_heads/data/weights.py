@@ -18,7 +18,7 @@ _CURE = "Correct the weight: 0 leaves the row out of loss and metrics."
 
 @dataclass(frozen=True, kw_only=True)
 class ExampleWeights:
-    """Finite numbers, and none below `low`.
+    """Finite numbers, none of them below `low`.
 
     Example:
         >>> import numpy as np
@@ -38,7 +38,7 @@ class ExampleWeights:
         return None
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """The first weight that is no number, not finite or too small."""
+        """The first weight that is not a number, not finite or too small."""
         found = NumberLabels(low=self.low).fault(array, known)
         if found is None:
             return None
@@ -50,7 +50,7 @@ class ExampleWeights:
 
 
 def weight_rules(weight_column: Any) -> dict[str, DataRule]:
-    """The rule of a head's `weight_column`, by the name of the feature; none where there is no such column.
+    """The rule of a head's `weight_column`, by the name of the feature; empty without such a column.
 
     Example:
         >>> weight_rules("share")

@@ -28,10 +28,10 @@ def in_batch_scores(
         queries: [batch, n].
         candidates: [batch, n].
         temperature: scores are divided by it.
-        candidate_ids: integer [batch]; another row with the same candidate is no negative.
+        candidate_ids: integer [batch]; another row with the same candidate is not a negative.
         sampling_probability: [batch]: how likely each candidate is in a batch; its logarithm is subtracted from its
             scores.
-        valid: bool [batch]: rows that are padding are nobody's negative.
+        valid: bool [batch]: False for padding, which is never a negative.
 
     Returns:
         float32 [batch, batch]; about -3.4e38 where the candidate must not count.

@@ -82,7 +82,7 @@ def span_f1(
     mask = padding_mask(expected.shape, metric="span_f1")
     if mask is not None:
         steps = steps & mask
-    # The steps that count first, in their order; the others become "O" behind them.
+    # The steps that count come first, in their order; the others become "O" after them.
     order = jnp.argsort(~steps, axis=-1, stable=True)
     actual = _spans(_in_order(expected, order, steps, scheme.outside), scheme)
     found = _spans(_in_order(predicted, order, steps, scheme.outside), scheme)

@@ -1,4 +1,4 @@
-"""The histogram of scores behind the metrics over many thresholds: AUC, precision at recall, calibration curves."""
+"""The histogram of scores for metrics over many thresholds: AUC, precision at recall, calibration curves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the plots of a head are drawn from: metrics that accumulate on the device like all others."""
+"""The data of the plots of a head: metrics that accumulate on the device like all others."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Collected:
 
 @cache
 def collected(head: str | None, names: tuple[str, ...]) -> Collected:
-    """The one `Collected` of a head: model_fn may build the head anew in every trace, and must find the same."""
+    """The one `Collected` of a head: model_fn may build the head again in every trace, and must find the same one."""
     return Collected(head, names)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class PlottedMetrics(TotalsMetric):
-    """The calibration error, with what the plots need beside it."""
+    """The calibration error, and the other data that the plots need."""
 
     parts: dict[str, Metric]
     collected: Collected = field(metadata={"static": True})
@@ -55,7 +55,7 @@ class PlottedMetrics(TotalsMetric):
 def plotted_metrics(
     into: Collected, *, labels: jax.Array, scores: jax.Array, weights: jax.Array | None
 ) -> PlottedMetrics:
-    """The metrics behind the plots of a batch.
+    """The metrics that the plots of a batch show.
 
     Args:
         into: of the head.

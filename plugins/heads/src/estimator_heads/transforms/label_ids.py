@@ -14,13 +14,13 @@ from estimator_heads.vocabulary import Vocabulary, as_strings
 class LabelIds:
     """Turns label strings into class ids in the input, before the batch reaches the device.
 
-    `head.label_transforms()` gives the one a head needs; `ec.Estimator(..., label_transforms=...)` applies it to every
-    batch.
+    `head.label_transforms()` returns the one that a head needs. `ec.Estimator(..., label_transforms=...)` applies it to
+    every batch.
 
     Args:
         vocabulary: the label strings, in the order of their ids.
-        feature: the labels it applies to: "labels" where they are one array, the head's name for a MultiHead.
-        blank: the id of the empty string, which fills up sequences; None: it is refused as any other unknown label.
+        feature: the labels it applies to: "labels" if they are one array, the head's name for a MultiHead.
+        blank: the id of the empty string, which fills up sequences; None: it is refused like any other unknown label.
 
     Example:
         >>> import numpy as np

@@ -15,12 +15,12 @@ from estimator_heads.vocabulary import Vocabulary, as_strings
 class MultiHotLabels:
     """Turns several labels an example into one 0 or 1 a class, in the input.
 
-    It takes the place of tf.estimator's SparseTensor labels; `MultiLabelHead.label_transforms()` gives it.
+    It takes the place of tf.estimator's SparseTensor labels. `MultiLabelHead.label_transforms()` returns it.
 
     Args:
         n_classes: number of classes.
         vocabulary: the label strings in the order of their ids; None: labels are ids.
-        feature: the labels it applies to: "labels" where they are one array, the head's name for a MultiHead.
+        feature: the labels it applies to: "labels" if they are one array, the head's name for a MultiHead.
 
     Raises:
         ArgumentError: the vocabulary does not have `n_classes` names.

@@ -34,10 +34,10 @@ def load_averaged_variables(path: str | os.PathLike[str]) -> dict[str, np.ndarra
 
 
 def write_averaged_checkpoint(path: str | os.PathLike[str], directory: str | os.PathLike[str]) -> str:
-    """Writes a checkpoint whose variables are the averages of another one; returns its path.
+    """Writes a checkpoint whose variables are the averages of another checkpoint; returns its path.
 
     `estimator.predict(..., checkpoint_path=...)`, `evaluate` and `export_saved_model` take it. It has no optimizer
-    state: training cannot go on from it.
+    state: training cannot continue from it.
 
     Args:
         path: a checkpoint, or a model_dir (its newest checkpoint).

@@ -49,7 +49,7 @@ def ema_of_weights(decay: float) -> optax.GradientTransformation:
 
     def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, EmaOfWeightsState]:
         if params is None:
-            raise ArgumentError("ema_of_weights: update needs params. The training step gives them.")
+            raise ArgumentError("ema_of_weights: update needs params. The training step passes them.")
         weights = optax.apply_updates(params, updates)
         averages = jax.tree.map(
             lambda average, weight: decay * average + (1.0 - decay) * weight, state.ema_of_weights, weights

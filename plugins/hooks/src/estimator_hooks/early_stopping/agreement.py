@@ -19,7 +19,7 @@ def same_on_all_processes(decision: bool) -> bool:
 
 
 def number_of_first_process(number: int | None) -> int | None:
-    """Returns the number (>= 0, or None) that the first process gives, on every process."""
+    """Returns, on every process, the number (>= 0, or None) that the first process passes."""
     import jax
 
     if jax.process_count() == 1:

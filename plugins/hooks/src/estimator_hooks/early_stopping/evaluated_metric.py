@@ -1,4 +1,4 @@
-"""The recorded values of one metric, and clear errors where there are none."""
+"""The recorded values of one metric, and clear errors if there are none."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class EvaluatedMetric:
     def read(self, step: int) -> dict[int, float]:
         """Values by global step, of evaluations up to `step`.
 
-        Later ones are of a run that went further than the checkpoint this one goes on from; they will come again.
+        Later ones are of a run that went beyond the checkpoint from which this run continues. They will be made again.
 
         Raises:
-            HookError: the newest evaluation has no such metric, or it is no number.
+            HookError: the newest evaluation has no such metric, or it is not a number.
         """
         records = {at: metrics for at, metrics in read_eval_metrics(self._eval_dir).items() if at <= step}
         if not records:
@@ -48,7 +48,7 @@ class EvaluatedMetric:
         return dict(self.values)
 
     def of_checkpoints(self, values: Mapping[int, float]) -> dict[int, float]:
-        """Those of evaluations whose weights a checkpoint holds: others cannot be had again."""
+        """The values whose weights a checkpoint holds: other weights cannot be restored."""
         between = set(read_eval_metrics(self._eval_dir)) - set(read_eval_metrics(self._eval_dir, with_checkpoint=True))
         return {at: value for at, value in values.items() if at not in between}
 
@@ -72,7 +72,7 @@ class EvaluatedMetric:
         others = [
             path.parent.name
             for path in sorted(self._eval_dir.parent.glob("eval*/metrics.jsonl"))
-            # One may just have been made before the first of ours.
+            # One may just have been made before our first one.
             if path.parent != self._eval_dir and len(read_eval_metrics(path.parent)) > 1
         ]
         if others and not self._warned:

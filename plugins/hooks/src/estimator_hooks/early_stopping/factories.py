@@ -24,10 +24,10 @@ def make_early_stopping_hook(
         estimator: the Estimator that trains.
         should_stop_fn: called at every interval, without arguments.
         run_every_secs: seconds between calls; default 60, unless `run_every_steps` is given.
-        run_every_steps: steps between calls; with several processes the only choice.
+        run_every_steps: steps between calls; the only choice with several processes.
 
     Raises:
-        ArgumentTypeError: no Estimator, or `should_stop_fn` is no function.
+        ArgumentTypeError: not an Estimator, or `should_stop_fn` is not a function.
         ArgumentError: both intervals given.
 
     Source: `tf.estimator.experimental.make_early_stopping_hook`.
@@ -56,15 +56,15 @@ def stop_if_higher_hook(
         threshold: the value to exceed.
         eval_dir: directory of the evaluation; default: that of the evaluation `eval_name`.
         min_steps: evaluations of earlier steps do not count.
-        run_every_secs: seconds between looks; default 60, unless `run_every_steps` is given.
-        run_every_steps: steps between looks; with several processes the only choice.
+        run_every_secs: seconds between checks; default 60, unless `run_every_steps` is given.
+        run_every_steps: steps between checks; the only choice with several processes.
         eval_name: the `name` of the EvalSpec whose evaluations count.
         restore_best: end training with the weights (and the model state) of the best evaluation, however training ends:
-            the last checkpoint, the last evaluation and the final export are of them. The optimizer's state stays that
+            the last checkpoint, the last evaluation and the final export have them. The optimizer's state stays that
             of the last step.
 
     Raises:
-        ArgumentTypeError: no Estimator.
+        ArgumentTypeError: not an Estimator.
         ArgumentError: both intervals, or both of `eval_dir` and `eval_name` given.
         HookError: in the run, when the newest evaluation has no such metric.
 
@@ -141,7 +141,7 @@ def stop_if_no_decrease_hook(
 
 
 def check_estimator(estimator: Any) -> None:
-    """Refuses what is no Estimator."""
+    """Refuses an object that is not an Estimator."""
     if not callable(getattr(estimator, "eval_dir", None)):
         raise ArgumentTypeError(f"`estimator` must have type `estimator_core.Estimator`. Got: {type(estimator)}")
 

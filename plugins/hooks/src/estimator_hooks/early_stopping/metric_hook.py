@@ -1,4 +1,4 @@
-"""Looks at the recorded values of a metric at intervals, and stops by a rule."""
+"""Reads the recorded values of a metric at intervals, and stops by a rule."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from estimator_hooks.early_stopping.predicate_hook import StopOnPredicateHook
 class MetricStoppingHook(StopOnPredicateHook):
     """Requests a stop when a rule finds a reason in the evaluations recorded so far.
 
-    The values it has seen are kept in the checkpoint: a resumed run decides as the uninterrupted one, wherever its
+    The values it has seen are kept in the checkpoint: a resumed run decides like an uninterrupted one, wherever its
     evaluation directory is.
 
     Args:
@@ -46,11 +46,11 @@ class MetricStoppingHook(StopOnPredicateHook):
         self._writes = True
 
     def begin(self, run: Run) -> None:
-        """Nothing is put back before there are weights."""
+        """Resets the hook, so that nothing is restored before there are weights."""
         self._best = None
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or goes on with that of the interrupted call."""
+        """Starts the cadence, or continues that of the interrupted call."""
         super().after_create(run)
         self._best = BestWeights(run.model_dir) if self._restore_best else None
         self._writes = run.config.is_chief
@@ -67,7 +67,7 @@ class MetricStoppingHook(StopOnPredicateHook):
             run.request_stop(f"early stopping: {reason or 'decided by the first process'}")
 
     def before_last_save(self, run: Run) -> None:
-        """With `restore_best`, puts the weights of the best evaluation back; the last evaluation counts too."""
+        """With `restore_best`, restores the weights of the best evaluation; the last evaluation counts too."""
         if self._best is None:
             return
         values = self._evaluations.of_checkpoints(self._evaluations.read(run.step))
@@ -81,7 +81,7 @@ class MetricStoppingHook(StopOnPredicateHook):
         return {"timer": dict(super().state()), "seen": seen}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes both back."""
+        """Restores both."""
         super().restore(state["timer"])
         self._evaluations.values = {int(step): float(value) for step, value in state["seen"].items()}
 

@@ -19,10 +19,10 @@ class StopOnPredicateHook(Hook):
     Args:
         should_stop_fn: called at every interval.
         run_every_secs: seconds between calls; default 60, unless `run_every_steps` is given.
-        run_every_steps: steps between calls; needed with several processes, which all must ask at the same step.
+        run_every_steps: steps between calls; required with several processes, which must all ask at the same step.
 
     Raises:
-        ArgumentTypeError: `should_stop_fn` is no function.
+        ArgumentTypeError: `should_stop_fn` is not a function.
         ArgumentError: both intervals given.
 
     Source: `tf.estimator.experimental.make_early_stopping_hook`.
@@ -45,7 +45,7 @@ class StopOnPredicateHook(Hook):
         self._timer = SecondOrStepTimer(every_secs=run_every_secs, every_steps=run_every_steps)
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or goes on with that of the interrupted call."""
+        """Starts the cadence, or continues that of the interrupted call."""
         if self._by_clock and not is_alone():
             raise ArgumentError(
                 "run_every_secs should not be set when several processes train: they must ask at the same step. "
@@ -55,7 +55,7 @@ class StopOnPredicateHook(Hook):
             self._timer.reset()
 
     def next_step(self, step: int) -> Wake:
-        """The timer's."""
+        """The next step of the timer."""
         return Wake(step=self._timer.next_step(step), time=self._timer.next_time())
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
@@ -66,11 +66,11 @@ class StopOnPredicateHook(Hook):
                 run.request_stop(f"early stopping at step {step}: {_name(self._should_stop_fn)} said so")
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence. That a run was stopped is not kept: training again is the user's decision."""
+        """The cadence. It does not record that a run was stopped: to train again is the user's decision."""
         return self._timer.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on with the cadence."""
+        """Continues the cadence."""
         self._timer.restore(state)
 
 

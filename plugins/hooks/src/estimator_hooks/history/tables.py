@@ -37,7 +37,7 @@ def save_history(history: History, directory: str | os.PathLike[str]) -> None:
     """Writes `estimator.history` below a directory: `train/` and `evaluations/`, each with JSON lines and CSV.
 
     Args:
-        history: what `estimator.history` gives.
+        history: the value of `estimator.history`.
         directory: created when needed.
     """
     write_rows(Path(directory) / "train", history.train)

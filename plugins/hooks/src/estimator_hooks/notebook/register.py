@@ -19,7 +19,7 @@ def shell() -> Any | None:
 
 
 def register() -> None:
-    """Gives a notebook the tables of this package."""
+    """Registers the tables of this package in a notebook."""
     found = shell()
     if found is None:
         return

@@ -1,4 +1,4 @@
-"""What shows progress: a live bar where the output is a terminal, else plain lines."""
+"""The display of progress: a live bar if the output is a terminal, else plain lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol, TextIO
 from estimator_hooks.progress.figures import Figures
 from estimator_hooks.progress.lines import LineDisplay
 
-#: Variables by which rich is told that an output is a terminal although it does not look like one.
+#: Variables that tell rich that an output is a terminal although it does not look like one.
 _MAY_MEAN_A_TERMINAL = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 
 
@@ -24,7 +24,7 @@ class Display(Protocol):
         ...
 
     def wait(self, call: int, text: str, elapsed: float) -> None:
-        """Shows what a call waits for before its first step, and since how many seconds; any thread may call it."""
+        """Shows what a call waits for before its first step, and for how many seconds; any thread may call it."""
         ...
 
     def show(self, call: int, figures: Figures) -> None:
@@ -37,7 +37,7 @@ class Display(Protocol):
 
 
 class SharedDisplay:
-    """The display all runs of this process use while one of them is under way."""
+    """The display that all runs of this process share while one of them is active."""
 
     def __init__(self) -> None:
         self._display: Display | None = None
@@ -52,7 +52,7 @@ class SharedDisplay:
         return self._display
 
     def release(self) -> None:
-        """Says that a call is over; the display of the last one goes."""
+        """Ends the use by one call; after the last one, the display is dropped."""
         self._users -= 1
         if self._users == 0:
             self._display = None
@@ -62,7 +62,7 @@ shared = SharedDisplay()
 
 
 def notebook_display() -> Display | None:
-    """The output of a notebook's cell; None elsewhere."""
+    """The output of a notebook's cell; None outside of notebooks."""
     from estimator_hooks.notebook import shell
 
     if shell() is None:
@@ -74,7 +74,7 @@ def notebook_display() -> Display | None:
 
 def make_display(output: TextIO) -> Display:
     """A live bar for a terminal, plain lines for everything else."""
-    # rich takes 70 ms to import, of a start that a log file should not wait for.
+    # The import of rich takes 70 ms, which a start with a log file should not pay.
     if _is_terminal(output) or any(os.environ.get(name) for name in _MAY_MEAN_A_TERMINAL):
         from rich.console import Console
 
@@ -87,7 +87,7 @@ def make_display(output: TextIO) -> Display:
 
 
 def _is_terminal(output: TextIO) -> bool:
-    isatty = getattr(output, "isatty", None)  # what stands in for stderr may have nothing but `write`
+    isatty = getattr(output, "isatty", None)  # a replacement of stderr may have nothing but `write`
     try:
         return isatty is not None and isatty()
     except ValueError:  # it is closed

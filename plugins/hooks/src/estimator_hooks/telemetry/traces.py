@@ -13,17 +13,17 @@ from estimator_core.hooks import Hook, Run, StepOutputs
 
 
 class TraceHook(Hook):
-    """Traces a call by OpenTelemetry: a span for the call, and below it one for every so many steps, with their loss.
+    """Traces a call by OpenTelemetry: a span for the call, and below it one for each group of steps, with their loss.
 
-    The span of the call ends in the status "error" where the call fails, and says why it stopped. It is the current
-    span while the call runs, so that what others trace meanwhile stands below it.
+    The span of the call ends in the status "error" if the call fails, and says why it stopped. It is the current
+    span while the call runs, so that other spans of that time are below it.
 
     Args:
         every_n_steps: steps of a span.
         provider: of tracers; None: the one that OpenTelemetry is configured with.
 
     Raises:
-        ArgumentError: in the run, where OpenTelemetry is not installed.
+        ArgumentError: in the run, if OpenTelemetry is not installed.
 
     Example:
         >>> TraceHook(every_n_steps=50).next_step(0)
@@ -55,14 +55,14 @@ class TraceHook(Hook):
         self._since = None
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or goes on with that of the interrupted call."""
+        """Starts the cadence, or continues that of the interrupted call."""
         if not run.resumed:
             self._timer.reset()
         self._span.set_attribute("estimator.first_step", run.first_step)
         self._since = (run.first_step, time.time_ns())
 
     def next_step(self, step: int) -> int | None:
-        """As the timer says."""
+        """The next step of the timer."""
         return self._timer.next_step(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
@@ -96,5 +96,5 @@ class TraceHook(Hook):
         return dict(self._timer.state())
 
     def restore(self, state: Any) -> None:
-        """Goes on with the cadence."""
+        """Continues the cadence."""
         self._timer.restore(state)

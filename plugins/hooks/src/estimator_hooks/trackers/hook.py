@@ -17,15 +17,15 @@ from estimator_hooks.trackers.tracker import Ending, TrackedRun, Tracker
 class TrackerHook(Hook):
     """Sends the scalars of every N-th step, and the results of evaluations, to a tracker.
 
-    It forces no boundary on several steps per dispatch. The tracker's run is remembered in
-    `<model_dir>/tracker_<name>.json`, so that a resumed run goes on with it. Only the chief sends.
+    It forces no boundary on several steps per dispatch. The file `<model_dir>/tracker_<name>.json` names the tracker's
+    run, so that a resumed run continues it. Only the chief sends.
 
     Args:
         tracker: a `Tracker`, for example `MlflowTracker("sqlite:///runs.db", experiment="digits")`.
         every_n_steps: steps between points, counted from step 0.
 
     Raises:
-        ArgumentTypeError: no Tracker.
+        ArgumentTypeError: not a Tracker.
         ArgumentError: `every_n_steps` is not positive.
     """
 
@@ -40,7 +40,7 @@ class TrackerHook(Hook):
         self._started = False
 
     def after_create(self, run: Run) -> None:
-        """Follows all scalars; starts the tracker's run, or goes on with it."""
+        """Follows all scalars; starts the tracker's run, or continues it."""
         self._started = False
         if not run.config.is_chief:
             return

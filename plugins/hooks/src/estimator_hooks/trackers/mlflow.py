@@ -1,4 +1,4 @@
-"""MLflow."""
+"""The tracker of MLflow."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class MlflowTracker:
         self._sent: dict[str, int] = {}
 
     def start(self, run: TrackedRun, run_id: str | None) -> str:
-        """Starts a run in the store, or goes on with one that is still there."""
+        """Starts a run in the store, or continues one that is still there."""
         try:
             mlflow: Any = import_module("mlflow")
         except ImportError as error:

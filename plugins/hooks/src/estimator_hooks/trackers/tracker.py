@@ -36,21 +36,21 @@ class Tracker(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the tracker, for messages and for the file in model_dir that remembers its run."""
+        """The name of the tracker, for messages and for the file in model_dir that names its run."""
         ...
 
     def start(self, run: TrackedRun, run_id: str | None) -> str:
-        """Starts a run of the tracker, or goes on with one.
+        """Starts a run of the tracker, or continues one.
 
-        A resumed run sends points again that a killed one has sent: the tracker must keep the first of two points of a
+        A resumed run repeats points that a killed run has sent. The tracker must keep the first of two points of a
         metric and step.
 
         Args:
-            run: what is going to be tracked.
+            run: the run to track.
             run_id: what `start` returned for an earlier call in the same model_dir, None for the first.
 
         Returns:
-            The tracker's name of the run.
+            The run's id in the tracker.
         """
         ...
 
@@ -59,7 +59,7 @@ class Tracker(Protocol):
         ...
 
     def finish(self, ending: Ending) -> None:
-        """Ends the run; an interrupted one is going to be resumed."""
+        """Ends the run; an interrupted run will be resumed."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Weights & Biases."""
+"""The tracker of Weights & Biases."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class WandbTracker:
         self._sent: dict[str, int] = {}
 
     def start(self, run: TrackedRun, run_id: str | None) -> str:
-        """Starts a run, or goes on with one."""
+        """Starts a run, or continues one."""
         try:
             wandb: Any = import_module("wandb")
         except ImportError as error:
@@ -52,7 +52,7 @@ class WandbTracker:
         return str(self._run.id)
 
     def log(self, metrics: Mapping[str, float], step: int) -> None:
-        """Sends the values of parts that have not got as far as this step."""
+        """Sends the values of parts that have not reached this step."""
         parts = {name.partition("/")[0] for name in metrics}
         for part in sorted(parts):
             if step <= self._reached(part):
