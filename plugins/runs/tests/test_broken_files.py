@@ -138,7 +138,7 @@ BROKEN = {
         "batches refuses it",
     ),
     "code that refuses": (
-        added('[[hooks]]\nname = "progress_bar"\nargs = { x = { call = "line_code.py:refuses", args = [2] } }\n'),
+        added('[[hooks]]\nname = "logging_tensor"\nargs = { x = { call = "line_code.py:refuses", args = [2] } }\n'),
         27,
         "hooks[0].args.x",
         "takes no such argument",

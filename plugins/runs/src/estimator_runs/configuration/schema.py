@@ -18,7 +18,7 @@ NONE = "none"
 class Part(BaseModel):
     """A table: every key is known, and no value becomes another type."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, protected_namespaces=())
 
 
 def _named(value: Any) -> Any:
