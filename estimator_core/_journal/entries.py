@@ -198,7 +198,7 @@ class Record:
 
 
 def key_of(identity: str, number: int) -> str:
-    """The key of a record. It contains the identity, so a run whose model_dir was replaced cannot write there.
+    """The key of a record. It holds the identity, so a run never writes into another model_dir that replaced its own.
 
     Example:
         >>> key_of("0f3a", 7)
