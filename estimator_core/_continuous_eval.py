@@ -1,4 +1,4 @@
-"""Evaluation in a process of its own: every checkpoint as it appears."""
+"""Evaluation in a process of its own, of every checkpoint as it appears."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from estimator_core.specs import EvalSpec
 
 _log = logging.getLogger("estimator_core")
 _POLL_SECONDS = 1.0
-#: An evaluator and a trainer that are started together: so long may the trainer take to its first step.
+#: How long a trainer may take to its first step after an evaluator was started together with it.
 _START_SECS = 60.0
-#: A lock whose heart has not beaten for so long belongs to a run that was killed and not started again.
+#: A lock without a heartbeat for this long belongs to a run that was killed and not started again.
 _ABANDONED_SECS = 600.0
 
 
@@ -32,8 +32,8 @@ def new_checkpoints(
     ended: Callable[[], bool] = lambda: False,
     every: bool = False,
 ) -> Any:
-    """Yields `(path, step)` of each new newest checkpoint (`every`: of each new one, in their order) until `stop(step)`
-    or `ended()` say that no further one will come.
+    """Yields `(path, step)` of each new newest checkpoint (`every`: of each new one, in order), until `stop(step)` or
+    `ended()` says that no more will come.
     """
     seen: str | None = None
     while True:
@@ -58,10 +58,10 @@ def _is_newer(path: str, seen: str | None) -> bool:
 
 
 class _TrainingEnded:
-    """Whether training has ended, however it did; an interruption, after which it goes on, is no end.
+    """Whether training has ended, for any reason. An interruption, after which it continues, is not an end.
 
-    The end of an earlier call does not count before a trainer that was started together with the evaluator has had
-    time to say that it goes on.
+    The end of an earlier call does not count until a trainer that was started together with the evaluator has had time
+    to record that training continues.
     """
 
     def __init__(self, model_dir: str) -> None:
@@ -86,11 +86,11 @@ def evaluate_continuously(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> Evaluations:
-    """The evaluator role: waits, evaluates each new checkpoint and exports, until max_steps has been evaluated, or
-    training has ended before.
+    """The evaluator role: waits, evaluates each new checkpoint and exports, until max_steps has been evaluated or
+    training has ended earlier.
 
-    Checkpoints that are replaced by newer ones within `throttle_secs` are passed over, the last one never; with
-    `throttle_secs=0` none is.
+    Checkpoints that are replaced by newer ones within `throttle_secs` are skipped, except the last one. With
+    `throttle_secs=0` none is skipped.
     """
     evaluations = Evaluations(estimator, specs)
     last: str | None = None

@@ -25,7 +25,7 @@ _log = logging.getLogger("estimator_core")
 
 
 class Evaluations:
-    """Evaluates every EvalSpec before a save, and runs its exporters after the commit; evaluates between saves, too.
+    """Evaluates every EvalSpec before a save, and runs its exporters after the commit. Also evaluates between saves.
 
     Attributes:
         metrics: the newest result by EvalSpec name.
@@ -38,7 +38,7 @@ class Evaluations:
         self._estimator = estimator
         self._specs = list(specs)
         self._clock = clock
-        # At checkpoints, and between them: what is evaluated between must not keep a checkpoint from its exports.
+        # At checkpoints, and between them: an evaluation between saves must not prevent the exports of a checkpoint.
         self._started: dict[str | None, float] = {}
         self._started_between: dict[str | None, float] = {}
         #: Which state was evaluated last: of each spec inside the run, and for a checkpoint.
@@ -54,13 +54,13 @@ class Evaluations:
                     exporter.used_in(spec.name)
 
     def begin(self, run: Run) -> None:
-        """Nothing is to be done: what a killed run recorded after the step from which this one goes on is gone."""
+        """Does nothing: what a killed run recorded after the resumed step is already gone."""
 
     def evaluate(self, run: Run) -> None:
         """Evaluates the live state, unless the last evaluation at a checkpoint is younger than `throttle_secs` and the
-        run goes on.
+        run continues.
         """
-        self._pending = []  # of an attempt that was broken off
+        self._pending = []  # left by an interrupted attempt
         ends = run.stop_reason is not None or run.step == run.last_step
         context = replace(_context(run), checkpoint=checkpoint_path(self._estimator.model_dir, run.step))
         self._pending = self._evaluate_all(self._specs, run, context, self._started, always=ends)
@@ -71,7 +71,7 @@ class Evaluations:
         return min(((step // n + 1) * n for spec in self._specs if (n := spec.every_steps)), default=None)
 
     def evaluate_between(self, run: Run) -> None:
-        """Evaluates the EvalSpecs that ask for this step, unless that has been done for a checkpoint."""
+        """Evaluates the EvalSpecs that request this step, unless that has been done for a checkpoint."""
         asking = [spec for spec in self._specs if spec.every_steps and run.step % spec.every_steps == 0]
         started = {**self._started_between}
         for name, at in self._started.items():
@@ -88,14 +88,14 @@ class Evaluations:
         *,
         always: bool,
     ) -> list[EvalSpec]:
-        """Evaluates the specs that are not throttled, and gives them; those that have been evaluated already, too.
+        """Evaluates the specs that are not throttled. Returns them and those that were evaluated already.
 
         Args:
             specs: the specs.
             run: the run.
-            context: of the run, as its evaluations are to see it.
-            started: when each was evaluated last; written to.
-            always: whatever the throttle says.
+            context: the context of the run for its evaluations.
+            started: when each was evaluated last; updated.
+            always: whether to ignore the throttle.
         """
         evaluated: list[EvalSpec] = []
         for spec in specs:
@@ -128,7 +128,7 @@ class Evaluations:
         if (replaced or any(spec.exporters for spec in pending)) and context.decisions.requested:
             raise PreemptedError(f"The exports of step {step} were left out.")
         if replaced:
-            # A hook has put other weights in place for the last save; `finish` exports them.
+            # A hook has replaced the weights for the last save; `finish` exports them.
             saved = replace(context, decisions=NOBODY_ASKS, checkpoint=checkpoint_path(self._estimator.model_dir, step))
             for spec in self._specs:
                 self.evaluate_now(spec, saved)
@@ -159,21 +159,21 @@ class Evaluations:
                 self.export(spec, context, path, final=final)
 
     def export_final(self, path: str) -> None:
-        """Exports what was evaluated last as the final one, where that has not been done."""
+        """Exports what was evaluated last as the final one, unless that has been done."""
         for spec in self._specs:
             if spec.name in self.metrics and self._final_at.get(spec.name) != self.metrics[spec.name]["global_step"]:
                 with outermost(self._estimator) as context:
                     self.export(spec, context, path, final=True)
 
     def wait(self) -> None:
-        """Until exports in the background are complete."""
+        """Waits until exports in the background are complete."""
         for spec in self._specs:
             for index, exporter in enumerate(spec.exporters):
                 if isinstance(exporter, ExportsInBackground):
                     self.exports[spec.name][index] = exporter.wait() or self.exports[spec.name][index]
 
     def evaluate_during(self, run: Run, spec: EvalSpec) -> None:
-        """One evaluation of the newest state, inside a training call; a request of the platform waits for its end."""
+        """One evaluation of the newest state, inside a training call. A request of the platform waits for its end."""
         self.evaluate_now(spec, replace(_context(run), decisions=NOBODY_ASKS))
 
     def evaluate_now(self, spec: EvalSpec, context: RunContext, path: str | None = None) -> None:
@@ -181,7 +181,7 @@ class Evaluations:
         self.metrics[spec.name] = evaluate_within(context, spec, path)
 
     def export(self, spec: EvalSpec, context: RunContext, path: str, *, final: bool) -> None:
-        """Runs the exporters of one EvalSpec with its newest metrics; in several processes the chief's, by itself."""
+        """Runs the exporters of one EvalSpec with its newest metrics. Of several processes only the chief does so."""
         metrics, devices = self.metrics[spec.name], context.devices
         for index, exporter in enumerate(spec.exporters if devices.processes.index == 0 else ()):
             export_path = str(Path(self._estimator.model_dir) / "export" / exporter.name)
@@ -198,7 +198,7 @@ def _named(spec: EvalSpec) -> str:
 
 
 def _context(run: Run) -> RunContext:
-    """What the training call was given that the evaluations belong to."""
+    """The context of the training call that the evaluations belong to."""
     assert isinstance(run, LoopRun)
     assert run.context is not None
     return run.context

@@ -1,4 +1,4 @@
-"""Which names a hook may define: its members, and what is said of others."""
+"""Which names a hook may define: its members, and the messages about other names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ METHODS = (
 PLACES = ("early", "normal", "late")
 _MISSING = object()
 RESERVED = ("before_", "after_", "on_")
-#: Members of earlier versions, and what takes their place.
+#: Members of earlier versions, and what replaces them.
 _EARLIER = {
     "slack": "`slack` is now Wake(within=...) returned by next_step",
     "next_time": "`next_time` is now Wake(time=...) returned by next_step",
@@ -34,10 +34,10 @@ _EARLIER = {
 
 
 def check_members(kind: type[Any]) -> None:
-    """Refuses a class of hooks that defines a name that is reserved and no member.
+    """Refuses a hook class that defines a reserved name which is not a member.
 
     Raises:
-        HookError: names the class, the name and the cure.
+        HookError: there is such a name. The message names the class, the name and the remedy.
     """
     where = f"hook {kind.__qualname__}"
     for name, value in vars(kind).items():
@@ -63,7 +63,7 @@ def refuse_shadowed(hook: Any, describe: Callable[[Any], str]) -> None:
     """Refuses a hook with an attribute in the place of a method, before it is called.
 
     Raises:
-        HookError: names the hook, the member and the cure.
+        HookError: there is such an attribute. The message names the hook, the member and the remedy.
     """
     for name in METHODS:
         value = getattr(hook, name, _MISSING)

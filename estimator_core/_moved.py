@@ -1,4 +1,4 @@
-"""Public names and commands that live in packages of their own: where each is, and what to install where it is not.
+"""Public names and commands that live in packages of their own: where each is, and what to install if it is missing.
 
 This is the only module of the core that names a package of this repository.
 """
@@ -39,7 +39,7 @@ MOVED_MODULES: dict[str, tuple[str, str]] = {
     "testing": ("estimator_testing", "estimator-testing"),
 }
 
-#: What reads the policy file of a project: module, distribution.
+#: The reader of the policy file of a project: module, distribution.
 POLICY_READER = ("estimator_policy", "estimator-policy")
 
 #: Sub-command of `estimator` -> distribution whose plugin declares it.
@@ -66,10 +66,10 @@ MOVED_COMMANDS: dict[str, str] = {
 
 
 def load_moved(name: str) -> Any:
-    """The object behind a name of `MOVED`.
+    """The object for a name in `MOVED`.
 
     Raises:
-        ModuleNotFoundError: the package is not installed; the message names it.
+        ModuleNotFoundError: the package is not installed. The message names it.
     """
     module, distribution = MOVED[name]
     return getattr(import_moved(module, distribution, f"estimator_core.{name}"), name.rpartition(".")[2])
@@ -91,7 +91,7 @@ def moved_module(face: str) -> Callable[[str], Any]:
     module, distribution = MOVED_MODULES[face]
 
     def __getattr__(name: str) -> Any:  # noqa: N807 - what a module calls it
-        if name.startswith("__"):  # what the import system asks for
+        if name.startswith("__"):  # names that the import system looks up
             raise AttributeError(f"module 'estimator_core.{face}' has no attribute {name!r}")
         return getattr(import_moved(module, distribution, f"estimator_core.{face}.{name}"), name)
 
@@ -102,15 +102,15 @@ def import_moved(module: str, distribution: str, asked_for: str) -> Any:
     """Imports a module that a package brings.
 
     Raises:
-        ModuleNotFoundError: the package is not installed. No AttributeError: `from estimator_core import NAME` would
-            put "cannot import name" in its place, and the reader would not learn what to install.
+        ModuleNotFoundError: the package is not installed. It is not an AttributeError, because `from estimator_core
+            import NAME` would replace that by "cannot import name", without the name of the package.
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         package = module.partition(".")[0]
         if error.name is None or error.name.partition(".")[0] != package:
-            raise  # the package is there; what it imports is not
+            raise  # the package is installed, but a module that it imports is not
         raise ModuleNotFoundError(
             f"{asked_for} comes with {distribution}: pip install {distribution}", name=package
         ) from error
@@ -123,6 +123,6 @@ def moved_names() -> list[str]:
 
 
 def home_of(name: str) -> str:
-    """Where a name of tf.estimator is that `estimator_core` has not, as the end of a message; "" for other names."""
+    """Where a name of tf.estimator is that `estimator_core` lacks, as the end of a message; "" for other names."""
     homes = json.loads(Path(__file__).with_name("_homes.json").read_text(encoding="utf-8"))
     return f": it is {homes[name]}" if name in homes else ""

@@ -85,7 +85,7 @@ def train(estimator: Estimator, spec: TrainSpec, evaluations: Evaluations) -> No
     train_within(estimator, spec, evaluations, listeners=spec.saving_listeners)
     if estimator.latest_checkpoint() is None:
         raise InputError(
-            "Nothing was trained, so there is nothing to evaluate: the training input gave no batch "
+            "Nothing was trained, so there is nothing to evaluate: the training input had no batch "
             f"({estimator.stop_reason})."
         )
 

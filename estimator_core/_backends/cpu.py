@@ -9,7 +9,7 @@ from estimator_core._backends.base import Available, Unavailable
 
 
 class CPUBackend:
-    """Runs on the CPU devices of jax; always available.
+    """Runs on the CPU devices of jax. It is always available.
 
     Example:
         >>> CPUBackend().probe().priority
@@ -23,7 +23,7 @@ class CPUBackend:
         return Available(priority=0, summary="CPU")
 
     def initialize(self) -> None:
-        """Nothing to do."""
+        """Does nothing."""
 
     def devices(self) -> Sequence[Any]:
         """Jax's CPU devices; several with `XLA_FLAGS=--xla_force_host_platform_device_count=N`."""
@@ -32,9 +32,9 @@ class CPUBackend:
         return jax.devices("cpu")
 
     def peak_flops(self, device_kind: str, dtype: str) -> float | None:
-        """Unknown."""
+        """The peak is not known."""
         return None
 
     def memory_bytes(self, device_kind: str) -> int | None:
-        """Unknown."""
+        """The memory is not known."""
         return None

@@ -1,4 +1,4 @@
-"""What a run computes on: the backend, asked for or the best there is, the placement of arrays, the processes."""
+"""What a run computes on: the requested or best backend, the placement of arrays, and the processes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _log = logging.getLogger("estimator_core")
 
 
 def select_backend(name: str, get: Callable[[str], Callable[[], Backend]], names: Sequence[str]) -> Backend:
-    """The backend of that name, or for "auto" the available one of the highest priority.
+    """Returns the backend of that name, or for "auto" the available backend with the highest priority.
 
     Args:
         name: as in `RunConfig(backend=...)`.
-        get: gives the backend component of a name: a class, or a function that makes a backend.
-        names: those to choose from where the name is "auto".
+        get: returns the backend component of a name: a class, or a function that makes a backend.
+        names: the backends to choose from if the name is "auto".
 
     Raises:
-        BackendUnavailableError: when the one asked for cannot be used here (never another in its place), or two are
-            equally good.
+        BackendUnavailableError: the requested backend cannot be used here (no other backend replaces it), or two
+            backends are equally good.
 
     Example:
         >>> from estimator_core._backends.cpu import CPUBackend
@@ -71,14 +71,14 @@ def select_backend(name: str, get: Callable[[str], Callable[[], Backend]], names
 
 
 class Devices:
-    """The devices of an Estimator's calls. Each part is resolved when it is first asked for, once.
+    """The devices of an Estimator's calls. Each part is resolved once, when it is first requested.
 
     Args:
-        config: as the Estimator was given it. It never changes: where the processes are found later, `config` of this
+        config: the RunConfig of the Estimator. It never changes: if the processes are found later, `config` of this
             object becomes another RunConfig.
-        select: gives the backend that a config asks for.
+        select: returns the backend that a config requests.
         connect: connects this process with the others of its run; None: with those that jax knows already.
-        whole: the devices that these are one process's own part of; None: these are all.
+        whole: all devices, of which these are one process's own part; None: these are all.
 
     Example:
         >>> from estimator_core._backends.cpu import CPUBackend
@@ -99,7 +99,7 @@ class Devices:
 
     @property
     def config(self) -> RunConfig:
-        """The RunConfig; behind `processes` it says which of them this one is."""
+        """The RunConfig. Once `processes` is resolved, it says which of the processes this one is."""
         return self._config if self._whole is None else self._whole.config
 
     @property
@@ -109,7 +109,7 @@ class Devices:
 
     @cached_property
     def processes(self) -> Coordinator:
-        """Those that compute together, connected. Without any announced, a pod is known once the backend is ready."""
+        """The connected processes of the run. If none are configured, those of a pod are known once jax is ready."""
         if self.apart:
             return ALONE
         group = self._config.process_group
@@ -126,7 +126,7 @@ class Devices:
 
     @cached_property
     def backend(self) -> Backend:
-        """The backend the config asks for, initialised."""
+        """The backend that the config requests, initialised."""
         if self._whole is not None:
             return self._whole.backend
         if self._config.process_group is not None:
@@ -138,7 +138,7 @@ class Devices:
 
     @cached_property
     def placement(self) -> Placement:
-        """Where arrays live: spread as the config says, or on this process's own device."""
+        """Where arrays live: spread as the config says, or on this process's own devices."""
         devices = self.backend.devices()
         if self._whole is None:
             _ = self.processes
@@ -148,7 +148,7 @@ class Devices:
         return place([device for device in devices if device.process_index == index], None, ())
 
     def alone(self) -> Devices:
-        """This process's own devices, the same object each time: what is done on them asks nothing of the others."""
+        """This process's own devices, the same object each time. Work on them does not involve other processes."""
         return self._own if self.processes.count > 1 else self
 
     @cached_property

@@ -26,7 +26,7 @@ LogicalAxisRules: TypeAlias = Mapping[str, AxisEntry]
 
 
 def mesh_axes(name: str | None, rules: LogicalAxisRules) -> tuple[str, ...]:
-    """The mesh axes that a name stands for; a name without a rule stands for itself.
+    """The mesh axes that a name stands for. A name without a rule is the name of a mesh axis.
 
     Example:
         >>> mesh_axes("mlp", {"mlp": "model"}), mesh_axes("model", {}), mesh_axes(None, {})
@@ -41,10 +41,10 @@ class PartitionRules:
     """Rules over the names of variables, for one mesh.
 
     Attributes:
-        sizes: of the mesh's axes, by name.
+        sizes: the sizes of the mesh's axes, by name.
         rules: `(regex, spec)`; the first that matches a variable's whole name decides.
         axis_rules: what the names in specs stand for, besides the mesh's own axes.
-        notes: what could not be done as asked, once each.
+        notes: what could not be done as requested, once each.
 
     Example:
         >>> import numpy as np
@@ -59,7 +59,7 @@ class PartitionRules:
     notes: dict[str, None] = field(default_factory=dict[str, None])
 
     def spec_of(self, variable: VariableSpec, *, slot: bool = False) -> PartitionSpec:
-        """How a variable is split: by the first rule that matches, else as its module says, else not at all.
+        """How a variable is split: by the first rule that matches, otherwise as its module says, otherwise not at all.
 
         Args:
             variable: its record.
@@ -78,7 +78,7 @@ class PartitionRules:
         return PartitionSpec()
 
     def check_used(self, variables: Mapping[str, VariableSpec]) -> None:
-        """Notes the rules that match no variable: a misspelt regex would leave its variables whole in silence."""
+        """Notes the rules that match no variable: a misspelt regex would silently leave its variables whole."""
         for pattern, _ in self.rules:
             if not any(re.fullmatch(pattern, name) for name in variables):
                 self.notes.setdefault(f"partition_rules: {pattern!r} matches no variable.")

@@ -22,14 +22,14 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
         save_steps, save_secs: exactly one of them.
         listeners: called around each save, in order, before those of the call.
 
-    The cadence counts from the step at which training started; a save on interruption does not shift it. It is the
-    component `cadence` of kind `checkpoint_policy`; in `hooks=` it takes the place of the policy of the config.
+    The cadence counts from the step at which training started. A save on interruption does not shift it. The class is
+    the component `cadence` of kind `checkpoint_policy`. In `hooks=` it replaces the policy of the config.
 
     Attributes:
-        listeners: those given.
+        listeners: the given listeners.
 
     Raises:
-        ArgumentError: when both or none of save_steps and save_secs are given.
+        ArgumentError: both or neither of save_steps and save_secs are given.
 
     Example:
         >>> CheckpointSaverHook(save_steps=10).next_step(0)
@@ -64,14 +64,14 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
         self._base_time = time.monotonic()
 
     def at_start(self, run: Run) -> bool:
-        """Starts the cadence, or goes on with that of an interrupted call."""
+        """Starts the cadence, or continues that of an interrupted call."""
         if not run.resumed or self._base_step is None:
             self._base_step = run.step
         self._base_time = time.monotonic()
         return True
 
     def next_step(self, step: int) -> int | Wake:
-        """The next step of the cadence, or when the seconds are over."""
+        """The next step of the cadence, or the time at which its seconds have passed."""
         if self._save_steps is None:
             assert self._save_secs is not None
             return Wake(time=self._base_time + self._save_secs)
@@ -88,9 +88,9 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
         return True
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence's base."""
+        """The base of the cadence."""
         return {} if self._base_step is None else {"base_step": self._base_step}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back the cadence's base."""
+        """Restores the base of the cadence."""
         self._base_step = int(state["base_step"])

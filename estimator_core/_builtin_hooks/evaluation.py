@@ -12,23 +12,23 @@ class RunEvaluations(Protocol):
     """The evaluations of a training run, on its live state; only its Checkpointer calls them."""
 
     def begin(self, run: Run) -> None:
-        """Training begins."""
+        """Called when training begins."""
         ...
 
     def evaluate(self, run: Run) -> None:
-        """Those that belong to a checkpoint, before its save."""
+        """Runs the evaluations that belong to a checkpoint, before its save."""
         ...
 
     def evaluate_between(self, run: Run) -> None:
-        """Those that belong to the current step and not to a checkpoint."""
+        """Runs the evaluations that belong to the current step and not to a checkpoint."""
         ...
 
     def after_save(self, run: Run, step: int, checkpoint: SavedCheckpoint) -> bool | None:
-        """What follows a save, behind the listeners."""
+        """Called after a save and its listeners."""
         ...
 
     def next_step(self, step: int) -> int | None:
-        """The next step that wants one of the latter."""
+        """The next step that has an evaluation of its own, without a checkpoint."""
         ...
 
 
@@ -36,8 +36,8 @@ class EvaluationHook(Hook):
     """Runs the evaluations that belong to a step and not to a checkpoint.
 
     Args:
-        next_step: gives the step of the next one.
-        evaluate: runs those of the current step.
+        next_step: returns the step of the next evaluation.
+        evaluate: runs the evaluations of the current step.
 
     Example:
         >>> EvaluationHook(lambda step: (step // 100 + 1) * 100, lambda run: None).next_step(250)
@@ -55,6 +55,6 @@ class EvaluationHook(Hook):
         return self._next_step(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Evaluates; at the end of the run nothing: the last checkpoint is evaluated anyway."""
+        """Evaluates, except at the end of the run: the last checkpoint is evaluated anyway."""
         if run.stop_reason is None and run.step != run.last_step:
             self._evaluate(run)

@@ -38,8 +38,9 @@ class History:
 
 
 class HistoryRecorderHook(Hook):
-    """Adds a row to the history at the first step, then every so many steps (the steps of the other hooks, so that
-    they share interruptions of long dispatches), and at the last step if that is known.
+    """Adds a row to the history at the first step, at a cadence of steps, and at the last step if that is known.
+
+    The rows are added at the steps of other hooks, so that all share the interruptions of long dispatches.
 
     Args:
         history: gets the rows.
@@ -60,7 +61,7 @@ class HistoryRecorderHook(Hook):
         self._scalars = [name for name, kind in run.output_kinds.items() if kind in ("scalar", "metric")]
 
     def next_step(self, step: int) -> Wake:
-        """The timer's, or the last step; until the timer's next trigger: only outputs are read."""
+        """The timer's next step, or the last step. The hook only reads outputs, so it may wait for the next trigger."""
         wake = self._timer.wake(step)
         return replace(wake, step=at_most(wake.step, self._last_step, step))
 

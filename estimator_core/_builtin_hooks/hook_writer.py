@@ -11,14 +11,14 @@ from estimator_core.hooks import Run, SummaryWriter
 
 @final
 class HookWriter:
-    """The writer a hook was given, that of its own directory, or the run's.
+    """Writes to the writer that a hook was given, to the hook's own directory, or to the run's writer.
 
-    The run looks after its own event file. That of a hook's own directory is flushed where the hook gives its `state`,
-    since this is asked for before a checkpoint is committed, and closed where the hook ends.
+    The run takes care of its own event file. The event file of a hook's own directory is flushed in the hook's `state`,
+    which is called before a checkpoint is committed. It is closed in the hook's `end`.
 
     Args:
         output_dir: the hook's own directory.
-        given: a writer, which comes first.
+        given: a writer, which takes precedence.
     """
 
     def __init__(self, output_dir: str | os.PathLike[str] | None, given: SummaryWriter | None) -> None:
@@ -28,7 +28,7 @@ class HookWriter:
         self._writer: SummaryWriter = NO_SUMMARIES
 
     def open(self, run: Run) -> None:
-        """Chooses the writer; to be called in `after_create`."""
+        """Chooses the writer. Call it in `after_create`."""
         if self._given is not None:
             self._writer = self._given
         elif self._output_dir is None:
@@ -54,11 +54,11 @@ class HookWriter:
         self._writer.text(tag, text, step)
 
     def flush(self) -> None:
-        """Flushes the hook's own event file; to be called in `state`."""
+        """Flushes the hook's own event file. Call it in `state`."""
         if self._own is not None:
             self._own.flush()
 
     def close(self) -> None:
-        """Closes the hook's own event file; to be called in `end`."""
+        """Closes the hook's own event file. Call it in `end`."""
         if self._own is not None:
             self._own.close()

@@ -17,7 +17,7 @@ def checked_types(owner: str, names: Iterable[Any]) -> list[str]:
     """Returns the names as a list.
 
     Raises:
-        ArgumentTypeError: something else than a name, an array for example.
+        ArgumentTypeError: a value is not a name but, for example, an array.
     """
     checked = list(names)
     for name in checked:
@@ -30,10 +30,10 @@ def checked_types(owner: str, names: Iterable[Any]) -> list[str]:
 
 
 def check_known(owner: str, names: Iterable[str], available: Collection[str]) -> None:
-    """Refuses names that no step of this run gives.
+    """Refuses names that no step of this run produces.
 
     Raises:
-        HookError: the names that are unknown, with near matches.
+        HookError: a name is unknown. The message shows a near match.
     """
     for name in names:
         if name not in available:
@@ -46,9 +46,9 @@ def check_known(owner: str, names: Iterable[str], available: Collection[str]) ->
 
 
 class PresentNames:
-    """Tells which of some names a dispatch has, and warns once about each that one lacks.
+    """Finds which of some names a dispatch has, and warns once about each missing name.
 
-    A model_fn may give other outputs for another batch shape.
+    A model_fn may produce other outputs for another batch shape.
     """
 
     def __init__(self, owner: str) -> None:
@@ -56,7 +56,7 @@ class PresentNames:
         self._warned: set[str] = set()
 
     def of(self, names: Iterable[str], out: StepOutputs, step: int) -> list[str]:
-        """The names this dispatch has, in the order given."""
+        """The names that this dispatch has, in the given order."""
         here = set(iter(out))
         present: list[str] = []
         for name in names:

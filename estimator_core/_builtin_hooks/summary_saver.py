@@ -1,4 +1,4 @@
-"""What model_fn gave to `ec.summary`, to the event file."""
+"""The hook that writes what model_fn passed to `ec.summary` to the event file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SummarySaverHook(Hook):
         summary_writer: writes the points, instead of `output_dir`.
 
     Raises:
-        ArgumentError: none or both intervals given.
+        ArgumentError: neither or both of the intervals are given.
 
     Example:
         >>> SummarySaverHook(save_steps=100).next_step(0)
@@ -57,7 +57,7 @@ class SummarySaverHook(Hook):
         self._writer.open(run)
 
     def next_step(self, step: int) -> Wake:
-        """The timer's; only outputs are read."""
+        """The timer's next step. The hook only reads outputs."""
         return self._timer.wake(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:

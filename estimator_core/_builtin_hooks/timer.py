@@ -14,14 +14,14 @@ _NO_TRIGGER = 1_000_000
 
 
 class SecondOrStepTimer:
-    """Triggers at the first step it is asked about, then every so many steps or seconds; never twice for one step.
+    """Triggers at the first step it is asked about, then at intervals of steps or seconds, never twice for one step.
 
     Args:
         every_secs: seconds between triggers.
         every_steps: steps between triggers. Exactly one of the two.
 
     Raises:
-        ArgumentError: none or both given, or not positive.
+        ArgumentError: neither or both are given, or the interval is not positive.
 
     Example:
         >>> timer = SecondOrStepTimer(every_steps=3)
@@ -65,7 +65,7 @@ class SecondOrStepTimer:
         return self._every_secs is not None and time.monotonic() >= self._last_time + self._every_secs
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
-        """Notes a trigger; returns the seconds and steps since the one before it, (None, None) for the first."""
+        """Notes a trigger. Returns the seconds and steps since the previous one, (None, None) for the first."""
         now = time.monotonic()
         elapsed = (None, None)
         if self._last_step is not None and self._last_time is not None:
@@ -78,20 +78,20 @@ class SecondOrStepTimer:
         return self._last_step
 
     def next_step(self, step: int) -> int | None:
-        """The next step at which a hook with this timer wants control; None where only the clock tells."""
+        """The next step at which a hook with this timer wants control; None if it depends only on the clock."""
         if self._last_step is None:
             return step + 1
         return None if self._every_steps is None else max(self._last_step + self._every_steps, step + 1)
 
     def next_time(self) -> float | None:
-        """The `time.monotonic()` of the next trigger, where it depends on the clock."""
+        """The `time.monotonic()` of the next trigger, if it depends on the clock."""
         if self._every_secs is None or self._last_time is None:
             return None
         return self._last_time + self._every_secs
 
     def wake(self, step: int) -> Wake:
-        """When a hook with this timer that only reads outputs wants control: at the next trigger, and as late as the
-        one behind it.
+        """When a hook with this timer that only reads outputs wants control: at the next trigger, or as late as the
+        trigger after that.
 
         Example:
             >>> SecondOrStepTimer(every_steps=100).wake(0)
@@ -101,7 +101,7 @@ class SecondOrStepTimer:
         return Wake(step=self.next_step(step), time=self.next_time(), within=within)
 
     def state(self) -> Mapping[str, Any]:
-        """The base of the cadence, as JSON: it survives a resume."""
+        """The base of the cadence, as JSON, so that it survives a resume."""
         if self._last_step is None or self._last_time is None:
             return {}
         if self._every_steps is not None:
@@ -109,7 +109,7 @@ class SecondOrStepTimer:
         return {"last_step": self._last_step, "elapsed_secs": time.monotonic() - self._last_time}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what `state` gave. The time between the two counts as not elapsed."""
+        """Restores what `state` returned. The time between the two calls does not count."""
         self.reset()
         if state:
             self._last_step = int(state["last_step"])
@@ -117,7 +117,7 @@ class SecondOrStepTimer:
 
 
 def at_most(due: int | None, last_step: int | None, step: int) -> int | None:
-    """The step that is due, or the last one if that is still ahead and comes first.
+    """The step that is due, or the last step if that is still ahead and comes first.
 
     Example:
         >>> at_most(101, 90, 1), at_most(101, None, 1), at_most(101, 90, 90)

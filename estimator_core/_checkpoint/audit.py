@@ -26,7 +26,7 @@ class Finding:
     """Something that is not as it should be.
 
     Args:
-        kind: of thing, in a word.
+        kind: the kind of thing, in a word.
         path: relative to the model_dir.
         text: what is wrong, and what to do.
         mendable: whether `repair` mends it without loss.
@@ -40,13 +40,13 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """What was looked at, and what was found.
+    """What was checked, and what was found.
 
     Args:
         model_dir: the directory.
-        records, epochs: how many the journal has.
-        checkpoints, evaluations, event_files: how many the journal names.
-        under_way: whether a run is training there; what it has not recorded yet is no finding.
+        records, epochs: how many of them the journal has.
+        checkpoints, evaluations, event_files: how many of them the journal names.
+        under_way: whether a run is training there; what it has not recorded yet is not a finding.
         findings: what is not as it should be.
     """
 
@@ -61,7 +61,7 @@ class Audit:
 
 
 def audit(model_dir: Path) -> Audit:
-    """Looks at a model_dir and changes nothing.
+    """Checks a model_dir and changes nothing.
 
     Raises:
         StorageGoneError: there is no such directory.
@@ -111,13 +111,13 @@ def repair(model_dir: Path) -> None:
 
 
 def _highest_step(lineage: Lineage) -> int:
-    """Going on from here takes nothing back."""
+    """The step from which a run may continue without taking anything back."""
     steps = [took.step for took in lineage.starts] + [told.step for told in lineage.segments]
     return max([*steps, *lineage.saved, *(step for _, step in lineage.evaluations)], default=0)
 
 
 def _replayed(storage: LocalStorage) -> tuple[Lineage, list[Finding]]:
-    """What all records come to, one by one; and what is wrong with the chain."""
+    """The sum of all records, added one by one, and what is wrong with the chain."""
     lineage = Lineage()
     try:
         lineage.identity = storage.get(IDENTITY).decode("ascii", "replace")
@@ -152,7 +152,7 @@ def _replayed(storage: LocalStorage) -> tuple[Lineage, list[Finding]]:
 
 
 def _is_right(storage: LocalStorage, key: str | None, whole: Lineage | None = None) -> bool:
-    """Whether a snapshot (the newest one by default) and the records after it come to what all records come to."""
+    """Whether a snapshot (by default the newest) and the records after it have the same sum as all records."""
     try:
         whole = read_lineage(storage, whole=True) if whole is None else whole
         summed = newest_snapshot(storage, whole.identity, key)

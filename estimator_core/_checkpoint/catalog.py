@@ -1,7 +1,7 @@
 """Which checkpoints of a model_dir count.
 
-The journal names them, by the digest of their manifest; the name of a directory means nothing. A directory without a
-journal, copied by hand or written by an older release, is believed by its manifests.
+The journal identifies them by the digest of their manifest. The name of a directory means nothing. In a model_dir
+without a journal, copied by hand or written by an older release, the manifests decide.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Listed:
     """A checkpoint that should be there.
 
     Args:
-        step: of the checkpoint.
-        path: where it lies, or should.
-        problem: what is wrong with it, without a look at its arrays; "" if nothing is.
-        missing: whether there is nothing at all.
+        step: the step of the checkpoint.
+        path: where it is, or should be.
+        problem: what is wrong with it, without a look at its arrays; "" if nothing is wrong.
+        missing: whether nothing is there at all.
     """
 
     step: int
@@ -47,19 +47,19 @@ def listed(model_dir: str | os.PathLike[str]) -> list[Listed]:
 
 
 def unnamed(model_dir: str | os.PathLike[str]) -> list[Path]:
-    """Directories with the name of a checkpoint that are none: the journal does not name them, or they are copies."""
+    """Directories with the name of a checkpoint that are not checkpoints: copies, or unknown to the journal."""
     root = layout.checkpoints_dir(model_dir)
     known = {one.path for one in listed(model_dir)}
     return [path for step in layout.named_steps(root) if (path := root / str(step)) not in known]
 
 
 def all_checkpoints(model_dir: str | os.PathLike[str]) -> list[str]:
-    """Paths of the checkpoints that count, oldest step first; their arrays are not looked at."""
+    """Paths of the checkpoints that count, oldest step first. Their arrays are not checked."""
     return [str(one.path) for one in listed(model_dir) if not one.problem]
 
 
 def latest_checkpoint(model_dir: str | os.PathLike[str]) -> str | None:
-    """The path of the newest checkpoint that counts and whose manifest is whole; None where there is none.
+    """The path of the newest checkpoint that counts and whose manifest is intact; None if there is none.
 
     Example:
         >>> latest_checkpoint("a/directory/that/does/not/exist") is None
@@ -75,7 +75,7 @@ def latest_checkpoint(model_dir: str | os.PathLike[str]) -> str | None:
 
 
 def check_named(path: Path) -> None:
-    """Makes sure that a directory is the checkpoint that the journal names for its step, where there is a journal.
+    """Makes sure that a directory is the checkpoint that the journal names for its step, if there is a journal.
 
     Raises:
         CheckpointCorruptError: it is not.
@@ -89,7 +89,7 @@ def check_named(path: Path) -> None:
 
 
 def manifest_digest(directory: Path) -> str | None:
-    """What the journal names a checkpoint by; None where there is no manifest that can be read."""
+    """The digest by which the journal identifies a checkpoint; None if no manifest can be read."""
     try:
         if directory.is_symlink():
             return None
@@ -99,15 +99,15 @@ def manifest_digest(directory: Path) -> str | None:
 
 
 def where_is(root: Path, saved: Saved, *, look_only: bool = False) -> Path | None:
-    """Where the data of a checkpoint lies; None if it is gone.
+    """Where the data of a checkpoint is; None if it is gone.
 
-    A process that was killed between the record of a checkpoint and the name of its directory leaves the name to
-    whoever comes first: nothing else has this place, so renaming it twice does no harm.
+    A process may be killed after it records a checkpoint and before it names the directory. The next process that looks
+    then renames it. Nothing else uses this place, so a second rename does no harm.
 
     Args:
         root: the checkpoints directory.
         saved: what the journal says.
-        look_only: nothing is renamed.
+        look_only: whether to leave the directory where it is, without a rename.
     """
     named, placed = root / str(saved.step), root.parent / saved.place
     for _ in range(2):  # another process may rename it meanwhile
@@ -140,7 +140,7 @@ def _by_journal(root: Path, saved: Saved) -> Listed:
 
 
 def _by_manifest(path: Path, step: int) -> Listed | None:
-    """None for what is no checkpoint of this step: a copy of another one."""
+    """None for a directory that is a copy of the checkpoint of another step."""
     try:
         found = read_manifest(path).step
     except (CheckpointCorruptError, CheckpointNotFoundError) as error:

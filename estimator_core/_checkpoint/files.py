@@ -1,4 +1,4 @@
-"""Files that survive a power cut, and directories that appear whole or not at all and go as a whole."""
+"""Files that survive a power cut, and directories that appear whole or not at all and disappear as a whole."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def write_durably(path: Path, data: bytes) -> None:
 
 
 def read_regular(path: Path) -> bytes:
-    """The bytes of a file; a link, a FIFO or a device in its place is refused, and nobody waits for it.
+    """The bytes of a file. A link, a FIFO or a device in its place is refused without waiting for it.
 
     Raises:
-        OSError: it cannot be read, or is no file.
+        OSError: it cannot be read, or is not a regular file.
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with open(descriptor, "rb") as file:
@@ -32,7 +32,7 @@ def read_regular(path: Path) -> bytes:
 
 
 def replace_text(path: Path, draft: Path, text: str) -> None:
-    """Writes a file so that readers see the old text or the new one; `draft` is where it stands meanwhile."""
+    """Writes a file so that readers see either the old text or the new one. `draft` is the path while it is written."""
     try:
         draft.write_text(text, encoding="utf-8")
         draft.replace(path)
@@ -42,7 +42,7 @@ def replace_text(path: Path, draft: Path, text: str) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Flushes the names in a directory to the disk, where the system can do that."""
+    """Flushes the names in a directory to the disk, if the system can do that."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:

@@ -1,4 +1,4 @@
-"""Checkpoints of other frameworks: components of kind `initial_values` say by names of files which they read."""
+"""Checkpoints of other frameworks. Components of kind `initial_values` list the names of the files that they read."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _KIND = "initial_values"
 
 
 def foreign_variables(path: str | os.PathLike[str]) -> Mapping[str, np.ndarray] | None:
-    """The arrays of a checkpoint of another framework, by name; None where no installed component reads the path."""
+    """The arrays of a checkpoint of another framework, by name; None if no installed component reads the path."""
     reader = _reader(path, plugins_in_use())
     return None if reader is None else reader.load(os.fspath(path))
 
 
 def refuse_foreign(model_dir: str | os.PathLike[str], plugins: Plugins) -> None:
-    """Refuses a model_dir with a checkpoint of another framework, beside which training would begin anew.
+    """Refuses a model_dir with a checkpoint of another framework, because training would ignore it and start again.
 
     Raises:
-        CheckpointError: it holds one; the message names the command that makes a checkpoint of ours of it.
+        CheckpointError: it holds one. The message names the command that converts it to a checkpoint of ours.
     """
     reader = _reader(model_dir, plugins)
     if reader is not None:

@@ -1,8 +1,8 @@
 """Copies of device arrays in host memory that nothing else refers to.
 
-A numpy view of a live jax array on the CPU switches its donation off without a word, so every array is really copied.
-The buffers are kept from one save to the next: touching fresh pages costs far more than the copy itself. So a copy can
-be compared with the one before: which rows of large arrays have changed since the last full save.
+A numpy view of a live jax array on the CPU silently switches its donation off, so every array is really copied. The
+buffers are kept from one save to the next, because touching fresh pages costs far more than the copy itself. A copy can
+therefore be compared with the previous one, which shows the rows of large arrays that changed since the last full save.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from estimator_core.errors import CheckpointError
 
-#: Bytes from which an array is looked at row by row; smaller ones are saved whole each time.
+#: The size in bytes from which an array is compared row by row. Smaller arrays are saved whole each time.
 LEAST_BYTES = 1 << 20
-#: Bytes compared together, so that what they differ in stays in the processor's cache.
+#: Bytes compared together, so that the differences stay in the processor's cache.
 _TOGETHER = 1 << 20
 
 #: Item and name of a host copy.
@@ -26,7 +26,7 @@ Key = tuple[str, str]
 
 
 class RowChanges:
-    """Notes which rows differ from one copy to the next, bit by bit, whatever has changed them.
+    """Notes which rows differ from one copy to the next, bit by bit, whatever changed them.
 
     Example:
         >>> changes = RowChanges(least_bytes=1)
@@ -44,12 +44,12 @@ class RowChanges:
         self._changed: dict[Key, np.ndarray] = {}
 
     def begin(self, copies: Mapping[Key, np.ndarray]) -> None:
-        """A full save: from these copies on rows count as changed."""
+        """Starts at a full save: later changes are relative to these copies."""
         large = {key: copy for key, copy in copies.items() if copy.ndim and copy.nbytes >= self._least}
         self._changed = {key: np.zeros(len(copy), bool) for key, copy in large.items()}
 
     def look(self, key: Key, before: np.ndarray | None, now: np.ndarray) -> None:
-        """Compares a copy with the one before; an array of another form is no longer followed, but saved whole."""
+        """Compares a copy with the previous one. An array of another form is no longer followed, but saved whole."""
         known = self._changed.get(key)
         if known is None:
             return
@@ -63,7 +63,7 @@ class RowChanges:
             known[start:stop] |= (a[start:stop] != b[start:stop]).any(axis=1)
 
     def rows(self) -> dict[Key, np.ndarray]:
-        """Numbers of the rows that have changed since the full save; other arrays are to be saved whole."""
+        """Numbers of the rows that changed since the full save, for each array that is followed."""
         return {key: np.flatnonzero(changed) for key, changed in self._changed.items()}
 
 
@@ -79,19 +79,19 @@ NO_ROW_CHANGES = _NoRowChanges()
 
 
 def _by_rows(array: np.ndarray) -> np.ndarray:
-    """An array as words of rows, as wide as divides them."""
+    """The rows of an array as words of 8 bytes, or as single bytes if 8 does not divide a row."""
     octets = array.reshape(len(array), -1).view(np.uint8)
     return octets.view(np.uint64) if octets.shape[1] % 8 == 0 else octets
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostArray:
-    """One array as it is stored, and what it was.
+    """One array as it is stored, with its original form.
 
     Args:
         stored: C-ordered numpy array that belongs to the copy alone.
-        shape, dtype: of the original; they differ from the stored array's for typed random keys only.
-        key_impl: random number generator of a typed key, else None.
+        shape, dtype: those of the original; they differ from the stored array's only for typed random keys.
+        key_impl: random number generator of a typed key, otherwise None.
     """
 
     stored: np.ndarray
@@ -101,10 +101,10 @@ class HostArray:
 
 
 class HostBuffers:
-    """Takes host copies, reusing the memory of the copy before: take the next one only when that is no longer read.
+    """Takes host copies and reuses the memory of the previous copy, which must no longer be in use.
 
     Args:
-        changes: is shown each array beside the copy before.
+        changes: receives each array together with the previous copy.
 
     Example:
         >>> buffers = HostBuffers()
@@ -123,7 +123,7 @@ class HostBuffers:
         """Copies of every array, by item and path.
 
         Raises:
-            CheckpointError: a value is no array, or not all of it is on this process's devices.
+            CheckpointError: a value is not an array, or not all of it is on this process's devices.
         """
         for named in items.values():
             for value in named.values():
@@ -137,11 +137,11 @@ class HostBuffers:
         return copies
 
     def begin_full(self) -> None:
-        """The copy just taken is of a full save."""
+        """Declares that the copy just taken belongs to a full save."""
         self._changes.begin(self._buffers)
 
     def release(self) -> None:
-        """Gives the memory back."""
+        """Releases the memory."""
         self._buffers = {}
 
     def _copy(self, item: str, path: str, value: Any) -> HostArray:

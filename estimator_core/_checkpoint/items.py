@@ -10,7 +10,7 @@ import numpy as np
 
 from estimator_core.errors import CheckpointError, HookError
 
-#: The items a reader may ask for; clock, timers and manifest come with each of them.
+#: The items that a reader may request. Clock, timers and manifest come with each of them.
 ITEM_NAMES = ("variables", "model_state", "opt_state", "input", "hooks")
 
 
@@ -18,17 +18,16 @@ ITEM_NAMES = ("variables", "model_state", "opt_state", "input", "hooks")
 class CheckpointItems:
     """Everything one checkpoint carries, by item.
 
-    What is saved may live on devices; what is read is numpy, except typed random keys, which only jax can hold. Items
-    that were not asked for are empty.
+    What is saved may live on devices. What is read is numpy, except typed random keys, which only jax can hold. Items
+    that were not requested are empty.
 
     Args:
-        clock: uint32[4]; the first word is the global step, the second the first step whose loss was not finite, 0
-            where none was.
+        clock: uint32[4]; the first word is the global step, the second the first step whose loss was not finite, or 0.
         variables: trainable variables by path.
         model_state: the other variables by path.
         opt_state: leaves of the optimizer's state by path.
-        input: JSON position of the input, None where there is none.
-        hooks: what each hook's `state()` gave, by the hook's stable name: JSON values and numpy arrays.
+        input: JSON position of the input, None without one.
+        hooks: what each hook's `state()` returned, by the hook's stable name: JSON values and numpy arrays.
         timers: JSON: the bases of step and time cadences, so that a resumed call keeps the interrupted one's rhythm.
         manifest: JSON for the reader's eyes: plugins with versions, configuration, whatever explains the checkpoint.
 
@@ -53,7 +52,7 @@ _MARK = "__array__"
 
 
 def split_hook_states(states: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parts hook states into JSON and arrays.
+    """Splits hook states into JSON and arrays.
 
     Args:
         states: hook name -> its state: JSON values, numpy or jax arrays, nested in dicts and lists. Tuples come back
@@ -63,7 +62,7 @@ def split_hook_states(states: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str
         The JSON tree with `{"__array__": path}` where an array was, and the arrays by path.
 
     Raises:
-        HookError: a value that a checkpoint cannot hold; names the hook and the place in its state.
+        HookError: a checkpoint cannot hold a value. The message names the hook and the place in its state.
 
     Example:
         >>> split_hook_states({"Best": {"loss": 0.5, "seen": np.arange(2)}})

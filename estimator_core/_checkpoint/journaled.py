@@ -1,13 +1,13 @@
-"""How a sealed directory becomes a checkpoint, and how a checkpoint goes: in a model_dir with a journal.
+"""How a sealed directory becomes a checkpoint, and how a checkpoint is deleted, in a model_dir with a journal.
 
-A record of the journal makes the checkpoint; its directory gets its name afterwards. This run may be frozen between
-any two lines, and another one may have taken over when it goes on. So what it does to names is safe at any time:
+A record of the journal makes the checkpoint. Its directory gets its name afterwards. This run may be frozen between
+any two lines, and another run may have taken over when it continues. So every change of names is safe at any time:
 
-- it renames a directory that only one record names, which is what everybody would do with it;
-- it puts aside or deletes only what it has first renamed to a name of its own and *then* recognised, by the digest of
-  the manifest, as something that the journal has retired; that is for ever. Anything else goes back to where it was.
+- The run renames a directory that only one record names, as every other process would.
+- Before the run puts anything aside or deletes it, it renames it to a name of its own. It *then* compares the digest of
+  the manifest with those that the journal has retired. Retirement is final. Anything else returns to its place.
 
-Whoever looks for a checkpoint looks for its digest, under these names too (`catalog.where_is`).
+A reader of a checkpoint looks for its digest, under these names too (`catalog.where_is`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class JournalShelf:
 
     Args:
         root: their directory.
-        journal: of the run that writes.
+        journal: the journal of the run that writes.
     """
 
     def __init__(self, root: Path, journal: RunJournal) -> None:
@@ -49,12 +49,13 @@ class JournalShelf:
         self._removed: list[Removed] = []
 
     def steps(self) -> list[int]:
-        """Those the journal names."""
+        """The steps of the checkpoints that the journal names."""
         return sorted(self._journal.lineage.saved)
 
     def clean_up(self) -> None:
-        """Gives names that are owed, and removes what earlier runs left unfinished and what is retired: once the run is
-        the writer. What a run of an earlier epoch has not recorded can never be recorded any more.
+        """Completes missing names, and removes unfinished work of earlier runs and retired checkpoints.
+
+        This happens once the run is the writer. An unfinished record of an earlier epoch can no longer be completed.
         """
         self._journal.once_taken(self._clean_up)
 
@@ -79,21 +80,21 @@ class JournalShelf:
         self._delete()
 
     def _is_of(self, step: int) -> bool:
-        """Whether what has the name of a step is a checkpoint of it, and no copy of another one."""
+        """Whether the directory with the name of a step is its checkpoint, and not a copy of another one."""
         try:
             return read_manifest(self.root / str(step)).step == step
         except (CheckpointError, OSError):
             return False
 
     def _is_dead(self, path: Path) -> bool:
-        """Whether nobody can need what an earlier run left."""
+        """Whether no process can need what an earlier run left."""
         digest, lineage = manifest_digest(path), self._journal.lineage
         if path.name.startswith(layout.WRITING):  # it has never had another name
             return digest not in {saved.digest for saved in lineage.saved.values()}
         return digest is None or digest in lineage.retired.values()
 
     def begin(self, step: int) -> Path:
-        """Makes `checkpoints` if need be, never the model_dir."""
+        """Makes `checkpoints` if necessary, never the model_dir."""
         try:
             self.root.mkdir(exist_ok=True)
         except FileNotFoundError:
@@ -102,7 +103,7 @@ class JournalShelf:
         return self.root / layout.work_name(layout.WRITING, step, self._journal.epoch)
 
     def publish(self, work: Path, step: int, entries: Sequence[Entry], superfluous: Sequence[int]) -> Path:
-        """Records it, with all that belongs to it, and gives it its name."""
+        """Records a checkpoint with everything that belongs to it, and then renames its directory to its name."""
         digest = manifest_digest(work)
         if digest is None:
             self._journal.check()
@@ -127,18 +128,18 @@ class JournalShelf:
         return self._name(work, saved)
 
     def discard(self, work: Path) -> None:
-        """Removes it, unless a record may name it."""
+        """Removes a directory, unless a record may name it."""
         if work not in self._published:
             remove_tree(work)
 
     def remove(self, superfluous: Sequence[int]) -> list[int]:
-        """Deletes what is retired."""
+        """Deletes retired checkpoints. Returns the steps of those that are gone."""
         waiting = {step for step, _ in self._doomed.values()}
         self._delete()
         return sorted(waiting - {step for step, _ in self._doomed.values()})
 
     def _name(self, work: Path, saved: Saved) -> Path:
-        """Renames a published directory to its step. Twice, or late, it does no harm."""
+        """Renames a published directory to its step. A second or late call does no harm."""
         target = self.root / str(saved.step)
         for _ in range(3):
             try:
@@ -155,7 +156,7 @@ class JournalShelf:
         return where_is(self.root, saved) or target
 
     def _put_aside(self, target: Path, saved: Saved) -> None:
-        """Makes room for a checkpoint whose name is taken: by the one it replaces, or by a copy that nobody named."""
+        """Makes room for a checkpoint whose name is taken by the one it replaces, or by a copy without a record."""
         self._journal.check()  # a successor gives the name itself
         aside = self.root / layout.work_name(layout.REPLACED, saved.step, self._journal.epoch)
         rename_when_unread(target, aside)
@@ -167,10 +168,10 @@ class JournalShelf:
         else:
             kept = self.root / f"{layout.UNNAMED}{saved.step}-{uuid.uuid4().hex[:8]}"
             aside.rename(kept)
-            _log.error("%s was no checkpoint that the journal names; it is kept as %s.", target, kept)
+            _log.error("%s was not a checkpoint that the journal names; it is kept as %s.", target, kept)
 
     def _is_successors(self, digest: str, aside: Path, target: Path) -> bool:
-        """Brings a checkpoint of a run that has taken over meanwhile back to its place."""
+        """Returns a checkpoint to its place if it belongs to a run that has taken over meanwhile."""
         if self._journal.superseded_by() is None:
             return False
         if digest in {saved.digest for saved in self._journal.lineage.saved.values()}:
@@ -207,7 +208,7 @@ class JournalShelf:
 
 
 def _bring_back(path: Path, target: Path) -> None:
-    """Undoes a rename; if the name is taken again, what is found by its digest is left where it is."""
+    """Undoes a rename. If the name is taken again, the directory stays where it is and is found by its digest."""
     try:
         path.rename(target)
     except OSError as error:

@@ -1,6 +1,6 @@
-"""Where checkpoints lie in a model_dir, and how their directories are named.
+"""Where checkpoints are in a model_dir, and how their directories are named.
 
-Names that start with a dot are work under way or its remains. Which directories count, `catalog` says.
+Names that start with a dot are work under way or its remains. `catalog` decides which directories count.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HOOKS_FILE = "hooks.json"
 WRITING, DELETING, REPLACED = ".writing-", ".deleting-", ".replaced-"
 #: Prefix of a checkpoint that was found damaged and is kept for a look at it.
 DAMAGED = "damaged-"
-#: Prefix of a directory that stood in the place of a checkpoint and that nobody had saved there.
+#: Prefix of a directory that was in the place of a checkpoint although no run had saved it there.
 UNNAMED = "unnamed-"
 _WORK = re.compile(r"\.(writing|deleting|replaced)-(?P<step>\d+)-e(?P<epoch>\d{6})-[0-9a-f]{8}")
 
@@ -39,7 +39,7 @@ def arrays_dir(checkpoint: Path, process: int) -> Path:
 
 
 def checkpoint_path(model_dir: str | os.PathLike[str], step: int) -> str:
-    """Where the checkpoint of a step lies, or will lie once it is saved."""
+    """Where the checkpoint of a step is, or will be once it is saved."""
     return str(checkpoints_dir(model_dir) / str(step))
 
 
@@ -84,18 +84,18 @@ def checkpoint_step(path: str | os.PathLike[str]) -> int:
 
 
 def work_name(kind: str, step: int, epoch: int) -> str:
-    """A name of its own for a directory on its way to be a checkpoint, or away from it.
+    """A unique name for a directory that becomes a checkpoint, or that ceases to be one.
 
     Args:
         kind: `WRITING`, `DELETING` or `REPLACED`.
-        step: of the checkpoint.
-        epoch: of the run that names it.
+        step: the step of the checkpoint.
+        epoch: the epoch of the run that names it.
     """
     return f"{kind}{step}-e{epoch:06d}-{uuid.uuid4().hex[:8]}"
 
 
 def work_epoch(name: str) -> int | None:
-    """The epoch in the name of work under way: 0 if a release without epochs named it, None if this is no such name.
+    """The epoch in the name of work under way: 0 if a release without epochs named it, None for any other name.
 
     Example:
         >>> work_epoch(".writing-5-e000003-0123abcd"), work_epoch(".deleting-5"), work_epoch("5")

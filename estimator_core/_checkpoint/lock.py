@@ -1,6 +1,6 @@
-"""One training run per model_dir: a lock file that names its holder, outlives nobody, and never stops readers.
+"""One training run per model_dir: a lock file that names its holder and never stops readers.
 
-Whoever finds one asks whether the process that holds it still exists.
+A process that finds a lock file checks whether the holder still exists.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _log = logging.getLogger("estimator_core.checkpoint")
 
 @dataclass(frozen=True, kw_only=True)
 class Holder:
-    """A process, named so that nobody can mistake another one for it.
+    """A process, identified so that no other process can be mistaken for it.
 
     Args:
         host: name of the machine.
-        machine: one boot of one machine (or container): process ids of different ones cannot be compared.
+        machine: one boot of one machine (or container); process ids are comparable only within it.
         pid: process id.
-        process_start: start time of the process in clock ticks since the boot; "" where the system does not tell.
+        process_start: start time of the process in clock ticks since the boot; "" if the system does not report it.
         started: when the lock was taken, ISO 8601.
     """
 
@@ -57,12 +57,12 @@ class Holder:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form."""
+        """The holder as a JSON object."""
         return asdict(self)
 
     @staticmethod
     def from_json(body: Mapping[str, Any]) -> Holder:
-        """The inverse of `to_json`; other keys are ignored."""
+        """The inverse of `to_json`. Other keys are ignored."""
         return Holder(**{field.name: body[field.name] for field in fields(Holder)})
 
     def alive_here(self) -> bool | None:
@@ -77,7 +77,7 @@ class Holder:
 
 
 def _machine() -> str:
-    """Host name, boot and process namespace: equal exactly where process ids can be compared."""
+    """Host name, boot and process namespace: equal exactly if process ids can be compared."""
     parts = [platform.node()]
     with contextlib.suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
@@ -87,7 +87,7 @@ def _machine() -> str:
 
 
 def _process_start(pid: int) -> str | None:
-    """Start time of a process in clock ticks since the boot, "" where the system does not tell; None if it is gone."""
+    """Start time of a process in clock ticks since the boot; "" if it is not known, None if the process is gone."""
     if Path("/proc/self/stat").exists():
         try:
             # The second field is the program's name in parentheses and may hold anything; fields are counted after it.
@@ -96,7 +96,7 @@ def _process_start(pid: int) -> str | None:
             )
         except OSError:
             return None
-        return None if after_name[0] in "ZX" else after_name[19]  # a zombie trains no more
+        return None if after_name[0] in "ZX" else after_name[19]  # a zombie no longer trains
     if os.name != "posix":
         return "" if pid == os.getpid() else None
     try:
@@ -111,8 +111,8 @@ def _process_start(pid: int) -> str | None:
 class ModelDirLock:
     """Owns a model_dir while the context is open. Readers (evaluators, TensorBoard) need no lock.
 
-    A lock whose holder is gone is taken over: on the same machine the process id and its start time tell, from another
-    machine the age of the heartbeat (the file's modification time, renewed in the background).
+    A lock is taken over if its holder is gone. On the same machine, the process id and the start time decide. For
+    another machine, the age of the heartbeat decides: the modification time of the file, renewed in the background.
 
     Args:
         model_dir: created if absent.
@@ -120,7 +120,7 @@ class ModelDirLock:
         stale_secs: age in seconds at which the lock of another machine counts as left behind.
 
     Raises:
-        ModelDirLockedError: (on entry) another run is training here; names its host, process and start time.
+        ModelDirLockedError: (on entry) another run is training here. The message has its host, process and start time.
 
     Example:
         >>> import tempfile
@@ -155,7 +155,7 @@ class ModelDirLock:
         self._heartbeat.start()
 
     def release(self) -> None:
-        """Gives the lock back; does nothing if it is not held."""
+        """Releases the lock. Does nothing if it is not held."""
         if self._heartbeat is None or os.getpid() != self._pid:  # a forked worker is not the holder
             return
         self._released.set()
@@ -166,7 +166,7 @@ class ModelDirLock:
                 self._path.unlink()
 
     def held(self) -> bool:
-        """Whether this object still owns the model_dir: False once somebody took the lock over or deleted it."""
+        """Whether this object still owns the model_dir: False once the lock was taken over or deleted."""
         record = _read(self._path)
         return record is not None and record[0] == self._token
 
@@ -207,7 +207,7 @@ class ModelDirLock:
         replace_text(self._path, draft, json.dumps(body, indent=1) + "\n")
 
     def _age(self) -> float:
-        """Seconds since the last heartbeat, by the clock of the file system alone: machines' clocks differ."""
+        """Seconds since the last heartbeat, only by the clock of the file system, because machines' clocks differ."""
         probe = self._path.with_name(f".{LOCK_FILE}.{self._token}")
         try:
             probe.touch()
@@ -219,13 +219,13 @@ class ModelDirLock:
 
     def _keep_alive(self) -> None:
         while not self._released.wait(self._heartbeat_secs):
-            with contextlib.suppress(OSError):  # the directory may be gone, the file system may be away for a while
+            with contextlib.suppress(OSError):  # the directory may be gone, or the file system unreachable for a while
                 if self.held():
                     os.utime(self._path)
 
 
 def is_held(model_dir: str | os.PathLike[str]) -> bool:
-    """Whether a run is training in a model_dir, as far as can be told from here.
+    """Whether a run is training in a model_dir, as far as this machine can determine.
 
     Example:
         >>> is_held("a/directory/that/does/not/exist")
@@ -236,7 +236,7 @@ def is_held(model_dir: str | os.PathLike[str]) -> bool:
 
 
 def _read(path: Path) -> tuple[str, Holder] | None:
-    """Token and holder of a lock file; None where there is none, or what there is says nothing."""
+    """Token and holder of a lock file; None if there is no file, or if it is damaged."""
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
         return str(body["token"]), Holder.from_json(body)
@@ -249,7 +249,7 @@ def _read(path: Path) -> tuple[str, Holder] | None:
 
 @contextlib.contextmanager
 def _one_at_a_time(directory: Path) -> Generator[None]:
-    """Between reading a lock and replacing it nobody else may do the same: a short advisory lock of the directory.
+    """Lets one process at a time read a lock and replace it, with a short advisory lock of the directory.
 
     The kernel frees it whatever happens to the process. File systems without such locks leave a gap of microseconds.
     """

@@ -1,6 +1,6 @@
 """The manifest of a checkpoint: what it holds, who wrote it, and a checksum of every array and file.
 
-A directory whose manifest is absent, incomplete or altered is no checkpoint: the manifest is written last, and seals
+A directory whose manifest is absent, incomplete or altered is not a checkpoint. The manifest is written last, and seals
 itself with a checksum.
 """
 
@@ -18,8 +18,8 @@ from estimator_core._checkpoint.files import read_regular, write_durably
 from estimator_core._packs.entry import PackEntry
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 
-#: Versions of the layout: 1 is written by orbax; 2 held arrays in pieces that several processes wrote with tensorstore,
-#: and is read only; 3 holds them in packs.
+#: Versions of the layout: 1 is written by orbax. 2 held arrays in pieces that several processes wrote with tensorstore;
+#: it is only read. 3 holds them in packs.
 FORMAT, WHOLE_ARRAYS_FORMAT = 3, 1
 MANIFEST_FILE = "manifest.json"
 #: What to do about a damaged checkpoint.
@@ -31,7 +31,7 @@ class PieceEntry:
     """A piece of an array, in the directory of the process that wrote it.
 
     Args:
-        process: which one.
+        process: the index of that process.
         place: `(start, stop)` along each axis.
         bytes, crc32: as in `ArrayEntry`.
     """
@@ -47,11 +47,11 @@ class ArrayEntry:
     """One array of a checkpoint.
 
     Args:
-        shape: of the variable (a typed random key of shape () is stored as words, yet has shape () here).
+        shape: the shape of the variable (a typed random key of shape () is stored as words, yet has shape () here).
         dtype: numpy's name, or jax's for typed random keys ("key<fry>").
         bytes: size of the stored array.
-        crc32: of the stored array's bytes in C order; in packs, of the checksums of its pieces.
-        key_impl: random number generator of a typed key, else None.
+        crc32: the checksum of the stored array's bytes in C order; in packs, that of the checksums of its pieces.
+        key_impl: random number generator of a typed key, otherwise None.
         pieces: where the array is in format 2; `crc32` is empty then.
     """
 
@@ -63,7 +63,7 @@ class ArrayEntry:
     pieces: tuple[PieceEntry, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form; what is not there is left out."""
+        """The entry as a JSON object, without absent values."""
         entry: dict[str, Any] = {
             "shape": list(self.shape),
             "dtype": self.dtype,
@@ -98,7 +98,7 @@ class FileEntry:
 
     Args:
         bytes: its size.
-        crc32: of its contents; None for the large files of arrays, whose contents the arrays' checksums cover.
+        crc32: the checksum of its contents; None for the large files of arrays, which the arrays' checksums cover.
     """
 
     bytes: int
@@ -113,13 +113,13 @@ class Manifest:
         step: the global step.
         created: Unix time of the save, in seconds.
         run_created: Unix time of the first save in this model_dir; the origin of `keep_every_n_hours`.
-        packages: versions of what wrote the checkpoint.
+        packages: versions of the packages that wrote the checkpoint.
         arrays: item -> path -> entry; the items are clock, variables, model_state, opt_state and hooks.
         files: every file but the manifest, by its path in the checkpoint.
         timers: bases of the cadences, JSON.
         extras: `CheckpointItems.manifest`.
         format: version of the layout.
-        packs: what holds the arrays in format 3.
+        packs: the packs that hold the arrays in format 3.
     """
 
     step: int
@@ -160,7 +160,7 @@ def read_manifest(directory: Path) -> Manifest:
     """Reads and verifies the manifest of a checkpoint.
 
     Raises:
-        CheckpointNotFoundError: there is no manifest, so this is no checkpoint.
+        CheckpointNotFoundError: there is no manifest, so this is not a checkpoint.
         CheckpointCorruptError: the manifest is torn or altered.
         CheckpointError: a newer version of this package wrote it.
     """

@@ -1,4 +1,4 @@
-"""Signals of the platform as a flag the loop polls: save at the next safe point, then leave."""
+"""Signals of the platform as a flag that the loop polls: save at the next safe point, then stop."""
 
 from __future__ import annotations
 
@@ -23,29 +23,30 @@ _log = logging.getLogger("estimator_core.checkpoint")
 
 #: Exit status of a run that was stopped from outside, has saved its state, and can be resumed (EX_TEMPFAIL).
 RESUMABLE_EXIT_STATUS = 75
-#: These always ask for a stop.
+#: These always request a stop.
 _ALWAYS = (signal.SIGTERM, signal.SIGINT)
-#: These ask for a stop where nobody else handles them: a closed terminal (unless `nohup` ignores it), and the warnings
-#: that Slurm (`--signal`) and other schedulers send before they end a job. By default each would kill the process.
+#: These request a stop unless they have another handler: a closed terminal (unless `nohup` ignores it), and the
+#: warnings that Slurm (`--signal`) and other schedulers send before they end a job. By default each would kill the
+#: process.
 _UNLESS_HANDLED = tuple(getattr(signal, name) for name in ("SIGHUP", "SIGUSR1", "SIGUSR2") if hasattr(signal, name))
 #: A signal this soon after the first is the same one: terminals and launchers both pass it on.
 _SAME_SIGNAL_SECS = 0.25
 
 
 class Preemption:
-    """Notices a request to stop; the loop polls `requested`, saves and ends.
+    """Notices a request to stop. The loop polls `requested`, saves and ends.
 
-    Handlers are installed only in the main thread, and the ones before are put back on exit. The same signal again, or
-    a SIGINT, stops at once, as if this object did not exist: SIGINT raises KeyboardInterrupt, SIGTERM ends the process.
-    Another signal does not: schedulers warn first and send SIGTERM later, while the save is under way. What is not a
-    signal, such as the notice of a platform, calls `request`, from any thread.
+    Handlers are installed only in the main thread, and the previous ones are restored on exit. The same signal again,
+    or a SIGINT, stops at once, as if this object did not exist: SIGINT raises KeyboardInterrupt, SIGTERM ends the
+    process. Another signal does not: schedulers warn first and send SIGTERM later, while the save is under way. A
+    request that is not a signal, such as the notice of a platform, calls `request`, from any thread.
 
-    When the grace time is over and the context has not been left, the log says what the run was waiting for, with the
-    stacks of all threads. The run goes on: a late save is better than none, and the platform ends it anyway.
+    If the context is still open when the grace time is over, the log says what the run is waiting for, with the stacks
+    of all threads. The run continues: a late save is better than none, and the platform ends it anyway.
 
     Args:
-        grace_secs: how long the platform lets a process live after the request, in seconds; None: no limit known.
-        signals: which signals count as a request; None: SIGTERM and SIGINT, and SIGHUP, SIGUSR1 and SIGUSR2 where the
+        grace_secs: how long the platform lets a process live after the request, in seconds; None: no known limit.
+        signals: which signals count as a request; None: SIGTERM and SIGINT, and SIGHUP, SIGUSR1 and SIGUSR2 if the
             process has no handler of its own for them and does not ignore them.
 
     Example:
@@ -65,12 +66,12 @@ class Preemption:
         self._reason: str | None = None
         self._time = 0.0
         self._pid = os.getpid()
-        self._first: int | None = None  # the number of the signal that asked
+        self._first: int | None = None  # the number of the signal that requested the stop
         self._grace_secs = grace_secs
         self._signals = signals
         self._previous: dict[signal.Signals, _Handler] = {}
         self.waiting_for: Callable[[], str] = _not_known
-        # Its `put` is the one way to wake a thread that is allowed in a signal handler.
+        # Its `put` is the only way to wake a thread that is allowed in a signal handler.
         self._news: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._watch: threading.Thread | None = None
 
@@ -86,7 +87,7 @@ class Preemption:
         return max(0.0, self._time + self._grace_secs - time.monotonic())
 
     def request(self, reason: str) -> None:
-        """Asks the run to save and stop; the first reason stays."""
+        """Requests that the run saves and stops. The first reason stays."""
         if self.requested:
             return
         self._time = time.monotonic()
@@ -145,14 +146,14 @@ class Preemption:
 
     def _restore(self) -> None:
         for number, handler in self._previous.items():
-            # None: the handler was not installed from Python and cannot be put back from it.
+            # None: the handler was not installed from Python and cannot be restored from it.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         self._previous = {}
 
 
 @functools.cache
 def _ends_resumable() -> None:
-    """From now on a PreemptedError or a ProcessLostError that nobody catches is shown as ever, and ends with 75."""
+    """From now on, an uncaught PreemptedError or ProcessLostError is shown as before, and the exit status is 75."""
     show = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

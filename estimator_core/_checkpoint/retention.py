@@ -10,17 +10,17 @@ from typing import Any
 from estimator_core.config import KeepBest
 from estimator_core.errors import ArgumentError
 
-#: Metrics of evaluations by global step, as `ec.read_eval_metrics` gives them.
+#: Metrics of evaluations by global step, as `ec.read_eval_metrics` returns them.
 EvalResults = Mapping[int, Mapping[str, Any]]
 
 
 def no_results() -> EvalResults:
-    """Nothing has been evaluated."""
+    """Returns no results, as if nothing has been evaluated."""
     return {}
 
 
 def best_steps(rule: KeepBest, steps: Sequence[int], results: EvalResults) -> set[int]:
-    """The best of these steps; those without a result, or with NaN, are none. Of equal ones the older is better.
+    """The best of these steps. Steps without a result, or with NaN, do not count. Of equal steps the older is better.
 
     Example:
         >>> best_steps(
@@ -37,14 +37,14 @@ def best_steps(rule: KeepBest, steps: Sequence[int], results: EvalResults) -> se
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """What to keep; everything that no rule keeps is deleted after a save, however much that is.
+    """What to keep. Everything that no rule keeps is deleted after a save, however much that is.
 
     Args:
-        keep_max: the newest checkpoints kept; None or 0 keeps all.
-        keep_every_n_hours: besides, the first checkpoint of each period of n hours, the very first period left out; the
-            periods are counted from the run's first save. None: none.
-        keep_best: besides, the best by a metric.
-        results: gives the results recorded so far, for `keep_best`; called after each save.
+        keep_max: how many of the newest checkpoints are kept; None or 0 keeps all.
+        keep_every_n_hours: also keeps the first checkpoint of each period of n hours, except the very first period; the
+            periods count from the run's first save. None: none.
+        keep_best: also keeps the best by a metric.
+        results: returns the results recorded so far, for `keep_best`; called after each save.
     """
 
     keep_max: int | None = 5
@@ -64,7 +64,7 @@ class Retention:
         """The steps to delete, oldest first.
 
         Args:
-            hours: step -> hours from the first save of the run to this one, of all checkpoints there are.
+            hours: step -> hours from the first save of the run to this one, for all checkpoints.
 
         Example:
             >>> Retention(keep_max=1, keep_every_n_hours=2).superfluous({10: 0.0, 20: 1.0, 30: 2.5, 40: 3.5, 50: 3.9})

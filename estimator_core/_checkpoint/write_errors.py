@@ -1,4 +1,4 @@
-"""What went wrong while writing, in words that name the place and the need."""
+"""Explains errors of writing, with the place and the space that is needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CURES: dict[int | None, str] = {
     errno.ENOENT: "The directory was deleted or renamed under way. Leave model_dir alone while a run writes to it.",
     errno.EMFILE: "Too many open files: raise the limit (ulimit -n).",
 }
-#: How tensorstore, which orbax writes with, words the same.
+#: The same errors in the words of tensorstore, with which orbax writes.
 _WORDS = {
     "no space left": errno.ENOSPC,
     "resource_exhausted": errno.ENOSPC,
@@ -36,7 +36,7 @@ _WORDS = {
 
 @contextmanager
 def explained(root: Path, need: int) -> Generator[None]:
-    """Turns what the file system or orbax raises into a CheckpointError; lets our own errors pass.
+    """Turns errors of the file system or of orbax into a CheckpointError. Our own errors pass.
 
     Args:
         root: the checkpoints directory.
@@ -56,12 +56,12 @@ def explained(root: Path, need: int) -> Generator[None]:
 
 @contextmanager
 def placed(directory: Path) -> Generator[None]:
-    """Says where and what to do, where the file system says only that there is no room, or that it is read-only.
+    """Adds the place and the remedy if the file system reports only that it is full or read-only.
 
-    Other errors without a name may be of the user's input: they pass as they are.
+    Other errors without a file name may come from the user's input, so they pass unchanged.
 
     Raises:
-        OSError: of the same number and with the same notes, with the directory.
+        OSError: the same number and notes, with the directory.
     """
     try:
         yield
@@ -77,7 +77,7 @@ def placed(directory: Path) -> Generator[None]:
 
 
 def errno_of(error: BaseException) -> int | None:
-    """The error number behind an exception of the file system or of tensorstore, if it can be told."""
+    """The error number of an exception of the file system or of tensorstore, if it is known."""
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
     text = str(error).lower()
@@ -85,7 +85,7 @@ def errno_of(error: BaseException) -> int | None:
 
 
 def brief(error: BaseException) -> str:
-    """An error in one line; tensorstore's messages run over pages."""
+    """An error in one line, because tensorstore's messages fill pages."""
     code, text = errno_of(error), " ".join(str(error).split())
     reason = "" if code is None or os.strerror(code).lower() in text[:200].lower() else f"{os.strerror(code)}; "
     return f"{reason}{type(error).__name__}: {text[:200]}{'...' if len(text) > 200 else ''}"

@@ -1,4 +1,4 @@
-"""What `estimator plugins` prints: one row a plugin, as JSON or as text."""
+"""What `estimator plugins` prints: one row per plugin, as JSON or as text."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from estimator_core._plugins.targets import missing_reason
 
 
 def plugin_rows(records: Iterable[PluginRecord], kind: str | None = None) -> list[dict[str, Any]]:
-    """One JSON object a plugin.
+    """One JSON object per plugin.
 
     Args:
         records: the plugins.
-        kind: only components of this kind, and only plugins that give or define one or that are broken or blocked;
+        kind: only components of this kind, and only plugins that provide or define one or that are broken or blocked;
             None: all.
     """
     rows = [_row(record, kind) for record in records]
@@ -23,7 +23,7 @@ def plugin_rows(records: Iterable[PluginRecord], kind: str | None = None) -> lis
 
 
 def plugin_table(rows: Sequence[dict[str, Any]]) -> str:
-    """The rows as text: a line a plugin, and under it what it gives and what is wrong with it."""
+    """The rows as text: one line per plugin, and under it what it provides and what is wrong with it."""
     head = ("name", "distribution", "version", "status", "contract", "load ms")
     table = [head, *(_cells(row) for row in rows)]
     widths = [max(len(line[column]) for line in table) for column in range(len(head))]

@@ -1,4 +1,4 @@
-"""Finding the processes of a run in what schedulers and launchers put into the environment."""
+"""Finds the processes of a run in the environment variables of schedulers and launchers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from estimator_core._cluster.info import ClusterInfo, TaskType
 from estimator_core._cluster.processes import Processes
 from estimator_core.errors import ArgumentError
 
-#: One of these is set wherever anything is told. A process alone, the common one, looks no further.
+#: One of these is set whenever the environment says anything. A lone process, the common case, looks no further.
 _MARKS: Final = frozenset(
     (
         "JAX_COORDINATOR_ADDRESS",
@@ -28,17 +28,18 @@ _MARKS: Final = frozenset(
 
 
 def detect_processes(environ: Mapping[str, str], cluster: ClusterInfo) -> Processes | None:
-    """The processes this one trains with; None where it is alone, or where jax alone knows (TPU pods, Ray).
+    """The processes that this one trains with; None if it is alone, or if only jax knows them (TPU pods, Ray).
 
-    Read are the variables JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID (set by `estimator launch`),
-    TF_CONFIG, those of torchrun, SageMaker, a Slurm step, MPI. JAX_NUM_PROCESSES=1 says that this process is alone.
+    The function reads JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID (set by `estimator launch`),
+    TF_CONFIG, and the variables of torchrun, SageMaker, a Slurm step and MPI. JAX_NUM_PROCESSES=1 says that this
+    process is alone.
 
     Args:
         environ: the environment.
-        cluster: what TF_CONFIG says in it.
+        cluster: what its TF_CONFIG says.
 
     Raises:
-        ArgumentError: variables contradict each other, or tell of several processes without the rest.
+        ArgumentError: variables contradict each other, or name several processes without the rest.
 
     Example:
         >>> told = {"JAX_COORDINATOR_ADDRESS": "n3:7000", "JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "1"}
@@ -51,7 +52,7 @@ def detect_processes(environ: Mapping[str, str], cluster: ClusterInfo) -> Proces
 
     if of.number(environ, "JAX_NUM_PROCESSES") == 1:
         return None
-    # mpirun and torchrun start their processes within what a scheduler has given, whose variables these inherit.
+    # mpirun and torchrun start their processes inside the job of a scheduler, so these inherit its variables.
     inner = [of.from_torchrun(environ), of.from_mpi(environ)]
     outer = [] if any(inner) else [of.from_sagemaker(environ), of.from_slurm(environ)]
     told = [of.from_variables(environ), of.from_tf_config(cluster), *inner, *outer]
@@ -75,13 +76,13 @@ def _refuse_conflict(found: Sequence[Processes]) -> None:
 
 
 def _refuse_silence(environ: Mapping[str, str]) -> None:
-    """What tells of other processes, but not of how many, would be as many runs in one model_dir."""
+    """Refuses variables that imply other processes but not their number: each would be a run in one model_dir."""
     if environ.get("JAX_COORDINATOR_ADDRESS"):
         raise ArgumentError(
             "JAX_COORDINATOR_ADDRESS is set, but nothing tells how many processes there are and which this is. Set "
             "JAX_NUM_PROCESSES and JAX_PROCESS_ID, or JAX_NUM_PROCESSES=1 for a process by itself."
         )
-    # On TPUs, GKE tells jax itself.
+    # On TPUs, GKE informs jax itself.
     if environ.get("JOB_COMPLETION_INDEX") and not environ.get("TPU_WORKER_HOSTNAMES"):
         raise ArgumentError(
             "Kubernetes: JOB_COMPLETION_INDEX tells that this pod is one of an Indexed Job, but nothing tells how many "

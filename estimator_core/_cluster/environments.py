@@ -1,4 +1,4 @@
-"""What each scheduler and launcher puts into the environment of a process, read one by one."""
+"""Reads what each scheduler and launcher puts into the environment of a process."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from estimator_core._cluster.info import ClusterInfo, TaskType
 from estimator_core._cluster.processes import Processes
 from estimator_core.errors import ArgumentError
 
-#: Where no port is given.
+#: The port if none is given.
 DEFAULT_PORT: Final = 7464
 _ADDRESS = "JAX_COORDINATOR_ADDRESS"
-#: Of Open MPI, of MPICH and Intel MPI, of MVAPICH: processes, which of them, and both within the machine.
+#: For Open MPI, for MPICH and Intel MPI, for MVAPICH: number of processes, index, and both within the machine.
 _MPI = (
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
     ("PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID"),
     ("MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"),
 )
-#: What jax's own reader of Slurm looks for, besides the number of tasks.
+#: What jax's own Slurm detection reads, besides the number of tasks.
 _SLURM_NEEDS = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
 _Environ = Mapping[str, str]
 
@@ -42,7 +42,7 @@ def from_variables(environ: _Environ) -> Processes | None:
 
 
 def from_tf_config(cluster: ClusterInfo) -> Processes | None:
-    """Chief first, then the others; parameter servers and the evaluator do not train."""
+    """Chief first, then the others. Parameter servers and the evaluator do not train."""
     if not cluster.cluster or cluster.num_worker_replicas < 2 or cluster.global_id_in_cluster is None:
         return None
     chief = TaskType.MASTER if TaskType.MASTER in cluster.cluster else TaskType.CHIEF
@@ -53,7 +53,7 @@ def from_tf_config(cluster: ClusterInfo) -> Processes | None:
 
 
 def from_torchrun(environ: _Environ) -> Processes | None:
-    """WORLD_SIZE, RANK and MASTER_ADDR, as torchrun and Kubeflow set them; without an address they mean little."""
+    """WORLD_SIZE, RANK and MASTER_ADDR, as torchrun and Kubeflow set them. They count only with an address."""
     count, index = number(environ, "WORLD_SIZE"), number(environ, "RANK")
     if count is None or index is None or not environ.get("MASTER_ADDR"):
         return None
@@ -66,7 +66,7 @@ def from_torchrun(environ: _Environ) -> Processes | None:
 
 
 def from_sagemaker(environ: _Environ) -> Processes | None:
-    """SM_HOSTS and SM_CURRENT_HOST: one process a machine, with all its cards."""
+    """SM_HOSTS and SM_CURRENT_HOST: one process per machine, with all its cards."""
     text, here = environ.get("SM_HOSTS"), environ.get("SM_CURRENT_HOST")
     if not text or not here:
         return None
@@ -84,9 +84,9 @@ def from_sagemaker(environ: _Environ) -> Processes | None:
 
 
 def from_slurm(environ: _Environ) -> Processes | None:
-    """A step, which srun starts; a batch script or an allocation is one process. jax finds the address of process 0.
+    """A step, which srun starts. A batch script or an allocation is one process. jax finds the address of process 0.
 
-    The step's own number of tasks counts, not the allocation's.
+    The number of tasks of the step counts, not that of the allocation.
     """
     count, index = number(environ, "SLURM_STEP_NUM_TASKS"), number(environ, "SLURM_PROCID")
     if count is None or index is None or count == 1:
@@ -94,7 +94,7 @@ def from_slurm(environ: _Environ) -> Processes | None:
     missing = [name for name in _SLURM_NEEDS if not environ.get(name)]
     if missing:
         raise ArgumentError(
-            f"Slurm: SLURM_STEP_NUM_TASKS tells of {count} tasks, but {', '.join(missing)} is not set, which srun "
+            f"Slurm: SLURM_STEP_NUM_TASKS names {count} tasks, but {', '.join(missing)} is not set, which srun "
             "sets. Start the program by srun, and pass its whole environment on."
         )
     cards = cards_of(environ, number(environ, "SLURM_LOCALID") or 0, _tasks_here(environ, count))
@@ -105,7 +105,7 @@ def from_slurm(environ: _Environ) -> Processes | None:
 
 
 def from_mpi(environ: _Environ) -> Processes | None:
-    """Open MPI, MPICH, Intel MPI, MVAPICH. jax finds the address of process 0, where it can."""
+    """Open MPI, MPICH, Intel MPI and MVAPICH. jax finds the address of process 0 if it can."""
     for count_name, index_name, local_count, local_index in _MPI:
         count, index = number(environ, count_name), number(environ, index_name)
         if count is None or index is None or count == 1:
@@ -121,7 +121,7 @@ def from_mpi(environ: _Environ) -> Processes | None:
         if here == count:
             return Processes(f"127.0.0.1:{DEFAULT_PORT}", count, index, count_name, cards)
         raise ArgumentError(
-            f"{count_name} tells of {count} processes, but nothing tells where process 0 is. Install mpi4py, which "
+            f"{count_name} names {count} processes, but nothing tells where process 0 is. Install mpi4py, which "
             f"finds it, or set {_ADDRESS} to its host:port in all of them; RunConfig(processes=None) trains alone."
         )
     return None
@@ -132,11 +132,11 @@ def cards_of(environ: _Environ, index: int, count: int) -> tuple[int, ...] | Non
 
     Args:
         environ: the environment.
-        index: of the process within its machine.
+        index: the index of the process within its machine.
         count: processes of this run on the machine.
 
     Returns:
-        Their numbers; () leaves it all that it sees, None what JAX_LOCAL_DEVICE_IDS says.
+        Their numbers; () for every card that the process sees, None for what JAX_LOCAL_DEVICE_IDS says.
 
     Example:
         >>> cards_of({}, 1, 2), cards_of({}, 0, 1), cards_of({"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, 1, 2)
@@ -154,7 +154,7 @@ def cards_of(environ: _Environ, index: int, count: int) -> tuple[int, ...] | Non
 
 
 def number(environ: _Environ, name: str) -> int | None:
-    """A variable as a whole number, None where it is not set."""
+    """A variable as a whole number; None if it is not set."""
     text = environ.get(name)
     if text is None or text == "":
         return None

@@ -1,4 +1,4 @@
-"""The cluster a process belongs to, as told by the environment variable TF_CONFIG."""
+"""The cluster that a process belongs to, from the environment variable TF_CONFIG."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class ClusterInfo:
         task_type: the role of this process, one of `TaskType` or another name in the cluster.
         task_id: its index among the processes of that role.
         is_chief: whether it writes checkpoints and summaries.
-        master: `grpc://host:port` of this process, "" when there is nothing to connect to.
+        master: `grpc://host:port` of this process; "" if there is nothing to connect to.
         evaluation_master: the same for an evaluator.
         num_worker_replicas: training processes, the chief included.
         num_ps_replicas: parameter servers.
         global_id_in_cluster: index among all processes of the training cluster (chief first, then roles by name, "ps"
             last); None for an evaluator.
-        cluster: the addresses of each role; empty for an evaluator, which is no part of the training cluster.
+        cluster: the addresses of each role; empty for an evaluator, which is not part of the training cluster.
         environment: "cloud", "google" or whatever TF_CONFIG says, "" by default.
         service: the "service" entry of TF_CONFIG.
         model_dir: the "model_dir" entry of TF_CONFIG.
@@ -66,7 +66,7 @@ class ClusterInfo:
             environ: the environment; None: that of this process.
 
         Raises:
-            ArgumentError: it is no JSON, or describes a cluster in which this process has no place.
+            ArgumentError: it is not JSON, or it describes a cluster in which this process has no place.
             ArgumentTypeError: an entry has the wrong type.
 
         Example:

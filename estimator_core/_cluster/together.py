@@ -13,12 +13,12 @@ from typing import Any
 from estimator_core.coordinator import Coordinator, Lost
 from estimator_core.errors import ArgumentError, EstimatorError, PreemptedError, ProcessLostError
 
-#: How long an error of the device network waits for the news of whom it was about.
+#: How long an error of the device network waits for the news of which process was lost.
 _NEWS_SECS = 30.0
 
 
 def gather(processes: Coordinator, topic: str, value: Any = None) -> list[Any]:
-    """What every process gave, in their order: JSON values. It waits as long as all are alive.
+    """The JSON values of all processes, in order of their index. The call waits as long as all are alive.
 
     Raises:
         ProcessLostError: one of them is gone.
@@ -34,7 +34,7 @@ def gather(processes: Coordinator, topic: str, value: Any = None) -> list[Any]:
 
 
 def chief_says(processes: Coordinator, topic: str, value: Any = None) -> Any:
-    """What process 0 gave, a JSON value; the others' values do not matter.
+    """The JSON value of process 0. The values of the others do not matter.
 
     Raises:
         ProcessLostError: a process is gone.
@@ -52,17 +52,17 @@ def announce(
     versions: Callable[[], Sequence[Mapping[str, str]]],
     **arguments: object,
 ) -> None:
-    """Returns when all processes have come with the same call.
+    """Returns when all processes have arrived at the same call.
 
     Args:
         processes: those that compute together.
         call: what is called.
-        hooks: of the call, without those that plugins add.
-        versions: of the packages in use, which must be the same, as jax's.
-        arguments: those that decide how long the call takes and what it is about: numbers, text, or lists of them.
+        hooks: the hooks of the call, without those that plugins add.
+        versions: the packages in use, whose versions must be the same, as jax's must be.
+        arguments: those that decide how long the call takes and what it does: numbers, text, or lists of them.
 
     Raises:
-        ArgumentError: they have not; raised in all of them.
+        ArgumentError: the calls differ; raised in all processes.
         ProcessLostError: a process is gone.
     """
     if processes.count == 1:
@@ -89,10 +89,10 @@ def _in_words(index: int, one: Mapping[str, Any], other: Mapping[str, Any]) -> s
 
 @contextlib.contextmanager
 def ending_together(processes: Coordinator) -> Generator[None]:
-    """Ends all processes when one fails, and says in each which one it was.
+    """Ends all processes when one fails, and names the failed process in each.
 
     Raises:
-        ProcessLostError: in place of whatever error of the device network another process caused.
+        ProcessLostError: replaces any error of the device network that another process caused.
     """
     if processes.count == 1:
         yield
@@ -100,7 +100,7 @@ def ending_together(processes: Coordinator) -> Generator[None]:
     try:
         yield
     except ProcessLostError:
-        processes.lost()  # who has been told of it may end in order
+        processes.lost()  # a process that knows of the loss may end in order
         raise
     except (PreemptedError, GeneratorExit):
         raise
@@ -113,8 +113,8 @@ def ending_together(processes: Coordinator) -> Generator[None]:
 
 
 def _news_of(error: BaseException, processes: Coordinator) -> Lost | None:
-    """The lost process behind an error. An error of the network comes before the news of the loss: it waits."""
-    # jax raises its JaxRuntimeError, or a ValueError where a program is started: both begin with the code of a status.
+    """The lost process that caused an error. The network fails before the news arrives, so the call waits for it."""
+    # jax raises its JaxRuntimeError, or a ValueError when a program starts: both begin with the code of a status.
     if re.match(r"[A-Z_]+: ", str(error)) and not isinstance(error, EstimatorError):
         deadline = time.monotonic() + _NEWS_SECS
         while processes.lost() is None and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""What a function computes beside its outputs, had these been others: metrics of what an export gives."""
+"""Recomputes what a function returns besides its outputs, for other outputs: metrics of what an export returns."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 def beside_outputs(
     function: Callable[..., tuple[Mapping[str, Any], Any]], arguments: tuple[Any, ...], outputs: Mapping[str, Any]
 ) -> Any:
-    """The second of the two things that a function gives, computed from other values of the first; traceable.
+    """Computes the second result of a function from other values of its first result; traceable.
 
     Args:
-        function: gives outputs by name, and anything; traceable.
-        arguments: of the function.
-        outputs: by the same names, of the same shapes and dtypes.
+        function: returns outputs by name, and anything else; traceable.
+        arguments: the arguments of the function.
+        outputs: other values of the outputs, with the same names, shapes and dtypes.
 
     Example:
         >>> def function(x):

@@ -12,7 +12,7 @@ import numpy as np
 from estimator_core._export.features import Feature
 from estimator_core._metrics.base import Metric
 
-#: Signatures that clients call: host transforms and class names stand around them.
+#: Signatures that clients call: host transforms and class names surround them.
 SERVING_METHODS = ("predict", "classify", "regress")
 
 
@@ -20,7 +20,7 @@ SERVING_METHODS = ("predict", "classify", "regress")
 class Exporter(Protocol):
     """Decides after each evaluation whether to export.
 
-    Source: `tf.estimator.Exporter`.
+    Source: the class `tf.estimator.Exporter`.
     """
 
     @property
@@ -36,9 +36,9 @@ class Exporter(Protocol):
         eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> str | None:
-        """Exports, or not; returns the path written.
+        """Exports or decides not to. Returns the path that was written, or None.
 
-        It may be called twice for one step, the second time with `is_the_final_export`; an exporter that has exported
+        It may be called twice for one step, the second time with `is_the_final_export`. An exporter that has exported
         the step skips the second call.
         """
         ...
@@ -58,7 +58,7 @@ class ExportsInBackground(Protocol):
     """An exporter whose `export` may return before the export is complete; optional."""
 
     def wait(self) -> str | None:
-        """Waits, raises what went wrong, and returns the path of the export that was being written, if one was."""
+        """Waits, raises any error, and returns the path of the export that was being written, if there was one."""
         ...
 
 
@@ -67,15 +67,15 @@ class SignatureSpec:
     """One function of an export.
 
     Attributes:
-        name: of the signature.
+        name: the name of the signature.
         method: "predict", "classify", "regress", "eval" or "train".
         inputs: what it takes, by name.
-        outputs: what it gives, by name.
+        outputs: what it returns, by name.
         function: `(variables, inputs) -> outputs`, pure and traceable; variables and both dicts by name.
-        class_names: the names of the class ids in the outputs "classes" and "all_classes"; a raw signature gives them
-            in place of the ids.
-        metrics: `(variables, inputs, outputs) -> metrics by name`: what an evaluation of a batch would measure, were
-            these the outputs; traceable. None where the mode measures nothing.
+        class_names: the names of the class ids in the outputs "classes" and "all_classes"; a raw signature returns
+            them instead of the ids.
+        metrics: `(variables, inputs, outputs) -> metrics by name`: what an evaluation of a batch would measure if
+            these were the outputs; traceable. None if the mode measures nothing.
     """
 
     name: str
@@ -92,14 +92,14 @@ class ExportRequest:
     """Everything a format writes.
 
     Attributes:
-        signatures: by name.
+        signatures: the signatures by name.
         variables: all variables by path; arguments of the functions, never constants.
         assets: files to add: name in the export to path.
-        input_transforms: `HostTransform`s from a raw request to the inputs; empty where clients send arrays.
+        input_transforms: `HostTransform`s from a raw request to the inputs; empty if clients send arrays.
         output_transforms: `HostTransform`s from outputs to what clients see.
-        receiver: what a raw request carries, by name; the inputs of the model where there are no input transforms.
+        receiver: what a raw request carries, by name; without input transforms, the inputs of the model.
         fixed_batch_sizes: the batch sizes to write, for a model that cannot be traced with a symbolic one; None: any.
-        global_step: of the state.
+        global_step: the step of the state.
         provenance: JSON for the manifest: versions, plugins, checkpoint.
     """
 
@@ -124,7 +124,7 @@ class LoadedSignature(Protocol):
 
     @property
     def outputs(self) -> Mapping[str, Feature]:
-        """What it gives, by name."""
+        """What it returns, by name."""
         ...
 
     def __call__(self, **arrays: Any) -> dict[str, np.ndarray]:
@@ -135,10 +135,9 @@ class LoadedSignature(Protocol):
 class LoadedExport(Protocol):
     """An export that was read back.
 
-    `signatures` take and give arrays of numbers: they load anywhere. `raw_signatures` take what clients send and give
-    what clients see: host
-    transforms run before and after, so the packages that they come from must be installed. Without transforms both are
-    the same.
+    `signatures` take and return arrays of numbers, so they load anywhere. `raw_signatures` take what clients send and
+    return what clients see: host transforms run before and after, so their packages must be installed. Without
+    transforms both are the same.
     """
 
     @property
@@ -166,7 +165,7 @@ class HoldsHostPart(Protocol):
 
     @property
     def own_signatures(self) -> Mapping[str, LoadedSignature]:
-        """What the file takes from clients and shows them, by signature; names as those of raw signatures."""
+        """What the file takes from clients and returns to them, by signature, with the names of raw signatures."""
         ...
 
 
@@ -175,21 +174,21 @@ class ExportCheck(Protocol):
     """Compares an output of an export with the estimator's; a plugin component of kind "export_check"."""
 
     def difference(self, expected: np.ndarray, found: np.ndarray) -> str | None:
-        """What is wrong with an output, as the end of a sentence that begins with its name; None if it will do.
+        """What is wrong with an output, as the end of a sentence that begins with its name; None if it is accepted.
 
         Args:
-            expected: what the estimator gives for random inputs.
-            found: what the export that was read back gives for them, of any shape and dtype.
+            expected: what the estimator returns for random inputs.
+            found: what the export that was read back returns for them, of any shape and dtype.
         """
         ...
 
 
 @runtime_checkable
 class ExportFormat(Protocol):
-    """How an export lies on disk; a plugin component of kind "format".
+    """How an export is stored on disk; a plugin component of kind "format".
 
-    Only the core calls `write`, once an export: it reads the directory back by `load` and compares the outputs before
-    it publishes it, so a format need not check its own work.
+    Only the core calls `write`, once per export. Before it publishes the directory, it reads it back with `load` and
+    compares the outputs, so a format need not check its own work.
     """
 
     @property
@@ -218,6 +217,7 @@ class ChecksRequest(Protocol):
         """Refuses what the format or its readers cannot hold; writes nothing.
 
         Raises:
-            ExportError: says which signature, transform or operation, and what to do.
+            ExportError: the format cannot hold it. The message names the signature, transform or operation, and the
+                remedy.
         """
         ...

@@ -13,10 +13,10 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 @dataclass(frozen=True)
 class Feature:
-    """An array a signature takes or gives.
+    """An array that a signature takes or returns.
 
     Args:
-        shape: sizes; None in the first place is the batch, of any size from 1 on.
+        shape: sizes; None in the first place is the batch, of any size of at least 1.
         dtype: a numpy dtype or its name, "bfloat16", or "string" for host-side text.
 
     Raises:
@@ -46,7 +46,7 @@ class Feature:
 
 
 def feature_of(value: Any) -> Feature:
-    """The Feature of an array (its first axis is the batch), or the Feature given."""
+    """The Feature of an array (its first axis is the batch), or the given Feature."""
     if isinstance(value, Feature):
         return value
     if hasattr(value, "shape") and hasattr(value, "dtype"):

@@ -1,6 +1,6 @@
-"""What host transforms do, said so that an export format can write it into its own file.
+"""What host transforms do, described so that an export format can write it into its own file.
 
-Values are dense arrays by name, first axis the example. A place of a feature may hold no value: it is *blank*, b"" in
+Values are dense arrays by name. The first axis is the example. A place of a feature without a value is *blank*: b"" in
 text and -1 in integers. The vocabulary is closed: a format lowers each of these records, or refuses it by its name.
 """
 
@@ -16,14 +16,14 @@ from estimator_core.errors import ExportError
 
 @dataclass(frozen=True, kw_only=True)
 class ParsedFeature:
-    """A feature that is read out of a tf.Example.
+    """A feature that is read from a tf.Example.
 
     Attributes:
-        shape: of one example; for `variable` ones the number of places.
-        dtype: of the array made of it: "string", or a number the stored int64 or float32 values fit into.
-        default: for records that lack it: all its values, flat; None: such a record is refused. Unused if `variable`.
-        variable: records hold any number of values up to the places; the others are filled with what is blank, floats
-            with 0.
+        shape: the shape of one example; if `variable`, the number of places.
+        dtype: the dtype of the array: "string", or a number type that fits the stored int64 or float32 values.
+        default: all values, flat, for records without the feature; None: such a record is refused. Not used if
+            `variable`.
+        variable: records hold any number of values up to the places; the other places are blank, or 0 for floats.
     """
 
     shape: tuple[int, ...]
@@ -51,7 +51,7 @@ class Reshape:
 
 @dataclass(frozen=True, kw_only=True)
 class Cast:
-    """Numbers of another dtype, as numpy's `astype`."""
+    """Numbers in another dtype, as numpy's `astype` converts them."""
 
     input: str
     output: str
@@ -60,7 +60,7 @@ class Cast:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """[batch, any] becomes [batch, width], filled up with `fill`; a batch with anything else beyond is refused."""
+    """[batch, any] becomes [batch, width], padded with `fill`. Other values beyond the width are refused."""
 
     input: str
     output: str
@@ -70,7 +70,7 @@ class Fit:
 
 @dataclass(frozen=True, kw_only=True)
 class Within:
-    """Integers in [0, count) stay; others become `otherwise`; blank ones stay -1. int64 of the same shape."""
+    """Integers in [0, count) and blank ones (-1) stay, others become `otherwise`. The result is int64, same shape."""
 
     input: str
     output: str
@@ -80,7 +80,7 @@ class Within:
 
 @dataclass(frozen=True, kw_only=True)
 class HashBucket:
-    """FarmHash `Fingerprint64(value) % buckets`, integers as decimal digits; -1 where blank. int64, same shape."""
+    """FarmHash `Fingerprint64(value) % buckets` as int64, with integers as decimal digits; -1 for blank values."""
 
     input: str
     output: str
@@ -89,10 +89,10 @@ class HashBucket:
 
 @dataclass(frozen=True, kw_only=True)
 class Lookup:
-    """The place of each value among `words`; -1 where blank. int64 of the same shape.
+    """The place of each value among `words`, as int64 of the same shape; -1 for blank values.
 
     Attributes:
-        words: all different; bytes for text, else integers.
+        words: all different; bytes for text, otherwise integers.
         otherwise: what values that are not among the words become, without buckets.
         buckets: if not 0, they become `len(words) + Fingerprint64(value) % buckets`.
     """
@@ -118,7 +118,7 @@ class Cross:
     """Every combination of one place of each input, the last input changing fastest: int64[batch, combinations].
 
     A combination is `FingerprintCat64(...FingerprintCat64(key, first)..., last) % buckets`, where text enters by its
-    Fingerprint64 and integers as they are; -1 where one of its places is blank.
+    Fingerprint64 and integers as they are. It is -1 if one of its places is blank.
 
     Attributes:
         inputs: string or int64 [batch, places] each.
@@ -153,14 +153,14 @@ class FullLengths:
 
 @dataclass(frozen=True, kw_only=True)
 class EqualLengths:
-    """Changes nothing; a batch whose `inputs` (int32[batch] each) differ is refused."""
+    """Changes nothing, but refuses a batch whose `inputs` (int32[batch] each) differ."""
 
     inputs: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class NameOf:
-    """Integers become the names that have them as their place: string of the same shape."""
+    """Integers become the names at these places: strings, in the same shape."""
 
     input: str
     output: str
@@ -190,9 +190,9 @@ class HostProgram:
     """What one host transform does to a batch.
 
     Attributes:
-        operations: in order; each reads arrays of the batch or what those before it gave, and no two write one name.
-        outputs: the value of each array of the transformed batch, by the array's name; only these leave.
-        features: what each of them is.
+        operations: in order; each reads arrays of the batch or results of earlier ones, and no two write one name.
+        outputs: the value of each array of the transformed batch, by the array's name; only these are returned.
+        features: the shape and dtype of each output.
 
     Example:
         >>> operation = Lookup(input="city", output="ids", words=(b"Rome", b"Oslo"))
@@ -217,20 +217,20 @@ class DescribesOperations(Protocol):
             features: the arrays of a batch, by name.
 
         Raises:
-            ExportError: there are no operations for it; says why.
+            ExportError: there are no operations for it. The message says why.
         """
         ...
 
 
 def host_programs(transforms: Sequence[Any], features: Mapping[str, Feature]) -> tuple[HostProgram, ...]:
-    """What each of some host transforms does, one after the other.
+    """What each host transform does, in order.
 
     Args:
         transforms: `HostTransform`s in order.
         features: what the first one takes, by name.
 
     Raises:
-        ExportError: one that does not describe its operations, or cannot for these features; says which.
+        ExportError: a transform does not describe its operations, or cannot for these features. The message names it.
 
     Example:
         >>> from estimator_core._export.raw import Rename

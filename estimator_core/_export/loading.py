@@ -20,12 +20,12 @@ def load(path: str | os.PathLike[str], *, plugins: Plugins | None = None) -> Loa
     """Reads an export.
 
     Args:
-        path: an export directory, or one that holds exports (the newest is taken); or the URL of an export, which is
+        path: an export directory, or one that holds exports (the newest is used); or the URL of an export, which is
             copied to this machine until the process ends.
         plugins: the plugin registry; default: the installed plugins.
 
     Returns:
-        An object whose `signatures[name](**arrays)` gives numpy arrays by name.
+        An object whose `signatures[name](**arrays)` returns numpy arrays by name.
 
     Raises:
         ExportError: there is no export, it is damaged, or no installed format knows it.
@@ -54,7 +54,7 @@ def load(path: str | os.PathLike[str], *, plugins: Plugins | None = None) -> Loa
 
 
 def _formats(registry: Plugins) -> tuple[list[Any], list[str]]:
-    """The formats that work here, and why others do not: they do not keep exports of the former from being read."""
+    """The formats that work here, and why others do not. A broken format does not prevent reading other exports."""
     found: list[Any] = []
     broken: list[str] = []
     for name in registry.names("format"):

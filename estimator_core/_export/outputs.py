@@ -17,7 +17,7 @@ class PredictOutput:
 
     Args:
         outputs: arrays by name, or one array, which is then named "output".
-        class_names: the names of the classes by id: what a raw signature gives in place of the ids in the outputs
+        class_names: the names of the classes by id, which a raw signature returns instead of the ids in the outputs
             "classes" and "all_classes".
 
     Raises:
@@ -52,7 +52,7 @@ class ClassificationOutput:
     Args:
         scores: float [batch, classes], or None.
         classes: class ids, integer [batch, classes], or None.
-        class_names: the names of the classes by id: what a raw signature gives in place of `classes`.
+        class_names: the names of the classes by id, which a raw signature returns instead of `classes`.
 
     Raises:
         ArgumentError: both are None, or one has the wrong dtype.
@@ -90,7 +90,7 @@ class ClassificationOutput:
 
 @dataclass(frozen=True)
 class RegressionOutput:
-    """One number (or several) an example.
+    """One number (or several) per example.
 
     Args:
         value: float [batch, ...].
@@ -140,7 +140,7 @@ ExportOutput = PredictOutput | ClassificationOutput | RegressionOutput | EvalOut
 
 def _check_array(value: Any, what: str, kinds: str | None = None, expected: str = "an array") -> None:
     dtype = getattr(value, "dtype", None)
-    # bfloat16 and the float8 types are of kind "V" to numpy, and floats to us.
+    # numpy assigns kind "V" to bfloat16 and the float8 types; here they are floats.
     fits = dtype is not None and (kinds is None or dtype.kind in kinds or ("f" in kinds and "float" in str(dtype)))
     if not fits:
         raise ArgumentError(f"{what} must be {expected}; got {value!r}.")

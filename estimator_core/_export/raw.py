@@ -20,7 +20,7 @@ _CLASSES = ("classes", "all_classes")  # outputs that hold class ids
 
 
 class Rename:
-    """A host transform that gives arrays other names; arrays it does not name keep theirs.
+    """A host transform that renames arrays. Arrays that it does not name keep their names.
 
     Args:
         names: the new name of each array by its old one.
@@ -41,7 +41,7 @@ class Rename:
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """None."""
+        """No files."""
         return {}
 
     def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -49,16 +49,16 @@ class Rename:
         return {self._names.get(name, name): array for name, array in batch.items()}
 
     def program(self, features: Mapping[str, Feature]) -> HostProgram:
-        """No operation: only names differ."""
+        """A program without operations, because only names differ."""
         outputs = {self._names.get(name, name): name for name in features}
         return HostProgram(outputs=outputs, features={new: features[old] for new, old in outputs.items()})
 
 
 def renaming(received: Mapping[Any, Feature], features: Mapping[Any, Feature]) -> Sequence[HostTransform]:
-    """The transform from what a client sends to the features where a receiver has none: nothing, or a `Rename`.
+    """The transforms of a receiver that has none of its own: nothing, or a `Rename` from received arrays to features.
 
     Raises:
-        ExportError: a feature that is not among the received ones.
+        ExportError: a feature is not among the received ones.
     """
     names: dict[str, str] = {}
     for name, feature in features.items():
@@ -78,12 +78,12 @@ def features_after(
     features: Mapping[Any, Feature],
     examples: Mapping[Any, Any] = MappingProxyType({}),
 ) -> dict[Any, Feature]:
-    """What comes out of host transforms, found by a batch of zeros and empty strings.
+    """What host transforms return, found with a batch of zeros and empty strings.
 
     Args:
         transforms: in order.
         features: what they take, by name.
-        examples: arrays of a batch, by name, that stand in the place of zeros.
+        examples: arrays of a batch, by name, that replace the zeros.
 
     Raises:
         ExportError: a transform cannot take that batch.
@@ -123,7 +123,7 @@ def _numpy(feature: Feature) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class RawSignature:
-    """An array signature between host transforms; takes and gives arrays by name, strings among them.
+    """An array signature between host transforms. It takes and returns arrays by name, strings among them.
 
     Args:
         signature: the array signature.
@@ -141,7 +141,7 @@ class RawSignature:
 
     @property
     def outputs(self) -> Mapping[str, Feature]:
-        """What the array signature gives; transforms may add to it, and class names are strings."""
+        """What the array signature returns. Transforms may add to it, and class names are strings."""
         outputs = dict(self.signature.outputs)
         for name in _CLASSES:
             if self.class_names and name in outputs:
@@ -170,7 +170,7 @@ class RawSignature:
         return {name: prepared[name] for name in self.signature.inputs if name in prepared}
 
     def show(self, outputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What a client sees, from what the array signature gives."""
+        """What a client sees, from what the array signature returns."""
         shown = apply_transforms(self.after, {name: np.asarray(value) for name, value in outputs.items()})
         for name in _CLASSES:
             if self.class_names and name in shown and np.issubdtype(shown[name].dtype, np.integer):

@@ -1,4 +1,4 @@
-"""What a served model receives, and what of it enters model_fn."""
+"""What a served model receives, and which part of it enters model_fn."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ class ServingInputReceiver:
     Args:
         features: `Feature`s (or example arrays) that model_fn gets, by name; a single one is named "feature".
         receiver_tensors: what the client sends, by name; default: the features. A single one is named "input". Without
-            transforms it gives other
-            names to the very same `Feature` objects.
-        receiver_tensors_alternatives: checked and otherwise unused: array signatures take the features themselves
-            whatever the receiver is.
+            transforms, the same `Feature` objects have other names here.
+        receiver_tensors_alternatives: checked and otherwise unused, because array signatures take the features
+            themselves with any receiver.
         transforms: `HostTransform`s that make the features from what the client sends (raw signatures).
 
     Raises:
@@ -69,7 +68,7 @@ class FitsTraining(Protocol):
     """A `ServingInputReceiver` whose features have as many places as training saw values; optional."""
 
     def fitted(self, places: Mapping[str, int]) -> ServingInputReceiver:
-        """The receiver for a model of which training saw examples with so many values, by feature."""
+        """The receiver for a model whose training examples had this number of values, by feature."""
         ...
 
 
@@ -133,7 +132,7 @@ def check_batch_size(batch_size: Any) -> None:
 
 
 def named_features(value: Any, single: str, what: str, *, integers: bool) -> dict[Any, Feature]:
-    """Features by name; one that has no name gets `single`."""
+    """Features by name. A feature without a name is named `single`."""
     named = dict(value) if isinstance(value, Mapping) else {single: value}
     if not named:
         raise ArgumentError(f"{what} must not be empty.")

@@ -1,4 +1,4 @@
-"""Writing an export: what a request asks for, read back and checked before anybody sees it."""
+"""Writes the export that a request describes, reads it back and checks it before it is published."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def write_export(
 ) -> Path:
     """Writes an export, reads it back, compares it with the functions it was made from, and publishes it.
 
-    What the format lowers does not say where the sources lie.
+    What the format lowers does not contain the paths of the sources.
 
     Args:
         request: what is written.
@@ -29,7 +29,7 @@ def write_export(
         The directory of the export.
 
     Raises:
-        ExportError: it cannot be written or read back, or gives other outputs; nothing is left behind.
+        ExportError: it cannot be written or read back, or returns other outputs; nothing is left on disk.
     """
     with new_export(base) as (directory, final):
         with without_paths():
@@ -39,7 +39,7 @@ def write_export(
 
 
 def check_request(request: ExportRequest, chosen: ExportFormat) -> None:
-    """Asks a format that checks before it writes.
+    """Asks the format to check the request, if it checks before it writes.
 
     Raises:
         ExportError: the format cannot hold the request.

@@ -23,12 +23,12 @@ _METHODS: dict[type, str] = {
 def signature_outputs(spec: EstimatorSpec) -> dict[str, dict[str, Any]]:
     """The arrays of every signature of a spec, by signature and output name; traceable.
 
-    PREDICT: `export_outputs`, or the predictions as "serving_default"; one output of another name becomes the default
-        too. EVAL and TRAIN: one
-    signature named like the mode, with "loss" and "predictions" or "predictions/<name>".
+    In PREDICT, the signatures are those of `export_outputs`, or the predictions as "serving_default". A single output
+    with another name is also the default. EVAL and TRAIN have one signature, named like the mode, with "loss" and
+    "predictions" or "predictions/<name>".
 
     Raises:
-        ExportError: several outputs and none of them the default.
+        ExportError: there are several outputs and none of them is the default.
 
     Source: `tensorflow_estimator/python/estimator/model_utils/export_utils.py`.
     """
@@ -38,7 +38,7 @@ def signature_outputs(spec: EstimatorSpec) -> dict[str, dict[str, Any]]:
 
 
 def signature_methods(spec: EstimatorSpec) -> dict[str, str]:
-    """What kind each signature is: "predict", "classify", "regress", or the mode."""
+    """The kind of each signature: "predict", "classify", "regress", or the mode."""
     if spec.mode != ModeKeys.PREDICT:
         return {spec.mode: spec.mode}
     return {name: _METHODS[type(value)] for name, value in _serving_outputs(spec).items()}
@@ -101,5 +101,5 @@ def _prefixed(prefix: str, value: Any) -> dict[str, Any]:
 
 
 def _name(name: Any) -> str:
-    """Names of outputs are strings; the tuples of a MultiHead are joined."""
+    """Names of outputs are strings. The tuples of a MultiHead are joined."""
     return "/".join(map(str, name)) if isinstance(name, tuple) else str(name)

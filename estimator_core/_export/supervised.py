@@ -21,7 +21,7 @@ class SupervisedInputReceiver(ServingInputReceiver):
     """The features and labels of a request to a TRAIN or EVAL signature.
 
     Args:
-        features: `Feature`s (or example arrays) that model_fn gets, by name; one without a name is handed over bare
+        features: `Feature`s (or example arrays) that model_fn gets, by name; one without a name is passed as it is
             and named "feature".
         labels: the same for the labels; one without a name is named "label".
 
@@ -43,7 +43,7 @@ class SupervisedInputReceiver(ServingInputReceiver):
     # pyright sees the base class's property, which this field replaces.
     bare: bool = field(init=False, default=False)  # pyright: ignore[reportIncompatibleMethodOverride]
     bare_labels: bool = field(init=False, default=False)
-    #: What was given as an example, by name: a transform of labels may refuse anything else.
+    #: The given example arrays, by name: a transform of labels may refuse anything else.
     examples: Mapping[Any, Any] = field(init=False, default_factory=dict[Any, Any])
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ def build_supervised_input_receiver_fn_from_input_fn(
     """A receiver function for TRAIN and EVAL exports: draws one batch of an input_fn to learn names, shapes and dtypes.
 
     Args:
-        input_fn: gives `(features, labels)` batches.
+        input_fn: returns `(features, labels)` batches.
         input_fn_args: arguments of input_fn, by name.
 
     Example:
@@ -96,14 +96,14 @@ def build_supervised_input_receiver_fn_from_input_fn(
             source.close()
         features, labels = _with_text(batch)
         if labels is None:
-            raise ArgumentError("input_fn gives no labels, which TRAIN and EVAL signatures need.")
+            raise ArgumentError("input_fn returns no labels, which TRAIN and EVAL signatures need.")
         return SupervisedInputReceiver(features, labels=labels)
 
     return receiver_fn
 
 
 def _with_text(batch: Batch) -> tuple[Any, Any]:
-    """Features and labels with those that stay on the host; a batch keeps them apart."""
+    """Features and labels together with those that stay on the host, which a batch keeps apart."""
     features, labels = {}, {}
     for key, text in batch.host.items():
         part, _, name = key.partition("/")

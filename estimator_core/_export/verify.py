@@ -1,4 +1,4 @@
-"""Whether what was written gives what the estimator gives."""
+"""Checks that a written export returns what the estimator returns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BATCH = 3
 
 
 def verify(request: ExportRequest, loaded: LoadedExport, check: ExportCheck) -> None:
-    """Runs every signature of a loaded export on random inputs, beside the function it was made from.
+    """Runs every signature of a loaded export, and the function that it was made from, on random inputs.
 
     Args:
         request: what was written.
@@ -37,8 +37,8 @@ def verify(request: ExportRequest, loaded: LoadedExport, check: ExportCheck) -> 
         check: compares each output.
 
     Raises:
-        ExportError: a signature or an output is missing or cannot be computed, or `check` finds a difference; says
-            which.
+        ExportError: a signature or an output is missing or cannot be computed, or `check` finds a difference. The
+            message names it.
     """
     generator = np.random.default_rng(0)
     variables = {key: jnp.asarray(value) for key, value in request.variables.items()}
@@ -77,7 +77,7 @@ def _verify_arrays(
 
 
 def _named_as(expected: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
-    """What was found, as jax has what was expected."""
+    """The found outputs as jax arrays with the dtypes of the expected ones."""
     return {key: jnp.asarray(found[key], value.dtype) for key, value in expected.items()}
 
 
@@ -88,7 +88,7 @@ def _verify_host_part(
     variables: Mapping[str, Any],
     generator: np.random.Generator,
 ) -> None:
-    """What a file makes of requests, beside the host transforms themselves."""
+    """Compares what a file returns for requests with what the host transforms themselves return."""
     programs = host_programs(request.input_transforms, request.receiver)
     for signature in (one for one in request.signatures.values() if one.method in SERVING_METHODS):
         where = f"signature {signature.name!r} with its host part"
@@ -108,7 +108,7 @@ def _verify_host_part(
 
 @dataclass(frozen=True, kw_only=True)
 class _Traced:
-    """The function of a signature as a loaded one."""
+    """The function of a signature, in the form of a loaded signature."""
 
     signature: SignatureSpec
     variables: Mapping[str, Any]
@@ -126,7 +126,7 @@ class _Traced:
 
 
 def _rows(request: ExportRequest, signature: SignatureSpec) -> int:
-    """Rows of a batch: outputs without an axis for them change with rows that a reader adds."""
+    """The number of rows of a batch. Outputs without a batch axis would change if a reader added rows."""
     whole = all(feature.shape[:1] == (None,) for feature in signature.outputs.values())
     if request.fixed_batch_sizes is None or whole:
         return _BATCH

@@ -28,22 +28,22 @@ def numpy_input_fn(
     drop_remainder: bool = False,
     ragged: Ragged = "exact",
 ) -> ArrayInput:
-    """An input_fn over arrays in memory; every call of it gives a fresh iterator.
+    """An input_fn over arrays in memory. Every call of it returns a fresh iterator.
 
-    Batches have exactly `batch_size` examples and run over the borders of epochs; only the last batch of the last epoch
-    may be shorter. Each epoch is a permutation that depends on (seed, epoch) alone. Several processes share one such
-    sequence of batches, of as many times `batch_size` examples: each reads the rows that its devices hold. float64 and
-    64-bit integer arrays are narrowed to 32 bits once (a copy; memory-mapped arrays batch by batch).
+    Batches have exactly `batch_size` examples and cross the borders of epochs. Only the last batch of the last epoch
+    may be shorter. Each epoch is a permutation that depends only on (seed, epoch). Several processes share one such
+    sequence of global batches, of `batch_size` examples per process. Each reads the rows that its devices hold. float64
+    and 64-bit integer arrays are narrowed to 32 bits once (a copy; memory-mapped arrays batch by batch).
 
     Args:
         x: an array, or a dict of arrays, whose first axis is the example; or a function without arguments that returns
             `x` or `(x, y)`, called at the first draw of each iterator, after the hooks' `begin`.
-        y: labels: an array or a dict of arrays; None where there are none.
-        batch_size: examples a batch, in each process.
+        y: labels: an array or a dict of arrays; None without labels.
+        batch_size: examples per batch, in each process.
         num_epochs: passes over the data; None repeats for ever.
         shuffle: must be given: True for training, False for evaluation and prediction.
-        seed: of the permutations; None: `tf_random_seed` of the RunConfig, or 0 where that is not set.
-        drop_remainder: leaves out a short last batch.
+        seed: the seed of the permutations; None: `tf_random_seed` of the RunConfig, or 0 if that is not set.
+        drop_remainder: whether to leave out a short last batch.
         ragged: "exact" yields the short last batch as it is; "pad" fills it up to `batch_size` and marks the rows in
             `Batch.weights`.
 
@@ -52,7 +52,8 @@ def numpy_input_fn(
         number of processes may change on a resume.
 
     Raises:
-        ArgumentError: `shuffle` is no bool, sizes below 1, x or y empty, lengths that differ, a key both in x and y.
+        ArgumentError: `shuffle` is not a bool, a size is below 1, x or y is empty, lengths differ, or a key is both in
+            x and in y.
         ArgumentTypeError: x or y is neither an array nor a dict of arrays.
 
     Example:
@@ -112,7 +113,7 @@ class _Plan:
 
 
 class ArrayInput:
-    """What `numpy_input_fn` returns: calling it gives a fresh iterator."""
+    """What `numpy_input_fn` returns. A call returns a fresh iterator."""
 
     def __init__(self, load: Callable[[], ArrayData], plan: _Plan) -> None:
         self._load = load
@@ -122,8 +123,8 @@ class ArrayInput:
         """A fresh iterator over this process's rows.
 
         Args:
-            config: the RunConfig: its `tf_random_seed` shuffles where no seed was given.
-            input_context: which rows; default: everything.
+            config: the RunConfig: its `tf_random_seed` shuffles if no seed was given.
+            input_context: which rows; default: all rows.
         """
         seed = self._plan.seed
         if seed is None:
@@ -132,7 +133,7 @@ class ArrayInput:
 
 
 class _Opened(NamedTuple):
-    """The arrays and the order they are read in; made at the first draw."""
+    """The arrays and the order in which they are read. It is made at the first draw."""
 
     gather: Callable[[Any], Any]
     gather_slice: Callable[[slice], Any]
@@ -143,12 +144,12 @@ class _Opened(NamedTuple):
 
 
 class ArrayIterator(Iterator[Any]):
-    """Batches of arrays, from any example on.
+    """Batches of arrays, starting at any example.
 
     Attributes:
         input_options: what it declares.
-        global_rows: of the batch drawn last, of all processes together; None in a process that is alone. A short last
-            batch is whole in every process, and so are batches that say which of their rows are examples.
+        global_rows: the rows of the last batch, in all processes together; None in a process that is alone. A short
+            last batch is whole in every process, and so are batches that say which of their rows are examples.
     """
 
     def __init__(self, load: Callable[[], ArrayData], plan: _Plan, seed: int, context: InputContext) -> None:
@@ -165,11 +166,11 @@ class ArrayIterator(Iterator[Any]):
 
     @property
     def fingerprint(self) -> str:
-        """Which data in which order; loads the data where it is loaded lazily."""
+        """Identifies the data and its order. Loads data that is loaded lazily."""
         return self._open().fingerprint
 
     def mapped(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> ArrayIterator:
-        """The same over what `function` gives for all features and all labels (None: there are none), called once."""
+        """The same iterator over what `function` returns for all features and labels (None: no labels), called once."""
 
         def load() -> ArrayData:
             data = self._load()

@@ -1,6 +1,6 @@
-"""An input_fn called until it gives batches, with those of `mode, params, config, input_context` that it names.
+"""Calls an input_fn until it returns batches, with those of `mode, params, config, input_context` that it names.
 
-What gives no batches is refused.
+A result that is not batches is refused.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def check_input_fn(input_fn: object) -> None:
     """Refuses what cannot be called as an input_fn, without calling it.
 
     Raises:
-        ArgumentTypeError: not callable.
-        InputError: a required argument that is none of `ARGUMENTS`.
+        ArgumentTypeError: it is not callable.
+        InputError: it requires an argument that is not in `ARGUMENTS`.
     """
     if not callable(input_fn):
         raise ArgumentTypeError(
@@ -39,7 +39,7 @@ def check_input_fn(input_fn: object) -> None:
 
 
 def call_input_fn(input_fn: InputFn, arguments: Mapping[str, Any]) -> Any:
-    """`input_fn(...)` with those of `arguments` that it names; what it raises passes through.
+    """Calls `input_fn` with those of `arguments` that it names. Its errors pass through.
 
     Example:
         >>> call_input_fn(lambda mode: mode, {"mode": "train", "params": {}})
@@ -49,7 +49,7 @@ def call_input_fn(input_fn: InputFn, arguments: Mapping[str, Any]) -> Any:
 
 
 def accepted_arguments(input_fn: InputFn) -> list[str]:
-    """Those of `ARGUMENTS` that an input_fn names.
+    """The names in `ARGUMENTS` that an input_fn takes.
 
     Raises:
         InputError: it requires another argument.
@@ -80,7 +80,7 @@ _ARRAYS_HELP = (
 
 
 def make_input(input_fn: InputFn, arguments: Mapping[str, Any]) -> Any:
-    """What `input_fn` returns, called while that is a function that makes an input.
+    """Calls `input_fn`, and its result as long as that is a function, until an input is returned.
 
     Only the outermost function that names `input_context` gets the process's shard: what it returns is sharded already.
 

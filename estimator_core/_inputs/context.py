@@ -15,7 +15,7 @@ class InputContext:
 
     Args:
         num_input_pipelines: how many processes read the input.
-        input_pipeline_id: which of them this is, from 0.
+        input_pipeline_id: the index of this process among them, from 0.
         num_replicas_in_sync: devices that share a global batch.
         parts: which of `num_replicas_in_sync` equal parts of a global batch this process's devices hold, in ascending
             order; empty: the part `input_pipeline_id` of `num_input_pipelines`.
@@ -49,9 +49,9 @@ class InputContext:
             )
 
     def rows(self, total: int) -> np.ndarray:
-        """Which rows of a global batch this process gives: int64[rows], ascending.
+        """The rows of a global batch that this process supplies: int64[rows], ascending.
 
-        All of them in every process where the batch does not divide by its parts, as the last one of an input may not.
+        If the batch does not divide by its parts, as may be the case for the last batch, every process has all rows.
 
         Args:
             total: rows of the global batch.

@@ -1,4 +1,4 @@
-"""Batches of all processes together, of which each process gives the rows that its own devices hold."""
+"""Global batches of all processes. Each process supplies the rows that its own devices hold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Dealt(NamedTuple):
     """This process's rows of a global batch.
 
     Attributes:
-        mask: its rows; `size` counts the examples of all processes.
+        mask: the rows of this process; `size` counts the examples of all processes.
         total: rows of the global batch.
     """
 
@@ -30,11 +30,11 @@ Deal: TypeAlias = Callable[[Parts, Callable[[Parts], Mask]], Dealt]
 
 
 def dealing(context: InputContext, opened: Walk) -> tuple[Walk, Deal | None]:
-    """The walk of one of several processes, and how the rows of its batches are dealt out.
+    """The walk of one of several processes, and the function that selects its rows of each batch.
 
-    That takes a batch and how batches are masked; one that is whole is padded as one process would pad it, before this
-    process's rows are taken. It is None where the input has divided itself: then its position is one of this process
-    and of this division.
+    The function takes a batch and a masking function. It pads a whole batch as one process would pad it, and then
+    selects this process's rows. It is None if the input has divided itself. The position then belongs to this process
+    and to this division.
     """
     drawn = opened.global_rows
     if drawn is None and not opened.options.whole:

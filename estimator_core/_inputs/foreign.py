@@ -1,4 +1,4 @@
-"""An input of any kind, turned into a walk over its batches."""
+"""Turns an input of any kind into a walk over its batches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimator_core._types import PyTree
 
 #: `tf.data.INFINITE_CARDINALITY`.
 _INFINITE = -1
-#: Iterators that a walk has drawn from: given again, they continue where they stand.
+#: Iterators that a walk has drawn from. Given again, they continue at their current position.
 _DRAWN: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -26,12 +26,12 @@ class Walk(NamedTuple):
 
     Attributes:
         elements: the iterator.
-        fingerprint: says which input it is; may load data, so it is not called before the first draw.
-        get_state, set_state: the iterator's own position (grain's contract, and ours); None where it has none.
-        at_start: nothing has been drawn from it, so that a position can be reached by drawing and dropping.
+        fingerprint: identifies the input; may load data, so it is not called before the first draw.
+        get_state, set_state: the iterator's own position (grain's contract, and ours); None without one.
+        at_start: whether nothing has been drawn from it, so that a position can be reached by drawing and dropping.
         options: what it declares.
-        global_rows: says how many rows the batch drawn last has in all processes together, where the iterator gives
-            this process's rows of it, or all of them; None: its batches are its own.
+        global_rows: returns the rows of the last batch in all processes together, if the iterator yields this process's
+            rows of it, or all of them; None: its batches are its own.
     """
 
     elements: Iterator[PyTree]
@@ -44,21 +44,21 @@ class Walk(NamedTuple):
 
 
 def walk(source: Any) -> Walk:
-    """Starts a walk over what `make_input` let through. Workers of a loader start here: called at the first draw."""
+    """Starts a walk over an input from `make_input`, at the first draw. Workers of a loader start here."""
     if isinstance(source, Wrapped):
         inner = walk(source.source)
         elements = inner.elements if source.convert is None else map(source.convert, inner.elements)
         return inner._replace(elements=elements, options=_merged(inner.options, source.options))
     elements: Any
     options = getattr(source, "input_options", None)
-    if hasattr(source, "as_numpy_iterator"):  # tf.data: an element's memory belongs to a tensor that nobody writes into
+    if hasattr(source, "as_numpy_iterator"):  # tf.data: an element's memory belongs to a tensor that is never rewritten
         elements, known = source.as_numpy_iterator(), InputOptions(fresh_arrays=True)
     else:
         elements, known = iter(source), InputOptions()
     get_state: Any = getattr(elements, "get_state", None)
     set_state: Any = getattr(elements, "set_state", None)
     positioned = callable(get_state) and callable(set_state)
-    if positioned:  # grain reads ahead in threads and processes, so it cannot refill what it has handed out
+    if positioned:  # grain reads ahead in threads and processes, so it cannot refill yielded arrays
         known = InputOptions(fresh_arrays=True)
     known = replace(known, endless=_says_endless(source))
     return Walk(
@@ -87,7 +87,7 @@ def _merged(known: InputOptions, declared: InputOptions | None) -> InputOptions:
 
 def _says_endless(source: Any) -> bool:
     """Whether an input says that it never ends: tf.data by its cardinality, a repeated grain data set by its length."""
-    with contextlib.suppress(Exception):  # asking must not end what would have worked
+    with contextlib.suppress(Exception):  # an error of this question must not end a working input
         if callable(cardinality := getattr(source, "cardinality", None)):
             return int(cast(Any, cardinality())) == _INFINITE
         return isinstance(source, Sized) and len(source) >= sys.maxsize
@@ -102,7 +102,7 @@ def _at_start(source: Any, elements: Any) -> bool:
     try:
         drawn = elements in _DRAWN
         _DRAWN.add(elements)
-    except TypeError:  # map, zip and their like cannot be remembered
+    except TypeError:  # map, zip and similar iterators cannot be remembered
         return False
     return not drawn
 

@@ -1,4 +1,4 @@
-"""Single arrays of a batch: what may go to a device, what stays on the host, and how wide numbers are narrowed."""
+"""Single arrays of a batch: which go to a device, which stay on the host, and how 64-bit numbers are narrowed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from jax.tree_util import keystr, tree_flatten_with_path
 from estimator_core._types import PyTree
 from estimator_core.errors import InputError
 
-#: dtypes that JAX narrows unless jax_enable_x64 is set. Done here, checked, because JAX wraps integers in silence.
+#: dtypes that JAX narrows unless jax_enable_x64 is set. They are narrowed and checked here, because JAX silently wraps
+#: integers.
 _NARROW = {
     np.dtype(np.float64): np.dtype(np.float32),
     np.dtype(np.longdouble): np.dtype(np.float32),
@@ -34,10 +35,10 @@ def device_dtype(dtype: np.dtype) -> np.dtype:
 
 
 def narrow(array: np.ndarray, name: str) -> np.ndarray:
-    """`array` with its device dtype: itself where that is its own, else a copy.
+    """`array` with its device dtype: the array itself if it has that dtype, otherwise a copy.
 
     Raises:
-        InputError: an integer outside the narrower range.
+        InputError: an integer is outside the narrower range.
     """
     dtype = device_dtype(array.dtype)
     if dtype == array.dtype:
@@ -58,7 +59,7 @@ def as_array(leaf: object, name: str) -> np.ndarray:
     """A leaf of a foreign batch (a tensor of any library on the CPU, a Series, a numpy scalar) as a numpy array.
 
     Raises:
-        InputError: it is no array.
+        InputError: it is not an array.
     """
     if isinstance(leaf, (np.ndarray, np.generic)) or hasattr(leaf, "__array__"):
         try:
@@ -77,7 +78,7 @@ def as_array(leaf: object, name: str) -> np.ndarray:
 
 
 def is_text_list(tree: PyTree) -> bool:
-    """Whether this is a list or tuple of strings: the way torch's default collate gives a text feature."""
+    """Whether this is a list or tuple of strings, as torch's default collate returns a text feature."""
     if not isinstance(tree, (list, tuple)) or not tree:
         return False
     items: list[Any] | tuple[Any, ...] = tree
@@ -85,7 +86,7 @@ def is_text_list(tree: PyTree) -> bool:
 
 
 def leaf_names(features: PyTree, labels: PyTree, is_leaf: Callable[[object], bool] | None = None) -> list[str]:
-    """How messages call each leaf of `(features, labels)`, in the order of jax.tree.leaves.
+    """The name of each leaf of `(features, labels)` in messages, in the order of jax.tree.leaves.
 
     Example:
         >>> leaf_names({"age": 0, "pixels": (1, 2)}, 3)
@@ -115,13 +116,13 @@ def _named(features: PyTree, labels: PyTree, is_leaf: Callable[[object], bool] |
 
 
 def converter(array_type: type, dtype: np.dtype, name: str, *, copy: bool) -> Callable[[PyTree], np.ndarray] | None:
-    """How leaves of this type and dtype become the framework's; None where they already are.
+    """How leaves of this type and dtype become the framework's arrays; None if they already are.
 
     Args:
         array_type: the type of the leaf.
         dtype: the dtype of the leaf.
-        name: what messages call it.
-        copy: the input may write into the array again, so it has to be copied.
+        name: its name in messages.
+        copy: whether to copy the array, because the input may write into it again.
     """
     foreign = array_type is not np.ndarray
     if not stays_on_host(dtype) and device_dtype(dtype) != dtype:
@@ -132,7 +133,7 @@ def converter(array_type: type, dtype: np.dtype, name: str, *, copy: bool) -> Ca
 
 
 def without_host(tree: PyTree) -> PyTree:
-    """`tree` without its host leaves; None where nothing else is left of a leaf."""
+    """`tree` without its host leaves; None if it is itself a host leaf."""
     if isinstance(tree, Mapping):
         items: Mapping[str, Any] = tree
         kept = {key: without_host(value) for key, value in items.items()}

@@ -1,4 +1,4 @@
-"""One element of an input turned into features, labels and host features; every batch checked against the first."""
+"""Turns an element of an input into features, labels and host features, and checks every batch against the first."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ _new = tuple.__new__  # half the time of calling the class
 class Normaliser:
     """Callable: an element of an input -> `Parts`.
 
-    A batch's array types, dtypes and shapes are compared with the last batch's: an unchanged one of plain arrays and
-    dicts costs half a microsecond.
+    The array types, dtypes and shapes of a batch are compared with those of the last batch. An unchanged batch of plain
+    arrays and dicts costs half a microsecond.
 
     Args:
-        fresh_arrays: the input never writes again into an array it yielded; otherwise every array is copied, because
-            `jax.device_put` aliases aligned host memory on CPU.
+        fresh_arrays: whether the input never writes again into an array it yielded; otherwise every array is copied,
+            because `jax.device_put` aliases aligned host memory on CPU.
         with_labels: False drops labels (predict).
-        varying_shapes: sizes other than the batch may change; the number of axes may not.
+        varying_shapes: whether sizes other than the batch may change; the number of axes may not.
 
     Example:
         >>> normalise = Normaliser(fresh_arrays=True)
@@ -85,15 +85,15 @@ class Normaliser:
         self._with_labels = with_labels
         self._varying_shapes = varying_shapes
         self._treedef: Any = jax.tree_util.tree_structure(())  # unlike the structure of any pair
-        self._is_leaf: Callable[[object], bool] | None = None  # set where lists of strings are features
+        self._is_leaf: Callable[[object], bool] | None = None  # set if lists of strings are features
         self._names: list[str] = []
         self._keys: list[str] = []
         self._leaves: list[_Leaf] = []
         self._recipe: _Recipe | None = None
-        # Where the recipe is plain: whether features, and whether labels, are as in the batch before.
+        # If the recipe is plain: whether features, and whether labels, are as in the previous batch.
         self._plain: tuple[_Matches, _Matches] | None = None
-        #: Whether an element is a pair that can be used as it is, of `rows` examples; None: only a call tells. The
-        #: batch of every step of most runs: this is their host cost.
+        #: Whether an element is a pair of `rows` examples that can be used as it is; None: only a call can decide.
+        #: Most runs have such batches at every step, and this is their host cost.
         self.is_usable: _Matches | None = None
         self.rows = 0
 
@@ -101,7 +101,7 @@ class Normaliser:
         """Checks and splits one element.
 
         Raises:
-            InputError: it differs from the first one, or holds what no batch may hold.
+            InputError: it differs from the first one, or its contents are not allowed in a batch.
         """
         plain = self._plain
         if plain is not None:
@@ -142,7 +142,7 @@ class Normaliser:
         return Parts({} if features is None else features, labels, host, recipe.rows)
 
     def _pair(self, element: PyTree) -> tuple[PyTree, PyTree] | None:
-        """Features and labels of the common kinds of element, as `split_element` gives them; None for others."""
+        """Features and labels of the common kinds of element, as `split_element` returns them; None for others."""
         kind = type(element)
         if kind is tuple and len(element) == 2:
             return element if self._with_labels else (element[0], None)
@@ -225,13 +225,13 @@ class Normaliser:
 
 
 def _as_plain(features: PyTree, labels: PyTree) -> tuple[_Matches, _Matches] | None:
-    """What tells other features and labels of this kind from these; None where they are more than arrays and dicts."""
+    """Functions that recognise features and labels like these; None if they are more than arrays and dicts."""
     of_features, of_labels = _like(features), _like(labels)
     return None if of_features is None or of_labels is None else (of_features, of_labels)
 
 
 def _pair_like(features: PyTree, labels: PyTree, plain: tuple[_Matches, _Matches] | None) -> _Matches | None:
-    """What tells other tuples of two such parts; two arrays are compared without a call for each."""
+    """A function that recognises tuples of two such parts. Two arrays are compared without a call for each."""
     if plain is None:
         return None
     of_features, of_labels = plain
@@ -286,10 +286,10 @@ def _like_dict(parts: Mapping[Any, _Matches]) -> _Matches:
 
 
 def split_element(element: PyTree) -> tuple[PyTree, PyTree]:
-    """`(features, labels)` of what an input yields: a tuple or list of length 2 is the pair, all else is features.
+    """`(features, labels)` of an element: a tuple or list of length 2 is the pair, anything else is features.
 
     Raises:
-        InputError: a tuple or list of another length.
+        InputError: it is a tuple or list of another length.
 
     Example:
         >>> split_element({"a": 1, "b": 2})
@@ -307,5 +307,5 @@ def split_element(element: PyTree) -> tuple[PyTree, PyTree]:
 
 
 def _settled(dtype: np.dtype) -> np.dtype:
-    """The dtype batches are compared by: all host features alike (strings differ in width from batch to batch)."""
+    """The dtype for comparisons of batches, the same for all host features, since strings vary in width."""
     return np.dtype(object) if stays_on_host(dtype) else device_dtype(dtype)

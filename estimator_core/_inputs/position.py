@@ -1,4 +1,4 @@
-"""Where an input stands: saved with each checkpoint, restored only into the input it came from."""
+"""The position of an input: saved with each checkpoint, and restored only into the input it came from."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class InputPosition(NamedTuple):
     """How far an input has been read. A tuple rather than a dataclass because one is made for every batch.
 
     Attributes:
-        fingerprint: which input this is: `"kind; name=value; ..."`. A position is restored only where it is equal.
+        fingerprint: which input this is: `"kind; name=value; ..."`. A position is restored only if it is equal.
         examples: examples read since the input began.
         batches: batches read since the input began.
-        exhausted: the input has ended; the next call starts it again.
-        source_state: what an iterator with `get_state` gave: JSON or bytes; None for inputs that are counted.
+        exhausted: whether the input has ended; the next call then starts it again.
+        source_state: what `get_state` of the iterator returned: JSON or bytes; None for inputs that are counted.
 
     Example:
         >>> position = InputPosition("numpy; n=10", examples=8, batches=2)
@@ -48,10 +48,10 @@ class InputPosition(NamedTuple):
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> InputPosition:
-        """The position `to_json` wrote.
+        """The position that `to_json` wrote.
 
         Raises:
-            InputError: `value` is no input position.
+            InputError: `value` is not an input position.
         """
         try:
             state = value["source_state"]

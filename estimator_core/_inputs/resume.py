@@ -1,4 +1,4 @@
-"""Taking up a saved position: restore, replay, or start again and say why."""
+"""Continues at a saved position: restores it, replays the input, or starts again and says why."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _END = object()
 
 
 class TakenUp(NamedTuple):
-    """A walk after its position was taken up.
+    """A walk at its saved position.
 
     Attributes:
         walk: the walk to read.
         elements: what is still to be drawn from it.
-        examples, batches: read before.
-        note: a line for the log; None where there was nothing to take up.
+        examples, batches: how many were read before.
+        note: a line for the log; None if there was no position.
     """
 
     walk: Walk
@@ -39,7 +39,7 @@ def take_up(
 
     Args:
         position: where to continue; None: at the start.
-        open_walk: opens the input; called again where the first walk turns out to be at its end.
+        open_walk: opens the input; called again if the first walk turns out to be at its end.
         size_of: counts the examples of one element.
     """
     opened = open_walk()
@@ -71,7 +71,7 @@ def _restored(position: InputPosition, opened: Walk, open_walk: Callable[[], Wal
     assert opened.set_state is not None
     try:
         opened.set_state(position.source_state)
-    except Exception as error:  # whatever a foreign iterator raises on a state that is not its own
+    except Exception as error:  # any error that a foreign iterator raises on a state that is not its own
         return _again(open_walk(), f"its iterator refused the saved state ({error!r})")
     first = next(opened.elements, _END)
     if first is _END:
@@ -93,7 +93,7 @@ def _replayed(
         seen += size
         drawn += 1
     rest: list[PyTree] = []
-    if seen > position.examples:  # batches were cut differently before: deliver what this one has left
+    if seen > position.examples:  # batches had other sizes before: deliver the rest of this one
         rest = [_from_row(element, size - (seen - position.examples))]
     else:
         element = next(opened.elements, _END)

@@ -1,4 +1,4 @@
-"""What training saw of features before host transforms: kept beside the checkpoints, for exports."""
+"""What training saw of features before host transforms. It is kept with the checkpoints, for exports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILE = "seen_features.json"
 
 @dataclass
 class SeenFeatures:
-    """Notes the most values that an example had, by feature; stands before the host transforms of a training.
+    """Notes the most values that an example had, by feature. It runs before the host transforms of a training run.
 
     Attributes:
         places: the most values of an example, by feature.
@@ -38,18 +38,18 @@ class SeenFeatures:
     dtypes: dict[str, str] = field(default_factory=lambda: {})
 
     def config(self) -> dict[str, Any]:
-        """None: it is no part of an export."""
+        """Returns no arguments, because it is not part of an export."""
         return {}
 
     def apply(self, batch: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-        """The batch as it is."""
+        """Returns the batch as it is."""
         for name, array in batch.items():
             self.places[name] = max(self.places.get(name, 0), _places(array))
             self.dtypes[name] = "string" if array.dtype.kind in "OSU" else array.dtype.name
         return batch
 
     def save(self, model_dir: Path) -> None:
-        """Adds what was seen to what earlier trainings of this model saw."""
+        """Adds what was seen to what earlier training runs of this model saw."""
         if not self.places:
             return
         before = seen_features(model_dir)
@@ -64,7 +64,7 @@ class SeenFeatures:
 
 @contextlib.contextmanager
 def noting(model_dir: Path | None) -> Generator[tuple[SeenFeatures]]:
-    """What stands before the host transforms of a training; saved at its end where there is a directory for it."""
+    """Yields what runs before the host transforms of a training run. It is saved at the end if there is a directory."""
     seen = SeenFeatures()
     try:
         yield (seen,)
@@ -74,7 +74,7 @@ def noting(model_dir: Path | None) -> Generator[tuple[SeenFeatures]]:
 
 
 def seen_features(model_dir: Path) -> dict[str, dict[str, Any]]:
-    """`{"places": ..., "dtype": ...}` by feature; nothing where no training has noted it."""
+    """`{"places": ..., "dtype": ...}` by feature; empty if no training run has noted any."""
     try:
         return json.loads((model_dir / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):

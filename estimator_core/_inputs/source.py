@@ -1,4 +1,4 @@
-"""`open_input`: an input_fn opened as a checked, positioned stream of batches."""
+"""`open_input`: opens an input_fn as a checked stream of batches with a position."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from estimator_core.modes import ModeKeys
 if TYPE_CHECKING:
     from estimator_core._inputs.dealing import Deal
 
-_new = tuple.__new__  # half the time of calling the class: one of each is made for every step
+_new = tuple.__new__  # half the time of calling the class: both are made for every step
 
 
 def open_input(
@@ -32,15 +32,15 @@ def open_input(
     input_context: InputContext | None = None,
     position: InputPosition | None = None,
 ) -> BatchSource:
-    """Calls `input_fn` and opens what it returns; nothing is drawn before the first `next`.
+    """Calls `input_fn` and opens what it returns. Nothing is drawn before the first `next`.
 
     Args:
         input_fn: takes any of `mode, params, config, input_context`, by name.
         mode: one of `ModeKeys`; in PREDICT labels are dropped.
-        params: handed to input_fn.
-        config: handed to input_fn.
+        params: passed to input_fn.
+        config: passed to input_fn.
         input_context: this process's shard; default: the only one.
-        position: where to continue. It is taken up at the first draw, because the input may not be ready before;
+        position: where to continue. It is used at the first draw, because the input may not be ready earlier;
             `restored` then says what was done.
 
     Raises:
@@ -68,10 +68,10 @@ class BatchSource(Iterator[Batch]):
     """An iterator of `Batch`.
 
     Attributes:
-        restored: None, or a line for the log that says how the position given was taken up; set by the first draw.
-        position: after the last batch drawn; `exhausted` once the input has ended. None before the first draw.
-        endless: whether the input says of itself that it never ends; known after the first draw.
-        fresh_arrays: True: nobody writes into a batch's arrays again (arrays of other inputs are copied).
+        restored: None, or a line for the log that says how the given position was used; set by the first draw.
+        position: the position after the last batch; `exhausted` once the input has ended. None before the first draw.
+        endless: whether the input declares that it never ends; known after the first draw.
+        fresh_arrays: True: a batch's arrays are never written again (arrays of other inputs are copied).
     """
 
     fresh_arrays: bool = True
@@ -89,8 +89,8 @@ class BatchSource(Iterator[Batch]):
         self._wanted = position
         self._with_labels = with_labels
         self._context = context
-        self._normalise = Normaliser(fresh_arrays=True)  # of the input, once that is open
-        self._deal: Deal | None = None  # how the input's rows are dealt out, once that is open
+        self._normalise = Normaliser(fresh_arrays=True)  # the input's own, once that is open
+        self._deal: Deal | None = None  # selects this process's rows of the input, once that is open
         self._batches = self._draw()
         self.restored: str | None = None
         self.endless = False
@@ -103,12 +103,12 @@ class BatchSource(Iterator[Batch]):
         return next(self._batches)
 
     def close(self) -> None:
-        """Lets the input go. An iterator that input_fn returned is not closed: it may be handed in again."""
+        """Releases the input. An iterator that input_fn returned is not closed: it may be returned again."""
         self._batches.close()
         self._source = None
 
     def _draw(self) -> Generator[Batch]:
-        """All batches. A generator, since a method call a batch would cost what the rest of this costs."""
+        """Yields all batches. It is a generator, since a method call per batch would double the cost."""
         taken = take_up(self._wanted, self._open_walk, self._size_of)
         self._source = None
         fingerprint, get_state = taken.walk.fingerprint(), taken.walk.get_state
@@ -158,7 +158,7 @@ class BatchSource(Iterator[Batch]):
         return masking(opened.options, parts)(parts).size
 
     def _look_at_first(self, taken: TakenUp) -> tuple[Callable[[Parts], Mask], Iterator[PyTree]]:
-        """Chooses the mask by the first batch, and puts that back."""
+        """Chooses the mask from the first batch, and puts that batch back."""
         for first in taken.elements:
             mask = masking(taken.walk.options, self._normalise(first))
             return mask, itertools.chain([first], taken.elements)

@@ -1,4 +1,4 @@
-"""Host transforms written into a directory and read back: data only, checked against their checksums."""
+"""Writes host transforms into a directory and reads them back: data only, verified with checksums."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ INDEX = "transforms.json"
 
 
 def save_transforms(transforms: Sequence[HostTransform], directory: str | Path) -> None:
-    """Writes `transforms` and copies of their files into `directory`, which is made.
+    """Writes `transforms` and copies of their files into `directory`, which is created.
 
     Raises:
-        ExportError: a configuration that is not JSON, or a file that is missing.
+        ExportError: a configuration is not JSON, or a file is missing.
 
     Example:
         >>> import tempfile
@@ -37,14 +37,14 @@ def save_transforms(transforms: Sequence[HostTransform], directory: str | Path) 
 def load_transforms(
     directory: str | Path, lookup: Callable[[str], Callable[..., HostTransform]]
 ) -> list[HostTransform]:
-    """The transforms `save_transforms` wrote; runs no code but that of the classes `lookup` gives.
+    """Reads the transforms that `save_transforms` wrote. It runs only the code of the classes from `lookup`.
 
     Args:
         directory: where they were written.
         lookup: from a transform's name to its class, such as `lambda name: plugins.get("transform", name)`.
 
     Raises:
-        ExportError: nothing to read, a damaged file, or a class of another version.
+        ExportError: there is nothing to read, a file is damaged, or a class has another version.
     """
     directory = Path(directory)
     try:

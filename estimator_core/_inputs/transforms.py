@@ -1,4 +1,4 @@
-"""`HostTransform`: work on batches that belongs on the host, the same in training, prediction and serving."""
+"""`HostTransform`: work on batches on the host, the same in training, prediction and serving."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FEATURES, LABELS = "features", "labels"
 class HostTransform(Protocol):
     """Turns batches of numpy arrays into batches of numpy arrays, on the host.
 
-    It is data, not code: `config` and `files` are the arguments that make it again, and its class is found by `name`, a
+    It is data, not code: `config` and `files` are the arguments that make it again. Its class is found by `name`, a
     plugin component of kind "transform". So it can be written into an export and read where its package is installed.
 
     Example:
@@ -54,7 +54,7 @@ class HostTransform(Protocol):
 
     @property
     def version(self) -> int:
-        """Counts the changes of what `config` means or `apply` gives; another version refuses the saved data."""
+        """Counts changes to the meaning of `config` or the results of `apply`. Other versions refuse the saved data."""
         ...
 
     def config(self) -> Mapping[str, Any]:
@@ -67,7 +67,7 @@ class HostTransform(Protocol):
         ...
 
     def apply(self, batch: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-        """The transformed batch: arrays by name, first axis the example. Neither `batch` nor its arrays are changed."""
+        """The transformed batch: arrays by name, first axis the example. Neither `batch` nor its arrays change."""
         ...
 
 
@@ -82,7 +82,7 @@ def with_transforms(
         labels: applied in order to the labels; an array that is not in a dict has the name "labels".
 
     Raises:
-        ArgumentTypeError: input_fn is not callable, or an item is no HostTransform.
+        ArgumentTypeError: input_fn is not callable, or an item is not a HostTransform.
         InputError: input_fn has arguments that cannot be filled.
 
     Example:
@@ -112,7 +112,7 @@ def apply_transforms(transforms: Sequence[HostTransform], batch: Mapping[str, np
     """`batch` after all `transforms`, in order.
 
     Raises:
-        InputError: a transform refuses the batch, fails, or gives something that is no dict of arrays.
+        InputError: a transform refuses the batch, fails, or returns something other than a dict of arrays.
     """
     result: Mapping[str, np.ndarray] = batch
     for transform in transforms:
@@ -143,7 +143,7 @@ def _converter(features: tuple[HostTransform, ...], labels: tuple[HostTransform,
 
 
 def _through(transforms: tuple[HostTransform, ...], tree: PyTree, bare: str) -> PyTree:
-    """`tree` through `transforms`; an array outside a dict travels under the name `bare`."""
+    """Applies `transforms` to `tree`. An array outside a dict has the name `bare`."""
     if not transforms:
         return tree
     named: Mapping[str, Any] = tree if isinstance(tree, Mapping) else {bare: tree}

@@ -1,4 +1,4 @@
-"""An input inside another: a source with a declaration or a conversion put around it. `from_iterable` declares one."""
+"""An input inside another: a source with a declaration or a conversion around it. `from_iterable` declares one."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from estimator_core.hooks import SeesBatches
 
 @dataclass(frozen=True, kw_only=True)
 class Wrapped:
-    """What the input_fn of a `WrappedInput` returns; `open_input` takes it apart again.
+    """What the input_fn of a `WrappedInput` returns. `open_input` takes it apart again.
 
     Args:
         source: an iterable of batches.
-        options: what is declared of it; None: nothing.
-        convert: applied to every element; None: nothing.
+        options: what is declared about it; None: nothing.
+        convert: the function for every element; None: elements stay as they are.
     """
 
     source: Any
@@ -36,13 +36,13 @@ class Wrapped:
 
 @dataclass(frozen=True, kw_only=True)
 class WrappedInput:
-    """An input_fn around another one: takes what an input_fn may take, and hands on what the inner one names.
+    """An input_fn around another one: takes what an input_fn may take, and passes on what the inner one names.
 
     Args:
         input_fn: the inner one.
         options: see `Wrapped`.
         convert: see `Wrapped`.
-        opened: gets what the inner one returned, and the mode; returns what is read in its place, and its `convert`.
+        opened: gets what the inner one returned, and the mode; returns what is read instead, and its `convert`.
     """
 
     input_fn: InputFn
@@ -65,7 +65,7 @@ class WrappedInput:
 
 
 def shown(input_fn: InputFn, hooks: Sequence[Any]) -> InputFn:
-    """An input_fn whose elements hooks see as they are drawn; itself where no hook does."""
+    """An input_fn whose elements hooks see as they are drawn; the input_fn itself if no hook does."""
     see = [hook.see for hook in hooks if isinstance(hook, SeesBatches)]
     if not see:
         return input_fn
@@ -92,18 +92,18 @@ def from_iterable(
     Args:
         source: an input_fn, or an iterable of batches.
         fresh_arrays: True promises that it never writes again into an array it yielded; nothing is copied then.
-        replay: True reaches a saved position by drawing and dropping batches where the source has no position of its
+        replay: True reaches a saved position by drawing and dropping batches if the source has no position of its
             own; False starts again.
         ragged: "exact" runs a short last batch at its true shape; "pad" fills it up with copies of its last example and
             marks the rows in `Batch.weights`.
         batch_size: rows to fill up to; None: as many as the first batch.
-        whole: True promises that every process draws the same batches: with several processes they are those of all
-            together, and each process keeps its own rows, so the numbers are those of one process.
+        whole: True promises that every process draws the same batches. With several processes these are the global
+            batches, of which each process keeps its own rows, so the numbers are those of one process.
 
     Raises:
         ArgumentTypeError: the source can be neither called nor iterated.
-        ArgumentError: an unknown `ragged`, or a batch size below 1.
-        InputError: an input_fn with arguments that cannot be filled.
+        ArgumentError: `ragged` is unknown, or the batch size is below 1.
+        InputError: an input_fn has arguments that cannot be filled.
 
     Example:
         >>> import numpy as np

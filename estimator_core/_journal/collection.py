@@ -1,4 +1,4 @@
-"""Removes the data that nobody needs: of retired checkpoints, and of those that no run can record any more."""
+"""Removes data that is not needed: of retired checkpoints, and of those that no run can record any longer."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _PLACE = re.compile(rf"({DATA}/[^/]+/e(\d+)-\d+-[0-9a-f]+)/")
 
 
 def new_place(journal: Journal, step: int) -> str:
-    """Where the data of a checkpoint goes: nobody else has this place.
+    """A place for the data of a checkpoint that nothing else uses.
 
-    It tells the model_dir and the epoch that may record it: so whoever collects knows what no run can record any more,
-    and a run whose model_dir was replaced removes nothing of the other.
+    It names the model_dir and the epoch that may record it. So a collecting run knows what no run can record any
+    longer, and a run whose model_dir was replaced removes nothing of the other.
 
     Args:
-        journal: of the writer.
-        step: of the checkpoint.
+        journal: the journal of the writer.
+        step: the step of the checkpoint.
 
     Example:
         >>> import tempfile
@@ -36,14 +36,14 @@ def new_place(journal: Journal, step: int) -> str:
 
 
 def collect(storage: Storage, journal: Journal, *, lease_seconds: float = LEASE_SECONDS) -> list[str]:
-    """Removes data of retired checkpoints that nobody leases, and what earlier epochs wrote and did not record.
+    """Removes data of retired checkpoints without a lease, and what earlier epochs wrote and did not record.
 
-    It may be cut short at any place, and a run that has been superseded may be in the midst of it: what it removes is
-    never needed again.
+    It may be interrupted at any place, and a superseded run may be in the middle of it: what it removes is never needed
+    again.
 
     Args:
-        storage: of the model_dir.
-        journal: of its writer.
+        storage: the storage of the model_dir.
+        journal: the journal of its writer.
         lease_seconds: how long a lease counts, by the clock of the storage.
 
     Returns:
@@ -67,7 +67,7 @@ def collect(storage: Storage, journal: Journal, *, lease_seconds: float = LEASE_
         >>> list(storage.list("data"))
         []
     """
-    retired = tuple(journal.lineage.retired)  # recorded, so whoever leases one of them from now on lets go of it
+    retired = tuple(journal.lineage.retired)  # recorded, so a reader that leases one of them from now on releases it
     leased = _leased(storage, lease_seconds)
     gone = [place for place in retired if place not in leased]
     for place in gone:
@@ -78,7 +78,7 @@ def collect(storage: Storage, journal: Journal, *, lease_seconds: float = LEASE_
 
 
 def _leased(storage: Storage, lease_seconds: float) -> set[str]:
-    """Places with a lease that counts; others are removed."""
+    """Places with a valid lease. Expired leases are removed."""
     now = storage.now()  # before the list: a lease renewed between the two must not look older than it is
     entries = list(storage.list(FOLDER))
     storage.delete([entry.key for entry in entries if now - entry.modified >= lease_seconds])
@@ -87,7 +87,7 @@ def _leased(storage: Storage, lease_seconds: float) -> set[str]:
 
 
 def _remove_unrecorded(storage: Storage, journal: Journal) -> None:
-    """Removes what a writer of an earlier epoch has not recorded: it cannot do so any more."""
+    """Removes what a writer of an earlier epoch has not recorded, because it can no longer do so."""
     identity = journal.lineage.identity
     found = [(entry.key, match) for entry in storage.list(f"{DATA}/{identity}") if (match := _PLACE.match(entry.key))]
     lineage = journal.lineage

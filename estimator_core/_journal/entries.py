@@ -1,6 +1,6 @@
-"""What can happen to a model_dir: the entries of its journal, and one record of them as bytes.
+"""What can happen to a model_dir: the entries of its journal, and a record of entries as bytes.
 
-A record is a line of JSON, and a line with its SHA-256.
+A record is a line of JSON, followed by a line with its SHA-256.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from estimator_core.errors import EstimatorError
 
 FORMAT = 1
-#: A record is small: whatever is larger is not one.
+#: A record is small: anything larger is not a record.
 MOST_BYTES = 16 << 20
 _MOST_ENTRIES = 100_000
 
@@ -24,10 +24,10 @@ class Took:
     """A run becomes the writer.
 
     Args:
-        epoch: one more than that of the writer before.
-        writer: who it is, for people: host, process, start.
-        step: the step it goes on from; what was recorded after it no longer counts.
-        time: Unix time, for people: nothing is ordered by it.
+        epoch: one more than that of the previous writer.
+        writer: the identity of the writer, for people: host, process, start.
+        step: the step it continues from; what was recorded after it no longer counts.
+        time: Unix time, for people; nothing is ordered by it.
     """
 
     epoch: int
@@ -41,9 +41,9 @@ class Saved:
     """A checkpoint is complete.
 
     Args:
-        step: of the checkpoint.
-        place: where its data lies, relative to the root; no other checkpoint ever has this place.
-        digest: of its manifest, which holds the digests of all else.
+        step: the step of the checkpoint.
+        place: where its data is, relative to the root; no other checkpoint ever has this place.
+        digest: the digest of its manifest, which holds the digests of everything else.
     """
 
     step: int
@@ -56,10 +56,10 @@ class Evaluated:
     """An evaluation has a result.
 
     Args:
-        name: of the evaluation; "" is that without a name.
-        step: of the weights.
-        metrics: what it found, as JSON values.
-        checkpoint: what was evaluated: relative to the root, or elsewhere; "" for variables in memory.
+        name: the name of the evaluation; "" for the one without a name.
+        step: the step of the weights.
+        metrics: the results, as JSON values.
+        checkpoint: the path of what was evaluated, relative to the root if inside; "" for variables in memory.
         between: whether no checkpoint will ever hold what was evaluated.
         time: Unix time, for people.
     """
@@ -74,13 +74,13 @@ class Evaluated:
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """An event file is complete up to a byte. It may be told of again, of a later step and with more bytes.
+    """An event file is complete up to a byte. It may be recorded again, for a later step and with more bytes.
 
     Args:
-        directory: relative to the root; "" is the root.
-        name: of the file.
+        directory: the directory relative to the root; "" is the root.
+        name: the name of the file.
         size: how many of its bytes count.
-        step: the last step that these bytes tell about.
+        step: the last step in these bytes.
     """
 
     directory: str
@@ -94,9 +94,9 @@ class Exported:
     """An export is complete.
 
     Args:
-        place: relative to the root.
-        step: of the weights.
-        digest: of its manifest.
+        place: the path relative to the root.
+        step: the step of the weights.
+        digest: the digest of its manifest.
     """
 
     place: str
@@ -106,7 +106,7 @@ class Exported:
 
 @dataclass(frozen=True, kw_only=True)
 class Retired:
-    """A checkpoint is no longer kept; its data goes once nobody reads it."""
+    """A checkpoint is no longer kept. Its data is removed once no process reads it."""
 
     place: str
 
@@ -123,7 +123,7 @@ class Ended:
     """The writer has ended by itself.
 
     Args:
-        step: at the end.
+        step: the last step.
         reason: why it ended.
         failed: whether it ended with an error.
     """
@@ -183,10 +183,10 @@ class Record:
     """What is published at once.
 
     Args:
-        epoch: of the writer.
-        before: digest of the record before; "" for the first one.
-        nonce: tells two records of equal contents apart.
-        observer: who wrote it, if not the writer of the epoch; else "".
+        epoch: the epoch of the writer.
+        before: digest of the previous record; "" for the first one.
+        nonce: distinguishes two records with equal contents.
+        observer: the process that wrote it, if it is not the writer of the epoch; otherwise "".
         entries: what happened, in order.
     """
 
@@ -198,7 +198,7 @@ class Record:
 
 
 def key_of(identity: str, number: int) -> str:
-    """Where a record lies: below the identity, so that a run whose model_dir was replaced cannot write into another.
+    """The key of a record. It holds the identity, so a run never writes into another model_dir that replaced its own.
 
     Example:
         >>> key_of("0f3a", 7)
@@ -208,7 +208,7 @@ def key_of(identity: str, number: int) -> str:
 
 
 def digest_of(data: bytes) -> str:
-    """What the next record names as the one before."""
+    """The digest by which the next record names this one."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -236,7 +236,7 @@ def decode(data: bytes, where: str) -> Record:
     """The record of bytes.
 
     Args:
-        data: what lies at the record's key.
+        data: the object at the record's key.
         where: storage and key, for messages.
 
     Raises:

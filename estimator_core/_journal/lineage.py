@@ -1,4 +1,4 @@
-"""What a journal comes to: the one truth about a model_dir, from which every other file derives."""
+"""The sum of a journal: the only truth about a model_dir, from which every other file derives."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Lineage:
     """The sum of the records 0 to `number`.
 
     Args:
-        identity: of the model_dir.
-        number: of the last record; -1 before the first one.
-        head: digest of the last record.
-        epoch: of the current writer; 0 before the first one.
+        identity: the identity of the model_dir.
+        number: the number of the last record; -1 before the first one.
+        head: the digest of the last record.
+        epoch: the epoch of the current writer; 0 before the first one.
         starts: every run that became the writer, in order.
         saved: complete checkpoints by step.
         retired: digest of each checkpoint that is no longer kept and whose data may still be there, by place.
         evaluations: results by name of the evaluation and step.
-        marks: what was told of each event file, in order; the last one counts. The others are there to go back to.
+        marks: what was recorded about each event file, in order; the last one counts. A run may go back to the others.
         exports: complete exports by place.
-        ended: how the current writer has ended; None while it works, and after it was cut short.
+        ended: how the current writer has ended; None while it works, and after it was interrupted.
     """
 
     identity: str = ""
@@ -50,14 +50,14 @@ class Lineage:
     ended: Ended | None = None
 
     def copy(self) -> Lineage:
-        """The same, which changes no more with this one."""
+        """A copy that does not change with this one."""
         marks = {file: list(told) for file, told in self.marks.items()}
         tables = {name: dict(getattr(self, name)) for name in ("saved", "retired", "evaluations", "exports")}
         return replace(self, starts=list(self.starts), marks=marks, **tables)
 
     @property
     def writer(self) -> str:
-        """Who the current writer is; "nobody" before the first one."""
+        """The current writer; "nobody" before the first one."""
         return self.starts[-1].writer if self.starts else "nobody"
 
     @property
@@ -72,12 +72,12 @@ class Lineage:
 
 
 def add(lineage: Lineage, record: Record, digest: str) -> None:
-    """Adds the record after the last one.
+    """Adds the next record.
 
     Args:
         lineage: changed in place.
-        record: the next one.
-        digest: of its bytes.
+        record: the next record.
+        digest: the digest of its bytes.
 
     Raises:
         JournalError: as `check_follows`; nothing is changed.
@@ -114,7 +114,7 @@ def _note(lineage: Lineage, entry: Entry) -> None:
             _go_back(lineage, entry.step)
         case Saved():
             before = lineage.saved.get(entry.step)
-            if before is None or before.place != entry.place:  # else told again, after an answer that was lost
+            if before is None or before.place != entry.place:  # otherwise recorded again, after an answer was lost
                 _retire(lineage, entry.step)
             lineage.saved[entry.step] = entry
         case Evaluated():
@@ -122,7 +122,7 @@ def _note(lineage: Lineage, entry: Entry) -> None:
         case Segment():
             told = lineage.marks.setdefault((entry.directory, entry.name), [])
             told.append(entry)
-            oldest = min(lineage.saved, default=entry.step)  # nobody goes back further than to a checkpoint
+            oldest = min(lineage.saved, default=entry.step)  # no run goes back further than to a checkpoint
             while len(told) > 1 and told[1].step <= oldest:
                 told.pop(0)
         case Exported():
@@ -137,7 +137,7 @@ def _note(lineage: Lineage, entry: Entry) -> None:
 
 
 def _go_back(lineage: Lineage, step: int) -> None:
-    """What was recorded after the step at which a run goes on no longer counts."""
+    """Drops what was recorded after the step from which a run continues."""
     for later in [saved for saved in lineage.saved if saved > step]:
         _retire(lineage, later)
     lineage.evaluations = {key: one for key, one in lineage.evaluations.items() if one.step <= step}

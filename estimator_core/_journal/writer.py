@@ -1,9 +1,9 @@
 """Writes a journal: a run takes the next epoch, and every publish proves that no later one exists.
 
-The journal is the fence. Record n+1 is made by one conditional write, so of all who try, one succeeds; the others read
-whose it is. A run that another one has superseded learns it by its next publish, which is refused.
+The journal is the fence. One conditional write makes record n+1, so only one of several writers succeeds. The others
+read whose record it is. A superseded run learns this from its next publish, which is refused.
 
-A run takes its epoch with the first thing that it writes: a call that is refused before leaves no trace.
+A run takes its epoch with the first thing that it writes, so a call that is refused before leaves no trace.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Journal:
     """The journal of the current writer. Made by `take_over`.
 
     Args:
-        storage: where it lies.
-        lineage: what it comes to, this writer's epoch included; and later ones, if others have taken over since.
-        epoch: of this writer.
+        storage: where it is stored.
+        lineage: its sum, including this writer's epoch, and later epochs if others have taken over since.
+        epoch: the epoch of this writer.
     """
 
     def __init__(self, storage: Storage, lineage: Lineage, *, epoch: int) -> None:
@@ -48,11 +48,11 @@ class Journal:
 
     @property
     def epoch(self) -> int:
-        """Of this writer."""
+        """The epoch of this writer."""
         return self._epoch
 
     def publish(self, *entries: Entry) -> int:
-        """Records what happened: all of it, or nothing.
+        """Records what happened: all entries or none.
 
         Returns:
             The number of the record. It is durable.
@@ -83,11 +83,11 @@ class Journal:
             self._refuse_if_superseded()
 
     def once_taken(self, then: Callable[[], None]) -> None:
-        """Calls a function: this run is the writer already."""
+        """Calls a function at once, because this run is the writer already."""
         then()
 
     def superseded_by(self) -> str | None:
-        """Who has taken over, as of now; None while this run is the writer."""
+        """The run that has taken over, as of now; None while this run is the writer."""
         with self._lock:
             refresh(self._storage, self.lineage)
         return self.lineage.writer if self.lineage.epoch != self._epoch else None
@@ -107,14 +107,14 @@ def take_over(
     first: Callable[[Lineage], Sequence[Entry]] = lambda lineage: (),
     known: Lineage | None = None,
 ) -> Journal:
-    """Makes a run the writer of a model_dir. Of several at once, each becomes the writer after the other.
+    """Makes a run the writer of a model_dir. If several try at once, each becomes the writer in turn.
 
     Args:
-        storage: of the model_dir.
-        writer: who it is, for people.
-        step: the step it goes on from, out of what the journal comes to; asked again if another run is faster.
+        storage: the storage of the model_dir.
+        writer: the identity of the run, for people.
+        step: returns the step to continue from, given the sum of the journal; called again if another run is faster.
         first: what is recorded before it, for a model_dir that older releases have written.
-        known: what this process has read of the journal; only what follows is read, as long as that is there.
+        known: what this process has read of the journal; only what follows is read, as long as that exists.
 
     Raises:
         JournalError, StorageError: as `read_lineage`.
@@ -144,11 +144,11 @@ def take_over(
 
 
 def observe(storage: Storage, observer: str, *entries: Entry) -> int:
-    """Records what a process found that is not the writer: evaluations, event files and exports.
+    """Records the results of a process that is not the writer: evaluations, event files and exports.
 
     Args:
-        storage: of the model_dir.
-        observer: who it is, for people.
+        storage: the storage of the model_dir.
+        observer: the identity of the process, for people.
         entries: what happened.
 
     Returns:
@@ -169,7 +169,7 @@ def observe(storage: Storage, observer: str, *entries: Entry) -> int:
 def _append(
     storage: Storage, lineage: Lineage, entries: Sequence[Entry], *, epoch: int, observer: str = ""
 ) -> int | None:
-    """Makes the next record and returns its number; None if that number belongs to somebody else, who is then known."""
+    """Makes the next record and returns its number. Returns None if another process was first; its record is read."""
     number = lineage.number + 1
     nonce = uuid.uuid4().hex
     record = Record(epoch=epoch, before=lineage.head, nonce=nonce, observer=observer, entries=entries)
@@ -177,7 +177,7 @@ def _append(
     key, data = key_of(lineage.identity, number), encode(record)
     made = _made(storage, key, data)
     if made:
-        add(lineage, decode(data, key), digest_of(data))  # as every reader adds it; not what may lie there by now
+        add(lineage, decode(data, key), digest_of(data))  # as every reader adds it; the object may have changed by now
     else:
         refresh(storage, lineage)
     if made and lineage.number // EVERY > max(number - 1, 0) // EVERY:
@@ -186,21 +186,21 @@ def _append(
 
 
 def _made(storage: Storage, key: str, data: bytes) -> bool:
-    """Whether the object of this key is ours, once it exists."""
+    """Creates the object of this key, and returns whether it is ours."""
     for attempt in range(_TRIES):
         try:
             storage.put_new(key, data)
         except OutcomeUnknownError:
             time.sleep(min(0.05 * 2**attempt, 5.0))
         except ObjectExistsError:
-            return storage.get(key) == data  # the nonce tells: an answer that was lost
+            return storage.get(key) == data  # the nonce shows that it is ours: an answer was lost
         else:
             return True
     raise StorageError(f"{storage.url}: after {_TRIES} attempts it is unknown whether {key} was written.")
 
 
 def _begun(storage: Storage) -> Lineage:
-    """What the journal comes to; where there is none, the model_dir gets its identity."""
+    """The sum of the journal. If there is no journal, the model_dir gets its identity."""
     lineage = read_lineage(storage)
     if not lineage.identity:
         identity = uuid.uuid4().hex
@@ -210,7 +210,7 @@ def _begun(storage: Storage) -> Lineage:
 
 
 def _require_unchanged(storage: Storage, lineage: Lineage) -> None:
-    """What was recorded is still there: otherwise the directory was removed, moved, or replaced by another."""
+    """Makes sure that the last record still exists and that the directory was not removed, moved or replaced."""
     key = key_of(lineage.identity, lineage.number)
     try:
         identity = storage.get(IDENTITY).decode("ascii", "replace")
@@ -224,28 +224,28 @@ def _require_unchanged(storage: Storage, lineage: Lineage) -> None:
 
 
 class RunJournal(Protocol):
-    """What a run asks of its journal."""
+    """What a run needs from its journal."""
 
     @property
     def lineage(self) -> Lineage:
-        """What it comes to."""
+        """The sum of the journal."""
         ...
 
     @property
     def epoch(self) -> int:
-        """Of this run."""
+        """The epoch of this run."""
         ...
 
     def publish(self, *entries: Entry) -> int:
-        """As `Journal.publish`."""
+        """See `Journal.publish`."""
         ...
 
     def check(self) -> None:
-        """As `Journal.check`."""
+        """See `Journal.check`."""
         ...
 
     def superseded_by(self) -> str | None:
-        """As `Journal.superseded_by`."""
+        """See `Journal.superseded_by`."""
         ...
 
     def once_taken(self, then: Callable[[], None]) -> None:
@@ -254,11 +254,11 @@ class RunJournal(Protocol):
 
 
 class PendingJournal:
-    """Takes the next epoch when it is first needed: a call that is refused before leaves no trace.
+    """Takes the next epoch when it is first needed, so a call that is refused before leaves no trace.
 
     Args:
         take: makes the run the writer.
-        seen: what the journal came to when the run chose where to start.
+        seen: the sum of the journal when the run chose where to start.
     """
 
     def __init__(self, take: Callable[[], Journal], seen: Lineage) -> None:
@@ -268,7 +268,7 @@ class PendingJournal:
         self._lock = threading.RLock()
 
     def taken(self) -> Journal:
-        """The journal, of which this run is the writer.
+        """The journal, whose writer is this run.
 
         Raises:
             SupersededError: another run has begun since this one chose where to start.
@@ -283,24 +283,24 @@ class PendingJournal:
 
     @property
     def lineage(self) -> Lineage:
-        """What the journal comes to."""
+        """The sum of the journal."""
         return self._seen if self._journal is None else self._journal.lineage
 
     @property
     def epoch(self) -> int:
-        """Of this run."""
+        """The epoch of this run."""
         return self.taken().epoch
 
     def publish(self, *entries: Entry) -> int:
-        """As `Journal.publish`."""
+        """See `Journal.publish`."""
         return self.taken().publish(*entries)
 
     def check(self) -> None:
-        """As `Journal.check`."""
+        """See `Journal.check`."""
         self.taken().check()
 
     def superseded_by(self) -> str | None:
-        """As `Journal.superseded_by`."""
+        """See `Journal.superseded_by`."""
         return self.taken().superseded_by()
 
     def once_taken(self, then: Callable[[], None]) -> None:

@@ -20,7 +20,7 @@ INTERRUPTED = "interrupted by the platform"
 
 
 class Decisions(Protocol):
-    """What does not follow from the steps alone: signals, and hooks that ask for a stop."""
+    """Decisions that do not follow from the steps alone: signals, and hooks that request a stop."""
 
     @property
     def requested(self) -> bool:
@@ -28,7 +28,7 @@ class Decisions(Protocol):
         ...
 
     def stop_reason(self, run: Run) -> str | None:
-        """Why the loop ends before its next dispatch; None: it goes on."""
+        """Why the loop ends before its next dispatch; None: it continues."""
         ...
 
     def final_reason(self, run: Run, reason: str) -> str:
@@ -37,7 +37,7 @@ class Decisions(Protocol):
 
 
 class Breaks(Protocol):
-    """Who can break off an evaluation."""
+    """Something that can interrupt an evaluation."""
 
     def break_off(self, run: Run) -> None:
         """Called before each batch is used.
@@ -49,7 +49,7 @@ class Breaks(Protocol):
 
 
 class _Decides:
-    """What all who decide have in common."""
+    """What all `Decisions` have in common."""
 
     shared = False
 
@@ -59,7 +59,7 @@ class _Decides:
         return False
 
     def stop_reason(self, run: Run) -> str | None:
-        """A hook asked for it, the last step is reached, or the platform interrupts."""
+        """The request of a hook, the last step, or an interruption by the platform; None if there is no reason."""
         if run.stop_reason is not None:
             return run.stop_reason
         if run.last_step is not None and run.step >= run.last_step:
@@ -67,11 +67,11 @@ class _Decides:
         return INTERRUPTED if self.requested else None
 
     def final_reason(self, run: Run, reason: str) -> str:
-        """The platform's interruption, else what a hook asked for, else the loop's own."""
+        """The platform's interruption, otherwise the reason of a hook, otherwise the loop's own."""
         return reason if run.stop_reason is None or reason == INTERRUPTED else run.stop_reason
 
     def break_off(self, run: Run) -> None:
-        """Breaks an evaluation off where the platform wants a stop.
+        """Interrupts an evaluation if the platform wants a stop.
 
         Raises:
             PreemptedError: it does.
@@ -80,25 +80,25 @@ class _Decides:
             raise PreemptedError(f"The evaluation was broken off after {run.step} batches.")
 
     def overdue(self, look: Callable[[], Sequence[int]]) -> Sequence[int]:
-        """By the clock of this process."""
+        """The overdue hooks by the clock of this process."""
         return look()
 
     def agree(self, run: Run) -> None:
-        """Hooks had control: nothing to tell anybody."""
+        """Called after hooks had control. There are no other processes to inform."""
 
     def follow(self, batches: Any) -> None:
-        """Batches of an evaluation inside the training: nothing to tell anybody."""
+        """Called for the batches of an evaluation inside training. There are no other processes to inform."""
 
 
 class NobodyAsks(_Decides):
-    """Outside training: nothing is broken off."""
+    """The decisions outside training, where nothing is interrupted."""
 
 
 NOBODY_ASKS = NobodyAsks()
 
 
 class OwnDecisions(_Decides):
-    """The decisions of a process that is alone."""
+    """The decisions of a lone process."""
 
     def __init__(self, preemption: Preemption) -> None:
         self._preemption = preemption
@@ -109,20 +109,20 @@ class OwnDecisions(_Decides):
         return self._preemption.requested
 
     def watch(self, batches: Any, schedule: HookSchedule) -> None:
-        """The batches of the training: nothing to tell anybody."""
+        """Called for the batches of training. There are no other processes to inform."""
 
 
 class SharedDecisions(_Decides):
-    """The same for several processes.
+    """The decisions of several processes.
 
-    A signal to any of them and the clock of the first travel with the batches, so they act some batches later, in all
-    processes at the same one. Where hooks had control, flags tell whether one asked for a stop.
+    A signal to any of them and the clock of the first travel with the batches. They take effect some batches later, at
+    the same batch in all processes. After hooks had control, flags show whether one of them requested a stop.
 
     Args:
         preemption: notices signals to this process.
         processes: those that decide together.
-        flags: of their devices.
-        lag: batches between telling and acting.
+        flags: the flags of their devices.
+        lag: batches between a message and its effect.
     """
 
     shared = True
@@ -139,17 +139,17 @@ class SharedDecisions(_Decides):
         return self._requested
 
     def watch(self, batches: Any, schedule: HookSchedule) -> None:
-        """Lets signals and the chief's clock travel with the batches of the training."""
+        """Sends signals and the chief's clock with the batches of training."""
         batches.flags, batches.learn = lambda: self._flags(schedule), self._learn
 
     def overdue(self, look: Callable[[], Sequence[int]]) -> Sequence[int]:
-        """By the chief's clock."""
+        """The overdue hooks by the chief's clock."""
         due, self._due = self._due, ()
         self._just_fired.update(dict.fromkeys(due, self._lag + 1))
         return due
 
     def agree(self, run: Run) -> None:
-        """Hooks had control: a stop that one of them asked for anywhere is one everywhere."""
+        """Called after hooks had control. A stop that a hook requested in one process applies to all."""
         if not any(self._flags_of_all([run.stop_reason is not None])().high):
             return
         reasons = gather(self._processes, "stop", run.stop_reason)
@@ -158,15 +158,15 @@ class SharedDecisions(_Decides):
             run.request_stop(reason)
 
     def follow(self, batches: Any) -> None:
-        """Lets a signal travel with the batches of an evaluation inside the training too."""
+        """Sends signals with the batches of an evaluation inside training, too."""
         batches.flags, batches.learn = self._stop_flag, self._learn_stop
 
     def _flags(self, schedule: HookSchedule) -> dict[str, Any]:
-        """What this process tells with its next batch."""
+        """What this process sends with its next batch."""
         return {**self._stop_flag(), "due": list(schedule.overdue()) if self._processes.index == 0 else []}
 
     def _learn(self, told: Sequence[Mapping[str, Any]]) -> None:
-        """Takes in what all processes told with the batch that is next."""
+        """Notes what all processes sent with the next batch."""
         self._learn_stop(told)
         self._just_fired = {hook: left - 1 for hook, left in self._just_fired.items() if left > 1}
         self._due = [hook for hook in told[0]["due"] if hook not in self._just_fired]

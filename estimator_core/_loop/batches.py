@@ -14,16 +14,16 @@ from estimator_core._inputs import Batch
 from estimator_core._loop.dispatch import Dispatch, Stacking, shapes_of, single, stacked
 from estimator_core._loop.time_spent import TimeSpent
 
-#: Drawing a batch takes no longer where the device, not the input, sets the pace.
+#: Drawing a batch takes no longer than this if the device, not the input, sets the pace.
 QUICK_DRAW_SECS = 0.001
 _new = tuple.__new__  # half the time of calling the class: one is made for every step
 
 
 class Ways(Protocol):
-    """How a program computes batches; both ways are compared bit by bit before one takes the place of the other."""
+    """How a program computes batches. Both ways are compared bit by bit before one replaces the other."""
 
     def one_by_one(self, batches: list[Batch]) -> Any:
-        """What the program gives for batches one after another."""
+        """What the program returns for batches one after another."""
         ...
 
     def together(self, dispatch: Dispatch) -> Any:
@@ -39,7 +39,7 @@ class Tuner(Protocol):
     """Decides how many batches a dispatch gets while a call runs."""
 
     def look(self, batches: Batches, newest: Dispatch, ways: Ways, room: float) -> None:
-        """Called behind a dispatch; `room`: how many batches may be drawn now."""
+        """Called after a dispatch. `room` is the number of batches that may be drawn now."""
         ...
 
     def away(self) -> AbstractContextManager[None]:
@@ -47,24 +47,24 @@ class Tuner(Protocol):
         ...
 
     def close(self) -> None:
-        """The call ends."""
+        """Called at the end of the call."""
         ...
 
 
 class Batches:
-    """Gives batches one by one, or `k` of one shape at once. Looking ahead takes nothing away.
+    """Supplies batches one by one, or `k` of one shape at once. Looking ahead consumes no batch.
 
     Args:
-        source: iterator of Batch; one that has ended, or failed, is not asked again.
+        source: iterator of Batch; once it has ended or failed, it is not called again.
         stack_arrays: stacks arrays of one shape along a new leading axis, on the devices.
         account: gets the seconds of drawing.
-        alone: whether the batches concern this process only. Otherwise none is drawn before its time, and an error of
-            the input is raised at once, because the other processes stop there.
+        alone: whether the batches concern only this process. Otherwise none is drawn ahead of time, and an error of the
+            input is raised at once, because the other processes stop there.
         tuner: changes `k` while the call runs.
 
     Attributes:
         k: steps per dispatch; groups are of exactly `k` or 1, so that only two executables exist per batch shape.
-        quick: whether the newest draw took no time that the device would have noticed.
+        quick: whether the newest draw was too short to delay the device.
 
     Example:
         >>> import numpy as np
@@ -95,7 +95,7 @@ class Batches:
         self._only: Any = None
         self._patience = math.inf
         self._ahead: deque[Batch] = deque()
-        self._group: Dispatch | None = None  # of the first batches in `_ahead`, which stay there until it is used
+        self._group: Dispatch | None = None  # the first batches in `_ahead`, which stay there until it is used
         self._newest: Dispatch | None = None
         self._error: Exception | None = None
         self._over = False
@@ -105,22 +105,22 @@ class Batches:
 
         Args:
             k: how many.
-            only: what `shapes_of` gives for the batches that may be grouped; None: any.
-            patience: seconds that drawing a group may take; behind one that took longer batches come one by one.
+            only: what `shapes_of` returns for the batches that may be grouped; None: any.
+            patience: seconds that drawing a group may take; after a group that took longer, batches come one by one.
         """
         self.k, self._only, self._patience = k, only, patience
 
     def peek(self, count: int = 1) -> list[Batch]:
-        """The next batches, up to `count`; they stay where they are."""
+        """The next batches, up to `count`, without consuming them."""
         while len(self._ahead) < count and self._drawn():
             pass
         return list(itertools.islice(self._ahead, count))
 
     def first(self) -> Batch | None:
-        """The next batch, which stays where it is; None where the input is empty.
+        """The next batch, without consuming it; None if the input is empty.
 
         Raises:
-            Exception: what the input raised instead.
+            Exception: the error that the input raised instead.
         """
         batches = self.peek()
         if not batches:
@@ -129,8 +129,8 @@ class Batches:
         return batches[0] if batches else None
 
     def draw(self, room: float) -> Dispatch | None:
-        """The next dispatch, of `k` batches if `room` steps or more are free before somebody wants control; None where
-        the input has ended or is broken, see `raise_error`.
+        """The next dispatch, of `k` batches if at least `room` steps are free before a hook wants control; None if the
+        input has ended or is broken, see `raise_error`.
         """
         began = perf_counter()
         dispatch: Dispatch | None = None
@@ -153,9 +153,9 @@ class Batches:
         return dispatch
 
     def prepare(self, room: float) -> None:
-        """Draws and stacks the next group already, while the device is busy: called before the host waits for it.
+        """Draws and stacks the next group while the device is busy. Called before the host waits for the device.
 
-        Nothing where fewer than `k` steps are left: an iterator may be handed in again and must not lose batches.
+        It does nothing if fewer than `k` steps are left: an iterator may be used again and must not lose batches.
         """
         if self.k > 1 and room >= self.k and self._group is None and self.alone:
             began = perf_counter()
@@ -163,12 +163,12 @@ class Batches:
             self._account.drawn += perf_counter() - began
 
     def raise_error(self) -> None:
-        """Raises what broke the input, once every batch before that has been given."""
+        """Raises the error of the input, once every batch before it has been used."""
         if self._over and self._error is not None:
             raise self._error
 
     def tune(self, ways: Ways, room: float) -> None:
-        """Lets the tuner look behind a dispatch; `room`: how many batches may be drawn now."""
+        """Lets the tuner look after a dispatch. `room` is the number of batches that may be drawn now."""
         if self._tuner is not None and self._newest is not None:
             self._tuner.look(self, self._newest, ways, room)
 
@@ -177,7 +177,7 @@ class Batches:
         return nullcontext() if self._tuner is None else self._tuner.away()
 
     def close(self) -> None:
-        """The call ends; the source is its owner's to close."""
+        """Called at the end of the call. The owner of the source closes it."""
         if self._tuner is not None:
             self._tuner.close()
 
@@ -192,7 +192,7 @@ class Batches:
         return single(self._ahead.popleft()) if self.peek() else None
 
     def _stacked(self) -> Dispatch | None:
-        """The next `k` batches as one dispatch; None where they are too few, or not of one shape."""
+        """The next `k` batches as one dispatch; None if they are too few, or not of one shape."""
         began, ahead = perf_counter(), self._ahead
         if not self.peek() or (self._only is not None and shapes_of(ahead[0]) != self._only):
             return None
@@ -204,7 +204,7 @@ class Batches:
         return stacked(list(itertools.islice(ahead, self.k)), self.stack_arrays)
 
     def _drawn(self) -> bool:
-        """Draws one batch; False where there is none."""
+        """Draws one batch. Returns False if there is none."""
         try:
             for batch in self._source:
                 self._ahead.append(batch)

@@ -1,4 +1,4 @@
-"""Which policy says when a training call saves, and what is done around its checkpoints whatever that is."""
+"""Which policy decides when a training call saves, and what happens around its checkpoints with any policy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROLE = "checkpoint_policy"
 
 
 def has_policy(config: RunConfig) -> bool:
-    """Whether a config asks for checkpoints: by a component in the role, or by a cadence.
+    """Whether a config requests checkpoints: by a component in the role, or by a cadence.
 
     Example:
         >>> has_policy(RunConfig(save_checkpoints_steps=10))
@@ -36,16 +36,16 @@ def has_policy(config: RunConfig) -> bool:
 
 
 def checkpoint_policy(config: RunConfig, plugins: Plugins, hooks: Sequence[Hook]) -> CheckpointPolicy | None:
-    """The policy of a call: the first among its hooks, else that of the config; None where nothing is saved.
+    """The policy of a call: the first among its hooks, otherwise that of the config; None if nothing is saved.
 
     Args:
         config: names the component, which is made with its cadence: `save_steps` and `save_secs`.
         plugins: where the component is looked up.
-        hooks: of the call.
+        hooks: the hooks of the call.
 
     Raises:
-        PluginLookupError: a component that is named does not exist.
-        PluginError: it cannot be made, or is no policy.
+        PluginLookupError: the named component does not exist.
+        PluginError: it cannot be made, or is not a policy.
     """
     given = next((hook for hook in hooks if isinstance(hook, CheckpointPolicy)), None)
     if given is not None or not has_policy(config):
@@ -61,25 +61,25 @@ _CADENCE = "CheckpointSaverHook"
 
 
 class Checkpointer:
-    """Evaluates, tells listeners and saves when a policy wants it, at the end, and on interruption.
+    """Evaluates, calls listeners and saves when a policy wants it, at the end, and on interruption.
 
-    A save is done when every hook has seen its step, by the hook in `last`, which stands behind them; evaluations that
-    belong to it run before the other hooks, by those in `first`. An evaluation or exports that the platform broke off
-    are owed: the checkpoint of their step says so, and `make_up` makes them when the run goes on.
+    The hook in `last` saves after every other hook has seen the step. The hooks in `first` run the evaluations of the
+    save before the other hooks. An evaluation or export that the platform interrupted is owed: the checkpoint of its
+    step says so, and `make_up` makes up for it in the resumed run.
 
     Args:
-        run: of the call.
-        policy: says when.
+        run: the run of the call.
+        policy: decides when to save.
         listeners: called around each save, in order; one given twice is called once.
         checkpoints: saves.
-        evaluations: of train_and_evaluate: before each save, and at steps without one.
-        existing: the step of the checkpoint the run starts from.
-        before_last_save: asked before the last save: whether it replaced the state.
+        evaluations: those of train_and_evaluate, before each save and at steps without one.
+        existing: the step of the checkpoint that the run starts from.
+        before_last_save: called before the last save; returns whether it replaced the state.
 
     Attributes:
-        first: the hooks ahead of all others.
-        last: those behind them.
-        owed_step: the step whose evaluation or exports were broken off.
+        first: the hooks before all others.
+        last: the hooks after all others.
+        owed_step: the step whose evaluation or exports were interrupted.
     """
 
     def __init__(
@@ -115,13 +115,13 @@ class Checkpointer:
             self._evaluations.begin(self._run)
 
     def start(self) -> None:
-        """Saves what the run starts from, if the policy wants it."""
+        """Saves the state that the run starts from, if the policy wants it."""
         self._created = True
         if self._ask("at_start", self._run) and self._saved_step != self._run.step:
             self._commit(may_stop=True)
 
     def make_up(self) -> None:
-        """Makes the evaluation and the exports that belong to the step the run starts from and were broken off."""
+        """Makes up for the interrupted evaluation and exports of the step that the run starts from."""
         owed, self.owed_step = self.owed_step == self._run.step, None
         if owed and self._evaluations is not None:
             if self._owed_between:
@@ -135,7 +135,7 @@ class Checkpointer:
         """Asks the policy when to save next.
 
         Raises:
-            HookError: an answer that is none.
+            HookError: the answer is invalid.
         """
         wanted = self._ask("next_step", step)
         at = wanted.step if isinstance(wanted, Wake) else wanted
@@ -161,7 +161,7 @@ class Checkpointer:
         self._evaluate()
 
     def save(self) -> None:
-        """Saves, now that every hook has seen the step; a run that stops here saves in `end`."""
+        """Saves, now that every hook has seen the step. A run that stops here saves in `end`."""
         if self._run.stop_reason is None and self._run.step != self._run.last_step:
             self._commit(may_stop=True)
 
@@ -179,10 +179,10 @@ class Checkpointer:
                 listener.end(run, run.step)
 
     def state(self) -> Mapping[str, Any]:
-        """What the policy remembers, whether the call had ended, and the step whose evaluation or exports are owed.
+        """The state of the policy, whether the call had ended, and the step whose evaluation or exports are owed.
 
         Raises:
-            HookError: the policy uses a name that is taken.
+            HookError: the policy uses a reserved name.
         """
         memory = self._ask("state")
         taken = sorted(name for name in _OWN if name in memory)
@@ -192,10 +192,10 @@ class Checkpointer:
         return {**memory, "policy": self._name(), "finished": self._finished, **owed}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what is owed, and gives a policy of the same name its memory."""
+        """Restores what is owed, and the state of a policy of the same name."""
         self.owed_step, self._owed_between = state.get("owed_step"), bool(state.get("owed_between"))
         memory = {name: value for name, value in state.items() if name not in _OWN}
-        # A checkpoint that does not name the policy was written when there was one.
+        # A checkpoint that does not name the policy was written when only one policy existed.
         if memory and state.get("policy", _CADENCE) == self._name():
             self._ask("restore", memory)
 
@@ -222,7 +222,7 @@ class Checkpointer:
             self._guard(self._evaluations.evaluate_between, between=True)
 
     def _guard(self, evaluate: Callable[[Run], None], *, between: bool = False) -> None:
-        """Evaluates; if the platform breaks that off, it is owed, and if it fails, what was trained is saved first."""
+        """Runs evaluations. An interrupted one is owed. If one fails, the trained state is saved first."""
         try:
             evaluate(self._run)
         except PreemptedError as broken_off:
@@ -244,7 +244,7 @@ class Checkpointer:
                 stops = told.after_save(run, step, checkpoint)
             except PreemptedError as broken_off:
                 self._owe(broken_off)
-                self._checkpoints.save(step)  # again, now that it is known that something is owed
+                self._checkpoints.save(step)  # again, so that the checkpoint says what is owed
                 continue
             if stops and may_stop:
                 run.request_stop(f"{type(told).__name__}.after_save asked for it at step {step}")
@@ -269,27 +269,27 @@ class Checkpointer:
 
 
 class _Ahead(Hook):
-    """Has control where the policy wants it, ahead of all other hooks; its memory is that of the Checkpointer."""
+    """Has control when the policy wants it, before all other hooks. Its state is that of the Checkpointer."""
 
-    name = _CADENCE  # that of checkpoints written when there was one policy
+    name = _CADENCE  # the name in checkpoints from the time when only one policy existed
 
     def __init__(self, checkpointer: Checkpointer) -> None:
         self._checkpointer = checkpointer
 
     def begin(self, run: Run) -> None:
-        """Training begins."""
+        """Called when training begins."""
         self._checkpointer.begin()
 
     def after_create(self, run: Run) -> None:
-        """Saves the first step."""
+        """Saves the first step, if the policy wants it."""
         self._checkpointer.start()
 
     def next_step(self, step: int) -> int | Wake | None:
-        """The policy's."""
+        """The answer of the policy."""
         return self._checkpointer.ask_next(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Evaluates."""
+        """Runs the evaluations of the save."""
         self._checkpointer.prepare(step)
 
     def end(self, run: Run) -> None:
@@ -297,24 +297,24 @@ class _Ahead(Hook):
         self._checkpointer.end()
 
     def state(self) -> Mapping[str, Any]:
-        """The Checkpointer's."""
+        """The state of the Checkpointer."""
         return self._checkpointer.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """The Checkpointer's."""
+        """Restores the Checkpointer."""
         self._checkpointer.restore(state)
 
 
 class _Behind(Hook):
-    """Has control where the policy wants it, behind all other hooks."""
+    """Has control when the policy wants it, after all other hooks."""
 
     def __init__(self, checkpointer: Checkpointer) -> None:
         self._checkpointer = checkpointer
 
     def next_step(self, step: int) -> int | Wake | None:
-        """What the policy has answered to the hook ahead, which is asked first."""
+        """The policy's answer to the first hook, which is called before this one."""
         return self._checkpointer.wanted()
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Saves."""
+        """Saves the state after the step."""
         self._checkpointer.save()

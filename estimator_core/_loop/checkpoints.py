@@ -1,4 +1,4 @@
-"""The checkpoints of one training call: what goes into each, and who is told of it."""
+"""The checkpoints of one training call: what goes into each, and who hears of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from estimator_core._step.state import flatten_opt_state
 
 
 class CommitEvents:
-    """The checkpoints of one training call of which nobody was told yet.
+    """The checkpoints of one training call that are not yet announced.
 
     Args:
         tell: called with the step and the path of each committed checkpoint, in order.
@@ -35,11 +35,11 @@ class CommitEvents:
         self._pending: list[PendingCheckpoint] = []
 
     def add(self, saved: PendingCheckpoint) -> None:
-        """Takes a commit that is under way."""
+        """Adds a commit that is under way."""
         self._pending.append(saved)
 
     def look(self) -> bool:
-        """Tells of what is committed by now; returns whether no commit is under way any more."""
+        """Announces what is committed by now. Returns whether no commit is under way any longer."""
         while self._pending and self._pending[0].done():
             saved = self._pending.pop(0)
             if saved.error is None:
@@ -47,24 +47,24 @@ class CommitEvents:
         return not self._pending
 
     def finish(self) -> None:
-        """Waits for the commits under way and tells of them; the error of one that failed is left to the store."""
+        """Waits for the commits under way and announces them. The store raises the error of a failed one."""
         for saved in self._pending:
             saved.join()
         self.look()
 
 
 class Checkpoints:
-    """Hands the state to the store and tells plugins of what was committed.
+    """Passes the state to the store and announces committed checkpoints to plugins.
 
     Args:
-        context: of the call.
+        context: the context of the call.
         run: what plugins and hooks see of it.
         state: what is saved.
-        hook_states: the memory of the hooks, which is saved too.
-        store: writes.
-        position: of the input, where the call starts.
-        timers: gives what a resumed call needs to keep its rhythm.
-        recorded: gives what is recorded with the checkpoint of a step.
+        hook_states: returns the states of the hooks, which are saved too.
+        store: writes the checkpoints.
+        position: the position of the input at the start of the call.
+        timers: returns what a resumed call needs to keep its rhythm.
+        recorded: returns what is recorded with the checkpoint of a step.
     """
 
     def __init__(
@@ -100,23 +100,23 @@ class Checkpoints:
             manifest={"plugins": context.plugins.versions(), "components": context.plugins.used()},
         )
         with context.account.on(CHECKPOINT):
-            saved = self._store.save(step, items, self._recorded(step))  # waits for the commit before
+            saved = self._store.save(step, items, self._recorded(step))  # waits for the previous commit
         live.checkpoint_step = step
         self._commits.look()
         self._commits.add(saved)
         return saved
 
     def tell_commits(self) -> bool:
-        """Tells plugins of what is committed by now; returns whether no commit is under way any more.
+        """Announces what is committed by now to plugins. Returns whether no commit is under way any longer.
 
         Raises:
-            SupersededError, StorageGoneError: the run may not go on.
+            SupersededError, StorageGoneError: the run may not continue.
         """
         self._store.refuse_if_lost()
         return self._commits.look()
 
     def finish(self) -> None:
-        """Waits for the commits under way and tells plugins of them; `wait` raises the error of one that failed."""
+        """Waits for the commits under way and announces them to plugins. `wait` raises the error of a failed one."""
         with self._context.account.on(CHECKPOINT):
             self._commits.finish()
 

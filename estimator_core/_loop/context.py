@@ -1,4 +1,4 @@
-"""What one train, evaluate or predict call is given; the contexts of calls that a user, a hook or an exporter makes."""
+"""What one train, evaluate or predict call is given, and the contexts of calls by users, hooks and exporters."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunContext:
-    """What one call is given; nothing in it changes. `within` makes that of a call inside it.
+    """What one call is given. Nothing in it changes. `within` makes the context of a call inside it.
 
     Attributes:
-        mode: of the call.
-        name: of the evaluation.
+        mode: the mode of the call.
+        name: the name of the evaluation.
         estimator: the Estimator.
-        config: resolved: it says which process this is.
-        params: of the Estimator.
-        directory: what the call writes to: model_dir, or that of the evaluation.
+        config: the resolved RunConfig, which says which process this is.
+        params: the params of the Estimator.
+        directory: what the call writes to: model_dir, or the directory of the evaluation.
         first_step, last_step: the global step a training call starts from, and the one it stops at by itself.
-        resumed: whether it goes on with an interrupted call.
+        resumed: whether it continues an interrupted call.
         devices: backend, placement, processes; `devices.alone()` are this process's own.
         plugins: the plugin registry.
         summaries: the event file of the call.
-        account: of the outermost call's seconds.
+        account: where the outermost call spends its seconds.
         decisions: signals, clocks, other processes.
-        results: of evaluations; closed by the outermost call.
-        replaces: whether an evaluation takes the place of one recorded for its step.
-        checkpoint: where the state evaluated lies, or will lie once it is saved; None: looked up.
+        results: the results of evaluations; the outermost call closes them.
+        replaces: whether an evaluation replaces one that is recorded for its step.
+        checkpoint: the path of the evaluated state, which may not be saved yet; None: looked up.
         outer: the call around this one.
     """
 
@@ -74,11 +74,11 @@ class RunContext:
 
 @dataclass(frozen=True, kw_only=True)
 class CallOf:
-    """What tells one call of an Estimator from another.
+    """What distinguishes one call of an Estimator from another.
 
     Attributes:
-        mode: of the call.
-        name: of the evaluation.
+        mode: the mode of the call.
+        name: the name of the evaluation.
         directory: what the call writes to.
         checkpoint: what it works on; None: the newest state.
     """
@@ -90,7 +90,7 @@ class CallOf:
 
 
 def inner_context(outer: RunContext, call: CallOf) -> RunContext:
-    """The context of a call that a hook or an exporter makes: it belongs to no save, so that nobody breaks it off."""
+    """The context of a call by a hook or an exporter. It belongs to no save, so it is not interrupted."""
     return outer.within(
         mode=call.mode,
         name=call.name,
@@ -103,7 +103,7 @@ def inner_context(outer: RunContext, call: CallOf) -> RunContext:
 
 
 def outermost_context(call: CallOf, estimator: Owner, devices: Devices, params: Any, plugins: Plugins) -> RunContext:
-    """The context of a call that is inside no other."""
+    """The context of a call that is not inside another one."""
     _ = devices.processes  # then the config says which of them this is
     return RunContext(
         mode=call.mode,

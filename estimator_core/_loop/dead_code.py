@@ -1,4 +1,4 @@
-"""Functions without what their results do not depend on."""
+"""Removes the computations of a function that its results do not depend on."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from jax.interpreters import partial_eval
 def without_dead_code(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, traced without computations that no output needs.
 
-    A module that is made inside model_fn computes initial values, which an exported program must not carry: compilers
-        remove
-    them, but converters to other formats stumble over them.
+    A module that is made inside model_fn computes initial values, which an exported program must not carry. Compilers
+    remove them, but converters to other formats cannot handle them.
 
     Args:
-        function: traceable, of arrays in any structure.
+        function: a traceable function of arrays in any structure.
     """
 
     def pruned(*arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What an Estimator holds between and during its calls: the state on the device, and where its input stands."""
+"""What an Estimator holds between and during its calls: the state on the device, and the position of its input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _copied = jax.jit(jnp.copy)  # a tenth of the time of jnp.copy by itself
 
 
 def whole_on_host(value: Any) -> np.ndarray:
-    """A copy of an array in host memory; of one that is spread over processes, if all of them ask at once."""
+    """A copy of an array in host memory. If it is spread over processes, all of them must call this at once."""
     if value.is_fully_addressable or value.is_fully_replicated:
         return np.array(value)
     from jax.experimental import multihost_utils
@@ -29,19 +29,19 @@ def whole_on_host(value: Any) -> np.ndarray:
 
 
 class DeviceState:
-    """The newest state of a run; an Estimator has one, which its calls fill, train and drop.
+    """The newest state of a run. An Estimator has one, which its calls fill, train and drop.
 
     Args:
-        state: on the device; donated to the next training step, so nobody else keeps it.
-        step: the global step, known on the host without asking the device.
-        checkpoint_step: the step of the newest checkpoint this state was saved to or restored from.
+        state: the state on the device; donated to the next training step, so nothing else may keep it.
+        step: the global step, known on the host without waiting for the device.
+        checkpoint_step: the step of the newest checkpoint to which this state was saved or from which it was restored.
         has_slots: whether `state.opt_state` belongs to the training optimizer (False after a prediction-only restore).
 
     Attributes:
         carried: the state as the training program takes it: `state` itself, or packed.
         position: the input position after the last consumed batch, or None.
-        version: another number each time somebody puts another state in the place of this one. Training steps do not
-            count: `(step, version)` says which values the variables have.
+        version: changes each time another state replaces this one. Training steps do not count: `(step, version)`
+            identifies the values of the variables.
     """
 
     def __init__(
@@ -63,23 +63,23 @@ class DeviceState:
         checkpoint_step: int | None = None,
         has_slots: bool = False,
     ) -> None:
-        """Begins anew with a state; the arguments are those of the class."""
+        """Starts again with a state. The arguments are those of the class."""
         self.carried: Any = state
         self.step = step
         self.checkpoint_step = checkpoint_step
         self.has_slots = has_slots
         self.position: InputPosition | None = None
         self._packing: Packing | None = None
-        self._unpacked: tuple[Any, TrainState] | None = None  # with what was unpacked
+        self._unpacked: tuple[Any, TrainState] | None = None  # the packed state and the unpacked one
         self._note_change()
 
     def forget(self) -> None:
-        """Drops the state after a failure: its buffers may be gone, and the newest checkpoint is what counts."""
+        """Drops the state after a failure: its buffers may be gone, and the newest checkpoint counts."""
         self.start(None)
 
     @property
     def state(self) -> TrainState | None:
-        """The state; unpacked when it is first asked for."""
+        """The state. It is unpacked when it is first requested."""
         if self._packing is None or not isinstance(self.carried, Packed):
             return self.carried
         if self._unpacked is None or self._unpacked[0] is not self.carried:
@@ -100,12 +100,12 @@ class DeviceState:
 
     @property
     def ready(self) -> TrainState:
-        """The state, which must be there."""
+        """The state, which must exist."""
         assert self.state is not None
         return self.state
 
     def advance(self, programs: Mapping[int, Program], dispatch: Dispatch) -> dict[str, Any]:
-        """Takes the steps of a dispatch; returns its outputs, which the device still computes.
+        """Takes the steps of a dispatch. Returns its outputs, which the device still computes.
 
         Args:
             programs: the compiled functions by number of steps; they donate the state.
@@ -118,15 +118,15 @@ class DeviceState:
         return values
 
     def note_end_of_input(self) -> str:
-        """Notes that nothing is left of the input; returns that as a reason to stop."""
+        """Notes that the input has ended. Returns that as a reason to stop."""
         self.position = None if self.position is None else self.position._replace(exhausted=True)
         return "the input ended"
 
     def assign(self, values: Mapping[str, Any]) -> None:
-        """Replaces variables and model state by path, host or device arrays of the same shapes.
+        """Replaces variables and model state, by path, with host or device arrays of the same shapes.
 
         Raises:
-            HookError: a path that does not exist, or another shape.
+            HookError: a path does not exist, or a shape differs.
         """
         state = self.ready
         known = {**state.variables, **state.model_state}
@@ -144,7 +144,7 @@ class DeviceState:
 
     @contextlib.contextmanager
     def swapped(self, values: Mapping[str, Any]) -> Generator[None]:
-        """Within, some variables have other values; behind it this is the version that it was before."""
+        """Within, some variables have other values. After it, the state and its version are the previous ones."""
         state, version = self.ready, self.version
         self.state = _with(state, values)
         try:
@@ -154,11 +154,11 @@ class DeviceState:
             self.version = version
 
     def first_bad_step(self) -> int:
-        """The first step whose loss was not finite, 0 if none; waits for the device."""
+        """The first step whose loss was not finite, 0 if there is none. Waits for the device."""
         return int(np.asarray(self.carried.clock)[FIRST_BAD_STEP])
 
     def first_bad_step_so_far(self) -> Callable[[], int]:
-        """`first_bad_step` as of now, to be asked when the state has been donated to later steps."""
+        """`first_bad_step` as of now, to be called when the state has been donated to later steps."""
         clock = _copied(self.carried.clock)
         return lambda: int(np.asarray(clock)[FIRST_BAD_STEP])
 
@@ -192,7 +192,7 @@ def _with(state: TrainState, values: Mapping[str, Any]) -> TrainState:
 
 
 def _like(current: Any, value: Any) -> Any:
-    """A copy of the value with the dtype and on the devices of the current one; the copy can be donated."""
+    """A copy of the value with the dtype and devices of the current one. The copy can be donated."""
     host = np.asarray(value).astype(current.dtype)
     if current.is_fully_addressable:
         return jax.device_put(np.array(host), current.sharding, may_alias=False)

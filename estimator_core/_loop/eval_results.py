@@ -1,4 +1,4 @@
-"""What an evaluation leaves behind: a log line, scalars in its event file, a line of metrics."""
+"""What an evaluation writes: a log line, scalars in its event file, and a line of metrics."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def write_results(context: RunContext, metrics: Mapping[str, Any]) -> None:
     step, directory = metrics["global_step"], context.directory
     values = {name: value for name, value in metrics.items() if name != "global_step"}
     if (context.training or context.replaces) and context.results.newest(directory) >= step:
-        # This one takes the place of one that is recorded already.
+        # This one replaces one that is recorded already.
         open_summary_writer(directory, resume_step=step - 1)
     for name, value in values.items():
         if np.ndim(value) == 0:

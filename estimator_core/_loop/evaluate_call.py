@@ -42,13 +42,13 @@ _log = logging.getLogger("estimator_core")
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateCall:
-    """The arguments of an evaluation, checked, and what the Estimator lends it.
+    """The checked arguments of an evaluation, and what the Estimator lends it.
 
     Attributes:
-        context: of the call, still without its event file.
-        programs: of the Estimator.
-        states: gives the state to evaluate, once the first batch is known.
-        history: written to.
+        context: the context of the call, still without its event file.
+        programs: the programs of the Estimator.
+        states: returns the state to evaluate, once the first batch is known.
+        history: where the result is added.
     """
 
     context: RunContext
@@ -65,7 +65,7 @@ class EvaluateCall:
 
         Raises:
             InputError: the input is empty, or never ends.
-            PreemptedError: broken off, because the platform wants a stop.
+            PreemptedError: the evaluation was interrupted, because the platform wants a stop.
         """
         config, processes = self.context.config, self.context.devices.processes
         writes = processes.index == 0 and (config.is_chief or config.task_type == "evaluator")
@@ -101,7 +101,7 @@ class EvaluateCall:
     def _run_to_end(
         self, context: RunContext, run: LoopRun, calls: HookCalls, cleanup: contextlib.ExitStack
     ) -> dict[str, Any]:
-        """Begin, loop, end; `end` whatever happens."""
+        """Begins, loops and ends. `end` runs whatever happens."""
         source = open_input(
             run.transformed(self.input_fn),
             mode=ModeKeys.EVAL,
@@ -168,14 +168,14 @@ class EvaluateCall:
 def batches_of(
     context: RunContext, source: Feed | SharedFeed, run: LoopRun, trials: Callable[[], GroupTrials]
 ) -> Batches:
-    """The batches of an evaluation or of predictions, one by one or in groups; several processes go batch by batch,
-    since they decide what to do with their batches.
+    """The batches of an evaluation or of predictions, one by one or in groups. Several processes go batch by batch,
+    since their decisions travel with the batches.
 
     Args:
-        context: of the call.
-        source: gives them.
-        run: whose time drawing takes.
-        trials: gives what is known of the program, once hooks have said what they fetch.
+        context: the context of the call.
+        source: yields the batches.
+        run: the run that accounts for the time of drawing.
+        trials: returns what is known of the program, once hooks have said what they fetch.
     """
     placement = context.devices.placement
     asked = 1 if placement.spans_processes else context.config.batches_per_dispatch
@@ -186,7 +186,7 @@ def _checked(run: LoopRun, first: Batch | None) -> Batch:
     """The first batch.
 
     Raises:
-        InputError: there is none, or a hook asked for a stop before it.
+        InputError: there is none, or a hook requested a stop before it.
     """
     which = "" if run.name is None else f" {run.name!r}"
     if run.stop_reason is not None:

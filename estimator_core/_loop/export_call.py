@@ -1,4 +1,4 @@
-"""One `Estimator.export_saved_model` call: signatures from model_fn, handed to a format."""
+"""One `Estimator.export_saved_model` call: signatures from model_fn, passed to a format."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def start_export(
     host_transforms: Sequence[Any],
     label_transforms: Sequence[Any],
 ) -> PendingExport:
-    """Starts an export: what it holds is copied now, and written in a thread.
+    """Starts an export: its contents are copied now, and written in a thread.
 
     Raises:
-        ArgumentError, ArgumentTypeError, ExportError: what cannot be exported; nothing is left behind. `wait` of what
-            is returned raises ExportError for a format that failed, or whose export is not what the estimator gives.
+        ArgumentError, ArgumentTypeError, ExportError: something cannot be exported; nothing is left on disk. `wait` of
+            the returned object raises ExportError if the format failed, or if its outputs are not the estimator's.
     """
     seen = seen_features(Path(context.estimator.model_dir))
     received = {mode: _receiver(mode, receivers[mode], seen) for mode in _ORDER if mode in receivers}
@@ -108,9 +108,9 @@ def start_export(
 
 
 def _current(context: RunContext, live: DeviceState, checkpoint_path: str | None) -> TrainState | None:
-    """The state on the device if the checkpoint asked for is its own, so that nothing need be read."""
+    """The state on the device if the requested checkpoint is its own, so that nothing need be read."""
     if context.devices.apart or live.state is None:
-        return None  # spread over processes that are not asked, or not there
+        return None  # spread over processes that take no part, or absent
     if checkpoint_path is None or checkpoint_path != context.estimator.latest_checkpoint():
         return None
     return live.state if live.step == live.checkpoint_step == checkpoint_step(checkpoint_path) else None
@@ -140,7 +140,7 @@ def _examples(receiver: ServingInputReceiver) -> Mapping[Any, Any]:
 
 
 def _labels(receiver: ServingInputReceiver, transforms: Sequence[Any]) -> Mapping[Any, Feature]:
-    """What model_fn gets as labels; transforms call a bare one "labels"."""
+    """What model_fn gets as labels. For transforms, a bare array has the name "labels"."""
     if not isinstance(receiver, SupervisedInputReceiver) or not receiver.bare_labels:
         return features_after(transforms, receiver.labels, _examples(receiver)) if receiver.labels else {}
     ((name, feature),) = receiver.labels.items()
@@ -150,7 +150,7 @@ def _labels(receiver: ServingInputReceiver, transforms: Sequence[Any]) -> Mappin
 
 
 def _warn_of_less(receiver: ServingInputReceiver, seen: Mapping[str, Mapping[str, Any]]) -> None:
-    """Names what training took and the export will not."""
+    """Warns about inputs that training took and the export refuses."""
     for name, feature in receiver.features.items():
         facts = seen.get(str(name))
         if facts is None:

@@ -27,7 +27,7 @@ from estimator_core.modes import ModeKeys
 from estimator_core.specs import EstimatorSpec
 
 _log = logging.getLogger("estimator_core")
-#: What is written for a model that cannot be traced with a symbolic batch size; other sizes are padded by the reader.
+#: The batch sizes for a model that cannot be traced with a symbolic one. The reader pads other sizes.
 FIXED_BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
 _BATCH = "b"
 _PROBES = (2, 3)
@@ -37,14 +37,14 @@ Outputs = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class ModeSignatures:
-    """What one mode gives to an export."""
+    """What one mode contributes to an export."""
 
     signatures: Mapping[str, SignatureSpec]
     prediction_transforms: tuple[Any, ...]
     fixed_batch_sizes: tuple[int, ...] | None
 
 
-#: Signatures by what an Estimator has compiled: functions stay the same objects from export to export, so that formats
+#: Signatures by the programs of an Estimator. Functions stay the same objects from export to export, so that formats
 #: need not lower them again.
 _KNOWN: WeakKeyDictionary[Programs, dict[Any, ModeSignatures]] = WeakKeyDictionary()
 
@@ -61,16 +61,16 @@ def mode_signatures(
     """The signatures of a mode.
 
     Args:
-        devices: those the signatures are traced for.
-        programs: of the estimator.
+        devices: the devices that the signatures are traced for.
+        programs: the programs of the estimator.
         mode: the mode.
         receiver: what a request carries.
         features: what enters model_fn, by its own keys.
         labels: what enters it as labels.
-        state: the variables, of which only shapes and the seed matter.
+        state: the variables; only their shapes and the seed matter.
 
     Raises:
-        ExportError: an input that cannot enter model_fn, or outputs a signature cannot have.
+        ExportError: an input cannot enter model_fn, or a signature cannot have an output.
     """
     inputs = {str(name): feature for name, feature in {**features, **labels}.items()}
     for name, feature in inputs.items():
@@ -139,7 +139,7 @@ def _selected(function: Callable[..., Outputs], name: str) -> Callable[..., dict
 
 
 def _first_equal(outputs: Outputs) -> dict[str, str]:
-    """For each signature the first one that gives the very same arrays."""
+    """For each signature, the first one that returns the same array objects."""
     first: dict[tuple[Any, ...], str] = {}
     return {
         signature: first.setdefault(tuple((name, id(array)) for name, array in named.items()), signature)
@@ -199,7 +199,7 @@ def _functions(
 def _output_features(
     traced: Callable[[Mapping[str, Feature], Any], Outputs], inputs: Mapping[str, Feature]
 ) -> tuple[dict[str, dict[str, Feature]], tuple[int, ...] | None]:
-    """The outputs by a symbolic trace; where that fails, by traces at two sizes, and the sizes to write."""
+    """The outputs from a symbolic trace. If that fails, those from traces at two sizes, and the sizes to write."""
     if all(None not in feature.shape for feature in inputs.values()):
         return _described(traced(inputs, None), lambda size: False), None
     scope = jax_export.SymbolicScope([f"{_BATCH} >= 1"])
@@ -223,7 +223,7 @@ def _output_features(
 
 
 def _merged(two: Any, three: Any) -> Any:
-    """The shape of an output at two batch sizes as one: None where it is the batch, else a size or an odd string."""
+    """Merges the shapes of an output at two batch sizes: None for the batch, otherwise a size or an odd string."""
     sizes = zip(two.shape, three.shape, strict=True)
     shape = tuple(a if a == b else None if (a, b) == _PROBES else f"{a} or {b}" for a, b in sizes)
     return _Shape(shape, two.dtype)

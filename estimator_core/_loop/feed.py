@@ -26,9 +26,8 @@ _NUMBERS = itertools.count()
 class Feed(Iterator[Any]):
     """An iterator of placed batches, which can be closed.
 
-    With "auto", the first batches are drawn inline and timed. A thread that draws ahead costs about 150 microseconds a
-    batch, so it is started only
-    when drawing takes longer than a millisecond.
+    With "auto", the first batches are drawn inline and timed. A thread that draws ahead costs about 150 microseconds
+    per batch, so it is started only when drawing takes longer than a millisecond.
     """
 
     def __init__(self, source: Any, place: Any, depth: int | Literal["auto"]) -> None:
@@ -45,11 +44,11 @@ class Feed(Iterator[Any]):
         return next(self._batches)
 
     def close(self) -> None:
-        """Stops drawing; joins the thread if there is one."""
+        """Stops drawing, and joins the thread if there is one."""
         self._source.close()
 
     def _draw(self, *, measure: bool) -> Iterator[Any]:
-        """All batches; generators all the way down, which cost less than a method call a batch."""
+        """Yields all batches, with nested generators, which cost less than a method call per batch."""
         if measure:
             yield from self._measured()
         if self._place is None:
@@ -58,7 +57,7 @@ class Feed(Iterator[Any]):
             yield from map(self._place, self._source)
 
     def _measured(self) -> Iterator[Any]:
-        """The first batches; then a thread may take over."""
+        """Yields the first batches. After them, a thread may take over."""
         place = self._place or _as_it_is
         times: list[float] = []
         while len(times) < _MEASURED:
@@ -69,7 +68,7 @@ class Feed(Iterator[Any]):
             batch = place(batch)
             times.append(time.perf_counter() - began)
             yield batch
-        # The first draw opens the input and is no measure of the others.
+        # The first draw opens the input, so it says nothing about the others.
         seconds = statistics.median(times[1:])
         if seconds > _SLOW_SECONDS:
             _log.info(

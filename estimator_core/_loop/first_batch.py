@@ -1,4 +1,4 @@
-"""The first batch of a training input, for whoever needs its shapes and trains nothing."""
+"""The first batch of a training input, for callers that need its shapes and do not train."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def first_batch(estimator: Owner, input_fn: Callable[..., Any], hooks: Sequence[
     """The first batch that `estimator.train(input_fn, hooks)` would draw; None: the input is empty.
 
     Args:
-        estimator: gives params and config.
-        input_fn: with the transforms of the estimator.
-        hooks: `begin` of each is called, where inputs are made ready and batches changed; nothing else is.
+        estimator: has the params and the config.
+        input_fn: the input, with the transforms of the estimator.
+        hooks: only `begin` of each is called, which prepares inputs and changes batches.
     """
     run = LoopRun(
         mode=ModeKeys.TRAIN,

@@ -1,4 +1,4 @@
-"""The hooks of a training call: those that take part in each, made by name, and all in the order of tf.estimator."""
+"""The hooks of a training call: the default hooks, made by name, and all hooks in the order of tf.estimator."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def default_hooks(config: RunConfig, plugins: Plugins, history: History) -> Defa
     """Makes the default hooks of one training call.
 
     Args:
-        config: says which component takes each role (`components`), and at which cadence; a cadence of None or 0 leaves
+        config: says which component fills each role (`components`), and at which cadence; a cadence of None or 0 leaves
             the role empty.
         plugins: where components are looked up.
         history: filled at the cadence of the log.
 
     Raises:
-        PluginLookupError: a component that is named does not exist.
-        PluginError: one cannot be made, or is no hook.
+        PluginLookupError: a named component does not exist.
+        PluginError: a component cannot be made, or is not a hook.
     """
 
     def made(role: str, **arguments: Any) -> list[Hook]:
@@ -55,12 +55,12 @@ def default_hooks(config: RunConfig, plugins: Plugins, history: History) -> Defa
 
 @dataclass(frozen=True, kw_only=True)
 class HookOrder:
-    """The hooks of one call, made once; those of the EstimatorSpec join them after discovery.
+    """The hooks of one call, made once. Those of the EstimatorSpec join them after discovery.
 
     Attributes:
         first: evaluations of a save, and those between saves.
         early: step counter and summaries.
-        given: of plugins, then of the call; by `place`.
+        given: the hooks of plugins, then those of the call, by `place`.
         late: NaN check, log, history.
         last: the save.
     """
@@ -72,7 +72,7 @@ class HookOrder:
     last: Sequence[Hook]
 
     def with_spec(self, chief_hooks: Sequence[Any] = (), spec_hooks: Sequence[Any] = ()) -> list[Any]:
-        """All of them, with those that the EstimatorSpec asks for: in the chief, and in every process."""
+        """All hooks, with those that the EstimatorSpec has for the chief and for every process."""
         return [*self.first, *chief_hooks, *self.early, *self.given, *self.late, *spec_hooks, *self.last]
 
 
@@ -84,21 +84,21 @@ def hook_order(
     default: DefaultHooks,
     last: Sequence[Hook],
 ) -> HookOrder:
-    """The hooks of a call and those the config asks for.
+    """The hooks of a call and those of the config, in order.
 
     Args:
-        first: of the Checkpointer, ahead of all others.
-        plugin_hooks: of plugins.
-        user_hooks: of the call; a CheckpointPolicy among them has its place in `first` and `last`.
+        first: those of the Checkpointer before all others.
+        plugin_hooks: those of plugins.
+        user_hooks: those of the call; a CheckpointPolicy among them has its place in `first` and `last`.
         default: those that take part in every call.
-        last: of the Checkpointer, behind all others.
+        last: those of the Checkpointer after all others.
     """
     given = in_order([*plugin_hooks, *(hook for hook in user_hooks if not isinstance(hook, CheckpointPolicy))])
     return HookOrder(first=first, early=default.early, given=given, late=default.late, last=last)
 
 
 def in_order(hooks: Sequence[Any]) -> list[Any]:
-    """The hooks of plugins and of a call by their `place`; those of one place keep their order.
+    """The hooks of plugins and of a call by their `place`. Hooks of one place keep their order.
 
     Example:
         >>> from estimator_core.hooks import Hook

@@ -20,12 +20,12 @@ from estimator_core.hooks import Hook, Wake
 
 _log = logging.getLogger("estimator_core")
 NEVER = math.inf
-#: Between two looks after what hooks have begun: commits under way and numbers that wait to be written.
+#: Seconds between two checks of what hooks have begun: commits under way and numbers that wait to be written.
 _LOOK_SECS = 0.01
 
 
 class Source(Protocol):
-    """What the schedule asks of the batches, see `Batches`."""
+    """What the schedule needs from the batches, see `Batches`."""
 
     k: int
     alone: bool
@@ -37,29 +37,29 @@ class Source(Protocol):
 
 
 class FirstBadStep(Protocol):
-    """What the schedule asks of a state under training."""
+    """What the schedule needs from a state under training."""
 
     def first_bad_step(self) -> int:
-        """The first step whose loss was not finite, 0 if none."""
+        """The first step whose loss was not finite, 0 if there is none."""
         ...
 
     def first_bad_step_so_far(self) -> Callable[[], int]:
-        """The same as of now, to be asked later."""
+        """The same as of now, to be called later."""
         ...
 
 
 class Agreement(Protocol):
-    """What the schedule asks of those who decide for all processes, see `agreement`."""
+    """What the schedule needs from the decisions of all processes, see `agreement`."""
 
-    #: Whether another process may tell whose time has come.
+    #: Whether another process may decide which hooks are overdue.
     shared: bool
 
     def agree(self, run: Any) -> None:
-        """Called where hooks had control."""
+        """Called after hooks had control."""
         ...
 
     def overdue(self, look: Callable[[], Sequence[int]]) -> Sequence[int]:
-        """The hooks whose time has come, by their places in the order; `look`: by the clock of this process."""
+        """The overdue hooks, by their places in the order. `look` returns those by the clock of this process."""
         ...
 
 
@@ -73,20 +73,20 @@ class _Held(NamedTuple):
 
 
 class HookSchedule:
-    """Calls hooks where they want control. Between these steps they cost a comparison or two.
+    """Calls hooks when they want control. Between these steps they cost a comparison or two.
 
-    `attention` is the one number behind a dispatch: before that step nothing is to be done there. It is the step of the
-    next hook, or minus infinity while outputs are followed, hooks are held, or written summaries wait.
+    After a dispatch, only the number `attention` is compared: before that step nothing is to be done. It is the step of
+    the next hook, or minus infinity while outputs are followed, hooks are held, or written summaries wait.
 
     Args:
         calls: the hooks, which have begun.
         run: what they see.
-        batches: of the loop.
+        batches: the batches of the loop.
         account: gets the seconds of hooks.
         agreement: decides for all processes.
-        alone_at_wake: a dispatch that a hook wants to see is of one batch: for evaluation and prediction.
-        look_after: looked at behind each dispatch, at the start and once hooks had control, until it says that nothing
-            waits: summaries to be encoded, commits to be told.
+        alone_at_wake: whether a dispatch that a hook wants to see has one batch, as in evaluation and prediction.
+        look_after: handles waiting summaries and commits; called after each dispatch, at the start and after hooks had
+            control, until it returns that nothing waits.
         is_there: whether the device has computed the values of a dispatch.
     """
 
@@ -128,7 +128,7 @@ class HookSchedule:
         """Calls `after_create` of every hook and asks for their first steps.
 
         Args:
-            state: under training; gives the output `first_bad_step`.
+            state: the state under training; the source of the output `first_bad_step`.
         """
         self._state = state
         self._streams = Streams(self._calls.after_create(), self._calls)
@@ -144,11 +144,11 @@ class HookSchedule:
     # What the loops call
 
     def agree(self) -> None:
-        """One process's request to stop becomes one of all."""
+        """Turns one process's request to stop into a request of all."""
         self._agreement.agree(self._run)
 
     def room(self) -> float:
-        """How many steps there are until somebody wants control."""
+        """The number of steps until a hook wants control."""
         if self._alarm < NEVER:
             self._make_due(self._agreement.overdue(self.overdue))
         return self._stop - self._run.step
@@ -169,7 +169,7 @@ class HookSchedule:
             self._account.change(outer)
 
     def after(self, dispatch: Dispatch, values: Any) -> None:
-        """Calls `after_step` of the hooks that are due, now or as long later as all of them allow."""
+        """Calls `after_step` of the hooks that are due, now or as late as all of them allow."""
         if self._run.step >= self._attention:
             self._attend(dispatch[3], values)
 
@@ -178,27 +178,27 @@ class HookSchedule:
         if self._held:
             self._release()
 
-    # What a call asks for
+    # What a call needs
 
     def overdue(self) -> Sequence[int]:
-        """The hooks whose time has come by the clock of this process, by their places in the order."""
+        """The overdue hooks by the clock of this process, as places in the order."""
         now = time.monotonic()
         return [place for place, at in enumerate(self._times) if at <= now] if now >= self._alarm else ()
 
     def states(self) -> dict[str, dict[str, Any]]:
-        """The state of every hook; what a hook has not been told yet is told first."""
+        """The state of every hook. Held calls and values are delivered first."""
         self.catch_up()
         self._streams.hand_over()
         return self._calls.states()
 
     def before_last_save(self) -> None:
-        """Calls `before_last_save` of every hook, which have seen every step by then."""
+        """Calls `before_last_save` of every hook, after each has seen every step."""
         self.catch_up()
         self._streams.hand_over()
         self._calls.before_last_save()
 
     def end(self, error: BaseException | None) -> None:
-        """Calls `end` of every hook, which have seen every step by then unless an error ended the call."""
+        """Calls `end` of every hook, after each has seen every step, unless an error ended the call."""
         self._calls.end(error, (self.catch_up,) if error is not None else (self.catch_up, self._streams.hand_over))
 
     # The rest
@@ -225,9 +225,7 @@ class HookSchedule:
             self._release()
 
     def _look(self) -> None:
-        """Looks after what hooks have begun; not at each step, which would cost a fast training more than the step's
-        own way through the loop.
-        """
+        """Handles what hooks have begun, but not at each step: that would cost fast training more than the loop does."""
         now = time.monotonic()
         if now < self._next_look or self._look_after is None:
             return
@@ -254,8 +252,10 @@ class HookSchedule:
         return [place for place, due in enumerate(self._due) if due <= step or self._joins[place]]
 
     def _slack(self, due: Sequence[int]) -> float:
-        """For how many further steps `after_step` of the hooks due now may wait: until the next hook wants control, and
-        not until the last step, which a hook may ask for when it is told of this one.
+        """For how many further steps `after_step` of the hooks due now may wait.
+
+        They wait at most until the next hook wants control. They do not wait until the last step, because a hook may
+        request it in its `after_step`.
         """
         step = self._run.step
         left = self._until - step - 1
@@ -265,7 +265,7 @@ class HookSchedule:
         return max(0, min(rest - step - 1, left, *(self._within[place] for place in due)))
 
     def _hold(self, outputs: LazyOutputs, values: Any, hooks: list[int], slack: float) -> None:
-        """Notes what the hooks due now are to see; until `_release` they ask for nothing."""
+        """Notes what the hooks due now will see. Until `_release` they are not due again."""
         self._held_until = self._run.step + slack
         self._held.append(_Held(self._run.step, outputs, values, hooks))
         for place in hooks:
@@ -273,7 +273,7 @@ class HookSchedule:
         self._set()
 
     def _release(self) -> None:
-        """Calls `after_step` of the hooks that were held, in their order, and asks each what it wants next."""
+        """Calls `after_step` of the held hooks, in order, and asks each for its next step."""
         outer = self._account.change(HOOKS)
         try:
             held, self._held, self._held_until = self._held, [], NEVER
@@ -325,13 +325,13 @@ class HookSchedule:
         self._wake = min(self._due, default=NEVER)
         self._alarm = -NEVER if self._agreement.shared else min(self._times, default=NEVER)
         self._attention = -NEVER if self._held or self._streams or self._written else self._wake
-        if self._alone_at_wake:  # what is followed is seen batch by batch, too
+        if self._alone_at_wake:  # followed outputs are also seen batch by batch
             self._stop = -NEVER if self._streams else min(self._wake - 1, self._until)
         else:
             self._stop = min(self._wake, self._until)
 
     def _note_small_dispatch(self) -> None:
-        """Says once which hook keeps most steps from running in groups."""
+        """Logs once which hook prevents most steps from running in groups."""
         k, step = self._batches.k, self._run.step
         if self._wake - step >= k:
             return
@@ -354,8 +354,8 @@ def _loss_is_there(values: Mapping[str, Any]) -> bool:
 
 
 def _defines_its_lateness(kind: type[Any]) -> bool:
-    """Whether a class says itself how late it may be called: what it says of its `after_step` does not hold for one
-    that a subclass puts in its place.
+    """Whether a class itself says how late it may be called. The answer for its own `after_step` does not apply to one
+    that a subclass defines.
     """
     for ancestor in kind.__mro__:
         if "next_step" in vars(ancestor):

@@ -1,6 +1,4 @@
-"""Initial values from elsewhere: warm start, requests of model_fn, Scaffold; in that order, each wins over the one
-before.
-"""
+"""Initial values from elsewhere: warm start, requests of model_fn, Scaffold. Each overrides the previous ones."""
 
 from __future__ import annotations
 
@@ -26,15 +24,15 @@ _INIT_FN = "Scaffold(init_fn=...)"
 
 
 def warm_start_source(warm_start_from: object, plugins: Plugins) -> InitialValues | None:
-    """What an Estimator's argument `warm_start_from` stands for.
+    """The initial values that an Estimator's argument `warm_start_from` means.
 
     Args:
         warm_start_from: initial values themselves; the path of a checkpoint, for the component `warm_start`; or None.
         plugins: where that component is looked up.
 
     Raises:
-        ArgumentTypeError: it is nothing of these.
-        PluginLookupError: a path, and no package installed reads it; the message names the one that does.
+        ArgumentTypeError: it is something else.
+        PluginLookupError: it is a path, and no installed package reads it. The message names the package that does.
     """
     if warm_start_from is None:
         return None
@@ -48,7 +46,7 @@ def warm_start_source(warm_start_from: object, plugins: Plugins) -> InitialValue
 
 
 def initial_overrides(warm_start: InitialValues | None) -> Overrides:
-    """The function that gives the values to replace in a fresh run, and logs where each came from."""
+    """The function that returns the values to replace in a fresh run, and logs the origin of each."""
 
     def overrides(
         values: Mapping[str, Any], specs: Mapping[str, VariableSpec], discovery: Discovery, seed: int
@@ -72,19 +70,19 @@ def replaced_values(
     sources: Iterable[InitialValues] = (),
     init_fn: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None,
 ) -> dict[str, InitialValue]:
-    """Computes on the host which initial values are replaced; later sources win over earlier ones.
+    """Computes on the host which initial values are replaced. Later sources override earlier ones.
 
-    For a run without a checkpoint only: a checkpoint wins over all of this.
+    This is only for a run without a checkpoint: a checkpoint overrides all of this.
 
     Args:
-        values: the values that the initialisers gave, by path.
+        values: the values from the initialisers, by path.
         specs: the variables, by path.
         seed: the seed of the run.
-        sources: of `warm_start_from` and of model_fn, in that order.
-        init_fn: of the `Scaffold`, None without one.
+        sources: those of `warm_start_from` and of model_fn, in that order.
+        init_fn: the function of the `Scaffold`, None without one.
 
     Returns:
-        The values to put in place, by path, of the shapes and dtypes of `specs`.
+        The new values, by path, with the shapes and dtypes of `specs`.
 
     Raises:
         VariableError: a value does not fit.

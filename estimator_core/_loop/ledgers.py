@@ -1,6 +1,6 @@
 """Where results of evaluations and event files of a call are recorded: with the next checkpoint, or at once.
 
-The ledger tells the journal; the log of an outermost call keeps the event files of its evaluations open meanwhile.
+The ledger writes to the journal. The log of an outermost call keeps the event files of its evaluations open meanwhile.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ class Ledger(Protocol):
 
     @property
     def epoch(self) -> int:
-        """Of the run, for the names of its event files."""
+        """The epoch of the run, for the names of its event files."""
         ...
 
     def check(self) -> None:
-        """Raises where the call may not go on: another run has taken over, or the model_dir is gone."""
+        """Raises an error if the call may not continue: another run has taken over, or the model_dir is gone."""
         ...
 
     def may_be_saved(self, step: int) -> bool:
-        """Whether there may be a checkpoint of a step."""
+        """Whether a checkpoint of a step may exist."""
         ...
 
     def record(self, result: Evaluated) -> None:
-        """Records a result, now or with what it belongs to."""
+        """Records a result, now or with its checkpoint."""
         ...
 
 
 class WriterLedger:
-    """Of a training call. What a checkpoint holds is recorded with it; what is said of a saved step, at once.
+    """The ledger of a training call. It records results with their checkpoint, or at once for a saved step.
 
     Args:
-        journal: of the run.
+        journal: the journal of the run.
         model_dir: its directory.
-        step: at which the call starts.
+        step: the step at which the call starts.
     """
 
     def __init__(self, journal: RunJournal, model_dir: Path, step: int) -> None:
@@ -55,7 +55,7 @@ class WriterLedger:
 
     @property
     def epoch(self) -> int:
-        """Of the run."""
+        """The epoch of the run."""
         return self._journal.epoch
 
     def check(self) -> None:
@@ -63,11 +63,11 @@ class WriterLedger:
         self._journal.check()
 
     def may_be_saved(self, step: int) -> bool:
-        """What lies after the last save is not: with the start, later checkpoints have ceased to count."""
+        """Only steps up to the last save are: since the start, later checkpoints no longer count."""
         return step <= self._saved
 
     def record(self, result: Evaluated) -> None:
-        """Records a result of a step that is saved; keeps the others until theirs is."""
+        """Records a result of a saved step. Keeps other results until their step is saved."""
         if self.may_be_saved(result.step):
             below = results_dir(self._model_dir, result.name)
             self._publish(result, *segments(self._model_dir, below, result.step))
@@ -78,14 +78,14 @@ class WriterLedger:
         """What is to be recorded with the checkpoint of a step: results, and event files up to here.
 
         Raises:
-            SupersededError, StorageGoneError: the run may not go on.
+            SupersededError, StorageGoneError: the run may not continue.
         """
         self._journal.check()
         waiting, self._waiting, self._saved = self._waiting, [], step
         return [*waiting, *segments(self._model_dir, self._model_dir, step)]
 
     def end(self, step: int, reason: str, *, failed: bool) -> None:
-        """Records that the call has ended by itself, and what has waited until now."""
+        """Records that the call has ended by itself, and all waiting results."""
         ended = Ended(step=step, reason=reason, failed=failed)
         self._publish(*self._waiting, *segments(self._model_dir, self._model_dir, step), ended)
 
@@ -95,10 +95,10 @@ class WriterLedger:
 
 
 class ObserverLedger:
-    """Of a call that does not train: what it finds is recorded beside the writer, where there is a journal.
+    """The ledger of a call that does not train. It records results next to the writer's, if there is a journal.
 
     Args:
-        model_dir: of the run that is observed.
+        model_dir: the directory of the observed run.
     """
 
     def __init__(self, model_dir: Path) -> None:
@@ -106,22 +106,22 @@ class ObserverLedger:
 
     @property
     def epoch(self) -> int:
-        """Of the newest run."""
+        """The epoch of the newest run."""
         lineage = lineage_of(self._model_dir)
         return 0 if lineage is None else lineage.epoch
 
     def check(self) -> None:
-        """An observer may always go on."""
+        """Does nothing, because an observer may always continue."""
 
     def for_save(self, step: int) -> Sequence[Entry]:
-        """The first process records."""
+        """Returns nothing, because the first process records."""
         return ()
 
     def end(self, step: int, reason: str, *, failed: bool) -> None:
-        """The first process records."""
+        """Does nothing, because the first process records."""
 
     def may_be_saved(self, step: int) -> bool:
-        """Whoever trains may have saved it."""
+        """Always true, because the training process may have saved it."""
         return True
 
     def record(self, result: Evaluated) -> None:
@@ -134,12 +134,12 @@ class ObserverLedger:
 
 
 def segments(model_dir: Path, below: Path, step: int) -> list[Segment]:
-    """What this process has written to event files since it was asked last.
+    """What this process has written to event files since the last call.
 
     Args:
         model_dir: the root.
-        below: only the files of this directory and those in it.
-        step: the last one they tell about.
+        below: only the files in this directory and its subdirectories.
+        step: the last step in them.
     """
     root = model_dir.resolve()
     return [
@@ -155,12 +155,12 @@ def segments(model_dir: Path, below: Path, step: int) -> list[Segment]:
 
 
 def this_process() -> str:
-    """Who writes or observes, for people."""
+    """The identity of the process that writes or observes, for people."""
     return str(Holder.this_process(datetime.now(UTC)))
 
 
 def relative_to(model_dir: str | os.PathLike[str], path: str | None) -> str:
-    """A path as the journal keeps it: relative to the model_dir, if it lies there."""
+    """A path as the journal keeps it: relative to the model_dir, if it is inside."""
     if path is None:
         return ""
     inside = os.path.relpath(path, model_dir)
@@ -168,7 +168,7 @@ def relative_to(model_dir: str | os.PathLike[str], path: str | None) -> str:
 
 
 class ResultLog:
-    """Made by the outermost call, which closes it; evaluations inside share its event files, one a directory.
+    """Made by the outermost call, which closes it. Evaluations inside share its event files, one per directory.
 
     Args:
         ledger: where results are recorded.
@@ -191,7 +191,7 @@ class ResultLog:
         """The event file of an evaluation, open until `close`.
 
         Raises:
-            SupersededError, StorageGoneError: the run around it may not go on; nothing is made.
+            SupersededError, StorageGoneError: the run around it may not continue; nothing is created.
         """
         self._ledger.check()
         file = open_summary_writer(directory, epoch=lambda: self._ledger.epoch)
@@ -199,12 +199,12 @@ class ResultLog:
         return file
 
     def newest(self, directory: Path) -> int:
-        """The newest step with a result, -1 if there is none; a directory is read once, until something is recorded."""
+        """The newest step with a result, -1 if there is none. A directory is read until a result is recorded."""
         known = self._newest.get(directory)
         return max(read_eval_metrics(directory), default=-1) if known is None else known
 
     def may_be_saved(self, step: int) -> bool:
-        """Whether there may be a checkpoint of a step."""
+        """Whether a checkpoint of a step may exist."""
         return self._ledger.may_be_saved(step)
 
     def record(self, directory: Path, result: Evaluated) -> None:
@@ -213,6 +213,6 @@ class ResultLog:
         self._newest[directory] = result.step
 
     def close(self) -> None:
-        """Closes the event files: no further evaluation follows soon."""
+        """Closes the event files, because no further evaluation follows soon."""
         while self._files:
             self._files.pop().close()

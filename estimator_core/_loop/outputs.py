@@ -12,15 +12,15 @@ import numpy as np
 
 from estimator_core.errors import HookError
 
-#: Up to here copying the values of all steps of a dispatch is cheaper than cutting out the last one on the device.
+#: Up to this size, copying the values of all steps of a dispatch is cheaper than slicing the last one on the device.
 _SMALL_BYTES = 4096
 
 
 class LazyOutputs(Mapping[str, Any]):
-    """What one dispatch computed; a value is copied from the device when it is first asked for.
+    """What one dispatch computed. A value is copied from the device when it is first requested.
 
     Args:
-        values: outputs by name; with a leading axis of steps where `stacked`.
+        values: outputs by name; with a leading axis of steps if `stacked`.
         steps: the global steps the dispatch completed.
         stacked: whether values have a leading axis of steps.
         extras: further values by name, computed on demand.
@@ -105,10 +105,10 @@ class LazyOutputs(Mapping[str, Any]):
 
 
 def check_fetches(names: Iterable[str], available: Iterable[str]) -> None:
-    """Refuses outputs that were declared with `run.fetch` and that no step gives.
+    """Refuses outputs that were declared with `run.fetch` and that no step produces.
 
     Raises:
-        HookError: names the first, with near matches.
+        HookError: there is such an output. The message names the first, with near matches.
     """
     known = set(available)
     for name in sorted(names):

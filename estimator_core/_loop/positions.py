@@ -1,4 +1,4 @@
-"""Which part of an input a process reads, and where each stands: taken up by another number of processes, too."""
+"""Which part of an input a process reads, and the position of each part, also for another number of processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from estimator_core.coordinator import Coordinator
 
 
 def input_context(devices: Devices) -> InputContext:
-    """The context that input functions of these devices are given."""
+    """The context for input functions of these devices."""
     placement = devices.placement
     if not placement.spans_processes:
         return InputContext(num_replicas_in_sync=placement.batch_parts)
@@ -43,8 +43,8 @@ def positions_json(
 def position_of(saved: Mapping[str, Any], context: InputContext) -> InputPosition:
     """The position of one share of the input.
 
-    One that is that of all processes serves any number of them. An input that divides itself goes on in as many; in
-    another number it finds the position of another share, starts again and says why.
+    The position of all processes together serves any number of them. An input that divides itself continues with the
+    same number of processes. With another number it finds the position of another share, starts again and says why.
     """
     parts: list[InputPosition] = [InputPosition.from_json(part) for part in saved.get(_PARTS) or [saved]]
     return parts[context.input_pipeline_id] if len(parts) == context.num_input_pipelines else parts[0]

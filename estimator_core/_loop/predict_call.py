@@ -35,17 +35,17 @@ from estimator_core.modes import ModeKeys
 
 @dataclass(frozen=True, kw_only=True)
 class PredictCall:
-    """The arguments of a prediction, checked, and what the Estimator lends it.
+    """The checked arguments of a prediction, and what the Estimator lends it.
 
     Attributes:
-        context: of the call.
-        programs: of the Estimator.
-        states: gives the state to predict with, once the first batch is known.
-        input_fn: gives batches.
+        context: the context of the call.
+        programs: the programs of the Estimator.
+        states: returns the state to predict with, once the first batch is known.
+        input_fn: returns batches.
         predict_keys: keys of a dict of predictions to compute; None: all.
-        hooks: of the call.
-        checkpoint_path: to predict with instead of the newest state.
-        single: one example at a time, or whole batches.
+        hooks: the hooks of the call.
+        checkpoint_path: a checkpoint to predict with instead of the newest state.
+        single: whether to yield one example at a time instead of whole batches.
     """
 
     context: RunContext
@@ -58,7 +58,7 @@ class PredictCall:
     single: bool
 
     def execute(self) -> Iterator[Any]:
-        """The predictions; `close()` releases what the call opened.
+        """Yields the predictions. `close()` releases what the call opened.
 
         Raises:
             ArgumentError: the processes do not make the same call.
@@ -76,7 +76,7 @@ class PredictCall:
             yield from self._run_to_end()
 
     def _run_to_end(self) -> Iterator[Any]:
-        """Begin, loop, end; `end` whatever happens."""
+        """Begins, loops and ends. `end` runs whatever happens."""
         context = self.context
         devices, config = context.devices, context.config
         error: BaseException | None = None

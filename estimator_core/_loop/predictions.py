@@ -1,4 +1,4 @@
-"""Predictions: computed on the device, and as the caller gets them."""
+"""Predictions: how the device computes them, and how the caller gets them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from estimator_core.errors import ArgumentError, ModelFnError
 
 
 class Predictions:
-    """Computes predictions; can compute batches one by one and together, see `Ways`.
+    """Computes predictions, of batches one by one or together, see `Ways`.
 
     Args:
-        compute: what the device computes of one dispatch.
+        compute: what the device computes for one dispatch.
         has_effects: whether predicting calls back to the host.
-        first: what has been computed of the first batch.
-        keys: the predictions wanted, None: all.
+        first: the predictions of the first batch, if they are computed already.
+        keys: the requested predictions; None: all.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class Predictions:
 
 
 def single_examples(batches: Iterator[Any]) -> Iterator[Any]:
-    """One prediction an example.
+    """Yields one prediction per example.
 
     Raises:
-        ModelFnError: when predictions differ in their leading sizes.
+        ModelFnError: the predictions differ in their leading sizes.
     """
     for batch in batches:
         if not isinstance(batch, Mapping):
@@ -75,7 +75,7 @@ def check_predict_keys(predict_keys: Sequence[str] | None, predictions: Any) -> 
     """The keys to compute, None for all.
 
     Raises:
-        ArgumentError: for keys that do not exist, or keys of predictions that are no dict.
+        ArgumentError: a key does not exist, or the predictions are not a dict.
     """
     if predict_keys is None:
         return None
@@ -104,7 +104,7 @@ def on_host(dispatch: Dispatch, predictions: Any, transforms: Sequence[Any]) -> 
 
 
 def _real_rows(on_host: Any, weights: Any, transforms: Sequence[Any]) -> Any:
-    """What is left without padding, after the transforms."""
+    """The rows without padding, after the transforms."""
     if weights is not None:
         real = np.asarray(weights) > 0
         on_host = jax.tree.map(

@@ -27,15 +27,15 @@ from estimator_core._step.state import flatten_opt_state, unflatten_opt_state
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """The point a training call starts from.
+    """The point that a training call starts from.
 
     Attributes:
         step: the global step.
         checkpoint: its path; None for a start from memory without checkpoints, or a fresh one.
-        items: what the checkpoint holds; None when the state is in memory already, or fresh.
-        position: of the input.
-        hook_states: by hook name; none where a new call begins.
-        unfinished: whether this goes on with an interrupted call.
+        items: what the checkpoint holds; None if the state is in memory already, or fresh.
+        position: the position of the input.
+        hook_states: the states of hooks by name; empty if a new call begins.
+        unfinished: whether this continues an interrupted call.
     """
 
     step: int = 0
@@ -47,7 +47,7 @@ class Start:
 
 
 def start_step(state: DeviceState, model_dir: str) -> int:
-    """The global step a training call would start from."""
+    """The global step that a training call would start from."""
     newest = latest_checkpoint(model_dir)
     if newest is not None and checkpoint_step(newest) != state.checkpoint_step:
         return checkpoint_step(newest)
@@ -55,7 +55,7 @@ def start_step(state: DeviceState, model_dir: str) -> int:
 
 
 def find_start(devices: Devices, state: DeviceState, model_dir: str, plugins: Plugins) -> Start:
-    """Decides where to start; a checkpoint that is newer than the state in memory wins.
+    """Decides where to start. A checkpoint that is newer than the state in memory wins.
 
     Raises:
         CheckpointError: there is a checkpoint of another framework, and none of ours.
@@ -72,7 +72,7 @@ def find_start(devices: Devices, state: DeviceState, model_dir: str, plugins: Pl
         return Start()
     path, items = found.path, found.items
     saver: Mapping[str, Any] = items.hooks.get("CheckpointSaverHook", {})
-    # A call that ends by itself just where a checkpoint was due does not save that step again to say so.
+    # A call that ends by itself at a step with a checkpoint does not save that step again to record its end.
     ended = saver.get("finished", False) or ended_step(Path(model_dir), well=True) == int(items.clock[0])
     unfinished = not ended or saver.get("owed_step") == int(items.clock[0])
     return Start(
@@ -88,10 +88,10 @@ def find_start(devices: Devices, state: DeviceState, model_dir: str, plugins: Pl
 def restored_state(
     devices: Devices, programs: Programs, discovery: Discovery, items: CheckpointItems, checkpoint: str
 ) -> TrainState:
-    """The state of a checkpoint, to go on training from.
+    """The state of a checkpoint, from which training continues.
 
     Raises:
-        CheckpointMismatchError: the checkpoint does not fit the model; says in what.
+        CheckpointMismatchError: the checkpoint does not fit the model. The message says how.
     """
     from estimator_core._checkpoint.restore import check_fits
 

@@ -1,4 +1,4 @@
-"""The run a hook sees: `estimator_core.hooks.Run`, made by the loops."""
+"""The run that a hook sees: `estimator_core.hooks.Run`, made by the loops."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _log = logging.getLogger("estimator_core")
 class LoopRun:
     """One train, evaluate or predict call, as its hooks see it.
 
-    The loop changes the public attributes; hooks only read them.
+    The loop changes the public attributes. Hooks only read them.
     """
 
     def __init__(
@@ -80,17 +80,17 @@ class LoopRun:
         self._stop_reason: str | None = None
 
     def advance(self, dispatch: Dispatch) -> None:
-        """Counts a dispatch that was handed to the device."""
+        """Counts a dispatch that was passed to the device."""
         self.step += dispatch[3]
         self.batch_size = dispatch[4].size
 
     @property
     def stop_reason(self) -> str | None:
-        """Why the run stops, once somebody asked for it."""
+        """Why the run stops, once a stop is requested."""
         return self._stop_reason
 
     def request_stop(self, reason: str = "requested by a hook") -> None:
-        """Ends the loop after the dispatch under way; the first reason is kept."""
+        """Ends the loop after the dispatch under way. The first reason is kept."""
         if self._stop_reason is None:
             self._stop_reason = reason
             if self.mode == ModeKeys.TRAIN:
@@ -112,7 +112,7 @@ class LoopRun:
         self.fetches.add(name)
 
     def seal_fetches(self) -> frozenset[str]:
-        """Ends the time for `fetch` and gives what was asked for."""
+        """Ends the time for `fetch`, and returns the names that were requested."""
         self._may_fetch = False
         return frozenset(self.fetches)
 
@@ -129,7 +129,7 @@ class LoopRun:
         self._batch_functions.append(function)
 
     def transformed(self, input_fn: InputFn) -> InputFn:
-        """An input_fn whose elements go through what hooks declare with `transform_batches`."""
+        """An input_fn whose elements go through the functions that hooks declare with `transform_batches`."""
         functions = self._batch_functions
 
         def convert(element: Any) -> Any:
@@ -144,13 +144,13 @@ class LoopRun:
 
     @property
     def seconds(self) -> Mapping[str, float]:
-        """Seconds of a training call so far by where they went."""
+        """The seconds of a training call so far, by activity."""
         self.time_spent.change(self.time_spent.change(STEP))
         return dict(self.time_spent.seconds)
 
     @property
     def activity(self) -> str:
-        """What counts at the moment."""
+        """The activity whose time is counted at the moment."""
         return self.time_spent.entry
 
     def step_flops(self) -> float | None:
@@ -158,20 +158,20 @@ class LoopRun:
         return self.count_flops()
 
     def variables(self) -> dict[str, np.ndarray]:
-        """A host copy of the trainable variables, by path. With several processes, all of them must ask."""
+        """A host copy of the trainable variables, by path. With several processes, all of them must call it."""
         return {name: whole_on_host(value) for name, value in self.live.ready.variables.items()}
 
     @property
     def state(self) -> TrainState:
-        """The state on the devices. The next training step donates it: keep nothing of it."""
+        """The state on the devices. The next training step donates it, so keep no part of it."""
         return self.live.ready
 
     def assign(self, values: Mapping[str, Any]) -> None:
-        """Replaces variables and model state by path; the next step starts from the new values."""
+        """Replaces variables and model state by path. The next step starts from the new values."""
         self.live.assign(values)
 
     def swapped(self, values: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """Evaluations inside see other values of some trainable variables."""
+        """Within, evaluations see other values of some trainable variables."""
         return self.live.swapped(values)
 
 

@@ -1,4 +1,4 @@
-"""`run.json`: what a run was started with, for whoever looks at it later. Secrets are masked."""
+"""`run.json`: what a run was started with, for later reference. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PACKAGES = ("estimator-core", "jax", "jaxlib", "numpy", "optax", "orbax-checkpo
 def write_run_record(
     model_dir: Path, *, config: Any, params: Any, call: Mapping[str, Any], plugins: list[dict[str, str]]
 ) -> None:
-    """Writes (atomically) the newest start's record; all starts are listed under "starts", as the journal has them."""
+    """Atomically writes the record of the newest start. "starts" lists all starts, as the journal has them."""
     path = model_dir / FILE
     lineage = lineage_of(model_dir)
     starts = [] if lineage is None else lineage.starts[-100:]
@@ -51,7 +51,7 @@ def _write(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def _lines(record: Mapping[str, Any]) -> str:
-    """JSON with a line for each entry: json.dumps(indent=1) takes a millisecond, ten times as long as the rest."""
+    """JSON with one line per entry, because json.dumps(indent=1) takes a millisecond, ten times as long as the rest."""
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in record.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -64,11 +64,11 @@ def note_end(model_dir: Path, step: int, reason: str, *, failed: bool = False) -
 
 
 def ended_step(model_dir: Path, *, well: bool = False) -> int | None:
-    """The step at which the newest call ended by itself; None while it runs or when it was cut short.
+    """The step at which the newest call ended by itself; None while it runs or if it was interrupted.
 
     Args:
-        model_dir: of the run.
-        well: only an end without an error counts.
+        model_dir: the directory of the run.
+        well: whether only an end without an error counts.
     """
     lineage = lineage_of(model_dir)
     if lineage is not None:
@@ -82,7 +82,7 @@ def ended_step(model_dir: Path, *, well: bool = False) -> int | None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """The record; empty where there is none, or where the file holds something else."""
+    """The record; empty if there is none, or if the file holds something else."""
     try:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return {}
@@ -93,7 +93,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages a run depends on."""
+    """Versions of Python and of the packages that a run depends on."""
     return dict(_versions())
 
 
@@ -109,7 +109,7 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can hold it; what it cannot hold becomes its repr."""
+    """A value in a form that JSON can hold. Anything else becomes its repr."""
     if isinstance(value, str):
         return without_user_info(value)
     if value is None or isinstance(value, (bool, int, float)):
@@ -138,7 +138,7 @@ _ASSIGNMENT = re.compile(r"(-{0,2}[\w.-]+)=(.*)", re.DOTALL)
 
 
 def is_secret(name: str) -> bool:
-    """Whether the value behind a name is to be masked.
+    """Whether the value of a name must be masked.
 
     Example:
         >>> [name for name in ("api_key", "token_count", "wandb-token", "password") if is_secret(name)]

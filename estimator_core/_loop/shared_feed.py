@@ -1,4 +1,4 @@
-"""Batches that several processes draw together: each its own part, all at the same time."""
+"""Batches that several processes draw together. Each draws its own part, all at the same time."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from estimator_core._loop.step_flags import agreed_batches, step_flags
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import InputError
 
-#: Batches drawn before they are needed, so that what processes tell each other has arrived when it is.
+#: Batches drawn before they are needed, so that the messages of other processes have arrived in time.
 AHEAD = 2
 
 
 class SharedFeed(Iterator[Any]):
-    """Global batches, made of what each process's input gives; ends when all inputs have ended.
+    """Global batches, made of the inputs of all processes. The feed ends when all inputs have ended.
 
-    Rows that are dealt out (`Batch.total`) are put on the devices as they are. So are an input's own parts of one size.
-    At its end they may differ, or be missing: then every process gets all of them, so that each example counts once
-    whatever the number of processes.
+    Rows that the core divides (`Batch.total`) are put on the devices as they are. So are an input's own parts of equal
+    size. At the end of the input the parts may differ or be missing. Then every process gets all of them, so that each
+    example counts once with any number of processes.
 
     Args:
         source: this process's batches, on the host; has `close()`.
         placement: the mesh.
         processes: those that draw together.
-        name: of the feed, the same in all processes.
+        name: the name of the feed, the same in all processes.
     """
 
     def __init__(self, source: Any, placement: Placement, processes: Coordinator, name: str) -> None:
@@ -55,7 +55,7 @@ class SharedFeed(Iterator[Any]):
         if self._last is None or any(part["form"] is None for part in parts):
             empty = [p for p, part in enumerate(parts) if part["form"] is None]
             raise InputError(
-                f"The input of processes {empty} gave no batch at all, while others did. Give every process a part: "
+                f"The input of processes {empty} had no batch at all, while others did. Give every process a part: "
                 "use input_context, smaller batches, or fewer processes."
             )
         if len({part["form"] for part in parts}) > 1:
@@ -95,14 +95,14 @@ class SharedFeed(Iterator[Any]):
         self._ahead.append((batch, self._tell(told)))
 
     def _sizes(self, rows: Sequence[int | None]) -> list[int]:
-        """The rows of each part of the input; processes that share a part must have the same."""
+        """The rows of each part of the input. Processes that share a part must have the same number."""
         sizes: list[int] = []
         for members in self._placement.pipelines:
             found = {rows[p] for p in members}
             if len(found) > 1:
                 raise InputError(
                     f"Processes {list(members)} hold the same part of the batch, since the mesh splits no batch axis "
-                    f"between them, but their inputs gave {[rows[p] for p in members]} rows. Their inputs must be the "
+                    f"between them, but their inputs have {[rows[p] for p in members]} rows. Their inputs must be the "
                     "same: shard by input_context, and shuffle with a seed."
                 )
             sizes.append(found.pop() or 0)
@@ -126,7 +126,7 @@ class SharedFeed(Iterator[Any]):
         return like._replace(features=features, labels=labels, weights=weights)
 
     def _gathered(self, trees: Any, sizes: list[int], *, absent: bool) -> Any:
-        """All parts in every process, then split like any batch of one process."""
+        """Gathers all parts in every process, and then splits them like any batch of one process."""
         from jax.experimental import multihost_utils
 
         most = max(sizes)

@@ -1,6 +1,6 @@
-"""What processes agree on with every batch: a few numbers, reduced on the devices beside the step.
+"""What processes agree on with every batch: a few numbers, reduced on the devices next to the step.
 
-Nothing of it goes over the coordinator, and its bytes do not depend on the number of processes.
+None of this passes through the coordinator, and its size does not depend on the number of processes.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from estimator_core._cluster.together import gather
 from estimator_core.coordinator import Coordinator
 
-#: Numbers that a process gives; their negatives go with them, so that one maximum tells the smallest too.
+#: How many numbers a process contributes. Their negatives are sent too, so that one maximum also yields the minimum.
 WIDTH = 4
 
 
 class Range(NamedTuple):
-    """The smallest and the largest of what the processes gave, number by number."""
+    """The minimum and the maximum over the processes, number by number."""
 
     low: tuple[int, ...]
     high: tuple[int, ...]
 
 
-#: Gives this process's numbers now; the function that comes back waits for those of all.
+#: Sends this process's numbers now. The returned function waits for those of all.
 Flags = Callable[[Sequence[int]], Callable[[], Range]]
 
 
 def step_flags(mesh: Mesh) -> Flags:
-    """Flags over the devices of a mesh, up to `WIDTH` int32 a process.
+    """Flags over the devices of a mesh, up to `WIDTH` int32 per process.
 
-    The reduction is queued like a step, and is done when the device comes to it: whoever reads it a dispatch later
-    waits for nothing. All processes give in the same order.
+    The reduction is queued like a step and runs when the device reaches it. A reader one dispatch later does not wait.
+    All processes must send in the same order.
 
     Example:
         >>> flags = step_flags(jax.make_mesh((1,), ("data",)))
@@ -48,7 +48,7 @@ def step_flags(mesh: Mesh) -> Flags:
     shape = (mesh.size, 2 * WIDTH)
     reduced = reduction(mesh)
 
-    @functools.lru_cache(maxsize=2)  # most batches say what the one before said
+    @functools.lru_cache(maxsize=2)  # most batches repeat the numbers of the previous one
     def on_devices(numbers: tuple[int, ...]) -> jax.Array:
         row = np.array([[*numbers, *(-number for number in numbers)]], np.int32)
         return jax.make_array_from_callback(shape, sharding, lambda index: row)
@@ -57,7 +57,7 @@ def step_flags(mesh: Mesh) -> Flags:
         array = reduced(on_devices((*numbers, *[0] * (WIDTH - len(numbers)))))
 
         def of_all() -> Range:
-            # Waited for first: an error of the network is then jax's own, and not a ValueError of numpy.
+            # Wait first: an error of the network is then jax's own, and not a ValueError of numpy.
             told = np.asarray(array.addressable_data(0).block_until_ready()).tolist()
             return Range(low=tuple(-number for number in told[WIDTH:]), high=tuple(told[:WIDTH]))
 
@@ -68,7 +68,7 @@ def step_flags(mesh: Mesh) -> Flags:
 
 @functools.cache
 def reduction(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
-    """The program, one a mesh: the maximum over a row of each device, whole on all of them."""
+    """The program of a mesh: the maximum over a row of each device, replicated on all of them."""
     whole = NamedSharding(mesh, PartitionSpec())
     return jax.jit(lambda flags: jnp.max(flags, axis=0), out_shardings=whole)
 
@@ -76,11 +76,11 @@ def reduction(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
 def agreed_batches(
     flags: Flags, processes: Coordinator, topic: str
 ) -> Callable[[Mapping[str, Any]], Callable[[], list[Mapping[str, Any]]]]:
-    """What every process tells of a batch: `rows`, `size`, whatever else must be alike, and `flags`, a mapping whose
-    values are empty while nothing is wanted.
+    """Exchanges facts about each batch: `rows`, `size`, other facts that must be equal, and the mapping `flags`.
 
-    Batches that are alike, and of which nobody wants anything, are known by the flags. What differs, and words, are
-    gathered by the coordinator: at the end of an input, and where somebody asks for something.
+    The values of `flags` are empty while nothing is requested. If all batches are alike and nothing is requested, the
+    numbers on the devices suffice. Otherwise the coordinator gathers the facts: at the end of an input, and for each
+    request.
     """
 
     def tell(told: Mapping[str, Any]) -> Callable[[], list[Mapping[str, Any]]]:

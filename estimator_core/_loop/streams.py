@@ -13,12 +13,12 @@ from estimator_core._loop.hook_calls import HookCalls, describe
 from estimator_core._loop.outputs import LazyOutputs
 
 _log = logging.getLogger("estimator_core")
-#: Dispatches that are kept before their values are handed over.
+#: Dispatches that are kept before their values are delivered.
 _BUFFER = 256
 
 
 class Streams:
-    """Keeps the outputs that hooks follow and hands them over in bulk, in order.
+    """Keeps the outputs that hooks follow, and delivers them in bulk, in order.
 
     Args:
         followers: hooks and the names of the outputs they follow.
@@ -41,11 +41,11 @@ class Streams:
             self.hand_over(keep=2)  # the newest may still be running
 
     def hand_over_to(self, step: int) -> None:
-        """Hands over the values of the dispatches up to a step."""
+        """Delivers the values of the dispatches up to a step."""
         self.hand_over(keep=sum(part.steps.start > step for part in self._buffer))
 
     def hand_over(self, keep: int = 0) -> None:
-        """Hands over what has been collected, but for the newest `keep` dispatches."""
+        """Delivers what has been collected, except for the newest `keep` dispatches."""
         ready, self._buffer = self._buffer[: len(self._buffer) - keep], self._buffer[len(self._buffer) - keep :]
         if not ready:
             return
@@ -60,7 +60,7 @@ class Streams:
                     self._calls.tell(hook, "on_values", steps, values)
 
     def _warn_of_gap(self, hook: Any, missing: Sequence[str], step: int) -> None:
-        """A model_fn may give other outputs for another batch shape: said once for each hook."""
+        """Warns once per hook: a model_fn may return other outputs for another batch shape."""
         if not any(hook is warned for warned in self._warned):
             self._warned.append(hook)
             _log.warning(

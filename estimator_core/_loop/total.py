@@ -19,24 +19,24 @@ _log = logging.getLogger("estimator_core")
 
 
 class Total:
-    """Adds batches to the metrics; can compute batches one by one and together, see `Ways`.
+    """Adds batches to the metrics, one by one or together, see `Ways`.
 
     Args:
-        run: whose live state is evaluated; its `last_step` is the number of batches, if known.
+        run: the run whose live state is evaluated; its `last_step` is the number of batches, if known.
         step: the evaluation program.
 
     Attributes:
-        room: how many batches may be added at once: one where metrics are computed on the host.
+        room: how many batches may be added at once: one if metrics are computed on the host.
     """
 
     def __init__(self, run: LoopRun, step: EvalStep) -> None:
         self._run, self._step = run, step
         self._accumulated: dict[str, Any] | None = None
         self._host_metrics: dict[str, Any] = {}
-        self.room: float = 1  # the first batch tells whether there are any
+        self.room: float = 1  # the first batch shows whether there are host metrics
 
     def add(self, dispatch: Dispatch) -> dict[str, Any] | None:
-        """Adds the batches of a dispatch; returns the outputs of a single one, None of several."""
+        """Adds the batches of a dispatch. Returns the outputs of a single batch, None for several."""
         features, labels, weights, steps, _ = dispatch
         state, outputs = self._run.live.ready, None
         if steps > 1:
@@ -51,18 +51,18 @@ class Total:
         return outputs
 
     def compute(self) -> dict[str, Any]:
-        """The metrics of all batches added."""
+        """The metrics of all added batches."""
         return compute_metrics({**(self._accumulated or {}), **self._host_metrics})
 
     def one_by_one(self, batches: list[Batch]) -> Any:
-        """What further batches make of the total, one after another."""
+        """The total with further batches, added one after another."""
         accumulated, state = self._accumulated, self._run.live.ready
         for batch in batches:
             accumulated = self._step(accumulated, state, batch.features, batch.labels, batch.weights).accumulated
         return accumulated
 
     def together(self, dispatch: Dispatch) -> Any:
-        """What the batches of a dispatch make of the total."""
+        """The total with the batches of a dispatch."""
         features, labels, weights, _, _ = dispatch
         return self._step.several(self._accumulated, self._run.live.ready, features, labels, weights)
 
@@ -79,13 +79,13 @@ class Total:
 def prepared(
     run: LoopRun, calls: HookCalls, eval_steps: Callable[[frozenset[str]], EvalStep], batch: Batch
 ) -> EvalStep:
-    """The program that gives what the hooks fetch, those of the EstimatorSpec included, which have begun.
+    """The program that returns what the hooks fetch. The hooks of the EstimatorSpec are included and have begun.
 
     Args:
-        run: what the hooks see; learns the outputs' names.
+        run: what the hooks see; gets the outputs' names.
         calls: the hooks; gets those of the EstimatorSpec.
-        eval_steps: gives the program for a set of fetched outputs.
-        batch: the first one.
+        eval_steps: returns the program for a set of fetched outputs.
+        batch: the first batch.
     """
     data = (run.live.ready, batch.features, batch.labels, batch.weights)
     eval_step = eval_steps(frozenset(run.fetches))

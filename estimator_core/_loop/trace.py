@@ -1,4 +1,4 @@
-"""The training step of an Estimator, traced for devices that need not be there: behind `estimator_core.lowering`."""
+"""The training step of an Estimator, traced for devices that need not exist. `estimator_core.lowering` exports it."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class TracedStep:
     """A training step, traced.
 
     Attributes:
-        traced: what `jax.jit(step).trace(...)` gave.
+        traced: what `jax.jit(step).trace(...)` returned.
         state: shapes, dtypes and shardings of the train state.
-        batch: the same of features, labels and the padding mask.
+        batch: shapes, dtypes and shardings of features, labels and the padding mask.
         placement: the mesh and its rules.
-        examples: of the global batch.
+        examples: the examples of the global batch.
     """
 
     traced: Any
@@ -75,9 +75,9 @@ def trace_step(
         model_fn: with params bound, as `Estimator.model_fn`.
         config: mesh, partition rules, precision, accumulation and so on; without a mesh, batches are split over all.
         batch: one batch; only its shapes and dtypes count.
-        devices: of a topology (`jax.experimental.topologies`), or objects with the attributes of a jax device: `id`,
-            `process_index`, `platform`, `device_kind`, `num_cores`. Nothing runs on them.
-        batch_size: examples of the global batch, in the place of the batch's own.
+        devices: those of a topology (`jax.experimental.topologies`), or objects with the attributes of a jax device:
+            `id`, `process_index`, `platform`, `device_kind`, `num_cores`. Nothing runs on them.
+        batch_size: examples of the global batch, instead of the batch's own.
 
     Raises:
         ArgumentError: the devices do not fill the mesh.
@@ -141,7 +141,7 @@ def _leaf(leaf: Any, sharding: NamedSharding) -> jax.ShapeDtypeStruct:
 
 
 def _resized(batch: Batch, examples: int) -> Batch:
-    """Shapes and dtypes of a batch with so many examples."""
+    """Shapes and dtypes of a batch with this number of examples."""
 
     def shape(leaf: Any) -> jax.ShapeDtypeStruct:
         leaf = np.asarray(leaf) if not hasattr(leaf, "shape") else leaf

@@ -22,27 +22,28 @@ def train_loop(
     limiter: InFlightLimiter,
     decisions: Decisions,
 ) -> str:
-    """Steps until somebody wants a stop, `run.last_step` is reached, the input ends, or the platform interrupts.
+    """Trains until a hook requests a stop, `run.last_step` is reached, the input ends, or the platform interrupts.
 
-    The host never waits for a value here: hooks that are due read outputs, the limiter keeps it a few dispatches ahead.
+    The host never waits for a value here. Hooks that are due read outputs, and the limiter keeps the host a few
+    dispatches ahead.
 
     Args:
         run: what the hooks see.
-        state: is advanced.
-        batches: gives `k` batches where nobody wants control for `k` steps.
+        state: the state to advance.
+        batches: supplies `k` batches at once if no hook wants control for `k` steps.
         programs: the compiled functions by the number of steps of a dispatch.
-        hooks: which have been created.
+        hooks: the hooks, after `after_create`.
         limiter: waits for earlier dispatches.
-        decisions: asked before each dispatch.
+        decisions: called before each dispatch.
 
     Returns:
         Why it stopped.
     """
-    hooks.agree()  # a stop asked for in after_create
+    hooks.agree()  # a stop requested in after_create
     while (reason := decisions.stop_reason(run)) is None:
         dispatch = batches.draw(hooks.room())
         if dispatch is None:
-            batches.raise_error()  # what broke the input, after all before it was used
+            batches.raise_error()  # the error of the input, after all earlier batches were used
             reason = state.note_end_of_input()
             break
         hooks.before(dispatch)

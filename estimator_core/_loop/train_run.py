@@ -1,4 +1,4 @@
-"""The run of one training call: begin, loop, end."""
+"""The run of one training call, from begin to end."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class TrainRun:
         )
         run.step = run.first_step = start.step
         run.resumed = start.unfinished
-        self._schedule: HookSchedule | None = None  # from the time on when batches can be drawn
+        self._schedule: HookSchedule | None = None  # set once batches can be drawn
         self._decisions = decisions_of(call.devices, preemption)
         self._context = run.context = RunContext(
             mode=ModeKeys.TRAIN,
@@ -125,14 +125,14 @@ class TrainRun:
             last=() if checkpointer is None else checkpointer.last,
         )
         self._calls = HookCalls(self._order.with_spec(), run)
-        self._recorded = False  # whether run.json speaks of this call
+        self._recorded = False  # whether run.json describes this call
         preemption.waiting_for = lambda: in_words(run.time_spent.entry)
 
     def to_end(self) -> str:
-        """Trains; `end` whatever happens. Returns why it ended.
+        """Trains until the end. `end` runs whatever happens. Returns why training ended.
 
         Raises:
-            PreemptedError: when the platform asked for a stop.
+            PreemptedError: the platform requested a stop.
         """
         call, run = self._call, self._run
         error: BaseException | None = None
@@ -164,7 +164,7 @@ class TrainRun:
         return reason
 
     def _made_checkpointer(self) -> Checkpointer | None:
-        """None where nothing is saved."""
+        """The Checkpointer of the call; None if nothing is saved."""
         call, start = self._call, self._start
         policy = checkpoint_policy(self._context.config, call.plugins, call.hooks)
         if policy is None:
@@ -180,9 +180,7 @@ class TrainRun:
         )
 
     def _look_after(self) -> bool:
-        """Writes summaries that are due and tells of checkpoints that are committed; returns whether nothing waits any
-        more.
-        """
+        """Writes due summaries and announces committed checkpoints. Returns whether nothing is waiting any longer."""
         told = self._checkpoints.tell_commits()
         return self._run.summaries.encode_if_due() and told
 
@@ -200,7 +198,7 @@ class TrainRun:
         calls.begin()
         fed = feed(source, devices.placement, config.prefetch, devices.processes)
         self._cleanup.callback(fed.close)
-        # What several processes decide travels with their batches.
+        # The decisions of several processes travel with their batches.
         alone = not devices.placement.spans_processes
         batches = Batches(fed, devices.placement.stack, run.time_spent, alone=alone)
         self._schedule = schedule = HookSchedule(
@@ -248,7 +246,7 @@ class TrainRun:
             return reason
 
     def _begin_state(self, discovery: Discovery) -> None:
-        """Brings the live state to the start, with everything training needs."""
+        """Brings the live state to the start, with everything that training needs."""
         call, start, live = self._call, self._start, self._call.state
         devices, programs = call.devices, call.programs
         if start.items is not None:
@@ -263,7 +261,7 @@ class TrainRun:
             live.state, live.has_slots = state, True
 
     def _create_hooks(self, discovery: Discovery, first: Batch, schedule: HookSchedule) -> None:
-        """Hooks of the spec begin; all are restored and created."""
+        """Begins the hooks of the spec, and then restores and creates all hooks."""
         call, run, calls = self._call, self._run, self._calls
         is_chief = call.devices.processes.index == 0
         # Every process has the same places.
@@ -294,14 +292,14 @@ class TrainRun:
             self._checkpointer.make_up()
 
     def _before_last_save(self) -> bool:
-        """Hooks may replace variables; returns whether one did."""
+        """Lets hooks replace variables. Returns whether one did."""
         version = self._call.state.version
         assert self._schedule is not None, "the first batch has been seen"
         self._schedule.before_last_save()
         return self._call.state.version != version
 
     def _fetches(self, discovery: Discovery) -> frozenset[str]:
-        """The declared outputs that cost something: all others are returned anyway."""
+        """The declared outputs that cost something. All others are returned anyway."""
         wanted = self._run.seal_fetches()
         check_fetches(wanted, self._run.output_names)
         return frozenset(
@@ -309,25 +307,25 @@ class TrainRun:
         )
 
     def _last_commit(self, kind: type[BaseException] | None, *failure: object) -> None:
-        """Waits for the commit under way; where nothing else failed, its error is that of the call."""
+        """Waits for the commit under way. If nothing else failed, its error is that of the call."""
         self._checkpoints.finish()
         if kind is None and not self._run.failed:
             self._checkpoints.wait()
 
     def _hook_states(self) -> dict[str, dict[str, Any]]:
-        """The memory of every hook, which has been told of every step."""
+        """The state of every hook, after each has seen every step."""
         return (self._calls if self._schedule is None else self._schedule).states()
 
     def _end_hooks(self, error: BaseException | None) -> None:
         (self._calls if self._schedule is None else self._schedule).end(error)
 
     def _note_failure(self, error: BaseException | None) -> None:
-        """Writes into the record what ended the run, and drops the state."""
+        """Records what ended the run, and drops the state."""
         if error is None:
             return
         if self._recorded and not isinstance(error, (ProcessLostError, SupersededError, StorageError)):
             reason = f"{type(error).__name__}: {error}"
-            with contextlib.suppress(OSError, EstimatorError):  # what it would say is raised anyway
+            with contextlib.suppress(OSError, EstimatorError):  # the error of the run is raised anyway
                 self._ledger.end(self._run.step, reason, failed=True)
                 note_end(self._call.model_dir, self._run.step, reason, failed=True)
         self._call.state.forget()
@@ -339,7 +337,7 @@ class TrainRun:
         saved = "not saved, because checkpoints are switched off"
         if checkpointer is not None:
             saved = f"saved at step {run.step}; start it again to go on"
-            self._call.state.forget()  # the next call goes on with this one from its checkpoint, as another process's
+            self._call.state.forget()  # the next call resumes this one from its checkpoint, as in another process
         raise PreemptedError(
             f"Training was interrupted ({self._preemption.reason}) and its state {saved}.", step=run.step
         )
@@ -356,7 +354,7 @@ def _compiled(step: TrainStep) -> Callable[[int], Program]:
 
 
 def _flops(step: TrainStep, state: Any, batch: Batch) -> float | None:
-    """What XLA's analysis of the step, before optimisation, says; the trace that compiled the step serves."""
+    """The result of XLA's analysis of the step, before optimisation. It reuses the trace that compiled the step."""
     jitted: Any = step.step
     analysis = jitted.lower(state, batch.features, batch.labels, batch.weights).cost_analysis()
     return None if not analysis or "flops" not in analysis else float(analysis["flops"])

@@ -1,4 +1,4 @@
-"""How many batches one dispatch gets: as asked, as remembered, or as measured."""
+"""How many batches one dispatch gets: as requested, as remembered, or as measured."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from estimator_core._loop.dispatch import Dispatch, Program, Stacking, shapes_of
 from estimator_core.coordinator import ALONE, Coordinator
 
 _log = logging.getLogger("estimator_core")
-#: The batches a dispatch that are tried.
+#: The batches per dispatch that are tried.
 CANDIDATE = 20
-#: Of a step that is not worth a trial: its dispatch costs little beside it.
+#: A step this slow is not worth a trial, because its dispatch costs little in comparison.
 SLOW_STEP_SECONDS = 2e-3
 _WORTH_IT = 1.1
 _REPEATS = 5
-#: A program of an evaluation or of predictions that has run for so long is worth a trial, which compiles it once more.
+#: A program of an evaluation or of predictions that has run this long is worth a trial, which compiles it once more.
 _TRIAL_SECONDS = 0.5
-#: Of the batches of one dispatch, and of what is computed from them: larger ones gain nothing, and cost memory.
+#: The limit for the batches of one dispatch, and for their results: larger ones gain nothing and cost memory.
 _MOST_BYTES = 4 * 2**20
-#: Drawing a group may take so long; an input that has become slower gives its batches one by one again.
+#: Drawing a group may take this long. The batches of an input that has become slower are drawn one by one again.
 _PATIENCE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainWays:
-    """A training program on copies of a state: what the batches make of it.
+    """A training program on copies of a state: computes the state after some batches.
 
     Attributes:
         program: the compiled function for a number of steps.
-        state: of the run; not touched.
+        state: the state of the run, which is not changed.
     """
 
     program: Callable[[int], Program]
     state: Any
 
     def one_by_one(self, batches: list[Batch]) -> Any:
-        """The state after so many single steps."""
+        """The state after a single step for each batch."""
         state, step = self._copied(), self.program(1)
         for batch in batches:
             state, _ = step(state, batch.features, batch.labels, batch.weights)
@@ -61,7 +61,7 @@ class TrainWays:
         return self.program(steps)(self._copied(), features, labels, weights)[0]
 
     def has_effects(self, dispatch: Dispatch) -> bool:
-        """Training is tried all the same: "auto" was asked for."""
+        """Always false: training is tried in any case, because the user requested "auto"."""
         return False
 
     def _copied(self) -> Any:
@@ -78,17 +78,17 @@ def steps_per_dispatch(
 ) -> int:
     """The number of steps per dispatch of a training call.
 
-    "auto" tries 20 steps a dispatch on copies of the state and the first batches, which are only looked at. It takes
-    them where they are at least a tenth faster and give bitwise the same state as single steps. A resumed run uses what
-    its checkpoint remembers, a further call with batches of the same shapes what was measured before.
+    "auto" tries 20 steps per dispatch on copies of the state and the first batches, which are not consumed. It uses
+    them if they are at least a tenth faster and return bitwise the same state as single steps. A resumed run uses the
+    value in its checkpoint. A later call with batches of the same shapes uses what was measured before.
 
     Args:
         asked: as in `RunConfig(steps_per_dispatch=...)`.
         remembered: what the interrupted call used, None if there was none.
-        batches: gives the first batches to look at.
+        batches: the source of the first batches.
         ways: how the program computes them.
-        processes: the first one's measurements decide.
-        measured: what this program was measured to do best, by the shapes of its batches; read and added to.
+        processes: the measurements of the first one decide.
+        measured: the best number for this program, by the shapes of its batches; read and extended.
     """
     if asked != "auto":
         return asked
@@ -118,8 +118,8 @@ class GroupTrials:
     """What is known of one program of an evaluation or of predictions.
 
     Attributes:
-        seconds, batches: how long it has run on single batches, over all calls, and on how many; drawing them included.
-        counts: the batches a dispatch, by shapes of the batches, where that has been tried.
+        seconds, batches: how long it has run on single batches in all calls, drawing included, and on how many.
+        counts: the batches per dispatch, by shapes of the batches, if that has been tried.
     """
 
     seconds: float = 0.0
@@ -128,12 +128,12 @@ class GroupTrials:
 
 
 class GroupTuner:
-    """Groups the batches of an evaluation or of predictions behind the first one: as asked, or once that has proved
-    faster.
+    """Groups the batches of an evaluation or of predictions after the first one: as requested, or once a trial shows
+    that groups are faster.
 
     Args:
         asked: as in `RunConfig(batches_per_dispatch=...)`.
-        trials: gives those of the program, once it has run; they are read and added to.
+        trials: returns the trials of the program, once it has run; they are read and extended.
     """
 
     def __init__(self, asked: int | Literal["auto"], trials: Callable[[], GroupTrials] = GroupTrials) -> None:
@@ -143,7 +143,7 @@ class GroupTuner:
         self._began: float | None = None
 
     def look(self, batches: Batches, newest: Dispatch, ways: Ways, room: float) -> None:
-        """Tries several batches when it is time to; costs little as long as it is not."""
+        """Tries several batches at the right time. Costs little before that."""
         if not self._open:
             return
         if isinstance(self._asked, int):
@@ -170,10 +170,10 @@ class GroupTuner:
             self._trials.seconds = self._seconds
 
     def _is_time(self, batches: Batches, batch: Batch, room: float) -> bool:
-        """Whether, after this batch, it is time to try; what is known of batches of its shapes is taken up here."""
+        """Whether it is time to try after this batch. Known results for batches of its shapes are applied here."""
         trials = self._trials
         if self._began is None:
-            self._began = perf_counter()  # behind the first batch, which may have compiled
+            self._began = perf_counter()  # after the first batch, which may have compiled
             if (shapes := shapes_of(batch)) in trials.counts:
                 self._settle(batches, shapes, trials.counts[shapes])
             return False
@@ -203,12 +203,12 @@ class GroupTuner:
 def is_worth_it(
     single: Callable[[], Any], grouped: Callable[[], Any], processes: Coordinator = ALONE
 ) -> tuple[bool, str]:
-    """Whether one dispatch beats 20 of single batches by a tenth and gives the same bits; and why, for the log.
+    """Whether one dispatch beats 20 single batches by a tenth and returns the same bits; and the reason, for the log.
 
     Args:
         single: computes 20 batches one by one.
-        grouped: computes them in one dispatch; not called, and so not compiled, where it could not gain much.
-        processes: the first one's measurements decide.
+        grouped: computes them in one dispatch; not called, and so not compiled, if it could not gain much.
+        processes: the measurements of the first one decide.
     """
     after_single = jax.block_until_ready(single())  # compiles, perhaps
     seconds = chief_says(processes, "seconds", _seconds(single))
@@ -216,7 +216,7 @@ def is_worth_it(
         milliseconds = seconds / CANDIDATE * 1e3
         return False, f"a batch takes {milliseconds:.1f} ms, and dispatching it costs little beside that"
     after_group = jax.block_until_ready(grouped())
-    # Taken in turn, and the best of each: one measurement on a busy machine would settle the matter by chance.
+    # Measured in turn, and the best of each: one measurement on a busy machine would decide by chance.
     times = [(_seconds(single), _seconds(grouped)) for _ in range(_REPEATS)]
     seconds, group_seconds = chief_says(processes, "seconds", [min(each) for each in zip(*times, strict=True)])
     figures = (
@@ -237,7 +237,7 @@ def _stacked(batches: list[Batch], stack_arrays: Stacking) -> Dispatch:
 
 
 def _tried(batches: list[Batch], ways: Ways, stack_arrays: Stacking) -> int:
-    """How many batches a dispatch pay in an evaluation or in predictions, whose values the host reads."""
+    """The best number of batches per dispatch in an evaluation or in predictions, whose values the host reads."""
     if _bytes(batches[0][:2]) * CANDIDATE > _MOST_BYTES:
         return 1
     if _bytes(ways.one_by_one(batches[:1])) * CANDIDATE > _MOST_BYTES:
@@ -255,7 +255,7 @@ def _tried(batches: list[Batch], ways: Ways, stack_arrays: Stacking) -> int:
 
 
 def _alike(batches: list[Batch]) -> bool:
-    """Whether these are as many as a trial needs, of one shape."""
+    """Whether there are enough batches for a trial, all of one shape."""
     return len(batches) == CANDIDATE and len({shapes_of(batch) for batch in batches}) == 1
 
 

@@ -1,8 +1,8 @@
 """Sums of float32 terms that do not depend on their order, in two floats.
 
-A plain float32 sum, or a compensated one inside `lax.reduce` (which XLA is free to reassociate), changes with the order
-of its terms, with the number of devices and, for scatters on a GPU, from run to run. So the terms are cut into integers
-on a common scale, which add up exactly in any order, and only their sums become floats again.
+A plain float32 sum changes with the order of its terms, with the number of devices and, for scatters on a GPU, from run
+to run. So does a compensated sum inside `lax.reduce`, which XLA may reassociate. The terms are therefore cut into
+integers on a common scale. They add up exactly in any order, and only their sums become floats again.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import jax.numpy as jnp
 if TYPE_CHECKING:
     from jax import Array
 
-_BITS = 44  # of the largest term, kept of every term
-_MOST_BITS = 22  # of one integer: what float32 converts exactly, with room for rounding
+_BITS = 44  # bits below the largest term that every term keeps
+_MOST_BITS = 22  # bits of one integer: float32 converts them exactly, with room for rounding
 _MOST_TERMS = 2**24  # in a program for any batch size
 
 
@@ -30,13 +30,12 @@ def exact_sum(
     Args:
         terms: float32.
         reduce: a sum of int32 terms without weights: `jnp.sum` over axes, a segment sum, ...
-        terms_per_sum: how many terms at most meet in one sum; a symbolic size, in exports, counts as 2**24.
-        axes: the axes of `terms` that share a scale; None: all. The axes that stay must broadcast against the result of
+        terms_per_sum: the largest number of terms in one sum; a symbolic size, in exports, counts as 2**24.
+        axes: the axes of `terms` that share a scale; None: all. The other axes must broadcast against the result of
             `reduce`.
 
     Returns:
-        float32 [2, *shape of the reduced]: the sum and its rounding error. If a term is not finite, what a plain sum
-        gives.
+        float32 [2, *shape of the reduced]: the sum and its rounding error. If a term is not finite, the plain sum.
 
     Example:
         >>> import jax.numpy as jnp
@@ -59,7 +58,7 @@ def exact_sum(
     for piece in range(1, math.ceil(_BITS / bits) + 1):
         whole = jnp.round(rest * 2.0 ** (bits * piece))
         rest = rest - whole * 2.0 ** (-bits * piece)
-        # A sum of integers need not fit the 24 bits of a float32: its rounding error is carried, too.
+        # A sum of integers may need more than the 24 bits of a float32, so its rounding error is carried, too.
         sums = reduce(whole.astype(jnp.int32))
         near = sums.astype(jnp.float32)
         off = (sums - near.astype(jnp.int32)).astype(jnp.float32)
@@ -71,9 +70,9 @@ def exact_sum(
 
 
 def add_two_floats(high_a: Any, low_a: Any, high_b: Any, low_b: Any) -> tuple[Any, Any]:
-    """Adds two sums kept in two floats; the rounding error of the high parts goes to the low part.
+    """Adds two sums kept in two floats. The rounding error of the high parts goes to the low part.
 
-    Source: D. Knuth, The Art of Computer Programming, volume 2, 4.2.2, theorem B.
+    Source: Donald Knuth, The Art of Computer Programming, volume 2, 4.2.2, theorem B.
     """
     high = high_a + high_b
     part = high - high_a

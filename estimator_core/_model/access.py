@@ -1,4 +1,4 @@
-"""What a model_fn calls for variables of its own: `ec.get_variable`, `ec.set_variable` and what belongs to them."""
+"""What a model_fn calls for variables of its own: `ec.get_variable`, `ec.set_variable` and related functions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from estimator_core._model.variables import VariableSpec, make_spec
 def get_variable(
     name: str, shape: Sequence[int] | None = None, initializer: Any = None, dtype: Any = None, trainable: bool = True
 ) -> jax.Array:
-    """Gives the value of a variable, declaring it where it is new.
+    """Returns the value of a variable, and declares the variable if it is new.
 
-    The same path asked for again, in this or another mode, is the same variable.
+    The same path, used again in this or another mode, is the same variable.
 
     Args:
-        name: its name in the variable scope under way; parts are joined by `/`.
-        shape: its shape; may be left out where `initializer` is an array.
-        initializer: a function of `(key, shape, dtype)` as those of `jax.nn.initializers`, or a numpy array. Default:
-            Glorot's uniform one
-            for floating point variables of two or more axes, zeros for all others.
+        name: its name in the current variable scope; parts are joined by `/`.
+        shape: its shape; may be left out if `initializer` is an array.
+        initializer: a function of `(key, shape, dtype)` like those of `jax.nn.initializers`, or a numpy array. Default:
+            Glorot's uniform initialiser for floating point variables of two or more axes, zeros for all others.
         dtype: its dtype. Default: float32, or that of the array given as initializer.
         trainable: False for model state, which `set_variable` writes.
 
@@ -33,9 +32,8 @@ def get_variable(
 
     Raises:
         ModelFnError: called outside model_fn.
-        VariableError: the declaration cannot be used, differs from an earlier one of the path, or EVAL or PREDICT asks
-        for a variable that
-            the trained state lacks.
+        VariableError: the declaration cannot be used or differs from an earlier one of the path, or EVAL or PREDICT
+            requests a variable that the trained state lacks.
 
     Example:
         >>> def model_fn(features, labels, mode):
@@ -50,18 +48,18 @@ def get_variable(
 
 
 def set_variable(name: str, value: Any) -> None:
-    """Gives a variable of the model state the value it has from here on, and in the next training step.
+    """Sets a variable of the model state to a new value, from here on and in the next training step.
 
     In EVAL and PREDICT the new value lasts until the end of model_fn.
 
     Args:
-        name: the name `get_variable` was given, in the same variable scope.
+        name: the name that was passed to `get_variable`, in the same variable scope.
         value: an array of the variable's shape and dtype (Python numbers are converted).
 
     Raises:
         ModelFnError: called outside model_fn.
-        VariableError: no such variable, it is trainable, the shape or dtype differs, or the call is inside scan, cond,
-        vmap or grad.
+        VariableError: there is no such variable, it is trainable, the shape or dtype differs, or the call is inside
+            scan, cond, vmap or grad.
 
     Example:
         >>> def model_fn(features, labels, mode):
@@ -83,22 +81,21 @@ def variable_scope(name: str) -> AbstractContextManager[None]:
         ...     with variable_scope("encoder"):
         ...         kernel = get_variable("kernel", (4, 2))  # its path is "encoder/kernel"
 
-    Source: `tf.compat.v1.variable_scope`; a scope entered again goes on where it was, as with `reuse=tf.AUTO_REUSE`.
+    Source: `tf.compat.v1.variable_scope`; a scope that is entered again continues, as with `reuse=tf.AUTO_REUSE`.
     """
     return active_scope("ec.variable_scope").inside(name)
 
 
 def next_rng_key(name: str = "rng") -> jax.Array:
-    """Gives a random key of this step: another one at each call, the same ones when a run is resumed.
+    """Returns a random key of this step. Each call returns another key. A resumed run gets the same keys.
 
-    The key depends on the seed, the step, the variable scope, `name`, and how many keys of that name were asked for
-    before.
+    The key depends on the seed, the step, the variable scope, `name`, and the number of earlier calls with that name.
 
     Args:
-        name: separates keys of one scope, so that adding one leaves the others as they were.
+        name: separates keys of one scope, so that a new key leaves the others unchanged.
 
     Returns:
-        A scalar key, as `jax.random.key` gives.
+        A scalar key, like those of `jax.random.key`.
 
     Raises:
         ModelFnError: called outside model_fn.
@@ -113,7 +110,7 @@ def next_rng_key(name: str = "rng") -> jax.Array:
 
 
 def trainable_variables() -> list[VariableSpec]:
-    """Lists the trainable variables that model_fn has asked for so far, in that order.
+    """Lists the trainable variables that model_fn has requested so far, in that order.
 
     Example:
         >>> def model_fn(features, labels, mode):

@@ -1,7 +1,7 @@
 """The contract of module adapters: how modules of a neural-network library get their variables from the scope.
 
-An adapter is a plugin component of kind "adapter". Importing its file must not import its library: the core asks every
-adapter, and one whose library no model uses costs nothing.
+An adapter is a plugin component of kind "adapter". Importing its file must not import its library. The core queries
+every adapter, so an adapter whose library no model uses must cost nothing.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ModuleAdapter(Protocol):
 
     @property
     def library(self) -> str:
-        """The importable module without which none of its modules can exist; not imported, the adapter is not asked."""
+        """The importable module that all its modules need. Until it is imported, the adapter is not queried."""
         ...
 
     def handles(self, module: Any) -> bool:
@@ -68,11 +68,11 @@ class ModuleAdapter(Protocol):
         ...
 
     def bind(self, binding: Binding) -> Any:
-        """What `ec.module` returns: the module, or what stands for it, with variables of the scope. Once a trace."""
+        """What `ec.module` returns: the module or its replacement, with variables of the scope. Called once a trace."""
         ...
 
     def write_back(self, module: Any, values: Mapping[str, np.ndarray]) -> None:
-        """Gives an instance outside of model_fn the values of its variables, by name within the module.
+        """Loads values into an instance outside of model_fn, by name within the module.
 
         Raises:
             VariableError: names or shapes differ.
@@ -89,9 +89,8 @@ class Binding:
         scope: the variable scope.
         path: the module's path.
         module: the instance: the user's own, or what the factory made.
-        make: makes the module from a random key, where the user gave a factory that takes `rngs` or `key` (`module`
-            was then made in this
-            trace) or nothing (`module` was then made on the host); None for an instance.
+        make: makes the module from a random key, if the user passed a factory; None for an instance. A factory that
+            takes `rngs` or `key` has made `module` in this trace. One without arguments has made it on the host.
         made_in_trace: whether `module` was made in this trace.
         trainable: whether a parameter is trained, by its name within the module.
     """
@@ -106,7 +105,7 @@ class Binding:
     def variable(
         self, name: str, shape: Any, dtype: Any, initial: Any, *, trainable: bool = True, sharding: Any = None
     ) -> Any:
-        """The value of a variable of the module, declared where it is new.
+        """The value of a variable of the module, which is declared if it is new.
 
         Args:
             name: its name within the module.
@@ -120,7 +119,7 @@ class Binding:
 
         path = f"{self.path}/{name}"
         known = self.scope.specs.get(path)
-        # Values on a device are copied to the host only where they are news.
+        # Values on a device are copied to the host only if they are new.
         first = (
             known.initializer
             if known is not None and not callable(initial) and known.shape == tuple(shape)
@@ -137,7 +136,7 @@ class Binding:
         return self.scope.key(f"{self.path}/{name}")
 
     def tensor(self, name: str, value: Any) -> None:
-        """Names a value of the module for hooks; a name used before gets a number."""
+        """Names a value of the module for hooks. A name that is already used gets a number."""
         from estimator_core._model.scope import Output
 
         path, count = f"{self.path}/{name}", 0
@@ -156,7 +155,7 @@ def trainable_rule(trainable: Trainable) -> Callable[[str], bool]:
         (True, False)
 
     Raises:
-        ArgumentTypeError: neither a truth value, a regular expression nor a function.
+        ArgumentTypeError: it is neither a truth value nor a regular expression nor a function.
     """
     if trainable is None or isinstance(trainable, bool):
         return lambda name: trainable is not False

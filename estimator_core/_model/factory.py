@@ -22,7 +22,7 @@ class Factory:
 
     Args:
         call: the class or function.
-        randomness: the name of its argument that carries random keys; None where it takes none.
+        randomness: the name of its argument that carries random keys; None without one.
     """
 
     call: Callable[..., Any]
@@ -30,7 +30,7 @@ class Factory:
 
     @property
     def in_trace(self) -> bool:
-        """Whether it is run inside the trace. One without random keys gives values, so it is run on the host."""
+        """Whether it runs inside the trace. A factory without random keys returns values, so it runs on the host."""
         return self.randomness is not None
 
     @property
@@ -46,16 +46,16 @@ class Factory:
             return self.call(key=key)
         from flax import nnx
 
-        # Where variables lie is the backend's choice; the annotations are kept and handed to it.
+        # The backend decides where variables are placed. The annotations are kept and passed to it.
         with nnx.use_eager_sharding(False):
             return self.call(rngs=nnx.Rngs(key))
 
     def make_here(self) -> Any:
-        """Makes the module for this trace; the values it gives itself are replaced, so any key will do."""
+        """Makes the module for this trace. Its own values are replaced, so any key will do."""
         if self.in_trace:
             return self.make(jax.random.key(0))
-        # Keras draws seeds from Python's generator; how often model_fn is traced must not show in what the user draws
-        # from it.
+        # Keras draws seeds from Python's generator. The number of traces of model_fn must not affect what the user
+        # draws from it.
         outside = random.getstate()
         try:
             with jax.ensure_compile_time_eval():
@@ -65,10 +65,10 @@ class Factory:
 
 
 def factory_of(thing: Any) -> Factory | None:
-    """How to make a module from what `ec.module` was given; None for a function of inputs or something not callable.
+    """How to make a module from the argument of `ec.module`; None for a function of inputs or something not callable.
 
     Raises:
-        ArgumentTypeError: a class that needs other arguments, or a function that may be either.
+        ArgumentTypeError: it is a class that needs other arguments, or a function that may be either.
 
     Example:
         >>> factory_of(lambda rngs: None).randomness
@@ -117,7 +117,7 @@ def factory_of(thing: Any) -> Factory | None:
 
 
 def _class_of(thing: Any) -> tuple[type | None, functools.partial[Any]]:
-    """The class behind a factory (bound arguments and wrappers taken off), and the arguments bound to it."""
+    """The class of a factory, without bound arguments and wrappers, and the arguments bound to it."""
     bound = thing if isinstance(thing, functools.partial) else functools.partial(thing)
     inner = inspect.unwrap(bound.func)  # what functools.wraps has covered
     return (inner if inspect.isclass(inner) else None), bound
@@ -127,5 +127,5 @@ def _parameters(thing: Any) -> Mapping[str, inspect.Parameter]:
     class_, bound = _class_of(thing)
     if class_ is None:
         return inspect.signature(thing).parameters
-    # The signature of a class may be that of its metaclass, which says nothing.
+    # The signature of a class may be that of its metaclass, which is of no use here.
     return inspect.signature(functools.partial(class_.__init__, None, *bound.args, **bound.keywords)).parameters

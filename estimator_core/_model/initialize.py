@@ -15,7 +15,7 @@ from estimator_core._model.rng import seed_words, variable_key
 from estimator_core._model.variables import VariableSpec
 from estimator_core.errors import VariableError
 
-# The program runs once: on CPU, compiling it in full takes three times as long and gives the same bits.
+# The program runs once: on CPU, compiling it in full takes three times as long and returns the same bits.
 _QUICK = {"xla_backend_optimization_level": 1}
 
 
@@ -24,8 +24,7 @@ def initialize(
 ) -> dict[str, jax.Array]:
     """Computes the first values of variables.
 
-    A value depends on the seed and its variable's path and declaration, not on which other variables there are or in
-    which order.
+    A value depends on the seed and its variable's path and declaration, not on other variables or their order.
 
     Args:
         specs: the variables, by path.
@@ -36,8 +35,8 @@ def initialize(
         The values by path, in the order of `specs`.
 
     Raises:
-        VariableError: an initialiser uses a value of the trace it was declared in, or gives another shape or dtype
-        than declared.
+        VariableError: an initialiser uses a value of the trace it was declared in, or returns another shape or dtype
+            than declared.
 
     Example:
         >>> from estimator_core._model.variables import make_spec
@@ -97,7 +96,7 @@ def _checked(spec: VariableSpec, value: Any) -> Any:
 
 
 def _placed(path: str, value: Any, out_shardings: Mapping[str, Any] | None) -> jax.Array:
-    # A copy of our own: on CPU, JAX may use a numpy array's memory in place, and the caller's array must never change.
+    # An own copy: on CPU, JAX may use a numpy array's memory in place, and the caller's array must never change.
     return (
         jnp.array(value, copy=True) if out_shardings is None else jax.device_put(np.array(value), out_shardings[path])
     )

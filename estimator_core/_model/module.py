@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: Gives the adapters to ask.
+#: Returns the adapters to query.
 AdapterLookup = Callable[[], Iterator[ModuleAdapter]]
 
 _FUNCTION = FunctionAdapter()
@@ -37,21 +37,18 @@ def module(
 ) -> Any:
     """Brings a module of a neural-network library into the variable scope.
 
-    The module is then used as its library means it to be used. Its parameters are variables under `name`; what else it
-    keeps (batch statistics, buffers) is model state; random keys change with the step; sown values become named
-    tensors.
+    The module is then used in the way of its library. Its parameters are variables under `name`. Its other arrays
+    (batch statistics, buffers) are model state. Random keys change with the step. Sown values become named tensors.
 
     Args:
-        factory_or_module: a class or function that makes the module, with no arguments or those named `rngs` (an
-            `nnx.Rngs`) or `key` (a
-            key of `jax.random`); or a module made outside model_fn, whose values are the first values and which is
-            never changed; or a plain function of the inputs that calls `ec.get_variable`.
-        name: its name in the variable scope under way.
+        factory_or_module: a class or function that makes the module, without arguments or with `rngs` (an `nnx.Rngs`)
+            or `key` (a key of `jax.random`); or a module made outside model_fn, which supplies the first values and
+            never changes; or a plain function of the inputs that calls `ec.get_variable`.
+        name: its name in the current variable scope.
         trainable: which parameters are trained: all (default) or none, a regular expression of the whole name within
-            the module, or a
-            function of that name.
-        reuse: gives the module that has this name already, if there is one.
-        adapters: gives the adapters to ask; default: those of the installed plugins.
+            the module, or a function of that name.
+        reuse: whether to return the module that has this name already, if there is one.
+        adapters: returns the adapters to query; default: those of the installed plugins.
 
     Returns:
         Flax NNX and Equinox: the module. Equinox with state: an object with `module`, `state` and a call that threads
@@ -59,7 +56,7 @@ def module(
 
     Raises:
         ModelFnError: called outside model_fn.
-        VariableError: the name is taken, or the module cannot be brought in; the message says what to do.
+        VariableError: the name is taken, or the module cannot be used. The message says what to do.
         ArgumentTypeError: no adapter knows such a module, or the factory takes other arguments.
 
     Example:
@@ -85,7 +82,7 @@ def module(
     made = factory_or_module
     adapter = _adapter_of(made, lookup)
     if adapter is None:
-        # Callable modules would else pass for functions of inputs, and their values for constants.
+        # Otherwise callable modules would pass for functions of inputs, and their values for constants.
         refuse_without_package(made)
         factory = factory_of(factory_or_module)
         if factory is not None:
@@ -138,7 +135,7 @@ def write_back(
 
 
 def _adapter_of(thing: Any, lookup: AdapterLookup) -> ModuleAdapter | None:
-    """The first that handles it; a plain function, which the core's own takes, is not taken without a word."""
+    """The first adapter that handles a module. A plugin that handles a plain function, as the core does, is logged."""
     plain = inspect.isroutine(thing) or isinstance(thing, functools.partial)
     asked = _first_ones() if plain and lookup is _plugin_adapters else lookup()
     for adapter in asked:
@@ -150,7 +147,7 @@ def _adapter_of(thing: Any, lookup: AdapterLookup) -> ModuleAdapter | None:
 
 
 def _first_ones() -> Iterator[ModuleAdapter]:
-    """Those of plugins that declare "priority"."""
+    """The adapters of plugins that declare "priority"."""
     from estimator_core._plugins import plugins_in_use
 
     plugins = plugins_in_use()
@@ -168,5 +165,5 @@ def _plugin_adapters() -> Iterator[ModuleAdapter]:
         try:
             yield plugins.get("adapter", name)()
         except PluginError as error:
-            # Other libraries' modules still work; one of this library is refused as unknown, after this line.
+            # Other libraries' modules still work. A module of this library is refused as unknown, after this line.
             _log.warning("The module adapter %r is left out: %s", name, error)

@@ -16,7 +16,7 @@ class ModuleValues:
 
     Args:
         path: the module's path; its key is derived from it.
-        compute: gives the values by name within the module, from a key.
+        compute: returns the values by name within the module, from a key.
         on_host: whether `compute` must not be traced.
     """
 

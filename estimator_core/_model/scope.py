@@ -1,7 +1,7 @@
-"""The variable scope: what the functions a model_fn calls (`ec.get_variable`, `ec.module`, `ec.summary`) speak to.
+"""The variable scope, which the functions in a model_fn (`ec.get_variable`, `ec.module`, `ec.summary`) work on.
 
-Two kinds. While *declaring* (the abstract discovery trace) variables are recorded and read as zeros; while *applying*
-(every real trace) they are the values handed in.
+There are two kinds. While *declaring* (the abstract discovery trace), variables are recorded and read as zeros. While
+*applying* (every real trace), they have the given values.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _active: ContextVar[Scope | None] = ContextVar("estimator_core_variable_scope", 
 
 @dataclass(frozen=True)
 class Output:
-    """A named value that the step returns beside the spec.
+    """A named value that the step returns in addition to the spec.
 
     Args:
         kind: what hooks may do with it.
-        value: a traced array; a string where `kind` is "text".
+        value: a traced array; a string if `kind` is "text".
     """
 
     kind: OutputKind
@@ -52,7 +52,7 @@ class Scope:
         met: the variables met in this trace, in order.
         summaries: summaries by name.
         tensors: named tensors by name; complete once the scope is closed.
-        requests: initial values that model_fn asked for.
+        requests: initial values that model_fn requested.
         modules: what `ec.module` has returned, by path.
         notes: what module adapters remember within one trace, by adapter.
         fresh: whether first values will be computed for the variables.
@@ -78,7 +78,7 @@ class Scope:
 
     @property
     def new_model_state(self) -> dict[str, Any]:
-        """The model state after the trace, once closed: the same paths, shapes and dtypes as before it."""
+        """The model state after the trace, once the scope is closed, with unchanged paths, shapes and dtypes."""
         raise NotImplementedError
 
     @property
@@ -87,7 +87,7 @@ class Scope:
         return self._trace == inner_trace.trace_state()
 
     def path(self, name: str) -> str:
-        """The path of a name in the part of the model under way."""
+        """The path of a name in the current part of the model."""
         check_path(name)
         return f"{self._prefix}/{name}" if self._prefix else name
 
@@ -106,7 +106,7 @@ class Scope:
             self._prefix = outside
 
     def read(self, spec: VariableSpec) -> Any:
-        """Declares a variable and gives its value.
+        """Declares a variable and returns its value.
 
         Raises:
             VariableError: it was declared with another shape, dtype or trainable, or does not exist in this state.
@@ -127,10 +127,10 @@ class Scope:
         return as_computed(known or spec, self._first_value(known or spec))
 
     def write(self, path: str, value: Any) -> None:
-        """Gives a variable of the model state its next value.
+        """Sets the next value of a variable of the model state.
 
         Raises:
-            VariableError: no such variable, it is trainable, or the value has another shape or dtype.
+            VariableError: there is no such variable, it is trainable, or the value has another shape or dtype.
         """
         spec = self.met.get(path)
         if spec is None:
@@ -154,7 +154,7 @@ class Scope:
         self._written[path] = given
 
     def key(self, path: str) -> jax.Array:
-        """A random key of this step; the n-th call with a path always gives the same one."""
+        """A random key of this step. The n-th call with a path always returns the same key."""
         self.require_outermost(
             "next_rng_key()",
             "every iteration or example would get the same key: take one key outside, and split it or fold the "
@@ -180,17 +180,17 @@ class Scope:
         (self.tensors if output.kind == "tensor" else self.summaries)[path] = output
 
     def at_close(self, collect: Callable[[], None]) -> None:
-        """Has a function called once when the scope closes: it writes what a module has changed."""
+        """Registers a function to call once when the scope closes. It writes what a module has changed."""
         self._collectors.append(collect)
 
     def close(self) -> None:
-        """Takes in what modules have changed. Called where the scope ends without an error."""
+        """Collects what modules have changed. Called if the scope ends without an error."""
         collectors, self._collectors = self._collectors, []
         for collect in collectors:
             collect()
 
     def require_outermost(self, what: str, advice: str, error: type[Exception] = VariableError) -> None:
-        """Refuses to go on inside scan, cond, vmap, grad, checkpoint or jit."""
+        """Refuses a call inside scan, cond, vmap, grad, checkpoint or jit."""
         if not self.is_outermost:
             raise error(
                 f"{what} inside a function that JAX traces by itself (scan, cond, vmap, grad, checkpoint, jit): "
@@ -198,7 +198,7 @@ class Scope:
             )
 
     def separate_traces(self) -> contextlib.AbstractContextManager[None]:
-        """Keeps JAX from serving this scope's functions from traces of another scope."""
+        """Prevents JAX from reusing traces of another scope for this scope's functions."""
         return inner_trace.separate_traces(self._cache_key, "")
 
     def _meet(self, spec: VariableSpec) -> None:
@@ -273,7 +273,7 @@ class _ApplyingScope(Scope):
 def declaring(
     known: Mapping[str, VariableSpec], *, mode: str, padded: bool = False, fresh: bool = False
 ) -> Generator[Scope]:
-    """Opens the scope of a discovery trace; use it inside the function handed to `jax.eval_shape`.
+    """Opens the scope of a discovery trace. Use it inside the function passed to `jax.eval_shape`.
 
     Args:
         known: variables declared before, by path: in other modes, or in an existing state.
@@ -307,7 +307,7 @@ def applying(
     key: jax.Array | Callable[[], jax.Array] | None,
     specs: Mapping[str, VariableSpec],
 ) -> Generator[Scope]:
-    """Opens the scope of a real trace, in the trace whose values are handed in.
+    """Opens the scope of a real trace, in the trace of the given values.
 
     Args:
         variables: values of the trainable variables, by path.
@@ -321,10 +321,10 @@ def applying(
 
 
 def active_scope(called: str) -> Scope:
-    """The scope under way.
+    """The current scope.
 
     Raises:
-        ModelFnError: outside of model_fn.
+        ModelFnError: it is called outside of model_fn.
     """
     scope = _active.get()
     if scope is None:
@@ -344,7 +344,7 @@ def check_model_state(before: Mapping[str, Any], after: Mapping[str, Any]) -> No
     """Refuses a model state that has changed its form.
 
     Raises:
-        VariableError: with a line for each path, shape or dtype that differs.
+        VariableError: it has. The message has a line for each path, shape or dtype that differs.
     """
     lines = [f"  - {path}: {_kind_of(before[path])} is gone" for path in before if path not in after]
     lines += [f"  + {path}: {_kind_of(after[path])} is new" for path in after if path not in before]
@@ -362,7 +362,7 @@ def check_model_state(before: Mapping[str, Any], after: Mapping[str, Any]) -> No
 
 
 def raise_absent(path: str, mode: str, existing: Any) -> NoReturn:
-    """The error of a variable that a mode asks for and the state lacks."""
+    """Raises the error about a variable that a mode requests and the state lacks."""
     names = ", ".join(sorted(existing)[:20]) or "none"
     raise VariableError(
         f"model_fn asked for variable {path!r} in mode {mode!r}, but the state has no such variable (it has: "

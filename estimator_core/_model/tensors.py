@@ -12,7 +12,7 @@ from estimator_core.errors import ModelFnError
 
 
 def tensor(name: str, value: Any) -> jax.Array:
-    """Names an array, so that hooks can ask for it.
+    """Names an array, so that hooks can request it.
 
     Args:
         name: its name; the variable scope under way is put before it.
@@ -22,7 +22,7 @@ def tensor(name: str, value: Any) -> jax.Array:
         The array.
 
     Raises:
-        ModelFnError: outside model_fn, the name is taken, or the call is inside scan, cond, vmap or grad.
+        ModelFnError: the call is outside model_fn or inside scan, cond, vmap or grad, or the name is taken.
 
     Example:
         >>> def model_fn(features, labels, mode):
@@ -41,8 +41,8 @@ def scalar(name: str, value: Any) -> None:
         value: a number, an array of one element.
 
     Raises:
-        ModelFnError: outside model_fn, the name is taken, more than one element, or the call is inside scan, cond,
-        vmap or grad.
+        ModelFnError: the call is outside model_fn or inside scan, cond, vmap or grad, the name is taken, or the array
+            has more than one element.
 
     Example:
         >>> def model_fn(features, labels, mode):
@@ -106,7 +106,7 @@ def text(name: str, value: str) -> None:
         value: the text.
 
     Raises:
-        ModelFnError: as `scalar`, or the value is no string.
+        ModelFnError: as `scalar`, or the value is not a string.
 
     Source: `tf.compat.v1.summary.text`.
     """

@@ -1,4 +1,4 @@
-"""The record of a variable: what it is called, its shape, and where its first value comes from."""
+"""The record of a variable: its name, its shape, and where its first value comes from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from estimator_core._model import inner_trace
 from estimator_core.errors import VariableError
 
-#: Gives the first value of a variable: a function of (key, shape, dtype), or a host array.
+#: The source of the first value of a variable: a function of (key, shape, dtype), or a host array.
 Initializer: TypeAlias = Callable[[jax.Array, tuple[int, ...], np.dtype[Any]], Any] | np.ndarray
 
 _PATH_PART = re.compile(r"[A-Za-z0-9_.\-]+")
@@ -27,9 +27,9 @@ class VariableSpec:
         name: its path, such as `"encoder/layer_0/kernel"`.
         shape: its shape.
         dtype: its dtype, as JAX stores it.
-        initializer: a function of `(key, shape, dtype)` giving the first value, or that value as a host array.
+        initializer: a function of `(key, shape, dtype)` that returns the first value, or that value as a host array.
         trainable: whether it is differentiated; the others are model state, written by `set_variable`.
-        sharding: the partition spec that the module's author gave (one entry an axis), None without one.
+        sharding: the partition spec from the module's author (one entry per axis), None without one.
 
     Example:
         >>> import jax
@@ -100,7 +100,7 @@ def check_path(name: Any) -> None:
     """Refuses what cannot be a variable's path.
 
     Raises:
-        VariableError: not a string of parts joined by `/`, each of letters, digits, `_`, `.` and `-`.
+        VariableError: it is not a string of parts joined by `/`, each of letters, digits, `_`, `.` and `-`.
     """
     if not isinstance(name, str) or not name or not all(_PATH_PART.fullmatch(part) for part in name.split("/")):
         raise VariableError(
@@ -111,7 +111,7 @@ def check_path(name: Any) -> None:
 
 
 def conflict(known: VariableSpec, asked: VariableSpec) -> VariableError | None:
-    """The error of declaring a path twice with different properties, None where both agree."""
+    """The error of declaring a path twice with different properties; None if both agree."""
     if known.same_kind(asked):
         return None
     return VariableError(
@@ -166,7 +166,7 @@ def _check_dtype(name: str, dtype: Any) -> np.dtype[Any]:
         return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
     except TypeError as error:
         raise VariableError(
-            f"Variable {name!r} has dtype {dtype!r}, which no array of JAX can have. Use jnp.float32 or the like."
+            f"Variable {name!r} has dtype {dtype!r}, which no array of JAX can have. Use a dtype such as jnp.float32."
         ) from error
 
 

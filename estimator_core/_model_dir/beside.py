@@ -1,4 +1,4 @@
-"""What stands beside the checkpoints of a working copy, and what of it the store has: event files, results, exports."""
+"""Event files, results and exports next to the checkpoints of a working copy, and which of them the store has."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ _EPOCH = re.compile(r"(events\.out\.tfevents\.\d{10}\.e)\d{6}$")
 
 
 class Beside:
-    """Brings and sends it. The journal of the store counts what is complete; the other bytes are never read.
+    """Copies these files from and to the store. The store's journal counts complete bytes. Others are never read.
 
-    An event file has the epoch of the store's journal in its key there: two processes never write one key.
+    In the store, the key of an event file contains the epoch of the store's journal. Two processes never write the same
+    key.
 
     Args:
-        storage: of the model_dir.
-        path: of the working copy.
+        storage: the storage of the model_dir.
+        path: the path of the working copy.
     """
 
     def __init__(self, storage: Storage, path: Path) -> None:
         self._storage, self._path = storage, path
         self._sent: dict[str, tuple[int, int]] = {}
-        self._keys: dict[str, str] = {}  # in the store, of the event files written here
+        self._keys: dict[str, str] = {}  # keys in the store of the event files written here
         self._exports: set[str] = set()
         self._brought: dict[tuple[str, int], Evaluated] = {}
 
@@ -56,7 +57,7 @@ class Beside:
         self._derive(lineage)
 
     def trim(self, lineage: Lineage) -> None:
-        """Removes what the journal no longer counts, from the copy and from the store: a run goes on from a step."""
+        """Removes what the journal no longer counts from the copy and the store, when a run continues from a step."""
         counted = _counted(lineage)
         for entry in self._storage.list(""):
             if not is_event_file(entry.key) or _is_other(entry.key):
@@ -77,12 +78,12 @@ class Beside:
         """Writes what the store lacks.
 
         Args:
-            lineage: what the journal of the store comes to.
-            step: of the newest checkpoint.
-            epoch: of this run; 0 for one that only observes.
+            lineage: the sum of the store's journal.
+            step: the step of the newest checkpoint.
+            epoch: the epoch of this run; 0 for an observer.
 
         Returns:
-            What the journal should say of it.
+            The entries that the journal should record.
         """
         told = list(self._told(step))
         results = (one for one in told if isinstance(one, Evaluated))
@@ -90,11 +91,11 @@ class Beside:
             one for one in results if one not in (self._brought.get(_id(one)), lineage.evaluations.get(_id(one)))
         ]
         segments = [self._in_store(one, epoch) for one in told if isinstance(one, Segment)]
-        sizes: dict[str, int] = {}  # a file goes up once, however often it was told of
+        sizes: dict[str, int] = {}  # a file is uploaded once, however often it was recorded
         for name, one in segments:
             before = lineage.marks.get((one.directory, one.name), [])
             grown = not before or before[-1].size < one.size
-            if grown and one.size <= _size(self._path / name):  # less is there where it was removed under the run
+            if grown and one.size <= _size(self._path / name):  # it is smaller if it was removed during the run
                 entries.append(one)
                 sizes[name] = one.size
         for name, size in sizes.items():
@@ -106,10 +107,10 @@ class Beside:
         return [*entries, *self._send_exports(step)]
 
     def _told(self, step: int) -> Iterator[Evaluated | Segment]:
-        """Results, and event files up to bytes that belong to them, as the journal of the copy says.
+        """Results, and event files up to the bytes that belong to them, from the journal of the copy.
 
-        Only that journal knows how far an event file and the results of evaluations go together. A call that does not
-        train may have none, and nothing else writes to its copy.
+        Only that journal knows which bytes of an event file belong to which results. A call that does not train may
+        have no journal, and nothing else writes to its copy.
         """
         local = lineage_of(self._path)
         if local is None:
@@ -123,7 +124,7 @@ class Beside:
                 yield Segment(directory=folder, name=file, size=(self._path / name).stat().st_size, step=step)
 
     def _in_store(self, segment: Segment, epoch: int) -> tuple[str, Segment]:
-        """The file's name in the copy, and the segment as the store's journal says it."""
+        """The file's name in the copy, and the segment for the store's journal."""
         name = _key(segment)
         key = self._keys.setdefault(name, _EPOCH.sub(rf"\g<1>{epoch:06d}", name))
         return name, Segment(
@@ -148,7 +149,7 @@ class Beside:
         self._exports = exports
 
     def _derive(self, lineage: Lineage) -> None:
-        """Lets the results in the copy be those of the journal; files that were put there by hand have none."""
+        """Writes the results of the journal into the copy. Files that were put there by hand have no journal."""
         if lineage.number >= 0:
             write_results_files(self._path, lineage)
         self._brought = {_id(one): one for one in imported(self._path) if isinstance(one, Evaluated)}

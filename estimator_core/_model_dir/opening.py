@@ -1,4 +1,4 @@
-"""Where a run writes, out of what the Estimator and its configuration say; one working copy a URL and process."""
+"""Where a run writes, from the Estimator and its configuration. There is one working copy per URL and process."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _log = logging.getLogger("estimator_core")
 
 
 def agreed_model_dir(given: Any, configured: str | None) -> str:
-    """The directory of a run; a temporary one where neither says it.
+    """The directory of a run; a temporary one if neither argument names it.
 
     Args:
-        given: to the Estimator.
-        configured: in its RunConfig.
+        given: the argument of the Estimator.
+        configured: the value in its RunConfig.
 
     Raises:
-        ArgumentError: both say it, and differ.
+        ArgumentError: both name a directory, and differ.
     """
     if given is not None:
         given = RunConfig(model_dir=given).model_dir
@@ -50,7 +50,7 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
     """The model_dir at a path or a URL.
 
     Args:
-        location: what the user gave.
+        location: the path or URL from the user.
         plugins: where the storage of a URL is looked up.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Deltas: the rows of a piece that have changed since a full save, as two further arrays in a pack."""
+"""Deltas: the rows of a piece that changed since a full save, as two additional arrays in a pack."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from estimator_core._packs.boxes import Box, whole
 from estimator_core._packs.write import HostPiece
 
-#: Endings of the items that hold numbers of rows, and the rows.
+#: Endings of the items that hold the numbers of rows and the rows.
 ROWS, VALUES = ":rows", ":values"
 _PLACE = re.compile(r"\d{1,18}-\d{1,18}(,\d{1,18}-\d{1,18})*")
 
@@ -28,7 +28,7 @@ def parse_name(name: str) -> tuple[str, Box]:
     """The inverse of `piece_name`.
 
     Raises:
-        ValueError: it is no such name.
+        ValueError: the text is not the name of a piece.
 
     Example:
         >>> parse_name("dense/kernel@0-4,8-16")
@@ -42,7 +42,7 @@ def parse_name(name: str) -> tuple[str, Box]:
 
 
 def delta_pieces(piece: HostPiece, rows: np.ndarray) -> list[HostPiece]:
-    """What is written in the place of a piece of which these rows have changed; they are counted from its first one."""
+    """What is written instead of a piece whose given rows have changed. Rows count from the first row of the piece."""
     name, first = piece_name(piece.path, piece.place), piece.place[0][0] if piece.place else 0
     if not rows.size:
         return []

@@ -46,7 +46,7 @@ def _numpys(name: str) -> np.dtype | None:
 
 
 def little_endian(array: np.ndarray) -> np.ndarray:
-    """An array with the lowest byte of each number first; the same object where it is so already."""
+    """An array with the lowest byte of each number first; the same object if it has this order already."""
     if array.dtype.kind not in _KINDS:
         return array
     return array.astype(array.dtype.newbyteorder("<"), copy=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 PACK_SUFFIX = ".pack"
-#: Bytes at the end of a pack that tell where its index is.
+#: Bytes at the end of a pack that locate its index.
 FOOTER_BYTES = 32
 #: Largest index that is read, footer included.
 MAX_INDEX_BYTES = 64 << 20
@@ -21,10 +21,10 @@ class PackEntry:
     """A pack as the manifest names it.
 
     Args:
-        name: of the object, beside the manifest.
+        name: the name of the object, next to the manifest.
         bytes: its size.
-        index: how many of these, at the end, are the index and the footer.
-        sha256: of the index and the footer; their checksums cover all other bytes.
+        index: how many of these bytes, at the end, are the index and the footer.
+        sha256: the digest of the index and the footer, whose checksums cover all other bytes.
     """
 
     name: str
@@ -33,7 +33,7 @@ class PackEntry:
     sha256: str
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form."""
+        """The entry as a JSON object."""
         return {"name": self.name, "bytes": self.bytes, "index": self.index, "sha256": self.sha256}
 
     @staticmethod
@@ -41,11 +41,11 @@ class PackEntry:
         """The inverse of `to_json`.
 
         Raises:
-            ValueError: it cannot be one.
+            ValueError: it cannot be an entry.
         """
         found = PackEntry(**entry)
         if not (_NAME.fullmatch(found.name) and is_size(found.bytes) and is_size(found.index)):
-            raise ValueError(f"{str(entry)[:200]} is no pack")
+            raise ValueError(f"{str(entry)[:200]} is not a pack")
         if not FOOTER_BYTES < found.index <= min(found.bytes, MAX_INDEX_BYTES) or not isinstance(found.sha256, str):
             raise ValueError(f"{str(entry)[:200]} has an index that cannot be")
         return found
@@ -57,12 +57,12 @@ def pack_name(process: int) -> str:
 
 
 def base_name(process: int) -> str:
-    """The name of the pack of a full save that what a process writes is laid over."""
+    """The name of the pack of a full save, over which the later writes of a process are laid."""
     return f"base-{process}{PACK_SUFFIX}"
 
 
 def is_base(name: str) -> bool:
-    """Whether a pack is one that others are laid over."""
+    """Whether a pack is the base of others."""
     return name.startswith("base-")
 
 

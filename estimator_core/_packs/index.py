@@ -1,4 +1,4 @@
-"""The index of a pack: what lies where, and its checksums. Read with strict bounds, whoever wrote it."""
+"""The index of a pack: the place of each piece, and its checksums. It is read with strict bounds, whoever wrote it."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ class Piece:
     """A part of an array in a pack.
 
     Args:
-        item, path: of the array.
+        item, path: those of the array.
         dtype: name of the stored dtype.
-        shape: of the whole array.
+        shape: the shape of the whole array.
         place: which part of it this is.
-        offset: of its first byte in the pack.
-        crc32: of each of its `chunks`, in eight hexadecimal digits; the last one covers the zeros up to the next piece.
+        offset: the offset of its first byte in the pack.
+        crc32: the checksum of each of its `chunks`, in eight hexadecimal digits; the last one covers the zeros up to
+            the next piece.
     """
 
     item: str
@@ -111,11 +112,11 @@ def write_index(pieces: Sequence[Piece]) -> bytes:
 
 
 def read_index(where: str, entry: PackEntry, tail: bytes) -> list[Piece]:
-    """The pieces of a pack, out of its last bytes.
+    """The pieces of a pack, from its last bytes.
 
     Args:
         where: the pack, for messages.
-        entry: what the manifest says of it.
+        entry: what the manifest says about it.
         tail: index and footer.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Arrays in packs, read when somebody asks for a part of them."""
+"""Arrays in packs, read when a part of them is requested."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Delta:
     """Rows of a piece that are laid over it.
 
     Args:
-        place: of the piece.
+        place: the place of the piece.
         rows: their numbers in the whole array, ascending.
-        values: the rows.
+        values: the rows themselves.
     """
 
     place: Box
@@ -35,13 +35,13 @@ class Delta:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StoredArray:
-    """An array that lies in packs. `numpy.asarray` reads all of it; `read_boxes` and `place` read parts.
+    """An array that is stored in packs. `numpy.asarray` reads all of it. `read_boxes` and `place` read parts.
 
     Args:
-        packs: where.
-        item, path, shape, dtype: of the array, as it is stored.
+        packs: the packs.
+        item, path, shape, dtype: those of the array, as it is stored.
         parts: names of packs, and the pieces of the array in them.
-        deltas: rows that have changed since these were written.
+        deltas: rows that have changed since the pieces were written.
     """
 
     packs: Packs
@@ -67,17 +67,17 @@ Expected = Mapping[str, Mapping[str, tuple[tuple[int, ...], str]]]
 
 
 def stored_arrays(packs: Packs, expected: Expected) -> dict[str, dict[str, StoredArray]]:
-    """The arrays that the manifest tells of, by item and path; nothing but the indexes is read.
+    """The arrays that the manifest names, by item and path. Only the indexes are read.
 
     Raises:
-        CheckpointCorruptError: the packs do not hold each of their elements once.
+        CheckpointCorruptError: the packs do not hold each of their elements exactly once.
         StorageError: an index cannot be read.
     """
     parts: dict[tuple[str, str], list[tuple[str, Piece]]] = {}
     own: set[tuple[str, str, Box]] = set()
     for name, piece in sorted(packs.pieces(), key=lambda found: is_base(found[0])):
         fits = expected.get(piece.item, {}).get(piece.path) == (piece.shape, piece.dtype)
-        if is_base(name):  # whose pieces count where there are no newer ones
+        if is_base(name):  # its pieces count if there are no newer ones
             if not fits or (piece.item, piece.path, piece.place) in own:
                 continue
         elif not fits:

@@ -11,7 +11,7 @@ from estimator_core.errors import PluginLookupError
 
 
 class CommandTable:
-    """Commands of all usable plugins. One name with two owners is an error when it is called, as with components."""
+    """Commands of all usable plugins. A name with two owners is an error when it is called, as with components."""
 
     def __init__(self, records: Iterable[PluginRecord]) -> None:
         self._records = tuple(records)
@@ -21,7 +21,7 @@ class CommandTable:
                 self._owners.setdefault(command.name, []).append((command, record))
 
     def listed(self) -> list[tuple[str, Command, PluginRecord]]:
-        """(name to type, command, plugin), sorted; `plugin:name` where two plugins declare one name."""
+        """(name to type, command, plugin), sorted; `plugin:name` if two plugins declare one name."""
         rows = [
             (command.name if len(owners) == 1 else f"{record.name}:{command.name}", command, record)
             for owners in self._owners.values()
@@ -34,8 +34,8 @@ class CommandTable:
 
         Args:
             name: what the user typed.
-            others: names that exist elsewhere, offered where they are close.
-            known: commands of known distributions, which the error names where they are not installed or not loaded.
+            others: names that exist elsewhere, suggested if they are close.
+            known: commands of known distributions, which the error names if they are not installed or not loaded.
 
         Raises:
             PluginLookupError: there is none, or there are several.
@@ -65,7 +65,7 @@ class CommandTable:
         raise PluginLookupError(f"there is no command {name!r}.{hint} `estimator --help` lists all.{failed}")
 
     def _absence(self, name: str, distribution: str) -> str:
-        """Why a command of a known distribution is not there, and what to do."""
+        """Why a command of a known distribution is missing, and what to do."""
         for record in self._records:
             if record.distribution and normalise(record.distribution) == normalise(distribution):
                 reason = f"is {record.status}: {record.error}" if not record.usable else "declares no such command"

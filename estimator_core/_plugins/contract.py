@@ -1,4 +1,4 @@
-"""Checks that a plugin module keeps the contract before anything of it is called."""
+"""Checks that a plugin module keeps the contract before any of its functions is called."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOOK_NAMES = tuple(name for name in dir(hookspecs) if name.startswith(hookspecs.
 
 
 def checked_api(plugin: Any) -> tuple[int, int]:
-    """The contract version a plugin states.
+    """The contract version that a plugin states.
 
     Raises:
         PluginError: it states none, or one that this core does not offer.
@@ -40,15 +40,15 @@ def checked_api(plugin: Any) -> tuple[int, int]:
 
 
 def checked_hook_names(plugin: Any, known: Sequence[str]) -> tuple[str, ...]:
-    """The hook specifications a plugin implements, sorted.
+    """The hook specifications that a plugin implements, sorted.
 
     Args:
         plugin: its module or object.
         known: names of all specifications, the core's and those that plugins define.
 
     Raises:
-        PluginError: a function bears the prefix or the mark of a hook and there is none of its name, or its mark is one
-            this contract does not have.
+        PluginError: a function has the prefix or the mark of a hook, but there is no hook with its name, or its mark is
+            not in the contract.
     """
     names: list[str] = []
     for name in dir(plugin):
@@ -74,5 +74,5 @@ def is_implementation(plugin: Any, name: str) -> bool:
     attribute = inspect.getattr_static(plugin, name)
     if isinstance(attribute, staticmethod | classmethod):
         attribute = cast("Any", attribute).__func__
-    defines = hasattr(attribute, f"{hookspecs.PROJECT}_spec")  # a specification beside the code that calls it
+    defines = hasattr(attribute, f"{hookspecs.PROJECT}_spec")  # a specification next to the code that calls it
     return name.startswith(hookspecs.PREFIX) and inspect.isroutine(attribute) and not defines

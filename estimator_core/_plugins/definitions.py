@@ -20,9 +20,9 @@ class Definitions:
     """What one plugin defines.
 
     Attributes:
-        kinds: of components.
+        kinds: kinds of components.
         specs: names of hook specifications, sorted.
-        holder: the module or class that has the specifications; None where there are none.
+        holder: the module or class that has the specifications; None without any.
     """
 
     kinds: tuple[Kind, ...] = ()
@@ -34,19 +34,19 @@ def definitions_of(plugin: Any) -> Definitions:
     """What a plugin module defines.
 
     Raises:
-        PluginError: it gave something else than it should, one name twice, or a specification the contract does not
-            have.
+        PluginError: it returned something of the wrong type, one name twice, or a specification that the contract does
+            not allow.
     """
     holder = _given(plugin, "estimator_hookspecs")
     return Definitions(kinds=_kinds(plugin), specs=() if holder is None else _specs(holder), holder=holder)
 
 
 def colliding(defined: Mapping[str, Definitions], labels: Mapping[str, str]) -> dict[str, PluginError]:
-    """The plugins whose kinds or specifications bear a name that somebody else's has: all of them, in any order.
+    """The plugins that define a kind or specification with the name of another: all of them, in any order.
 
     Args:
-        defined: by key of the plugin.
-        labels: how messages call each plugin.
+        defined: the definitions by key of the plugin.
+        labels: the name of each plugin in messages.
     """
     owners: dict[tuple[str, str], list[str]] = {}
     for key, own in defined.items():

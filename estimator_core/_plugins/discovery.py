@@ -22,7 +22,7 @@ GROUP = "estimator.plugins"
 class Candidate:
     """A plugin that could be loaded. `load()` imports and returns its module (or object).
 
-    The lists of the settings hold for those found installed, not for the core's own and those given in code.
+    The lists of the settings apply to installed plugins, not to the core's own or to those given in code.
     """
 
     name: str
@@ -41,17 +41,17 @@ class Candidate:
 
     @property
     def exempt(self) -> bool:
-        """Whether no list concerns it."""
+        """Whether no list applies to it."""
         return self.builtin or self.given
 
     @property
     def identity(self) -> str:
-        """What lists and options name: the distribution, or the name where there is none."""
+        """What lists and options name: the distribution, or the name if there is none."""
         return self.distribution or self.name
 
 
 def installed_candidates() -> list[Candidate]:
-    """Every plugin installed, sorted by entry-point name and distribution: the order of metadata does not matter."""
+    """Every installed plugin, sorted by entry-point name and distribution. The order of metadata does not matter."""
     found: dict[tuple[str, str], Candidate] = {}
     for entry in metadata.entry_points(group=GROUP):
         distribution = entry.dist.name if entry.dist else None
@@ -69,12 +69,12 @@ def installed_candidates() -> list[Candidate]:
 
 
 def installed_packages() -> list[str]:
-    """The import packages that installed plugins live in, sorted; none of them is imported."""
+    """The import packages of installed plugins, sorted. None of them is imported."""
     return sorted({entry.module.partition(".")[0] for entry in metadata.entry_points(group=GROUP)})
 
 
 def given_candidates(extra: Sequence[Any]) -> list[Candidate]:
-    """Plugins handed over in code: modules, or objects with hook functions as attributes."""
+    """Plugins given in code: modules, or objects with hook functions as attributes."""
     candidates: list[Candidate] = []
     for plugin in extra:
         name = _name_of(plugin)
@@ -89,21 +89,21 @@ def given_candidates(extra: Sequence[Any]) -> list[Candidate]:
 
 
 def allowed(candidates: Iterable[Candidate], settings: PluginSettings) -> list[Candidate]:
-    """Those that the settings let load."""
+    """The candidates that the settings allow."""
     return [one for one in candidates if one.exempt or settings.refusal(one.identity) is None]
 
 
 def plugins_to_lock(environ: Mapping[str, str]) -> list[dict[str, str]]:
-    """What `Plugins.versions()` gives of the installed plugins that the environment and the policy let load, broken
-    ones too; imports none of them, and looks at no lock.
+    """What `Plugins.versions()` returns for the installed plugins that the environment and the policy allow, even
+    broken ones. None of them is imported, and no lock is read.
     """
     settings = resolve_settings(environ, policy=policy_of(policy_files(environ, Path.cwd())))
     return code_of(allowed([builtin_candidate(), *installed_candidates()], settings))
 
 
 def code_of(candidates: Iterable[Candidate]) -> list[dict[str, str]]:
-    """Which code these are, for manifests and lock files: `{"distribution", "version", "hash"}` each, sorted; those
-    given in code are called `code:NAME` and have no version.
+    """Identifies the code of plugins for manifests and lock files: `{"distribution", "version", "hash"}` each, sorted.
+    Plugins given in code are called `code:NAME` and have no version.
     """
     rows: dict[str, list[Candidate]] = {}
     for one in candidates:
@@ -119,7 +119,7 @@ def code_of(candidates: Iterable[Candidate]) -> list[dict[str, str]]:
 
 
 def builtin_candidate() -> Candidate:
-    """The core's own declarations, made through the same records as anybody's."""
+    """The core's own declarations, made through the same records as those of plugins."""
     return Candidate(
         name="core",
         distribution="estimator-core",
@@ -132,7 +132,7 @@ def builtin_candidate() -> Candidate:
 
 
 def core_version() -> str | None:
-    """Version of the installed core; None when it runs from a bare source tree."""
+    """Version of the installed core; None if it runs from a bare source tree."""
     try:
         return metadata.version("estimator-core")
     except metadata.PackageNotFoundError:

@@ -15,7 +15,7 @@ _OTHER_WORDS = {"cuda": "gpu", "nvidia": "gpu", "rocm": "gpu"}
 
 
 def explain_unknown_kind(kind: str, kinds: Iterable[str], records: Iterable[PluginRecord]) -> str:
-    """The end of a sentence about a kind that nobody defines: close names, all names, and who may define it."""
+    """The end of a sentence about an undefined kind: close names, all names, and which plugins may define it."""
     known = tuple(kinds)
     close = get_close_matches(kind, known, n=1)
     lines = [f"kinds are {', '.join(known)}"]
@@ -37,9 +37,9 @@ def explain_absence(kind: Kind, name: str, names: Sequence[str], records: Iterab
     """The text of the look-up error: close names, all names, what to install, and every plugin that did not load.
 
     Args:
-        kind: the kind asked for.
-        name: the name asked for; it may be `distribution:name`.
-        names: what could have been asked for.
+        kind: the requested kind.
+        name: the requested name, which may be `distribution:name`.
+        names: the available names.
         records: every plugin.
     """
     records = tuple(records)
@@ -61,7 +61,7 @@ def explain_absence(kind: Kind, name: str, names: Sequence[str], records: Iterab
 
 
 def _source(kind: str, name: str, records: Iterable[PluginRecord]) -> Iterable[str]:
-    """What to do about the distribution known to give this."""
+    """What to do about the distribution that is known to provide a component."""
     owner, _, plain = name.rpartition(":")
     distribution = owner or known_distribution(kind, plain)
     if distribution is None:

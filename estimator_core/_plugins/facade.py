@@ -1,4 +1,4 @@
-"""`Plugins`: the one object through which the core speaks to plugins."""
+"""`Plugins`: the only object through which the core uses plugins."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Configured(Protocol):
-    """What `export_written` reads of an Estimator."""
+    """What `export_written` reads from an Estimator."""
 
     @property
     def config(self) -> RunConfig:
@@ -49,24 +49,24 @@ class Configured(Protocol):
 
 
 class Plugins:
-    """The plugins of one process or one Estimator: looked up by kind and name, asked for hooks, told of events.
+    """The plugins of one process or one Estimator: finds components by kind and name, collects hooks, reports events.
 
-    Nothing is scanned or imported before the first question; after it nothing changes. Objects are independent of each
-    other and can be pickled: the other process finds its plugins again by the same settings.
+    Nothing is scanned or imported before the first use. After it nothing changes. Objects are independent of each other
+    and can be pickled: the other process finds its plugins again with the same settings.
 
     Args:
         only: names of the distributions whose plugins may load; an empty list allows none. None: `ESTIMATOR_PLUGINS`,
             or all.
-        block: names of distributions whose plugins may not, as well as those of `ESTIMATOR_PLUGINS_BLOCK`.
-        autoload: False loads nothing but the core's own, `only` and `extra`; None: `ESTIMATOR_DISABLE_PLUGIN_AUTOLOAD`.
-        strict: a broken plugin raises instead of being listed; None: `ESTIMATOR_STRICT_PLUGINS`.
+        block: names of distributions whose plugins may not load, in addition to those of `ESTIMATOR_PLUGINS_BLOCK`.
+        autoload: False loads only the core's own, `only` and `extra`; None: `ESTIMATOR_DISABLE_PLUGIN_AUTOLOAD`.
+        strict: whether a broken plugin raises instead of being listed; None: `ESTIMATOR_STRICT_PLUGINS`.
         lock: a file of `estimator plugins lock`: no other plugins may load. `ESTIMATOR_PLUGINS_LOCK` and the policy may
-            name further ones.
+            name further files.
         extra: plugin modules that are not installed (notebooks, tests), or objects with hook functions as attributes.
         options: values of plugins' options, by the name of the distribution and that of the option.
-        environ: the environment to read, which is stronger than the arguments; None: that of the process.
+        environ: the environment to read, which overrides the arguments; None: that of the process.
 
-    The policy file of the project, `estimator.toml`, is weaker than all of them, but what it forbids stays forbidden.
+    All of these override the policy file of the project, `estimator.toml`, but what it forbids stays forbidden.
 
     Example:
         >>> plugins = Plugins(autoload=False)
@@ -103,7 +103,7 @@ class Plugins:
         self._code: list[dict[str, str]] | None = None
         self._used: dict[tuple[str, str], Registered] = {}
 
-    # Look-up. The contracts of other kinds live above plugins: who asks for them says in an annotation what it gets.
+    # Look-up. The contracts of other kinds live above plugins, so their callers annotate the type of the result.
 
     @overload
     def get(self, kind: Literal["head"], name: str) -> Callable[..., Head]: ...
@@ -115,14 +115,14 @@ class Plugins:
     def get(self, kind: str, name: str) -> Callable[..., Any]: ...
 
     def get(self, kind: str, name: str) -> Callable[..., Any]:
-        """The target of a component, imported: a class or function whose call gives the component.
+        """The imported target of a component: a class or function that returns the component when called.
 
         Args:
             kind: one of `kinds()`.
-            name: its name, or `distribution:name` where two plugins give one name.
+            name: its name, or `distribution:name` if two plugins provide one name.
 
         Raises:
-            PluginLookupError: there is no such component, or there are several; the message says what to do.
+            PluginLookupError: there is no such component, or there are several. The message says what to do.
             PluginError: its target cannot be imported.
         """
         registered = self.find(kind, name)
@@ -135,7 +135,7 @@ class Plugins:
         return target
 
     def find(self, kind: str, name: str) -> Registered:
-        """The record of a component and of its plugin; imports nothing of it.
+        """The record of a component and of its plugin. Nothing of it is imported.
 
         Raises:
             PluginLookupError: there is no such component, or there are several.
@@ -150,11 +150,11 @@ class Plugins:
             raise PluginLookupError(f"{where}: {error}") from error
 
     def default(self, kind: str, name: str) -> str:
-        """What the core asks for where nobody named a component: its own, unless the policy names another."""
+        """The component that the core uses if none is named: its own, unless the policy names another."""
         return name if f"{kind}.{name}" in self._settings.policy.overrides else f"estimator-core:{name}"
 
     def options(self, kind: str, name: str) -> Mapping[str, Any]:
-        """The values of the options of the plugin that gives a component.
+        """The values of the options of the plugin that provides a component.
 
         Raises:
             PluginLookupError: there is no such component, or there are several.
@@ -162,14 +162,14 @@ class Plugins:
         return self._ready()[2].options(self.find(kind, name).plugin)
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """Names `get` accepts for a kind, sorted; `distribution:name` where two plugins give one name."""
+        """The names that `get` accepts for a kind, sorted; `distribution:name` if two plugins provide one name."""
         overrides = self._settings.policy.overrides
         own = [key.partition(".")[2] for key in overrides if key.partition(".")[0] == kind]
         names = (name for name in self._ready()[1].names(kind) if name.rpartition(":")[2] not in own)
         return tuple(sorted([*names, *own]))
 
     def automatic(self, kind: str) -> tuple[str, ...]:
-        """Names to choose from where nobody chooses: the core's own, and those of plugins that declare "priority"."""
+        """The names for an automatic choice: the core's own, and those of plugins that declare "priority"."""
         names = ((name, self.find(kind, name).plugin) for name in self.names(kind))
         return tuple(name for name, plugin in names if plugin.builtin or "priority" in plugin.capabilities)
 
@@ -185,7 +185,7 @@ class Plugins:
             return str(error)
 
     def commands(self) -> CommandTable:
-        """The sub-commands plugins declare."""
+        """The sub-commands that plugins declare."""
         from estimator_core._plugins.commands import CommandTable
 
         return CommandTable(self.records())
@@ -199,8 +199,9 @@ class Plugins:
 
     def versions(self) -> list[dict[str, str]]:
         """Plugins in use, for manifests: `{"distribution", "version", "hash"}` each, sorted by distribution. The hash
-        is that of the installed RECORD, or of the sources of an editable installation; a plugin that was given in code
-        is called `code:NAME`, has no version, and the hash of its sources. "does" names what it does to every run.
+        is that of the installed RECORD, or of the sources of an editable installation. A plugin that was given in code
+        is called `code:NAME`. It has no version, and its hash is that of its sources. "does" names what a plugin does
+        to every run.
         """
         loaded = self._ready()[0]
         with self._lock:
@@ -241,7 +242,7 @@ class Plugins:
         logger.info("%s", self.opening_line())
 
     def used(self) -> list[dict[str, str]]:
-        """Components `get` has given so far, for manifests: `{"kind", "name", "distribution"}` each, sorted."""
+        """The components that `get` has returned so far, for manifests: `{"kind", "name", "distribution"}`, sorted."""
         with self._lock:
             used = list(self._used.values())
         rows = (
@@ -250,7 +251,7 @@ class Plugins:
         return sorted(rows, key=lambda row: (row["kind"], row["name"], row["distribution"]))
 
     def opening_line(self) -> str:
-        """The line that opens a run: plugins with versions, who adds hooks to it, and what failed to load."""
+        """The line that opens a run: plugins with versions, which of them add hooks, and which failed to load."""
         line, overrides = opening_line(self.records()), self._settings.policy.overrides.items()
         replaced = ", ".join(f"{name} by {owner}" for name, owner in overrides)
         return f"{line}; the policy replaces {replaced}" if replaced else line
@@ -260,7 +261,7 @@ class Plugins:
     def run_hooks(self, run: Run) -> list[Hook]:
         """Fresh hooks that installed plugins add to a call, in the order of the plugins.
 
-        `RunConfig.default_hooks` switches them off, all or some; so it does for the observers below.
+        `RunConfig.default_hooks` switches all or some of them off, and also the observers below.
         """
         return self._ready()[2].run_hooks(run)
 
@@ -289,18 +290,18 @@ class Plugins:
     # Hook specifications of plugins
 
     def call(self, specification: str, /, **arguments: Any) -> list[Any]:
-        """Calls a hook specification that a plugin defines; an implementation that fails is reported and left out.
+        """Calls a hook specification that a plugin defines. An implementation that fails is reported and left out.
 
         Args:
             specification: its name.
-            arguments: all arguments of the specification but `options`, which each plugin has for itself.
+            arguments: all arguments of the specification except `options`, which each plugin has for itself.
 
         Returns:
-            What the implementations give, None left out, in the order of the plugins.
+            The results of the implementations, without None, in the order of the plugins.
 
         Raises:
             PluginLookupError: no plugin in use defines it.
-            ArgumentError: an argument is missing, or one too many.
+            ArgumentError: an argument is missing or unknown.
             PluginError: an implementation failed and plugins are strict.
         """
         loaded, _, run_level = self._ready()

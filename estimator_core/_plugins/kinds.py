@@ -1,4 +1,4 @@
-"""The kinds of components the core knows, and the contract of each. Plugins may define further ones."""
+"""The kinds of components that the core knows, and the contract of each. Plugins may define more."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Kind:
     Args:
         name: what `Component(kind=...)` and `Plugins.get(kind, ...)` say: lower-case words joined by underscores.
         title: the plural used in lists.
-        contract: `module:name` of the contract a component of this kind keeps.
-        target: what the target of a component of this kind is; calling it gives the component.
+        contract: `module:name` of the contract that a component of this kind keeps.
+        target: what the target of a component of this kind is; a call of it returns the component.
         suite: the class that proves the contract: its name in `estimator_core.testing`, or `module:name`.
-        scaffold: of a plugin's kind, the folder of templates for `estimator new-plugin --kind`, `package:folder`;
-            empty where there is none.
+        scaffold: for a plugin's kind, the folder of templates for `estimator new-plugin --kind`, `package:folder`;
+            empty without one.
 
     Raises:
         ArgumentError: a field does not have its form.

@@ -1,4 +1,4 @@
-"""Which distribution gives what, for error texts where it is not installed. Nothing else reads `known.json`.
+"""Which distribution provides which component, for errors if it is not installed. Nothing else reads `known.json`.
 
 `nox -s known` writes the file from what the packages of this repository declare.
 """
@@ -11,7 +11,7 @@ from importlib import resources
 
 
 def known_distribution(kind: str, name: str) -> str | None:
-    """The distribution that gives a component of this kind and name, if it is a known one.
+    """The distribution that provides a component of this kind and name, if it is a known one.
 
     Example:
         >>> known_distribution("backend", "gpu")

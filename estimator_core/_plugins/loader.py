@@ -37,7 +37,7 @@ class Implementation:
     argnames: tuple[str, ...]
 
     def __call__(self, **arguments: Any) -> Any:
-        """Calls it with those of the arguments it takes."""
+        """Calls it with those of the arguments that it takes."""
         return self.function(**{name: arguments[name] for name in self.argnames})
 
 
@@ -46,9 +46,9 @@ class LoadedPlugins:
     """The outcome of loading.
 
     Attributes:
-        records: of all plugins, in order.
-        implementations: in call order, by specification.
-        arguments: what each specification that a plugin defines is called with.
+        records: the records of all plugins, in order.
+        implementations: those of each specification, in call order.
+        arguments: the names of the arguments of each specification that a plugin defines.
     """
 
     records: tuple[PluginRecord, ...]
@@ -57,7 +57,7 @@ class LoadedPlugins:
 
 
 def load_plugins(candidates: Sequence[Candidate], settings: PluginSettings) -> LoadedPlugins:
-    """Imports, checks and registers every candidate the settings allow.
+    """Imports, checks and registers every candidate that the settings allow.
 
     Raises:
         PluginError: a plugin failed and the settings are strict.
@@ -73,7 +73,7 @@ def load_plugins(candidates: Sequence[Candidate], settings: PluginSettings) -> L
     imported_records = dict(records)
     specs = _define(manager, imported, records)
     names = (*HOOK_NAMES, *specs)
-    # pluggy calls the plugin registered last first: registering backwards gives the documented order.
+    # pluggy first calls the plugin that was registered last, so registering backwards results in the documented order.
     for key, plugin in reversed(list(imported.items())):
         records[key] = _register(manager, key, plugin, records[key], names)
     _refuse_unknown_kinds(manager, records, imported_records)
@@ -119,8 +119,8 @@ def _import(candidate: Candidate, settings: PluginSettings) -> tuple[PluginRecor
 def _define(
     manager: _Manager, imported: dict[str, Any], records: dict[str, PluginRecord]
 ) -> dict[str, tuple[str, ...]]:
-    """Takes what plugins define for others, before anybody implements or gives it, so that no order matters; those
-    whose definitions fail or collide are left out. Returns the arguments of the specifications.
+    """Collects what plugins define for others, before any plugin implements or provides it, so that no order matters.
+    Plugins whose definitions fail or collide are left out. Returns the arguments of the specifications.
     """
     defined: dict[str, Definitions] = {}
     errors: dict[str, BaseException] = {}
@@ -154,7 +154,7 @@ def _arguments(manager: _Manager, name: str) -> tuple[str, ...]:
 def _refuse_unknown_kinds(
     manager: _Manager, records: dict[str, PluginRecord], imported: Mapping[str, PluginRecord]
 ) -> None:
-    """Leaves out plugins with a component of a kind that nobody defines; their own kinds go with them."""
+    """Leaves out plugins with a component of an undefined kind, together with their own kinds."""
     while True:
         kinds = [*KINDS, *(kind.name for record in records.values() if record.usable for kind in record.kinds)]
         for key, record in records.items():

@@ -1,4 +1,4 @@
-"""What the policy file of a project says about plugins: where it is, and the record its reader gives."""
+"""What the policy file of a project says about plugins: where it is, and the record that its reader returns."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from estimator_core.errors import PluginError
 
 FILE = "estimator.toml"
 NAMED = "ESTIMATOR_POLICY"
-#: What marks the folder of a project; no policy file is looked for above it.
+#: What marks the folder of a project. No policy file is looked for above it.
 _ROOTS = (".git", "pyproject.toml")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """What a policy says. What it forbids stays forbidden, whoever says otherwise later.
+    """What a policy says. What it forbids stays forbidden, whatever later settings say.
 
     Attributes:
-        files: it was read from; empty where there is none.
+        files: the files it was read from; empty without any.
         allow: names of distributions that may load; None: all.
-        block: names of distributions that may not.
-        options: of plugins, by distribution and name; weaker than those of the code, the environment, the command line.
+        block: names of distributions that may not load.
+        options: options of plugins, by distribution and name; those of the code, the environment and the command line
+            override them.
         default_hooks: as in RunConfig; what it leaves out joins no run.
-        overrides: the distribution that gives a component, by `kind.name`; `distribution:name` for another name.
-        strict: whether a broken plugin is an error; False leaves it to others.
-        locks: lock files; all of them hold.
+        overrides: the distribution that provides a component, by `kind.name`; `distribution:name` for another name.
+        strict: whether a broken plugin is an error; False leaves it to other settings.
+        locks: lock files; all of them apply.
 
     Example:
         >>> Policy(allow=("acme-heads",)).allow
@@ -49,19 +50,19 @@ NO_POLICY = Policy()
 
 
 def policy_files(environ: Mapping[str, str], folder: Path) -> list[str]:
-    """The policy files that hold: that of the project a folder belongs to, and the one that the environment names."""
+    """The policy files that apply: that of the project of a folder, and the one that the environment names."""
     places = (folder, *folder.parents)
     roots = (depth for depth, place in enumerate(places) if any((place / mark).exists() for mark in _ROOTS))
-    project = places[: next(roots, 0) + 1]  # outside a project, a file above belongs to somebody else
+    project = places[: next(roots, 0) + 1]  # outside a project, a file further up belongs to other code
     found = [str(place / FILE) for place in project if (place / FILE).is_file()]
     return found[:1] + [name for name in [environ.get(NAMED, "")] if name]
 
 
 def policy_of(files: list[str]) -> Policy:
-    """The policy that files say together; where there is none, nothing is imported.
+    """The combined policy of some files. Without files, nothing is imported.
 
     Raises:
-        PluginError: the package that reads them is not installed. A policy that nobody reads would forbid nothing.
+        PluginError: the package that reads them is not installed. An unread policy would forbid nothing.
     """
     if not files:
         return NO_POLICY
