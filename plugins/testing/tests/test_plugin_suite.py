@@ -96,5 +96,5 @@ def test_the_doctor_shows_why_a_plugin_does_not_load(tmp_path):
     assert "ValueError: no licence" in done.stdout
     assert "raise ValueError('no licence')" in done.stderr
     unknown = site.run("plugins", "doctor", "nobody")
-    assert unknown.returncode == 1
+    assert unknown.returncode == 2
     assert "no plugin 'nobody' is installed" in unknown.stderr
