@@ -144,7 +144,7 @@ class JournalShelf:
         for _ in range(3):
             try:
                 work.rename(target)
-            except FileNotFoundError:  # somebody else has done it
+            except FileNotFoundError:  # another process has done it
                 break
             except OSError:
                 if not os.path.lexists(target):
