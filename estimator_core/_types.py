@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 #: Any tree that JAX knows; leaves are arrays of numpy or JAX, or stand for one (a traced value, a shape with a dtype).
 PyTree: TypeAlias = Any
 
-#: `params` as handed to the Estimator: a dict, an object, anything.
+#: `params` as passed to the Estimator: a dict, an object, anything.
 Params: TypeAlias = Any
 
 #: Arrays by path or name: variables, gradients, outputs of a step.

@@ -1,6 +1,6 @@
-"""The contract of what several processes of a run agree on; `Alone` is a process that trains by itself.
+"""The contract through which the processes of a run agree. `Alone` is a process that trains by itself.
 
-The loop speaks to a `Coordinator` only. It carries decisions, a few bytes of text each: no arrays.
+The loop only uses a `Coordinator`. It carries decisions, a few bytes of text each, and no arrays.
 """
 
 from __future__ import annotations
@@ -36,32 +36,32 @@ class Lost:
 
 
 class Coordinator(Protocol):
-    """The processes of a run, as one of them sees them. It is for what is rare: nothing of a batch goes over it.
+    """The processes of a run, as one of them sees them. It is for rare decisions: no part of a batch passes through it.
 
-    Every process makes the same calls for a topic in the same order; a topic may be used again. Each wait has a
-    timeout in seconds, and ends at once when a process is lost.
+    Every process makes the same calls for a topic in the same order. A topic may be used again. Each wait has a timeout
+    in seconds, and ends at once when a process is lost.
     """
 
     @property
     def index(self) -> int:
-        """Which process this is; 0 is the chief, which writes."""
+        """The index of this process. 0 is the chief, which writes."""
         ...
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of processes."""
         ...
 
     def agree(self, topic: str, value: str, timeout: float) -> list[str]:
-        """The values of all processes, in their order; waits for all.
+        """The values of all processes, in order of their index. Waits for all.
 
         Raises:
-            ProcessLostError: one of them is gone, or has not come in time; says which.
+            ProcessLostError: one of them is gone, or has not arrived in time. The message names it.
         """
         ...
 
     def tell(self, topic: str, value: str | None, timeout: float) -> str:
-        """The value of process 0; the others' values do not matter, but it waits for them.
+        """The value of process 0. The values of the others do not matter, but the call waits for them.
 
         Raises:
             ProcessLostError: as `agree`.
@@ -69,7 +69,7 @@ class Coordinator(Protocol):
         ...
 
     def barrier(self, topic: str, timeout: float) -> None:
-        """Returns when all processes have come.
+        """Returns when all processes have arrived.
 
         Raises:
             ProcessLostError: as `agree`.
@@ -77,11 +77,11 @@ class Coordinator(Protocol):
         ...
 
     def fail(self, error: BaseException) -> None:
-        """Tells the others that this process ends with an error; never blocks."""
+        """Tells the others, without blocking, that this process ends with an error."""
         ...
 
     def lost(self) -> Lost | None:
-        """The process that is gone, None while all are there. A process that learns of one ends."""
+        """The lost process; None while all are alive. A process that learns of a loss ends."""
         ...
 
     def close(self) -> None:
@@ -90,7 +90,7 @@ class Coordinator(Protocol):
 
 
 class Alone:
-    """One process: every decision is its own, and nothing costs anything.
+    """One process: every decision is its own, and the calls cost nothing.
 
     Example:
         >>> alone = Alone()
@@ -110,17 +110,17 @@ class Alone:
         return value or ""
 
     def barrier(self, topic: str, timeout: float) -> None:
-        """Nobody else has to come."""
+        """Does nothing, because there is no other process to wait for."""
 
     def fail(self, error: BaseException) -> None:
-        """Nobody else has to know."""
+        """Does nothing, because there is no other process to inform."""
 
     def lost(self) -> Lost | None:
-        """Nobody can be lost."""
+        """Returns None, because no other process can be lost."""
         return None
 
     def close(self) -> None:
-        """Nobody is left."""
+        """Does nothing, because there are no other processes."""
 
 
 #: The coordinator of a run with a single process.

@@ -64,7 +64,7 @@ class Estimator:
         model_dir: directory of checkpoints, events, evaluations and exports; default: `config.model_dir`, else a
             temporary one.
         config: a `RunConfig`.
-        params: handed to model_fn (copies of it) and to input_fn: a dict, an `HParams`, anything.
+        params: passed to model_fn (copies of it) and to input_fn: a dict, an `HParams`, anything.
         warm_start_from: where initial values come from: a `WarmStartSettings` or other `InitialValues`, or the path of
             a checkpoint or model_dir, which estimator-warm-start reads.
         host_transforms, label_transforms: `HostTransform`s applied on the host to the features and labels of every

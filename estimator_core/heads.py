@@ -20,7 +20,7 @@ class Head(Protocol):
 
     `estimator_heads.BaseHead` writes `create_estimator_spec` for heads that define `loss`, `predictions` and `metrics`.
 
-    Source: `tf.estimator.Head`.
+    Source: the class `tf.estimator.Head`.
     """
 
     @property
@@ -30,7 +30,7 @@ class Head(Protocol):
 
     @property
     def logits_dimension(self) -> int:
-        """Size of the last axis of the logits this head expects."""
+        """Size of the last axis of the logits that this head expects."""
         ...
 
     def loss(
@@ -41,7 +41,7 @@ class Head(Protocol):
         mode: str | None = None,
         regularization_losses: Sequence[Array] | None = None,
     ) -> Array:
-        """The scalar loss, float32, the regularization losses added."""
+        """The scalar loss, float32, including the regularization losses."""
         ...
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Array]:

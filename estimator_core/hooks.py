@@ -1,6 +1,6 @@
 """The contracts of hooks and checkpoint listeners: what happens around a step.
 
-A hook says when it next wants control; between those steps it costs nothing, and the loop may dispatch several steps at
+A hook says when it next wants control. Between those steps it costs nothing, and the loop may dispatch several steps at
 once.
 """
 
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class StepOutputs(Protocol):
-    """What one dispatch computed, read lazily: nothing is copied from the device before it is asked for.
+    """What one dispatch computed, read lazily: nothing is copied from the device before it is requested.
 
     `out["loss"]` is the value of the last step of the dispatch, with the shape it has in a single step;
     iterating yields the names.
@@ -63,10 +63,10 @@ class Wake:
     Attributes:
         step: after this global step; None: no step.
         time: or at this `time.monotonic()`, if that comes first. It is looked at once per dispatch.
-        within: `after_step` may be called so many steps late. Meanwhile the loop sends the device further steps, so
-            that it is busy while the hook reads values. `after_step` gets the outputs and the number of its own step;
-            what `run` shows (step, batch, batch_size, variables) may be ahead of it. A hook must not be due again
-            within these steps, nor ask for a stop at an exact step.
+        within: `after_step` may be called up to this many steps late. Meanwhile the loop sends more steps to the
+            device, so that it is busy while the hook reads values. `after_step` gets the outputs and the number of its
+            own step; what `run` shows (step, batch, batch_size, variables) may be ahead of it. A hook must not be due
+            again within these steps, nor request a stop at an exact step.
         joins: also whenever another hook has control.
 
     Example:
@@ -81,7 +81,7 @@ class Wake:
 
 
 class RunState(Protocol):
-    """The state of a run on its devices. The next training step donates it: keep nothing of it."""
+    """The state of a run on its devices. The next training step donates it, so keep no part of it."""
 
     @property
     def variables(self) -> Mapping[str, Any]:
@@ -100,7 +100,7 @@ class RunState(Protocol):
 
 
 class Run(Protocol):
-    """What a hook sees of the train, evaluate or predict call it runs in."""
+    """What a hook sees of the train, evaluate or predict call that it runs in."""
 
     @property
     def mode(self) -> str:
@@ -144,7 +144,7 @@ class Run(Protocol):
 
     @property
     def params(self) -> Any:
-        """The params or HParams handed to model_fn."""
+        """The params or HParams that model_fn gets."""
         ...
 
     @property
@@ -154,12 +154,12 @@ class Run(Protocol):
 
     @property
     def summaries(self) -> SummaryWriter:
-        """The event file of this run; a no-op object where summaries are off or this process does not write."""
+        """The event file of this run; a no-op object if summaries are off or this process does not write."""
         ...
 
     @property
     def output_names(self) -> frozenset[str]:
-        """Names `out[...]` can give: "loss", summaries, named tensors, hyperparameters, predictions. Known from
+        """The names in `out[...]`: "loss", summaries, named tensors, hyperparameters, predictions. Known from
         `after_create` on.
         """
         ...
@@ -183,13 +183,13 @@ class Run(Protocol):
 
     @property
     def stop_reason(self) -> str | None:
-        """Why the run stops, once somebody asked for it."""
+        """Why the run stops, once a stop is requested."""
         ...
 
     @property
     def resumed(self) -> bool:
-        """Whether this call resumes one that was interrupted; a call that follows a completed one starts its
-        cadences anew.
+        """Whether this call resumes an interrupted one. A call that follows a completed one starts its cadences
+        again.
         """
         ...
 
@@ -204,7 +204,7 @@ class Run(Protocol):
         ...
 
     def request_stop(self, reason: str) -> None:
-        """Ends the loop after the dispatch under way; the remaining hooks still see its step."""
+        """Ends the loop after the dispatch under way. The remaining hooks still see its step."""
         ...
 
     def fetch(self, name: str) -> None:
@@ -212,15 +212,15 @@ class Run(Protocol):
         ...
 
     def follow(self, name: str) -> None:
-        """Declares, in `begin` or `after_create`, that the hook wants the scalar output `name` of every step: its
-        values are delivered to `on_values`, stacked, and no step ends early for them.
+        """Declares, in `begin` or `after_create`, that the hook wants the scalar output `name` of every step. Its
+        values are delivered to `on_values`, stacked, and do not interrupt a dispatch.
         """
         ...
 
     def transform_batches(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> None:
         """Declares, in `begin`, that every batch goes through `function(features, labels) -> (features, labels)`.
 
-        It is called where the input is drawn, on numpy arrays, strings included.
+        It is called when the input is drawn, on numpy arrays, including strings.
         """
         ...
 
@@ -231,25 +231,25 @@ class Run(Protocol):
 
     @property
     def activity(self) -> str:
-        """What the call spends its time on at the moment: a name of `seconds`. Any thread may ask."""
+        """What the call spends its time on at the moment: a name in `seconds`. Any thread may read it."""
         ...
 
     @property
     def input_part(self) -> tuple[int, int]:
-        """Which part of the input this process draws, and of how many."""
+        """Which part of the input this process draws, and how many parts there are."""
         ...
 
     @property
     def input_rows(self) -> Callable[[int], np.ndarray]:
-        """Which rows of a global batch of so many (`run.batch.total`) this process supplies, ascending."""
+        """From the number of rows of a global batch (`run.batch.total`) to the rows of this process, ascending."""
         ...
 
     @property
     def batch_metrics(self) -> Callable[[Any, Any, Any, Any], dict[str, Metric]]:
         """`(state, features, labels, weights)` to the metrics of one batch of an evaluation, from `after_create` on.
 
-        It is pure, to be traced, and the same object in all evaluations of one model and batch form. `state` is
-        `run.state`; features and labels are as in `run.batch`; `weights` is float32 [rows], 1 for an example that
+        It is pure, for use in a trace, and the same object in all evaluations of one model and batch form. `state` is
+        `run.state`. Features and labels are as in `run.batch`. `weights` is float32 [rows], 1 for an example that
         counts and 0 for one that does not.
         """
         ...
@@ -263,7 +263,7 @@ class Run(Protocol):
     def step_flops(self) -> float | None:
         """Floating point operations of a training step, as XLA counts them before optimisation.
 
-        None before the first step, in evaluation and prediction, and where XLA does not tell.
+        None before the first step, in evaluation and prediction, and if XLA does not report it.
         """
         ...
 
@@ -277,16 +277,16 @@ class Run(Protocol):
         ...
 
     def assign(self, values: Mapping[str, Any]) -> None:
-        """Replaces variables and model state by path in a training run; the next step starts from the new values, host
+        """Replaces variables and model state by path in a training run. The next step starts from the new values, host
         or device arrays of the same shapes.
 
         Raises:
-            HookError: a path that does not exist, or another shape.
+            HookError: a path does not exist, or a shape differs.
         """
         ...
 
     def swapped(self, values: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """Evaluations inside see other values of some trainable variables, device arrays by path; nothing is copied."""
+        """Within, evaluations see other values of some trainable variables, device arrays by path, without a copy."""
         ...
 
 
@@ -310,22 +310,24 @@ class SummaryWriter(Protocol):
         ...
 
     def flush(self) -> None:
-        """Hands everything written to the operating system."""
+        """Passes everything written to the operating system."""
         ...
 
 
 class Hook:
-    """Base of all hooks: every method does nothing; override those you need.
+    """Base of all hooks. Every method does nothing. Override those you need.
 
-    Call order in training::
+    The calls in training, in order:
 
-        begin          devices ready, input_fn called, no batch drawn (hooks of the EstimatorSpec: after discovery)
-        after_create   first batch seen, state initialised or restored, output names known
-        before_step    before the step whose completion this hook waits for
-        after_step     after it
-        end            always, even if another hook raised
+    - `begin`: the devices are ready and input_fn has been called, but no batch has been drawn. For hooks of the
+      EstimatorSpec, it follows discovery.
+    - `after_create`: the first batch has been seen, the state is initialised or restored, and output names are known.
+    - `before_step`: before the step whose completion this hook waits for.
+    - `after_step`: after that step.
+    - `end`: always, even if another hook raised an error.
 
-    Methods are called in the order of the hooks, `end` too. An exception names the hook, its package and the step.
+    Methods are called in the order of the hooks, including `end`. An exception names the hook, its package and the
+    step.
 
     Example:
         >>> class Every(Hook):
@@ -343,15 +345,14 @@ class Hook:
     #: Stable key of this hook's state in checkpoints; the class name unless set. Two hooks of one name are
     #: numbered in list order.
     name: ClassVar[str | None] = None
-    #: Where the hook stands among those of plugins and of the call; hooks of one place keep their order.
+    #: The place of the hook among those of plugins and of the call. Hooks of one place keep their order.
     place: ClassVar[Literal["early", "normal", "late"]] = "normal"
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """Refuses names that are reserved and no member: `before_*`, `after_*`, `on_*`, and members of earlier
-        versions.
+        """Refuses reserved names that are not members: `before_*`, `after_*`, `on_*`, and members of earlier versions.
 
         Raises:
-            HookError: names the class, the name and the cure.
+            HookError: there is such a name. The message names the class, the name and the remedy.
         """
         super().__init_subclass__(**arguments)
         check_members(cls)
@@ -363,14 +364,14 @@ class Hook:
         """Called once when the state is ready and the first batch has been seen."""
 
     def before_step(self, run: Run, step: int) -> None:
-        """Called before a dispatch that completes a step this hook asked for. `step`: the global step before it."""
+        """Called before a dispatch that completes a requested step. `step`: the global step before the dispatch."""
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Called after a dispatch that completed a step this hook asked for. `step`: the global step after it."""
+        """Called after a dispatch that completed a requested step. `step`: the global step after the dispatch."""
 
     def before_last_save(self, run: Run) -> None:
-        """Called when training has ended, but not by an error or an interruption: after the last evaluation and before
-        the last save. Variables that are replaced here are what the run ends with.
+        """Called when training has ended without an error or an interruption, after the last evaluation and before the
+        last save. The run ends with the variables that are replaced here.
         """
 
     def end(self, run: Run) -> None:
@@ -379,8 +380,8 @@ class Hook:
     def next_step(self, step: int) -> int | Wake | None:
         """When this hook wants control next: after a global step (> `step`), as a `Wake` says, or never (None).
 
-        It is asked after `after_create` and after each `after_step`. `Wake.within` counts only where the class that
-        defines `after_step`, or a subclass, defines `next_step` too. Default: every step for hooks that override
+        It is called after `after_create` and after each `after_step`. `Wake.within` counts only if the class that
+        defines `after_step`, or a subclass, also defines `next_step`. Default: every step for hooks that override
         `before_step` or `after_step`, never for the others.
         """
         per_step = type(self).after_step is not Hook.after_step or type(self).before_step is not Hook.before_step
@@ -388,8 +389,8 @@ class Hook:
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
         """Gets the outputs that `run.follow` named, some time after the steps ran (values[name].shape ==
-        (len(steps),)), in order, with none missing at `end`. A name that these steps do not give, because of the shape
-        of their batches, is not in `values`.
+        (len(steps),)), in order, with none missing at `end`. A name that these steps do not produce, because of the
+        shape of their batches, is not in `values`.
         """
 
     def state(self) -> Mapping[str, Any]:
@@ -397,23 +398,23 @@ class Hook:
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restores what `state` returned; called before `after_create` if and only if `run.resumed`."""
+        """Restores what `state` returned. Called before `after_create` if and only if `run.resumed`."""
 
 
 @runtime_checkable
 class SeesBatches(Protocol):
-    """What a hook of an evaluation may be, too: shown every batch as the input returns it, before host transforms."""
+    """An optional contract of evaluation hooks that see every batch of the input before host transforms."""
 
     def see(self, features: Any, labels: Any) -> None:
-        """Called where a batch is drawn, in the order of the batches, perhaps ahead of their steps and in a thread."""
+        """Called when a batch is drawn, in the order of the batches, perhaps ahead of their steps and in a thread."""
         ...
 
 
 class CheckpointPolicy:
     """Decides when checkpoints are saved, and nothing else: the training call evaluates, saves and tells listeners.
 
-    A save on interruption, or one before an evaluation that failed raises, asks no policy and does not shift its
-    cadence. In several processes each asks its own, so all must decide alike.
+    A save on interruption, or before the error of an evaluation is raised, ignores the policy and does not shift its
+    cadence. With several processes, each has its own policy, so all must decide alike.
 
     Example:
         >>> class PowersOfTwo(CheckpointPolicy):
@@ -423,26 +424,26 @@ class CheckpointPolicy:
         [1, 2, 4, 4, 8]
     """
 
-    #: Whose memory a checkpoint holds; the class name unless set.
+    #: The name under which a checkpoint holds the policy's state; the class name unless set.
     name: ClassVar[str | None] = None
 
     def at_start(self, run: Run) -> bool:
-        """Whether to save the state the run starts from, where no checkpoint has it; called once, after `restore`."""
+        """Whether to save the state that the run starts from, if no checkpoint has it. Called once, after `restore`."""
         return True
 
     def next_step(self, step: int) -> int | Wake | None:
         """When to save next: after a global step (> `step`), as a `Wake` says (`within` does not count), or never
-        (None). It is asked once after `at_start` and once after each of these saves.
+        (None). It is called once after `at_start` and once after each of these saves.
         """
         return None
 
     def saved(self, run: Run, step: int) -> None:
-        """Called when a save that `next_step` asked for begins, before its evaluations; the checkpoint holds what the
-        policy remembers then.
+        """Called when a save that `next_step` requested begins, before its evaluations. The checkpoint holds the state
+        of the policy after this call.
         """
 
     def at_end(self, run: Run) -> bool:
-        """Whether to save the last step, once training ended by itself. `train_and_evaluate` saves it anyway."""
+        """Whether to save the last step after training ended by itself. `train_and_evaluate` saves it anyway."""
         return True
 
     def state(self) -> Mapping[str, Any]:
@@ -450,7 +451,7 @@ class CheckpointPolicy:
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restores what `state` returned; called before `at_start` if `run.resumed` and the memory is of this name."""
+        """Restores what `state` returned. Called before `at_start` if `run.resumed` and the state has this name."""
 
 
 @runtime_checkable
@@ -464,7 +465,7 @@ class SavedCheckpoint(Protocol):
 
     @property
     def path(self) -> str:
-        """The committed directory; waits for the commit."""
+        """The committed directory. Waits for the commit."""
         ...
 
 
@@ -484,8 +485,8 @@ class CheckpointListener:
         """Called just before the state is copied."""
 
     def after_save(self, run: Run, step: int, checkpoint: SavedCheckpoint) -> bool | None:
-        """Called after the save was started; reading `checkpoint.path` waits for its commit. True asks training to
-        stop.
+        """Called after the save was started. Reading `checkpoint.path` waits for its commit. True requests that
+        training stops.
         """
         return None
 

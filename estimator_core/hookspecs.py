@@ -1,10 +1,10 @@
-"""The hook specifications: every function a plugin module may define.
+"""The hook specifications: every function that a plugin module may define.
 
-A plugin module implements a specification by defining a function of its name (`estimator_...`); `hookimpl` is needed
-only to move an implementation to the front or the back (`@hookimpl(tryfirst=True)`). Arguments may be left out; they
-may not be renamed. Where several plugins implement one specification, they are called in the order of their entry-point
-names. Declarations are asked for once, when the plugins are loaded; the others are called as described. An exception in
-a run-level hook is logged with the plugin's name and does not stop the run, unless plugins are strict
+A plugin module implements a specification by defining a function with its name (`estimator_...`). `hookimpl` is needed
+only to move an implementation to the front or the back (`@hookimpl(tryfirst=True)`). Arguments may be left out, but not
+renamed. If several plugins implement one specification, they are called in the order of their entry-point names.
+Declarations are called once, when the plugins are loaded. The others are called as described. An exception in a
+run-level hook is logged with the plugin's name and does not stop the run, unless plugins are strict
 (`ESTIMATOR_STRICT_PLUGINS=1`).
 """
 
@@ -45,7 +45,7 @@ PROJECT = "estimator"
 #: How the name of every hook specification begins.
 PREFIX = "estimator_"
 PLUGIN_API = (1, 2)
-"""The contract this core offers, (major, minor); a plugin states the one it was made for as `ESTIMATOR_PLUGIN_API`."""
+"""The contract of this core, (major, minor). A plugin states the one it was made for as `ESTIMATOR_PLUGIN_API`."""
 
 #: Marks a function of a plugin that implements a hook specification.
 hookimpl = pluggy.HookimplMarker(PROJECT)
@@ -83,7 +83,7 @@ def estimator_commands() -> Sequence[Command]:
 
 @hookspec
 def estimator_options() -> Sequence[Option]:
-    """Declares the plugin's own settings; the other hooks get their values as `options`.
+    """Declares the plugin's own settings. The other hooks get their values as `options`.
 
     Called once, when the plugins are loaded.
 
@@ -97,9 +97,9 @@ def estimator_options() -> Sequence[Option]:
 
 @hookspec
 def estimator_kinds() -> Sequence[Kind]:
-    """Defines kinds of components that other plugins may give, with their contracts and suites; since contract 1.1.
+    """Defines kinds of components that other plugins may provide, with their contracts and suites; since contract 1.1.
 
-    Called once, when the plugins are loaded, before the components of any plugin are asked for. Must not import what it
+    Called once, when the plugins are loaded, before the components of any plugin are collected. Must not import what it
     names.
 
     Example:
@@ -120,17 +120,17 @@ def estimator_kinds() -> Sequence[Kind]:
 
 @hookspec
 def estimator_capabilities() -> Sequence[str]:
-    """Declares what the plugin does to runs that did not ask for it; since contract 1.2.
+    """Declares what the plugin does to runs that did not request it; since contract 1.2.
 
-    Called once, when the plugins are loaded. The opening line of every run and its manifests name who does what; what
-    is not declared is refused. Plugins written for an older contract are taken to do what they implement, and to
-    declare no "priority".
+    Called once, when the plugins are loaded. The opening line of every run and its manifests name what each plugin
+    does. What is not declared is refused. A plugin written for an older contract counts as declaring what it
+    implements, without "priority".
 
     - "adds_hooks": implements `estimator_run_hooks`.
-    - "changes_batches": hooks it adds call `run.transform_batches`.
+    - "changes_batches": its hooks call `run.transform_batches`.
     - "reads_metrics": implements `estimator_evaluation_finished`.
     - "network": sends or fetches something in runs.
-    - "priority": its backends and module adapters are taken before those of the core where nobody chooses.
+    - "priority": its backends and module adapters are used before those of the core unless the user chooses.
 
     Example:
         >>> def estimator_capabilities():
@@ -143,9 +143,9 @@ def estimator_capabilities() -> Sequence[str]:
 def estimator_hookspecs() -> Any:
     """Defines hook specifications that other plugins may implement; since contract 1.1.
 
-    Called once, when the plugins are loaded, before any implementation is looked for. Gives a module or class whose
-    specifications are marked with `hookspec`; an implementation whose name does not begin with `estimator_` is marked
-    with `hookimpl`. The plugin that defines one calls it by `Plugins.call`.
+    Called once, when the plugins are loaded, before any implementation is looked for. Returns a module or class whose
+    specifications are marked with `hookspec`. An implementation whose name does not begin with `estimator_` is marked
+    with `hookimpl`. The plugin that defines one calls it with `Plugins.call`.
 
     Example:
         >>> from estimator_core.plugins import hookspec
@@ -160,9 +160,9 @@ def estimator_hookspecs() -> Any:
 
 @hookspec
 def estimator_run_hooks(run: Run, options: Mapping[str, Any]) -> Sequence[Hook]:
-    """Gives hooks that join every train, evaluate and predict call, after the core's hooks and before the user's.
+    """Returns hooks that join every train, evaluate and predict call, after the core's hooks and before the user's.
 
-    Called once per call, before `begin` of any hook. Give fresh objects each time; look at `run.mode` to join only some
+    Called once per call, before `begin` of any hook. Return fresh objects each time. Check `run.mode` to join only some
     calls.
 
     Args:
@@ -195,7 +195,7 @@ def estimator_run_start(run: Run, options: Mapping[str, Any]) -> None:
 
 @hookspec
 def estimator_run_end(run: Run, error: BaseException | None, options: Mapping[str, Any]) -> None:
-    """Observes that a call ended; called after `end` of the hooks, whatever happened.
+    """Observes that a call ended. Called after `end` of the hooks, whatever happened.
 
     Args:
         run: the call that ended.
@@ -212,8 +212,8 @@ def estimator_run_end(run: Run, error: BaseException | None, options: Mapping[st
 def estimator_checkpoint_saved(run: Run, step: int, path: str, options: Mapping[str, Any]) -> None:
     """Observes that a checkpoint was committed to disk.
 
-    Called once a commit, also in a run that fails: between two steps soon after it, or at the end of the call. A
-    checkpoint whose commit failed is not told of.
+    Called once per commit, even in a run that fails: between two steps soon after it, or at the end of the call. A
+    checkpoint whose commit failed is not announced.
 
     Args:
         run: the training call that saved it.

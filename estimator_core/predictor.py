@@ -63,7 +63,7 @@ class Predictor:
                 try:
                     return self._drawn(self._source, features)
                 except InputError:
-                    self._source = None  # features of another structure than before are no error here
+                    self._source = None  # features with another structure than before are not an error here
             source = open_input(self._transformed(lambda: self._given), mode=ModeKeys.PREDICT)
             batch = self._drawn(source, features)
             self._source = source

@@ -1,4 +1,4 @@
-"""Storages: where a model_dir lies, on this machine or in an object store."""
+"""Storages: the place of a model_dir, on this machine or in an object store."""
 
 from estimator_core._paths import is_url
 from estimator_core._storage import (

@@ -25,9 +25,9 @@ _log = logging.getLogger("estimator_core")
 def train_and_evaluate(
     estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec | Sequence[EvalSpec]
 ) -> tuple[Any, Any]:
-    """Trains; evaluates and exports at every checkpoint, and at the end however training ended.
+    """Trains, evaluates and exports at every checkpoint, and evaluates and exports at the end, however training ended.
 
-    Evaluation uses the state in memory: it leaves the training input where it was, and needs no checkpoint either:
+    Evaluation uses the state in memory. It does not move the training input, and it needs no checkpoint:
     `EvalSpec(every_steps=...)` evaluates more often. A run that had ended before is evaluated and exported once more.
 
     Args:
@@ -36,11 +36,11 @@ def train_and_evaluate(
         eval_spec: an EvalSpec, or several with different names.
 
     Returns:
-        `(metrics, exports)`: the last evaluation, and the newest path each exporter wrote in this call (None if it
-        wrote none), in their order. With several EvalSpecs, dicts of these by name (None for the one without a name).
+        `(metrics, exports)`: the last evaluation, and the newest path that each exporter wrote in this call (None if it
+        wrote none), in order. With several EvalSpecs, dicts of these by name (None for the one without a name).
 
     Raises:
-        ArgumentError, ArgumentTypeError: before anything is done.
+        ArgumentError, ArgumentTypeError: an argument cannot be used; raised before anything is done.
 
     Source: `tf.estimator.train_and_evaluate`.
     """
@@ -67,20 +67,20 @@ def train_and_evaluate(
 
 
 def _evaluated_elsewhere(config: RunConfig) -> bool:
-    """Whether TF_CONFIG tells of a chief, beside which the evaluator is a process of its own; a master evaluates."""
+    """Whether TF_CONFIG names a chief, so that the evaluator is a process of its own. A master evaluates itself."""
     return TaskType.CHIEF in config.cluster.cluster
 
 
 def train(estimator: Estimator, spec: TrainSpec, evaluations: Evaluations) -> None:
-    """Trains with evaluations bound to its checkpoints; what `train_and_evaluate` does between its checks and its end.
+    """Trains with evaluations at its checkpoints, as `train_and_evaluate` does between its checks and its end.
 
     Args:
         estimator: the Estimator.
-        spec: the training.
-        evaluations: told of every checkpoint; its `finish()` is the caller's, once training has ended.
+        spec: the TrainSpec.
+        evaluations: hears of every checkpoint; the caller must call its `finish()` after training has ended.
 
     Raises:
-        InputError: the training input gave no batch, and there is no checkpoint of an earlier run.
+        InputError: the training input had no batch, and there is no checkpoint of an earlier run.
     """
     train_within(estimator, spec, evaluations, listeners=spec.saving_listeners)
     if estimator.latest_checkpoint() is None:
@@ -91,7 +91,7 @@ def train(estimator: Estimator, spec: TrainSpec, evaluations: Evaluations) -> No
 
 
 def check_specs(estimator: Any, train_spec: Any, eval_spec: Any) -> list[EvalSpec]:
-    """The EvalSpecs as a list; refuses what cannot be used."""
+    """The EvalSpecs as a list. Refuses arguments that cannot be used."""
     if not isinstance(estimator, Estimator):
         raise ArgumentTypeError(f"`estimator` must have type `ec.Estimator`. Got: {type(estimator)}.")
     if not isinstance(train_spec, TrainSpec):

@@ -109,7 +109,7 @@ class Devices:
 
     @cached_property
     def processes(self) -> Coordinator:
-        """The connected processes of the run. If none are configured, those of a pod are known once jax is ready."""
+        """The connected processes of the run. If none are announced, a pod's are known once the backend is ready."""
         if self.apart:
             return ALONE
         group = self._config.process_group

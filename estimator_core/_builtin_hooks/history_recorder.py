@@ -40,7 +40,7 @@ class History:
 class HistoryRecorderHook(Hook):
     """Adds a row to the history at the first step, at a cadence of steps, and at the last step if that is known.
 
-    The rows are added at the steps of other hooks, so that all share the interruptions of long dispatches.
+    The other hooks have the same steps, so that all share the interruptions of long dispatches.
 
     Args:
         history: gets the rows.

@@ -117,7 +117,7 @@ class LoggingTensorHook(Hook):
         """Continues the cadence."""
         if self._timer is not None:
             self._timer.restore(state)
-            self._restored = True  # the time the process was away is no time between two lines
+            self._restored = True  # the pause of the process does not count as time between two lines
 
     def _line(self, step: int, values: Mapping[str, Any], elapsed: float | None) -> None:
         self._logged_step = step

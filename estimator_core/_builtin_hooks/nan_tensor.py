@@ -54,7 +54,7 @@ class NanTensorHook(Hook):
         """Looks whenever another hook has interrupted the loop, a hundred steps after the last look at the latest, and
         at the last step; the step itself notes the first bad one, at no cost.
 
-        It may look late where it raises; a stop is asked for at an exact step.
+        It may look late if it raises. A stop is requested at an exact step.
         """
         if self._name != _LOSS:
             return None

@@ -10,7 +10,7 @@ from estimator_core._checkpoint.host_copy import HostArray
 from estimator_core._checkpoint.manifest import ArrayEntry, checksum
 from estimator_core.errors import NanLossDuringTrainingError
 
-#: Elements looked at together, so that temporaries stay in the processor's cache.
+#: Elements checked together, so that temporaries stay in the processor's cache.
 _CHUNK = 1 << 18
 
 

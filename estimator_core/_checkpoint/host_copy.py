@@ -186,7 +186,7 @@ def _as_numpy(item: str, path: str, value: Any) -> np.ndarray:
 
 
 def _is_jax_array(value: Any) -> bool:
-    jax = sys.modules.get("jax")  # nothing is a jax array before somebody imported jax
+    jax = sys.modules.get("jax")  # nothing is a jax array before jax is imported
     return jax is not None and isinstance(value, jax.Array)
 
 

@@ -1,4 +1,4 @@
-"""The arrays of a checkpoint of format 3: they lie in packs, and are read when somebody asks for a part of them."""
+"""The arrays of a checkpoint of format 3. They are in packs, and are read when a part of them is requested."""
 
 from __future__ import annotations
 

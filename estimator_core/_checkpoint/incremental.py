@@ -26,7 +26,7 @@ class Base:
     """What a save that is not a full one goes out from.
 
     Args:
-        checkpoint: the one before; it is the full one, or links its packs.
+        checkpoint: the previous one; it is the full one, or links its packs.
         rows: which rows have changed since the full one, by item and name of the host copy.
     """
 

@@ -144,7 +144,7 @@ class JournalShelf:
         for _ in range(3):
             try:
                 work.rename(target)
-            except FileNotFoundError:  # somebody else has done it
+            except FileNotFoundError:  # another process has done it
                 break
             except OSError:
                 if not os.path.lexists(target):
@@ -157,7 +157,7 @@ class JournalShelf:
 
     def _put_aside(self, target: Path, saved: Saved) -> None:
         """Makes room for a checkpoint whose name is taken by the one it replaces, or by a copy without a record."""
-        self._journal.check()  # a successor gives the name itself
+        self._journal.check()  # a successor sets the name itself
         aside = self.root / layout.work_name(layout.REPLACED, saved.step, self._journal.epoch)
         rename_when_unread(target, aside)
         digest = manifest_digest(aside)

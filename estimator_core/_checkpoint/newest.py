@@ -36,7 +36,7 @@ def read_latest(
 ) -> Restored | None:
     """Reads the newest checkpoint of a model_dir that is intact; None where there is no checkpoint at all.
 
-    A damaged checkpoint is reported loudly and the one before it is used. Arrays in packs stay there, each byte
+    A damaged checkpoint is reported loudly, and the previous one is used. Arrays in packs stay there, each byte
     verified: by one of several processes.
 
     Args:

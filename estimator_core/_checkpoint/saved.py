@@ -63,5 +63,5 @@ class PendingCheckpoint:
     def _run(self, commit: Callable[[], str]) -> None:
         try:
             self._path = commit()
-        except BaseException as error:  # handed to whoever waits
+        except BaseException as error:  # raised by `wait`
             self._error = error

@@ -78,7 +78,7 @@ class CheckpointStore:
         shelf: Shelf | None = None,
         full_every: int = 1,
     ) -> None:
-        self._model_dir = Path(model_dir).absolute()  # commits in the background go on wherever the program changes to
+        self._model_dir = Path(model_dir).absolute()  # background commits continue if the program changes its directory
         self._root = layout.checkpoints_dir(self._model_dir)
         self._shelf = PlainShelf(self._root) if shelf is None else shelf
         self._retention = Retention(

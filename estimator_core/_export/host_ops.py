@@ -60,7 +60,7 @@ class Cast:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """[batch, any] becomes [batch, width], padded with `fill`. Other values beyond the width are refused."""
+    """[batch, any] becomes [batch, width], padded with `fill`. Beyond it, only `fill` is accepted."""
 
     input: str
     output: str

@@ -41,7 +41,7 @@ class Rename:
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """No files."""
+        """Returns an empty mapping, because it needs no files."""
         return {}
 
     def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -55,7 +55,7 @@ class Rename:
 
 
 def renaming(received: Mapping[Any, Feature], features: Mapping[Any, Feature]) -> Sequence[HostTransform]:
-    """The transforms of a receiver that has none of its own: nothing, or a `Rename` from received arrays to features.
+    """The transforms for a receiver without transforms: nothing, or a `Rename` from received arrays to features.
 
     Raises:
         ExportError: a feature is not among the received ones.

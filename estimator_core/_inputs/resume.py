@@ -71,7 +71,7 @@ def _restored(position: InputPosition, opened: Walk, open_walk: Callable[[], Wal
     assert opened.set_state is not None
     try:
         opened.set_state(position.source_state)
-    except Exception as error:  # any error that a foreign iterator raises on a state that is not its own
+    except Exception as error:  # whatever a foreign iterator raises on a state that is not its own
         return _again(open_walk(), f"its iterator refused the saved state ({error!r})")
     first = next(opened.elements, _END)
     if first is _END:

@@ -21,7 +21,7 @@ class Lease:
     """Keeps the data of a checkpoint from removal until it is released. Made by `lease`.
 
     Args:
-        storage: where the checkpoint lies.
+        storage: where the checkpoint is.
         key: of the object that says so.
         reader: who it is, for people.
     """
@@ -53,7 +53,7 @@ def lease(storage: Storage, lineage: Lineage, place: str, reader: str) -> Lease 
     """Leases the data of a checkpoint.
 
     Args:
-        storage: where it lies.
+        storage: where it is.
         lineage: what the journal came to; brought up to date.
         place: of the checkpoint, as `Saved` says it.
         reader: who reads, for people.

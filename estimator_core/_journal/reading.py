@@ -122,11 +122,11 @@ def read_lineage(storage: Storage, *, whole: bool = False) -> Lineage:
     """What a journal comes to; without one, that of no records.
 
     Args:
-        storage: where it lies.
+        storage: where it is.
         whole: reads every record, so that each link of the chain is checked, and no snapshot.
 
     Raises:
-        JournalError: a record is damaged or does not follow the one before, or the journal has lost its beginning.
+        JournalError: a record is damaged or does not follow the previous one, or the journal has lost its beginning.
         StorageError: the storage does not answer.
 
     Example:
@@ -203,14 +203,14 @@ def refresh(storage: Storage, lineage: Lineage) -> int:
     """Adds the records that have appeared since.
 
     Args:
-        storage: where the journal lies.
+        storage: where the journal is.
         lineage: changed in place.
 
     Returns:
         How many there were.
 
     Raises:
-        JournalError: a record is damaged or does not follow the one before.
+        JournalError: a record is damaged or does not follow the previous one.
     """
     count = 0
     while True:

@@ -225,7 +225,7 @@ class HookSchedule:
             self._release()
 
     def _look(self) -> None:
-        """Handles what hooks have begun, but not at each step: that would cost a fast training more than its loop."""
+        """Handles what hooks have begun, but not at each step: that would cost fast training more than the loop."""
         now = time.monotonic()
         if now < self._next_look or self._look_after is None:
             return

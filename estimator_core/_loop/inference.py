@@ -34,7 +34,7 @@ class InferenceStates:
         programs: of the Estimator; variables they know are compared with a checkpoint's.
         live: the newest state.
         model_dir: where checkpoints are looked for.
-        fresh: makes a state of initial values; None: those were not asked for.
+        fresh: makes a state of initial values; None: those were not requested.
     """
 
     def __init__(
@@ -55,10 +55,10 @@ class InferenceStates:
         Args:
             context: of the call.
             batch: the first batch, needed to discover a model that has no state yet; None where there is none.
-            checkpoint_path: the checkpoint asked for.
+            checkpoint_path: the requested checkpoint.
 
         Raises:
-            CheckpointNotFoundError: when nothing has been trained and initial values were not asked for.
+            CheckpointNotFoundError: nothing has been trained, and initial values were not requested.
         """
         live, programs, model_dir = self._live, self._programs, self._model_dir
         if context.config.allow_cast and batch is not None:

@@ -48,4 +48,4 @@ def predict_loop(
     for computed in waiting:
         with batches.away():
             yield from on_host(*computed)
-    batches.raise_error()  # nothing that could be predicted is lost with a broken row behind it
+    batches.raise_error()  # all predictions before a broken row have been returned

@@ -83,7 +83,7 @@ def placed(placement: Placement, programs: Programs, items: CheckpointItems, opt
 
 
 def _lies_in_packs(value: Any) -> bool:
-    packs = sys.modules.get("estimator_core._packs.stored")  # nothing lies in packs before some have been opened
+    packs = sys.modules.get("estimator_core._packs.stored")  # no array is in packs before some have been opened
     return packs is not None and isinstance(value, packs.StoredArray)
 
 

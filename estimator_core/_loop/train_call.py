@@ -36,7 +36,7 @@ class TrainCall:
     """The arguments of a training call, checked, and what the Estimator lends it.
 
     Attributes:
-        estimator: handed to hooks as `run.estimator`.
+        estimator: passed to hooks as `run.estimator`.
         devices, programs, state: of the Estimator.
         fresh: makes a state of initial values.
         entered: within, calls of the Estimator belong to the call of a context.

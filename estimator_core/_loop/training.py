@@ -23,7 +23,7 @@ def execute(call: TrainCall) -> str:
     """Trains; returns why it ended.
 
     Raises:
-        PreemptedError: when the platform asked for a stop; the state is saved.
+        PreemptedError: the platform requested a stop; the state is saved.
     """
     devices = call.devices
     processes, config = devices.processes, devices.config

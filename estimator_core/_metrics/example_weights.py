@@ -59,7 +59,7 @@ def mask_for_metrics() -> Array | None:
 def applying_example_weights(mask: Mask) -> Generator[Callable[[], bool]]:
     """Makes `mask` the value of `example_weights()` inside the block.
 
-    Gives a function that says whether there was a mask that nobody asked for.
+    Yields a function that says whether there was a mask that was not requested.
 
     Args:
         mask: [batch], 1 for an example and 0 for padding, or None.

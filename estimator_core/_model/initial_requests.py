@@ -1,4 +1,4 @@
-"""First values asked for inside model_fn."""
+"""First values that are requested inside model_fn."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Declared:
     """The variables of a model at one point of model_fn.
 
     Attributes:
-        variables: those that model_fn has asked for so far, by path and in that order.
+        variables: those that model_fn has requested so far, by path and in that order.
         fresh: whether first values will be computed for them. Where they will not, because a checkpoint has the values
-            or a compiled step has them, sources need not exist any more: read nothing.
+            or a compiled step has them, sources need no longer exist: read nothing.
     """
 
     variables: Mapping[str, VariableSpec]

@@ -96,7 +96,7 @@ def _checked(spec: VariableSpec, value: Any) -> Any:
 
 
 def _placed(path: str, value: Any, out_shardings: Mapping[str, Any] | None) -> jax.Array:
-    # An own copy: on CPU, JAX may use a numpy array's memory in place, and the caller's array must never change.
+    # A separate copy: on CPU, JAX may use a numpy array's memory in place, and the caller's array must never change.
     return (
         jnp.array(value, copy=True) if out_shardings is None else jax.device_put(np.array(value), out_shardings[path])
     )

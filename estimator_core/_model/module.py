@@ -135,7 +135,7 @@ def write_back(
 
 
 def _adapter_of(thing: Any, lookup: AdapterLookup) -> ModuleAdapter | None:
-    """The first adapter that handles a module. A plugin that handles a plain function, as the core does, is logged."""
+    """The first adapter that handles a module. If a plugin takes a plain function before the core, this is logged."""
     plain = inspect.isroutine(thing) or isinstance(thing, functools.partial)
     asked = _first_ones() if plain and lookup is _plugin_adapters else lookup()
     for adapter in asked:

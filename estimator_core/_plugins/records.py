@@ -13,15 +13,15 @@ _OPTION_TYPES = (str, int, float, bool)
 
 @dataclass(frozen=True, kw_only=True)
 class Component:
-    """Declares something users look up by name; `target` is imported on first use.
+    """Declares something that users look up by name. `target` is imported on first use.
 
     Args:
         kind: one of `KINDS`, or one that a plugin defines (`estimator_kinds`).
         name: lower-case words joined by underscores, unique within its kind.
-        target: `"package.module:attribute"`; calling it gives the component (see `Plugins.kinds()[kind].target`).
+        target: `"package.module:attribute"`; a call of it returns the component (see `Plugins.kinds()[kind].target`).
         summary: one line for `estimator plugins`.
-        reads: of kind "initial_values" alone: patterns of the names of files that mark a checkpoint of another
-            framework, which the target reads (`estimator_core.model.ReadsCheckpoints`).
+        reads: only for kind "initial_values": patterns of file names that mark a checkpoint of another framework,
+            which the target reads (`estimator_core.model.ReadsCheckpoints`).
 
     Raises:
         ArgumentError: a field does not have its form.
@@ -71,16 +71,17 @@ class Command:
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """Declares a setting of a plugin; its values are handed to the plugin's run-level hooks as `options[name]`.
+    """Declares a setting of a plugin. Its values are passed to the plugin's run-level hooks as `options[name]`.
 
-    Set by `Plugins(options={"acme-tracker": {"url": value}})`, `estimator --plugin-option acme-tracker.url=value`, or
-    the environment variable `ESTIMATOR_OPTION_ACME_TRACKER_URL`, which is stronger than the code, or weakest of all in
-    the policy file of the project. `acme-tracker` is the name of the distribution.
+    It is set with `Plugins(options={"acme-tracker": {"url": value}})`, with `estimator --plugin-option
+    acme-tracker.url=value`, or with the environment variable `ESTIMATOR_OPTION_ACME_TRACKER_URL`, which overrides the
+    code. The policy file of the project may set it too; all others override that. `acme-tracker` is the name of the
+    distribution.
 
     Args:
         name: lower-case words joined by underscores.
         type: str, int, float or bool.
-        default: the value where nothing is set.
+        default: the value if nothing is set.
         help: one line.
 
     Raises:
@@ -109,19 +110,19 @@ class PluginRecord:
     """What is known of one installed plugin, whether it works or not.
 
     Attributes:
-        name: of the entry point.
-        distribution: name of the installed package; None for a module handed to `Plugins(extra=...)`.
-        version: of the distribution; None where there is none.
-        module: what the entry point names; empty for a built-in or an object handed over in code.
+        name: the name of the entry point.
+        distribution: name of the installed package; None for a module given to `Plugins(extra=...)`.
+        version: the version of the distribution; None without one.
+        module: what the entry point names; empty for a built-in or an object given in code.
         status: "built-in", "loaded", "blocked" (by a list or switch; never imported) or "failed".
-        api: the contract version the plugin states; None where it is unknown.
+        api: the contract version that the plugin states; None if it is unknown.
         components, commands, options: what it declares.
         kinds, specs: kinds of components and names of hook specs that it defines for other plugins.
         hooks: names of the hook specs it implements.
-        capabilities: what it does to runs that did not ask for it.
-        seconds: time taken by importing and registering it.
+        capabilities: what it does to runs that did not request it.
+        seconds: the time for importing and registering it.
         error: why it is blocked or failed; empty otherwise.
-        traceback: the full traceback behind `error`; empty where there is none.
+        traceback: the full traceback of `error`; empty without one.
         notes: faults that do not stop it: output at import, heavy imports, name collisions.
     """
 
@@ -160,12 +161,12 @@ class PluginRecord:
 
     @property
     def owner(self) -> str:
-        """What stands before the colon of a qualified name: the distribution, or the name where there is none."""
+        """The part before the colon of a qualified name: the distribution, or the name if there is none."""
         return self.distribution or self.name
 
     @property
     def label(self) -> str:
-        """How messages call it, e.g. `estimator-heads 0.1.0`."""
+        """Its name in messages, e.g. `estimator-heads 0.1.0`."""
         if self.distribution is None:
             return f"{self.name} (given in code)"
         return f"{self.distribution} {self.version}" if self.version else self.distribution

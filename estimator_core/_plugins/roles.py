@@ -1,4 +1,4 @@
-"""Makes the component that takes a role in a run, by the name the configuration gives."""
+"""Makes the component that fills a role in a run, by its name in the configuration."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from estimator_core.errors import PluginError, PluginLookupError
 
 
 def component_of(role: str, choices: Mapping[str, str | None], plugins: Plugins, **arguments: Any) -> Any:
-    """The component of a role, made; None where the role stays empty.
+    """Makes the component of a role; None if the role stays empty.
 
     Args:
         role: one of `ROLES`.
         choices: `RunConfig.components`.
         plugins: where names are looked up.
-        arguments: what the component is made with; one that does not take some of them is made without those.
+        arguments: the arguments for the component; those that it does not take are left out.
 
     Raises:
         PluginLookupError: there is no such component, or there are several.
-        PluginError: it cannot be made, or is not what components of its kind are.
+        PluginError: it cannot be made, or does not keep the contract of its kind.
     """
     known = ROLES[role]
-    # The default is asked for by its full name: no plugin can take its place by a component of the same name.
+    # The default is looked up by its full name, so no plugin can replace it with a component of the same name.
     name = choices.get(role, plugins.default(known.kind, known.default))
     if name is None:
         return None

@@ -1,4 +1,4 @@
-"""Calls the run-level hooks of plugins, each isolated: a failing one is reported by name and does not stop the run."""
+"""Calls the run-level hooks of plugins, isolated: a failing hook is reported by name and does not stop the run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RunLevel:
         return dict(self._options[record.key])
 
     def run_hooks(self, run: Any) -> list[Any]:
-        """The hooks of all plugins for one call; each plugin's list is checked before it is taken."""
+        """The hooks of all plugins for one call. Each plugin's list is checked before it is used."""
         contract = import_target(KINDS["hook"].contract)
         hooks: list[Any] = []
         for implementation in self._enabled("estimator_run_hooks", run.config):
@@ -68,7 +68,7 @@ class RunLevel:
             self._call(name, implementation, seen)
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> list[Any]:
-        """What every implementation gives, None left out, of a specification that a plugin defines."""
+        """The results of all implementations of a specification that a plugin defines, without None."""
         given = (self._call(name, implementation, arguments) for implementation in self._implementations[name])
         return [one for one in given if one is not None]
 

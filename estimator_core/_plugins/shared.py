@@ -1,4 +1,4 @@
-"""The plugins used where none are handed over."""
+"""The plugins that are used if none are given."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _in_use: ContextVar[Plugins | None] = ContextVar("estimator_core_plugins_in_use"
 def default_plugins() -> Plugins:
     """The installed plugins as the environment selects them.
 
-    The same object as long as neither the import path, an `ESTIMATOR_` variable nor the place of the policy changes, so
-    that a process scans once and nothing has to be reset.
+    The object stays the same as long as the import path, the `ESTIMATOR_` variables and the place of the policy do not
+    change. So a process scans once, and nothing has to be reset.
     """
     settings = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("ESTIMATOR_")))
     return _plugins(settings, tuple(sys.path), tuple(policy_files(os.environ, Path.cwd())))
@@ -33,7 +33,7 @@ def _plugins(environ: tuple[tuple[str, str], ...], path: tuple[str, ...], polici
 
 @contextlib.contextmanager
 def using_plugins(plugins: Plugins | None) -> Generator[None]:
-    """Makes these the plugins of what runs within, such as a model_fn that calls `ec.module`; None changes nothing."""
+    """Makes these the plugins of the code within, such as a model_fn that calls `ec.module`; None changes nothing."""
     token = _in_use.set(plugins or _in_use.get())
     try:
         yield
@@ -42,5 +42,5 @@ def using_plugins(plugins: Plugins | None) -> Generator[None]:
 
 
 def plugins_in_use() -> Plugins:
-    """The plugins of the Estimator whose model_fn runs, else the installed ones."""
+    """The plugins of the Estimator whose model_fn runs, otherwise the installed ones."""
     return _in_use.get() or default_plugins()

@@ -11,7 +11,7 @@ from typing import Any
 
 
 def import_target(target: str) -> Any:
-    """The object a target names; `package.module` alone gives the module."""
+    """The object that a target names; for `package.module`, the module."""
     module, _, attribute = target.partition(":")
     found: Any = importlib.import_module(module)
     for part in filter(None, attribute.split(".")):
@@ -20,7 +20,7 @@ def import_target(target: str) -> Any:
 
 
 def missing_reason(target: str) -> str | None:
-    """Why a target cannot exist, judged by the files alone; None where nothing speaks against it.
+    """Why a target cannot exist, judged only by the files; None if nothing contradicts it.
 
     Example:
         >>> missing_reason("json.decoder:JSONDecoder") is None

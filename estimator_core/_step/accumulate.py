@@ -18,9 +18,9 @@ def rematerialised(forward: Callable[..., Any], remat: str) -> Callable[..., Any
     """The forward pass with less memory for more arithmetic.
 
     Args:
-        forward: what is differentiated.
+        forward: the function to differentiate.
         remat: "none" keeps every intermediate value; "dots" keeps the results of matrix products and computes the rest
-            again; "full" keeps the inputs only.
+            again; "full" keeps only the inputs.
     """
     if remat == "none":
         return forward
@@ -29,7 +29,7 @@ def rematerialised(forward: Callable[..., Any], remat: str) -> Callable[..., Any
     return jax.checkpoint(forward, policy=policy)
 
 
-#: Dense gradients, row gradients and losses by member, and what else the forward pass gives.
+#: Dense gradients, row gradients and losses by member, and the other results of the forward pass.
 Gradients: TypeAlias = tuple[PyTree, PyTree, PyTree, dict[str, Any]]
 
 
@@ -43,19 +43,18 @@ def over_micro_batches(
     *,
     spread: Callable[[PyTree], PyTree] | None = None,
 ) -> Gradients:
-    """Runs `gradients` on `count` equal parts of the batch and averages, weighted by the examples that are real.
+    """Runs `gradients` on `count` equal parts of the batch and averages, weighted by the real examples.
 
     A batch whose size does not divide (a ragged last one) runs as one part. Losses, gradients and scalar outputs are
-    carried as (sum, weight) and
-    divided once. Row gradients stay side by side, scaled by their part's share.
+    averaged with the share of each part. Row gradients stay side by side, scaled by their part's share.
 
     Args:
         gradients: `(features, labels, weights, model_state, salt) -> (dense gradients, row gradients, losses, aux)`.
         count: the number of parts.
-        features: of the whole batch.
-        labels: of the whole batch, or None.
+        features: those of the whole batch.
+        labels: those of the whole batch, or None.
         weights: its padding mask, or None.
-        model_state: before the first part; threaded through them.
+        model_state: the state before the first part; it passes from part to part.
         spread: splits every part over all devices; None with one device.
     """
     size = _batch_size((features, labels))
@@ -101,7 +100,7 @@ def over_micro_batches(
 
 
 def _combine(value: PyTree, average: Callable[[jax.Array], jax.Array]) -> PyTree:
-    """Scalars are averaged, metrics merged, batches joined again."""
+    """Averages scalars, merges metrics, and joins batches again."""
     if hasattr(value, "merge"):
         count = jax.tree_util.tree_leaves(value)[0].shape[0]
         parts = [jax.tree.map(lambda leaf, index=index: leaf[index], value) for index in range(count)]

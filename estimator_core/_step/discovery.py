@@ -32,17 +32,17 @@ _log = logging.getLogger("estimator_core")
 
 @dataclass(frozen=True, kw_only=True)
 class Discovery:
-    """What one abstract trace of model_fn told.
+    """What one abstract trace of model_fn found.
 
     Attributes:
         mode: the mode it was traced in.
         specs: every variable known so far, by path.
         training_chief_hooks, training_hooks, scaffold, train_op: the static parts of the EstimatorSpec (train_op
             normalised, its losses unusable).
-        outputs: names a step gives: kinds of summaries and named tensors ("scalar", "histogram", "tensor", ...).
+        outputs: the kinds of the outputs of a step by name ("scalar", "histogram", "tensor", ...).
         predictions: shapes and dtypes of the predictions.
-        requests: initial values that model_fn asked for.
-        lookups: shapes of the row-sparse lookups; `tables` their variables.
+        requests: initial values that model_fn requested.
+        lookups: shapes of the row-sparse lookups; `tables` has their variables.
         opt_state: shapes and dtypes of the optimizer state (TRAIN).
     """
 
@@ -92,7 +92,7 @@ def discover(
         fresh: whether first values will be computed for the variables.
 
     Raises:
-        ModelFnError, VariableError: when model_fn breaks its contract.
+        ModelFnError, VariableError: model_fn breaks its contract.
     """
     found: dict[str, Any] = {}
 
@@ -173,7 +173,7 @@ def reject_tracers_in_hooks(spec: EstimatorSpec) -> None:
     """Refuses a hook that keeps an array of the trace it was made in.
 
     Raises:
-        ModelFnError: names the hook and its attribute.
+        ModelFnError: a hook does. The message names the hook and its attribute.
     """
     for hook in [*spec.training_chief_hooks, *spec.training_hooks, *spec.evaluation_hooks, *spec.prediction_hooks]:
         for name, value in vars(hook).items() if hasattr(hook, "__dict__") else ():
@@ -191,9 +191,9 @@ def initial_opt_state(
     """The optimizer state of a fresh run, computed on the variables' devices.
 
     Args:
-        discovery: of the TRAIN mode.
-        variables: their values.
-        shardings: of the optimizer state: each device computes its part only; None with one device.
+        discovery: that of the TRAIN mode.
+        variables: the values of the variables.
+        shardings: those of the optimizer state: each device computes only its part; None with one device.
         scaled: whether the scale of the loss belongs to it.
     """
     if discovery.train_op is None:

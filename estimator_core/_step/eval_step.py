@@ -1,4 +1,4 @@
-"""One evaluation step: metrics of a batch merged into those of the batches before it, on the device."""
+"""One evaluation step: merges the metrics of a batch into those of earlier batches, on the device."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _log = logging.getLogger("estimator_core")
 
 
 class EvalOutputs(NamedTuple):
-    """What one evaluation batch gave.
+    """What one evaluation batch returned.
 
-    `accumulated`: device metrics so far, "loss" among them; `batch`: arrays of this batch only: host metrics, and
-    `outputs` for hooks.
+    `accumulated` holds the device metrics so far, "loss" among them. The others are arrays of this batch only: metrics
+    for the host, and `outputs` for hooks.
     """
 
     accumulated: dict[str, Metric]
@@ -50,12 +50,12 @@ class _Program(NamedTuple):
 
 
 class EvalStep:
-    """The compiled evaluation step of one model, for all its batch shapes; model_fn is traced once per shape.
+    """The compiled evaluation step of one model, for all its batch shapes. model_fn is traced once per shape.
 
     Args:
         model_fn: the bound model_fn.
-        specs: the variables known.
-        example_mean: whether "loss" weighs batches by their examples.
+        specs: returns the known variables.
+        example_mean: whether "loss" weights batches by their examples.
         fetches: names of predictions and tensors returned for hooks.
         traces: counts the traces of model_fn.
         placement: the mesh; None with one device.
@@ -89,7 +89,7 @@ class EvalStep:
     def __call__(
         self, accumulated: dict[str, Metric] | None, state: TrainState, features: PyTree, labels: PyTree, weights: Mask
     ) -> EvalOutputs:
-        """Adds one batch. `accumulated`: what the batch before gave, None for the first."""
+        """Adds one batch. `accumulated` is the result of the previous batch, None for the first."""
         program = self._program(state, features, labels, weights)
         started = accumulated is not None
         return program.run(
@@ -104,8 +104,8 @@ class EvalStep:
     def several(
         self, accumulated: dict[str, Metric] | None, state: TrainState, features: PyTree, labels: PyTree, weights: Mask
     ) -> dict[str, Metric]:
-        """Adds batches that are stacked along a leading axis, in their order, without a word of a single one: for
-        models without host metrics. Returns what has been accumulated.
+        """Adds batches that are stacked along a leading axis, in order, without outputs of single batches. This is for
+        models without host metrics. Returns the accumulated metrics.
         """
         first = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), (features, labels, weights))
         program = self._program(state, *first)
@@ -118,7 +118,7 @@ class EvalStep:
         )
 
     def metrics(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> dict[str, Any]:
-        """The metrics of a batch but for its loss, which is no metric of examples: a pure function, to be traced."""
+        """The metrics of a batch without its loss, which is not a metric of examples. Pure, for use in a trace."""
         on_device, on_host, _ = self._batch(state._replace(opt_state=()), features, labels, weights)
         return {name: metric for name, metric in {**on_device, **on_host}.items() if name != "loss"}
 
@@ -134,8 +134,8 @@ class EvalStep:
         return self._programs[signature]
 
     def _trace(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> _Program:
-        # Traced once into a jaxpr, which tells the metrics' structure before the accumulating program is
-        # compiled from it.
+        # Traced once into a jaxpr, which shows the metrics' structure before the accumulating program is compiled
+        # from it.
         jaxpr, shapes = jax.make_jaxpr(self._batch, return_shape=True)(state, features, labels, weights)
         metrics: dict[str, Metric] = shapes[0]
         if self._structure is not None:

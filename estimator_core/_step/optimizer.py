@@ -1,4 +1,4 @@
-"""The optimizer side of a step: initial slots, and gradients turned into new variables."""
+"""The optimizer part of a step: initial slots, and new variables from gradients."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEAK = (
 
 
 class MemberState(NamedTuple):
-    """The slots of one `minimize`: of its dense variables together, and of each row-sparse table by itself."""
+    """The slots of one `minimize`: those of its dense variables together, and those of each row-sparse table alone."""
 
     dense: PyTree
     tables: dict[str, PyTree]
@@ -33,10 +33,10 @@ class MemberState(NamedTuple):
 def init_opt_state(
     train_op: TrainOp, variables: Mapping[str, jax.Array], tables: frozenset[str], *, scaled: bool = False
 ) -> PyTree:
-    """The first optimizer state; with the scale of the loss behind it where `scaled`.
+    """The first optimizer state, followed by the scale of the loss if `scaled`.
 
     Raises:
-        ModelFnError: when the optimizer was built from arrays of the trace, or its variables match nothing.
+        ModelFnError: the optimizer was built from arrays of the trace, or its variables match nothing.
     """
     scale = (initial_loss_scale(),) if scaled else ()
     try:
@@ -65,7 +65,7 @@ def _member_state(
 
 
 def reject_leaks(train_op: TrainOp) -> None:
-    """Refuses an optimizer that carries arrays of the trace it was made in: it would use their values for ever, or fail
+    """Refuses an optimizer that carries arrays of the trace it was made in. It would use their values for ever, or fail
     much later.
     """
     functions = (
@@ -78,7 +78,7 @@ def reject_leaks(train_op: TrainOp) -> None:
 
 
 def _carries_tracer(value: object, seen: set[int]) -> bool:
-    """Whether a value, or a function's closure and defaults, hold a traced array; walks containers and functions."""
+    """Whether a value, or a function's closure and defaults, hold a traced array. Walks containers and functions."""
     if isinstance(value, Tracer):
         return True
     if id(value) in seen:

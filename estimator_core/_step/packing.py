@@ -1,8 +1,8 @@
-"""Small leaves of the train state, carried from step to step in a few arrays.
+"""Packs small leaves of the train state, which pass from step to step in a few arrays.
 
-Every array that goes into a compiled program and comes out of it costs the host one to three microseconds a dispatch. A
-model of many small variables (a hundred feature columns with two optimizer slots each) spends more time there than
-computing.
+Every array that enters and leaves a compiled program costs the host one to three microseconds per dispatch. A model
+with many small variables (a hundred feature columns with two optimizer slots each) spends more time on this than on its
+computation.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ import numpy as np
 
 from estimator_core._step.state import TrainState
 
-#: A leaf up to this size costs less to copy than to hand over.
+#: A leaf up to this size costs less to copy than to pass.
 SMALL_BYTES = 4096
-#: Fewer small leaves gain nothing: a dispatch goes on while the device computes the one before.
+#: Fewer small leaves gain nothing: a dispatch runs while the device computes the previous one.
 FEWEST = 48
-#: Where leaves are larger on average than this, the step takes much longer than its dispatch.
+#: If leaves are larger on average than this, the step takes much longer than its dispatch.
 LARGEST_MEAN_BYTES = 32 * 1024
 #: Leaves in one array: XLA takes long to compile the concatenation of hundreds.
 _GROUP = 32
 
 
 class Packed(NamedTuple):
-    """A train state as `Packing.pack` gives it: what a packed program takes, donates and returns.
+    """A train state as `Packing.pack` returns it: what a packed program takes, donates and returns.
 
     Attributes:
-        clock: as in TrainState, by itself because it is read between steps.
+        clock: as in TrainState; it is separate because it is read between steps.
         groups: uint32[n] each, the bits of up to 32 small leaves one after another.
         rest: the other leaves.
     """
@@ -68,12 +68,12 @@ class Packing:
         self._unpack_groups = jax.jit(self._parts)
 
     def fits(self, state: TrainState) -> bool:
-        """Whether a state has this structure, with these shapes and dtypes: an optimizer may change its own."""
+        """Whether a state has this structure, with these shapes and dtypes. An optimizer may change its own."""
         leaves, structure = jax.tree.flatten(state._replace(clock=None))
         return structure == self._structure and [(leaf.shape, leaf.dtype) for leaf in leaves] == self._shapes
 
     def pack(self, state: TrainState) -> Packed:
-        """The state, which must fit, in fewer arrays; large leaves are the same arrays."""
+        """The state, which must fit, in fewer arrays. Large leaves are the same arrays."""
         leaves = jax.tree.leaves(state._replace(clock=None))
         groups = self._pack_groups(tuple(tuple(leaves[index] for index in group) for group in self._groups))
         return Packed(state.clock, groups, tuple(leaves[index] for index in self._rest))
@@ -98,13 +98,13 @@ class Packing:
 def packing_for(state: TrainState, tables: Collection[str]) -> Packing | None:
     """How this state is carried on one device; None: as it is, since nothing would be gained.
 
-    It depends on the shapes alone, so that a resumed run computes the same bits.
+    It depends only on the shapes, so that a resumed run computes the same bits.
 
     Args:
-        state: of training.
-        tables: variables of which a step touches few rows.
+        state: the state of training.
+        tables: variables whose rows are mostly not touched in a step.
     """
-    # Of a table, and of what the optimizer keeps for it, only rows count.
+    # Tables, and their slots in the optimizer, do not count, because a step touches only some of their rows.
     shapes = {state.variables[name].shape for name in tables}
     touched = [leaf for leaf in jax.tree.leaves(state._replace(clock=None)) if leaf.shape not in shapes]
     small = sum(_is_small(leaf) for leaf in touched)
@@ -118,7 +118,7 @@ def _bytes(leaf: jax.Array) -> int:
 
 
 def _is_small(leaf: jax.Array) -> bool:
-    # Of four bytes an element, so that all kinds can lie in one array; keys of jax.random have a dtype of their own.
+    # Four bytes per element, so that all kinds fit into one array; keys of jax.random have a dtype of their own.
     of_four_bytes = isinstance(leaf.dtype, np.dtype) and leaf.dtype.itemsize == 4 and leaf.dtype.kind in "fiu"
     return of_four_bytes and 0 < _bytes(leaf) <= SMALL_BYTES
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from estimator_core._types import PyTree
 
-#: The dtype model_fn computes in, by `RunConfig.precision`; None: that of its variables.
+#: The dtype in which model_fn computes, by `RunConfig.precision`; None: that of its variables.
 COMPUTE_DTYPES: Final[Mapping[str, np.dtype | None]] = {
     "float32": None,
     "bfloat16": np.dtype(jnp.bfloat16),
@@ -39,7 +39,7 @@ def scales_loss(precision: str) -> bool:
 
 
 class LossScale(NamedTuple):
-    """The scale, and the steps since it changed or overflowed. Part of the optimizer state, behind everything else."""
+    """The scale, and the steps since it changed or overflowed. It is the last part of the optimizer state."""
 
     scale: jax.Array
     good_steps: jax.Array
@@ -51,7 +51,7 @@ def initial_loss_scale() -> LossScale:
 
 
 def unscaled(gradients: PyTree, current: LossScale) -> PyTree:
-    """Gradients of the scaled loss as those of the loss itself."""
+    """Converts gradients of the scaled loss to those of the loss itself."""
     return jax.tree.map(lambda leaf: leaf / current.scale, gradients)
 
 
@@ -73,5 +73,5 @@ def next_loss_scale(current: LossScale, finite: jax.Array) -> LossScale:
 
 
 def where_finite(finite: jax.Array, new: PyTree, old: PyTree) -> PyTree:
-    """The new state, or the old one where a gradient has overflowed: that step is left out."""
+    """The new state, or the old one if a gradient has overflowed, so that the step is left out."""
     return jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)

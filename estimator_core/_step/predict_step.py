@@ -1,4 +1,4 @@
-"""One prediction step, and the pure functions exports are made of."""
+"""One prediction step, and the pure functions that exports are made of."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from estimator_core.specs import EstimatorSpec
 class PredictStep:
     """The compiled prediction step of one model, for all its batch shapes.
 
-    `step(state, features, weights)` gives the predictions: an array or a dict of arrays.
+    `step(state, features, weights)` returns the predictions: an array or a dict of arrays.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class PredictStep:
         return self._run(state._replace(opt_state=()), features, weights)
 
     def several(self, state: TrainState, features: PyTree, weights: Mask = None) -> PyTree:
-        """Predictions of batches stacked along a leading axis, each computed as by itself; of this process alone."""
+        """Predictions of batches stacked along a leading axis, each computed as if alone. For this process only."""
         return self._run_several(state._replace(opt_state=()), features, weights)
 
     def has_effects(self, state: TrainState, features: PyTree, weights: Mask = None) -> bool:
@@ -95,8 +95,8 @@ def serving_fn(
 ) -> Callable[..., EstimatorSpec]:
     """A pure function for exports: `(variables, model_state, clock, features, labels) -> EstimatorSpec` of one mode.
 
-    Call it under a trace; what of the EstimatorSpec is exported (`export_outputs`, `predictions`, metrics) is the
-    caller's choice.
+    Call it under a trace. The caller chooses which part of the EstimatorSpec (`export_outputs`, `predictions`, metrics)
+    it exports.
     """
 
     def serve(

@@ -1,9 +1,8 @@
-"""Row-sparse lookups: a table whose gradient and optimizer update touch only the rows a batch looked up.
+"""Row-sparse lookups: a table whose gradient and optimizer update touch only the rows that a batch looked up.
 
-The table is not differentiated. Each lookup adds a zero `delta` of the shape of its result; the gradient of the loss by
-the delta is the gradient of
-the rows, and the optimizer runs on the gathered rows of the table and of its slots. The cost of a step follows the rows
-touched, not the table.
+The table is not differentiated. Each lookup adds a zero `delta` of the shape of its result. The gradient of the loss by
+the delta is the gradient of the rows, and the optimizer runs on the gathered rows of the table and of its slots. The
+cost of a step depends on the touched rows, not on the size of the table.
 """
 
 from __future__ import annotations
@@ -63,20 +62,19 @@ def sparse_lookup(
 
     Args:
         name: the table's variable name (below the active variable scope).
-        ids: integers of any shape, in [0, rows); other ids give rows of zeros and no update.
+        ids: integers of any shape, in [0, rows); other ids return rows of zeros and have no update.
         shape: (rows, columns) of the table.
         initializer: as in `get_variable`.
-        dtype: of the table.
+        dtype: the dtype of the table.
 
     Returns:
         An array of shape `ids.shape + (columns,)`.
 
-    The optimizer's transformation is applied to the touched rows alone ("lazy" moments): rows that a batch does not
-    touch neither move nor decay,
-    and transformations that mix variables (a global norm) see each table by itself.
+    The optimizer's transformation is applied only to the touched rows ("lazy" moments). Rows that a batch does not
+    touch neither move nor decay. Transformations that mix variables (a global norm) see each table alone.
 
     Raises:
-        VariableError: for ids that are not integers, or a table that is also read as a whole.
+        VariableError: the ids are not integers, or the table is also read as a whole.
     """
     ids = jnp.asarray(ids)
     if not jnp.issubdtype(ids.dtype, jnp.integer):
@@ -111,8 +109,8 @@ def touched_rows(
     """The distinct rows of a table that a step touched, and their summed gradients.
 
     Returns:
-        `(indices, gradients)`: int32[n] (unused places hold `rows`, out of range) and float[n, columns];
-        n is the number of ids looked up.
+        `(indices, gradients)`: int32[n] (unused places hold `rows`, out of range) and float[n, columns]; n is the
+        number of ids that were looked up.
     """
     keys = [key for key in ids if key.rpartition("#")[0] == path]
     flat_ids = jnp.concatenate([ids[key].reshape(-1) for key in keys]).astype(jnp.int32)
@@ -131,8 +129,8 @@ def update_rows(
     gradients: jax.Array,
     **extra: jax.Array,
 ) -> tuple[jax.Array, PyTree]:
-    """Applies an optimizer to some rows of a table and of its slots; everything else is left untouched, in place where
-    buffers are donated.
+    """Applies an optimizer to some rows of a table and of its slots, in place if buffers are donated. Everything else
+    stays untouched.
     """
 
     def gather(leaf: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""The train state: a shallow plain pytree, donated to every step."""
+"""The train state: a shallow plain pytree that is donated to every step."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ STEP, FIRST_BAD_STEP, SEED_LOW, SEED_HIGH = range(4)
 
 
 class TrainState(NamedTuple):
-    """Everything a training step changes.
+    """Everything that a training step changes.
 
-    `clock` packs four counters into one uint32[4] leaf, since every leaf costs about two microseconds a dispatch: the
-    global step, the first step whose loss was not finite (0: none), and the low and high words of the seed. Keys derive
-    from (seed, step), so nothing random is stored. Shardings and shapes
-    of a state stand in the same form, hence the types of the leaves.
+    `clock` is one uint32[4] leaf with four numbers, since every leaf costs about two microseconds per dispatch. They
+    are the global step, the first step whose loss was not finite (0: none), and the low and high words of the seed.
+    Keys depend on (seed, step), so nothing random is stored. Shardings and shapes of a state have the same form, hence
+    the types of the leaves.
 
     Example:
         >>> state = TrainState(initial_clock(7), {}, {}, ())
@@ -39,7 +39,7 @@ def initial_clock(seed: int, step: int = 0) -> np.ndarray:
 
 
 def clock_seed(clock: jax.Array) -> int:
-    """The seed a clock carries."""
+    """The seed in a clock."""
     words = np.asarray(clock)
     return int(words[SEED_LOW]) | int(words[SEED_HIGH]) << 32
 

@@ -28,7 +28,7 @@ class Minimize:
 
 @dataclass(frozen=True)
 class Group:
-    """Several `Minimize` over disjoint variables, done in one step."""
+    """Several `Minimize` over disjoint variables, applied in one step."""
 
     members: tuple[Minimize, ...]
 
@@ -47,7 +47,7 @@ TrainOp = Group | CustomTrainOp
 def minimize(loss: jax.Array, transformation: optax.GradientTransformation, variables: str = ".*") -> Minimize:
     """A train_op that reduces `loss` by changing only the variables whose whole name matches a regex.
 
-    Only matching variables are differentiated and have optimizer slots; the others stay as they are.
+    Only matching variables are differentiated and have optimizer slots. The others stay as they are.
 
     Args:
         loss: a scalar, float.
@@ -55,7 +55,7 @@ def minimize(loss: jax.Array, transformation: optax.GradientTransformation, vari
         variables: a regular expression, matched against the whole name (`re.fullmatch`).
 
     Raises:
-        ModelFnError: for a transformation or regex that cannot be used.
+        ModelFnError: the transformation or the regex cannot be used.
 
     Example:
         >>> minimize(0.0, optax.sgd(0.1), variables="head/.*").variables
@@ -90,9 +90,9 @@ def custom_train_op(
     """A train_op written by the user.
 
     Args:
-        update: `(variables, opt_state, grad_fn) -> (variables, opt_state)`, traced; `grad_fn(variables)` gives `(loss,
-            gradients)` at any point.
-        init: gives the first opt_state from the variables.
+        update: `(variables, opt_state, grad_fn) -> (variables, opt_state)`, traced; `grad_fn(variables)` returns
+            `(loss, gradients)` at any point.
+        init: returns the first opt_state from the variables.
 
     Example:
         >>> def descend(variables, opt_state, grad_fn):
@@ -121,10 +121,10 @@ def normalize(train_op: Any, loss: Any) -> TrainOp:
 
 
 def assign_paths(members: Sequence[Minimize], names: Sequence[str]) -> list[tuple[str, ...]]:
-    """The variable names each member changes.
+    """The variable names that each member changes.
 
     Raises:
-        ModelFnError: when a member changes none, or two members change the same one.
+        ModelFnError: a member changes none, or two members change the same one.
     """
     paths = [tuple(name for name in names if re.fullmatch(member.variables, name)) for member in members]
     for member, matched in zip(members, paths, strict=True):
@@ -147,15 +147,15 @@ def assign_paths(members: Sequence[Minimize], names: Sequence[str]) -> list[tupl
 
 
 def hyperparameters(opt_state: PyTree) -> dict[str, Any]:
-    """Every scalar that `optax.inject_hyperparams` put into an optimizer state, by name; a later one of the same name
+    """Every scalar that `optax.inject_hyperparams` put into an optimizer state, by name. A later one with the same name
     gets a number.
     """
     return {name: value for name, (value, _) in _hyperparameters(opt_state).items()}
 
 
 def hyperparameter_kinds(opt_state: PyTree) -> dict[str, str]:
-    """What each hyperparameter is as an output: "scalar", or "constant" where no schedule changes it. Learning rates
-    are always scalars: people look for their curves.
+    """The kind of each hyperparameter as an output: "scalar", or "constant" if no schedule changes it. Learning rates
+    are always scalars, because users look for their curves.
     """
     return {
         name: "scalar" if scheduled or name.startswith("learning_rate") else "constant"
@@ -197,7 +197,7 @@ def _is_transformation(value: object) -> bool:
 
 
 def _is_update(value: object) -> bool:
-    """Whether a value is a function of three required arguments; `optax.adam` itself, say, is not."""
+    """Whether a value is a function of three required arguments. `optax.adam` itself, for example, is not."""
     if not callable(value) or isinstance(value, type):
         return False
     parameters = inspect.signature(value).parameters.values()

@@ -1,4 +1,4 @@
-"""One training step: forward, gradients, optimizer, new state, named outputs; and k of them in one dispatch."""
+"""One training step: forward, gradients, optimizer, new state, named outputs. Also k steps in one dispatch."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TrainStep:
 
     Args:
         model_fn: the bound model_fn.
-        discovery: of the TRAIN mode.
+        discovery: that of the TRAIN mode.
         fetches: names of outputs that are computed but not returned by default: predictions, tensors, "gradient_norm".
         summaries: whether histograms, images and texts are returned; scalars always are.
         accumulate_steps: micro-batches each batch is split into.
@@ -52,11 +52,11 @@ class TrainStep:
         precision: the policy; "float16" scales the loss and leaves out steps whose gradients overflow.
         remat: what the backward pass computes again.
         placement: the mesh; None with one device.
-        state_shardings: of the new state; None with one device.
+        state_shardings: those of the new state; None with one device.
         packing: how programs take and return the state; None: as it is.
 
-    `step(state, features, labels, weights)` gives `(state, outputs)` and donates `state`; `scan(k)` gives the same for
-    k stacked batches, outputs with a leading axis of steps.
+    `step(state, features, labels, weights)` returns `(state, outputs)` and donates `state`. `scan(k)` returns the same
+    function for k stacked batches, whose outputs have a leading axis of steps.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class TrainStep:
         self._shardings = state_shardings
         self._jit: dict[str, Any] = {"donate_argnums": 0}
         if state_shardings is not None:
-            # What hooks read must be whole in every process: reading would be a step of all processes otherwise.
+            # What hooks read must be whole in every process. Otherwise all processes would have to read together.
             whole = self._placement.replicated if self._placement and self._placement.spans_processes else None
             self._jit["out_shardings"] = (state_shardings, whole)
         self.packing = packing
@@ -209,7 +209,7 @@ class TrainStep:
         labels: PyTree,
         weights: Mask,
     ) -> accumulate.Gradients:
-        """Per member: gradients of its own loss by its own dense variables and lookups. One vjp serves all losses."""
+        """For each member, gradients of its own loss by its dense variables and lookups. One vjp serves all losses."""
         paths = assign_paths(train_op.members, list(state.variables))
         tables = self._discovery.tables
         differentiated = {name: state.variables[name] for matched in paths for name in matched if name not in tables}
@@ -251,7 +251,7 @@ class TrainStep:
         return self._where_variables_are(dense), rows, losses, aux
 
     def _where_variables_are(self, gradients: PyTree) -> PyTree:
-        """Gradients split like their variables, so that no device holds those of the whole model."""
+        """The gradients, split like their variables, so that no device holds those of the whole model."""
         if self._shardings is None:
             return gradients
         where: PyTree = self._shardings.variables
@@ -309,7 +309,7 @@ class TrainStep:
         return outputs
 
     def _lookups(self, features: PyTree, labels: PyTree, weights: Mask) -> Mapping[str, Any]:
-        """Shapes of the row-sparse lookups for these batch shapes; a shape other than the discovery's costs one more
+        """Shapes of the row-sparse lookups for these batch shapes. A shape other than the discovery's costs one more
         abstract trace.
         """
         leaves, treedef = jax.tree_util.tree_flatten((features, labels, weights))

@@ -1,4 +1,4 @@
-"""Storage: where a model_dir lies, as named objects."""
+"""Storage: the place of a model_dir, as named objects."""
 
 from estimator_core._storage.contract import (
     Data,

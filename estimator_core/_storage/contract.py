@@ -10,7 +10,7 @@ from estimator_core.errors import EstimatorError
 
 
 class StorageError(EstimatorError, OSError):
-    """A storage cannot do what it was asked to do.
+    """A storage cannot do what was requested.
 
     The message names the storage, the key, and what to do.
     """
@@ -20,19 +20,19 @@ class StorageError(EstimatorError, OSError):
 
 
 class ObjectMissingError(StorageError):
-    """There is no object of this key."""
+    """There is no object with this key."""
 
 
 class ObjectExistsError(StorageError):
-    """There is an object of this key already; it stays as it is."""
+    """An object with this key exists already. It stays as it is."""
 
 
 class OutcomeUnknownError(StorageError):
-    """Whether the object was written is not known: the answer was lost. The same call may be made again."""
+    """It is not known whether the object was written, because the answer was lost. The call may be made again."""
 
 
 class StorageDeniedError(StorageError):
-    """The credentials do not allow it; the message says which permission is missing."""
+    """The credentials do not allow it. The message says which permission is missing."""
 
 
 class StorageFullError(StorageError):
@@ -40,11 +40,11 @@ class StorageFullError(StorageError):
 
 
 class StorageGoneError(StorageError):
-    """The bucket, the container or the root directory is not there. It is not made again."""
+    """The bucket, the container or the root directory does not exist. It is not made again."""
 
 
 class ShortReadError(StorageError):
-    """An object ends before the bytes that were asked for."""
+    """An object ends before the requested bytes."""
 
 
 #: Bytes of an object, or a view of them.
@@ -56,8 +56,8 @@ class Entry:
     """One object in a list.
 
     Args:
-        key: of the object.
-        size: in bytes.
+        key: the key of the object.
+        size: the size in bytes.
         modified: when it was last written, in Unix seconds by the clock of the storage.
     """
 
@@ -68,16 +68,17 @@ class Entry:
 
 @runtime_checkable
 class Storage(Protocol):
-    """Named objects under one root: a directory, or a prefix of a bucket. What a write has written is durable when it
-    returns; what a delete has removed may come back after a loss of power.
+    """Named objects under one root: a directory, or a prefix of a bucket. A write is durable when it returns. A deleted
+    object may come back after a loss of power.
 
-    Keys are relative and separated by `/` (`check_key` says what may stand in them); where `a/b` is a key, `a` is none:
-    in a directory it could not be. One instance serves several threads. A child process opens its own, a forked one
-    too. `put_new` is the only call on which the safety of a run depends: there is no rename, no append and no lock.
+    Keys are relative and separated by `/` (`check_key` says what they may contain). If `a/b` is a key, `a` is not,
+    because a directory could not hold both. One instance serves several threads. A child process opens its own, even a
+    forked one. `put_new` is the only call on which the safety of a run depends: there is no rename, no append and no
+    lock.
 
-    Methods raise `StorageError` and its subclasses. A storage retries what may pass (throttling, a lost connection,
-    5xx) with growing pauses, except in `put_new`: a second attempt would meet the object of the first, and its refusal
-    would look like another writer's. Opening asks nothing of a server.
+    Methods raise `StorageError` and its subclasses. A storage retries temporary errors (throttling, a lost connection,
+    5xx) with growing pauses, except in `put_new`. There, a second attempt would find the object of the first, and its
+    refusal would look like that of another writer. Opening a storage does not contact a server.
     """
 
     @property
@@ -86,30 +87,30 @@ class Storage(Protocol):
         ...
 
     def put_new(self, key: str, data: bytes) -> None:
-        """Writes an object that does not exist; it is durable when the call returns.
+        """Writes an object that does not exist. It is durable when the call returns.
 
         Of several calls at once, one returns. It is for small objects: stores refuse the condition on large ones.
 
         Raises:
-            ObjectExistsError: there is one; it stays as it is.
+            ObjectExistsError: it exists already, and stays as it is.
             OutcomeUnknownError: the answer was lost. The caller reads the object, or calls again, to learn the outcome.
         """
         ...
 
     def put(self, key: str, data: bytes) -> None:
-        """Writes or replaces an object: readers see the old bytes or the new ones."""
+        """Writes or replaces an object. Readers see either the old bytes or the new ones."""
         ...
 
     def put_stream(self, key: str, chunks: Iterable[Data], *, size: int) -> None:
-        """Writes or replaces a large object, of which only a part is in memory at a time: whole, or not at all.
+        """Writes or replaces a large object, whole or not at all, with only a part of it in memory at a time.
 
         Args:
-            key: of the object.
-            chunks: its bytes, in order; another thread may ask for them.
-            size: how many bytes there are.
+            key: the key of the object.
+            chunks: its bytes, in order; another thread may iterate over them.
+            size: the number of bytes.
 
         Raises:
-            StorageError: there are more or fewer bytes; what an iteration of `chunks` raises goes through as it is.
+            StorageError: there are more or fewer bytes. Errors of an iteration of `chunks` pass unchanged.
         """
         ...
 
@@ -122,11 +123,11 @@ class Storage(Protocol):
         ...
 
     def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[Data]:
-        """Parts of an object, in the order asked for.
+        """Parts of an object, in the requested order.
 
         Args:
-            key: of the object.
-            ranges: (first byte, byte after the last); an empty one gives no bytes.
+            key: the key of the object.
+            ranges: (first byte, byte after the last); an empty range returns no bytes.
 
         Raises:
             ObjectMissingError: there is no such object.
@@ -137,7 +138,7 @@ class Storage(Protocol):
     def list(self, prefix: str) -> Iterator[Entry]:
         """The objects whose key begins with `prefix` and `/`, or all for an empty prefix, sorted by key.
 
-        Every write and delete that has returned is seen.
+        The list reflects every write and delete that has returned.
         """
         ...
 
@@ -146,7 +147,7 @@ class Storage(Protocol):
         ...
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Removes objects; one that does not exist is no error."""
+        """Removes objects. A missing object is not an error."""
         ...
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What lies at a URL, as a directory of this machine: for readers that need files."""
+"""Copies what is at a URL to a directory of this machine, for readers that need files."""
 
 from __future__ import annotations
 

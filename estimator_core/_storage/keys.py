@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from estimator_core.errors import ArgumentError
 
-#: Beginning of the names that storages use for themselves; no part of a key begins with it.
+#: Beginning of the names that storages use for themselves. No part of a key begins with it.
 DRAFT = ".draft-"
 _LONGEST_KEY, _LONGEST_PART = 900, 255
 
@@ -14,13 +14,14 @@ _LONGEST_KEY, _LONGEST_PART = 900, 255
 def check_key(key: str) -> str:
     """The key, if every storage can hold it.
 
-    Object stores refuse or change more than file systems do: Azure turns a backslash into `/` and drops the dot at the
-    end of a part; S3's lists cannot tell control characters; a bucket's names have 1,024 bytes, the prefix included.
+    Object stores refuse or change more than file systems do. Azure turns a backslash into `/` and drops the dot at the
+    end of a part. S3's lists cannot represent control characters. A bucket's names have at most 1,024 bytes, the prefix
+    included.
 
     Raises:
-        ArgumentError: it is empty or absolute, has an empty part, a part that ends in a dot (`.` and `..` too), begins
-            with `.draft-` or has more than 255 bytes, has a backslash, a control character or a surrogate, or is longer
-            than 900 bytes.
+        ArgumentError: the key is empty, absolute, or longer than 900 bytes. Or it contains a backslash, a control
+            character or a surrogate. Or a part is empty, ends in a dot (as `.` and `..` do), begins with `.draft-`, or
+            has more than 255 bytes.
 
     Example:
         >>> check_key("journal/0000000001")
@@ -60,7 +61,7 @@ def check_ranges(ranges: Sequence[tuple[int, int]]) -> None:
 
 
 def _fault(key: str) -> str:
-    """What keeps it from being a key."""
+    """Why it is not a key; "" if it is one."""
     parts = key.split("/")
     if any(part.endswith(".") or not part for part in parts):
         return "a part must not be empty or end in a dot"

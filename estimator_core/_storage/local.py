@@ -25,18 +25,18 @@ from estimator_core._storage.contract import (
 from estimator_core._storage.keys import DRAFT, check_key, check_ranges, is_key
 from estimator_core._storage.memory import block
 
-#: What file systems answer that have no hard links.
+#: The error numbers of file systems without hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-#: Opening a FIFO to read waits for a writer otherwise.
+#: Without O_NONBLOCK, opening a FIFO to read would wait for a writer.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-#: How often a directory may vanish between its making and its use: a delete elsewhere removes what became empty.
+#: How often a directory may vanish before it is used, because a delete elsewhere removes empty directories.
 _ATTEMPTS = 100
 
 
 class LocalStorage:
-    """A directory of this machine, which must exist: it is never made, nor made again.
+    """A directory of this machine, which must exist. It is never created.
 
-    An object is a plain file: FIFOs, devices and whatever a link leads to below the root are none.
+    An object is a plain file. FIFOs, devices, and targets of links below the root are not objects.
 
     Args:
         root: the directory.
@@ -79,7 +79,7 @@ class LocalStorage:
         self.put_stream(key, [data], size=len(data))
 
     def put_stream(self, key: str, chunks: Iterable[Data], *, size: int) -> None:
-        """Writes or replaces a file part by part, under a name of its own until it is whole."""
+        """Writes or replaces a file part by part, under a temporary name until it is complete."""
         with self._explained(key), self._draft(key, chunks) as (draft, path):
             written = draft.stat().st_size
             if written != size:
@@ -114,7 +114,7 @@ class LocalStorage:
         return iter(sorted(found, key=lambda entry: entry.key))
 
     def now(self) -> float:
-        """The time that the file system gives a file written now."""
+        """The modification time that the file system assigns to a file written now."""
         with self._explained("the clock"):
             probe = self._root / f"{DRAFT}{uuid.uuid4().hex}"
             probe.touch(exist_ok=False)
@@ -124,7 +124,7 @@ class LocalStorage:
                 probe.unlink(missing_ok=True)
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Removes files, and directories that become empty by it."""
+        """Removes files, and directories that become empty."""
         for key in keys:
             with self._explained(key):
                 path = self._path(key)
@@ -135,13 +135,13 @@ class LocalStorage:
                         break
 
     def close(self) -> None:
-        """Holds nothing open."""
+        """Does nothing, because nothing is open."""
 
     def _path(self, key: str) -> Path:
         """The path of a key.
 
         Raises:
-            StorageError: there is a link in the way, which may lead anywhere.
+            StorageError: a part of the path is a link, which may lead anywhere.
         """
         path = self._root
         for part in check_key(key).split("/"):
@@ -157,7 +157,7 @@ class LocalStorage:
         try:
             mode = os.fstat(descriptor).st_mode
             if stat.S_ISDIR(mode):
-                raise FileNotFoundError  # there are keys below it, and none of its name
+                raise FileNotFoundError  # there are keys below it, but no key of this name
             if not stat.S_ISREG(mode):
                 raise StorageError(f"{self.url}: {key} is not a plain file. Remove it.")
             yield descriptor
@@ -183,7 +183,7 @@ class LocalStorage:
 
     @contextlib.contextmanager
     def _draft(self, key: str, chunks: Iterable[Data]) -> Generator[tuple[Path, Path]]:
-        """A flushed file under a name of its own, and the path of the key; the draft is gone at the end."""
+        """A flushed file under a temporary name, and the path of the key. The draft is gone at the end."""
         path = self._path(key)
         draft = path.parent / f"{DRAFT}{uuid.uuid4().hex}"
         try:
@@ -197,7 +197,7 @@ class LocalStorage:
             draft.unlink(missing_ok=True)
 
     def _created(self, draft: Path) -> BinaryIO:
-        """A new file, in directories that are made for it below the root, and never the root itself."""
+        """A new file. Its directories are made below the root, but never the root itself."""
         below_root = [parent for parent in reversed(draft.parents) if self._root in parent.parents]
         for left in reversed(range(_ATTEMPTS)):
             self._require_root()
@@ -213,7 +213,7 @@ class LocalStorage:
 
     @contextlib.contextmanager
     def _explained(self, key: str) -> Generator[None]:
-        """Turns what the system raises into the storage's own errors."""
+        """Turns errors of the system into the storage's own errors."""
         try:
             yield
         except StorageError:
@@ -229,13 +229,13 @@ class LocalStorage:
 
 
 def _raise(error: OSError) -> None:
-    """For `os.walk`: a directory that cannot be read is not an empty one; one that is gone is."""
+    """For `os.walk`: raises the error of an unreadable directory. A directory that is gone counts as empty."""
     if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
         raise error
 
 
 def _create(path: Path, data: bytes, key: str, url: str) -> None:
-    """A new file on a file system without hard links: the name comes before the bytes, so a crash can leave a part."""
+    """A new file on a file system without hard links. The name comes before the bytes, so a crash may leave a part."""
     try:
         with open(path, "xb") as file:
             file.write(data)
@@ -246,7 +246,7 @@ def _create(path: Path, data: bytes, key: str, url: str) -> None:
 
 
 def _flush_names(directory: Path) -> None:
-    """Flushes the names in a directory to the disk, where the system can do that."""
+    """Flushes the names in a directory to the disk, if the system can do that."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):

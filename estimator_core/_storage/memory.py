@@ -6,7 +6,7 @@ import mmap
 
 #: Bytes from which a block is asked of the system; malloc serves smaller ones faster.
 _LARGE = 1 << 20
-#: All pages at once, where the system can: one call in the place of a fault for each.
+#: All pages at once, if the system can: one call instead of a fault for each page.
 _FLAGS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_POPULATE", 0)
 
 

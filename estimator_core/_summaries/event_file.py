@@ -1,19 +1,20 @@
 """TensorBoard event files, written by tensorboardX.
 
-`tensorboardX.SummaryWriter` hands its events to a process queue which its `flush` does not drain, so a point could be
-lost although a checkpoint after it was committed; that of its layer below always waits for the disk. This module
-therefore writes the file: tensorboardX builds the summaries and their checksums, every record is written by the calling
-thread, and whoever records how many bytes count waits for the disk (`estimator_core._journal.views.sync_event_files`).
+`tensorboardX.SummaryWriter` passes its events to a process queue that its `flush` does not drain. A point could be lost
+although a later checkpoint was committed. The `flush` of the layer below always waits for the disk. This module
+therefore writes the file: tensorboardX builds the summaries and their checksums, and the calling thread writes every
+record. The code that records how many bytes count waits for the disk
+(`estimator_core._journal.views.sync_event_files`).
 
-**Resuming.** A run that is killed at step 130 and resumed from its checkpoint of step 100 writes the points 101 ... 130
-a second time. `open_summary_writer(directory, resume_step=100)` therefore begins its file with `SessionLog.START`
-events of step 101: TensorBoard's Python readers drop what earlier files of the directory hold from that step on. Its
-fast data server (Rust) does not look at these events; it drops a tag's later points when an earlier step of that tag
-comes again, which gives the same picture for every tag the resumed run writes again. Points up to step 100 are
-complete, because summaries are flushed before a checkpoint is committed.
+A run that is killed at step 130 and resumed from its checkpoint of step 100 writes the points 101 ... 130 a second
+time. `open_summary_writer(directory, resume_step=100)` therefore begins its file with `SessionLog.START` events of step
+101. TensorBoard's Python readers drop what earlier files of the directory hold from that step on. Its fast data server
+(Rust) ignores these events. It drops a tag's later points when an earlier step of that tag comes again. The result is
+the same for every tag that the resumed run writes again. Points up to step 100 are complete, because summaries are
+flushed before a checkpoint is committed.
 
-**Names.** Readers take the files of a directory in the order of their names. A name holds a number, one more than those
-that are there, and the epoch of the run (`estimator_core._journal`): no clock orders them.
+Readers take the files of a directory in the order of their names. A name holds a number, one more than those that
+exist, and the epoch of the run (`estimator_core._journal`), so the order does not depend on a clock.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 
 _NUMBERED: Final = re.compile(r"events\.out\.tfevents\.(\d{10})")
-#: Numbers that a training collects before it encodes them, unless the first one has waited so long.
+#: How many numbers training collects before it encodes them, and how long the first one may wait.
 _MOST_WAITING, _MOST_WAITING_SECS = 32, 0.5
 _open_files: WeakValueDictionary[Path, EventFile] = WeakValueDictionary()
 _open_files_lock = threading.Lock()
@@ -73,9 +74,9 @@ def open_summary_writer(
 
     Args:
         directory: where the event file goes; created when needed.
-        resume_step: the global step a run starts from. Points of later steps, left by a run that was killed, disappear
-            from TensorBoard. None (the default) leaves everything that is there.
-        epoch: gives that of the run that writes, when the file is made; None: that of the last one that said it.
+        resume_step: the global step that a run starts from. Points of later steps, left by a run that was killed,
+            disappear from TensorBoard. None (the default) keeps everything.
+        epoch: returns the epoch of the run that writes, when the file is made; None: the function given last.
 
     Raises:
         ArgumentError: the directory's path is taken by a file.
@@ -105,7 +106,7 @@ def open_summary_writer(
 
 @final
 class EventFile:
-    """A TensorBoard event file, a `estimator_core.hooks.SummaryWriter`; see `open_summary_writer`.
+    """A TensorBoard event file, an `estimator_core.hooks.SummaryWriter`; see `open_summary_writer`.
 
     Safe to use from several threads.
     """
@@ -134,24 +135,24 @@ class EventFile:
     def collecting(self) -> Generator[None]:
         """Within, numbers wait for `encode_if_due`, `flush`, `close` or another kind of point.
 
-        A training run encodes them while the device is busy again: they would keep it waiting, 40 microseconds each.
+        A training run encodes them while the device is busy again. Otherwise each would delay it by 40 microseconds.
         """
         self._collecting = True
         try:
             yield
         except BaseException:
             self._collecting = False
-            with suppress(OSError):  # must not hide what went wrong before
+            with suppress(OSError):  # must not hide the earlier error
                 self.encode()
             raise
         self._collecting = False
         self.encode()
 
     def encode_if_due(self) -> bool:
-        """Writes the numbers that wait if they are many, or if the first of them has waited for half a second; returns
-        whether none waits any more.
+        """Writes the waiting numbers if there are many, or if the first has waited for half a second. Returns whether
+        none is waiting any longer.
 
-        One at a time costs a fast training ten times as much as many at once, when nothing of it is in a cache.
+        For fast training, one at a time costs ten times as much as many at once, because the cache is cold.
         """
         waiting = self._waiting
         if len(waiting) >= _MOST_WAITING or (waiting and time.time() - waiting[0][3] > _MOST_WAITING_SECS):
@@ -159,7 +160,7 @@ class EventFile:
         return not self._waiting
 
     def encode(self) -> None:
-        """Writes the numbers that wait."""
+        """Writes the waiting numbers."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
             for tag, value, step, wall_time in waiting:
@@ -170,7 +171,7 @@ class EventFile:
     def histogram(self, tag: str, values: ArrayLike, step: int) -> None:
         """Writes the distribution of an array of any shape.
 
-        Values that are not finite are left out; nothing is written if none is left.
+        Values that are not finite are left out. Nothing is written if no value remains.
         """
         flat = np.asarray(values, np.float64).ravel()
         flat = flat[np.isfinite(flat)]
@@ -195,17 +196,17 @@ class EventFile:
         self._write(_summaries().image(tag, pixels, dataformats="HWC"), step)
 
     def text(self, tag: str, text: str, step: int) -> None:
-        """Writes a text; TensorBoard shows it as markdown. The tag in the file is `<tag>/text_summary`."""
+        """Writes a text, which TensorBoard shows as Markdown. The tag in the file is `<tag>/text_summary`."""
         self._write(_summaries().text(tag, text), step)
 
     def resume(self, step: int) -> None:
-        """Marks that a run continues from `step`: readers drop what the directory holds of later steps."""
+        """Marks that a run continues from `step`. Readers drop the points of later steps in the directory."""
         with self._lock:
             self.encode()
             self._resume_step = step
 
     def flush(self) -> None:
-        """Hands everything so far to the operating system: readers see it."""
+        """Passes everything so far to the operating system, so that readers see it."""
         with self._lock:
             self.encode()
             if self._file is not None and self._dirty:
@@ -222,7 +223,7 @@ class EventFile:
                 self._file = None
 
     def take_written(self) -> list[Written]:
-        """Flushes, and tells what was written since this was asked last."""
+        """Flushes, and returns what was written since the last call."""
         with self._lock:
             self.flush()
             written, self._written = self._written, {}
@@ -255,7 +256,7 @@ class EventFile:
         events, file = _events(), self._opened()
         if self._resume_step is not None:
             start = events.SessionLog(status=events.SessionLog.START)
-            # TensorBoard's web server takes the first START it meets for the beginning of the run: two of them.
+            # TensorBoard's web server takes the first START for the beginning of the run, so two are written.
             for _ in range(2):
                 self._record(file, events.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start))
             self._resume_step = None
@@ -270,7 +271,7 @@ class EventFile:
     def _opened(self) -> Any:
         if self._file is None:
             if self._existed and not self.directory.is_dir():
-                return _NOWHERE  # removed while the run used it: nobody makes it again
+                return _NOWHERE  # removed while the run used it: it is not made again
             self.directory.mkdir(parents=True, exist_ok=True)
             self._existed = True
             self._path = _new_file(self.directory, self.epoch())
@@ -289,7 +290,7 @@ _NOWHERE: Final = _Nowhere()
 
 
 def _new_file(directory: Path, epoch: int) -> Path:
-    """Makes the file that readers take last."""
+    """Makes the file that readers read last."""
     found = (_NUMBERED.match(name) for name in os.listdir(directory))
     number = max((int(match[1]) for match in found if match), default=0)
     while True:
@@ -325,13 +326,13 @@ def _protocol() -> Any:
 
 @lru_cache(maxsize=4096)
 def _clean_tag(tag: str) -> str:
-    """The tag as tensorboardX writes it; the same few tags come thousands of times."""
+    """The tag as tensorboardX writes it. It is cached, because the same few tags come thousands of times."""
     return _summaries().scalar(tag, 0.0).value[0].tag
 
 
 @cache
 def _histogram_bins() -> tuple[float, ...]:
-    """The bin limits TensorFlow uses: powers of 1.1 on both sides of zero, so that steps can be compared."""
+    """The bin limits of TensorFlow: powers of 1.1 on both sides of zero, so that steps can be compared."""
     positive = [1e-12]
     while positive[-1] < 1e20:
         positive.append(positive[-1] * 1.1)
@@ -340,7 +341,7 @@ def _histogram_bins() -> tuple[float, ...]:
 
 @final
 class NoSummaries:
-    """Takes every call of a `SummaryWriter` and does nothing.
+    """Accepts every call of a `SummaryWriter` and does nothing.
 
     Example:
         >>> NO_SUMMARIES.scalar("loss", 0.5, 10)
@@ -363,7 +364,7 @@ class NoSummaries:
         return nullcontext()
 
     def encode_if_due(self) -> bool:
-        """Nothing waits."""
+        """Returns that nothing is waiting."""
         return True
 
     def flush(self) -> None:

@@ -73,7 +73,7 @@ MUTANTS = (
         name="a-refused-state-ends-the-run",
         guarantee="rule 7",
         file=_ROOM + "resume.py",
-        old="except Exception as error:  # any error that a foreign iterator raises on a state that is not its own",
+        old="except Exception as error:  # whatever a foreign iterator raises",
         new="except ZeroDivisionError as error:  # whatever a foreign iterator raises",
         tests=("test_a_state_that_the_iterator_refuses_starts_again_with_its_reason",),
     ),
