@@ -18,7 +18,7 @@ THROTTLED = 120.0
 
 @dataclass(frozen=True, order=True)
 class Fault:
-    """One fault.
+    """A fault at a call of a process.
 
     Args:
         kind: one of `KINDS`.
