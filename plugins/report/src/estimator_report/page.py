@@ -1,4 +1,4 @@
-"""The page: sections put together into one HTML file that loads nothing."""
+"""The page: sections joined into one HTML file that loads nothing."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def build_page(title: str, source: ReportSource, sections: Iterable[ReportSectio
     """The page as HTML.
 
     Args:
-        title: of the page.
-        source: what it is about.
+        title: the title of the page.
+        source: the subject of the page.
         sections: asked in the order of their `order`; those with nothing to say are left out.
 
     Example:

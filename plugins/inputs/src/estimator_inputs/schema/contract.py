@@ -27,7 +27,7 @@ class Seen:
         mean, deviation: of the finite numbers; the deviation is of the population.
         median: the median of all numbers.
         edges: numbers in rising order that cut the values into parts.
-        shares: the shares up to the first edge, between two (including the upper one), above the last: [len(edges) + 1].
+        shares: [len(edges) + 1] shares: up to the first edge, between two (with the upper one), above the last.
         counts: how often each value of the vocabulary occurred, by its text.
     """
 
