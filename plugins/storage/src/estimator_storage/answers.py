@@ -27,7 +27,7 @@ _NOT_ACCEPTED = {
     "AuthenticationFailed",
     "NoAuthenticationInformation",
 }
-#: The store did certainly not carry out the request, because of another request for the same key.
+#: The store certainly did not carry out the request, because of another request for the same key.
 CONFLICTS = {"ConditionalRequestConflict", "OperationAborted"}
 
 

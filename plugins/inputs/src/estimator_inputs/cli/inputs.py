@@ -1,5 +1,6 @@
 """Look into data: statistics, what it must keep to, and whether other data keeps to it.
 
+Example:
     estimator inputs inspect train.csv
     estimator inputs inspect 'data/part-*.tfrecord' --rows 2 --html statistics.html
     estimator inputs schema train.csv --label survived --output schema.toml

@@ -1,5 +1,6 @@
 """Run a command as several processes that train together: here, under Slurm, on Kubernetes, on Ray.
 
+Example:
     estimator launch --processes 4 -- python train.py
     estimator launch --on slurm --processes 8 --hosts 2 --option partition=gpu -- estimator run experiment.py
     estimator launch --on kubernetes --processes 4 --image IMAGE --model-dir gs://b/run --dry-run -- python train.py

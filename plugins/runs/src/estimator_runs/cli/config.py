@@ -1,5 +1,6 @@
 """Read configuration files: TOML or YAML that describe a whole experiment.
 
+Example:
     estimator config show digits.toml
     estimator config check digits.toml --set hparams.learning_rate=0.01
     estimator config run digits.toml

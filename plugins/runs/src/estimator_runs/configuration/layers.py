@@ -50,7 +50,7 @@ class Layer:
 
 @dataclass(frozen=True, kw_only=True)
 class Resolved:
-    """Merged layers.
+    """The result of merged layers.
 
     Args:
         values: the effective values.
