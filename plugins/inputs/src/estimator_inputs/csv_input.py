@@ -49,11 +49,11 @@ def csv_input_fn(
         batch_size: rows a batch, in each process.
         shuffle: True for training, False for evaluation and prediction.
         label_name: the column that is the label; None: there is none.
-        column_names: the names of columns of files without a header, or in place of it.
+        column_names: the names of the columns, for files without a header or to replace it.
         select_columns: the columns to read, including the label; None: all.
         column_types: numpy dtypes, or "string", by column; types of other columns are inferred. Strings become bytes
             objects.
-        column_defaults: what empty fields become: by column, or one for each column read, in order; None in it: no
+        column_defaults: the values of empty fields: by column, or one for each column read, in order. None in it: no
             default. Without one an empty number is a bad row, and an empty string is empty.
         vocabularies: allowed strings or integers by column; a row with another value is a bad row, even if
             that is one of a list. An empty field that becomes b"" is allowed if "" is listed. None: all are allowed.

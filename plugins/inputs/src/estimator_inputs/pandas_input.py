@@ -36,7 +36,7 @@ def pandas_input_fn(
         batch_size: examples a batch, in each process.
         num_epochs: passes over the data; None repeats for ever.
         shuffle: must be given: True for training, False for evaluation and prediction.
-        seed: of the permutations.
+        seed: the seed of the permutations.
         drop_remainder: leaves out a short last batch.
         ragged: "exact" or "pad".
         target_column: a name that is not a column of x, if y is given.

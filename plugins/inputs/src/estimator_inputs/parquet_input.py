@@ -48,7 +48,7 @@ def parquet_input_fn(
         select_columns: the columns to read, including the label; None: all. No others are read from the disk.
         column_types: numpy dtypes, or "string", by column; other types are those of the first file, with real
             numbers as float32. Strings become bytes objects.
-        column_defaults: what nulls become: by column, or one for each column read, in order. Without one a null number
+        column_defaults: the values of nulls: by column, or one per column read, in order. Without one a null number
             is a bad row, and a null string is empty.
         vocabularies: allowed strings or integers by column; a row with another value is a bad row, even if
             that is one of a list. An empty field that becomes b"" is allowed if "" is listed. None: all are allowed.

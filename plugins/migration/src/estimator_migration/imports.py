@@ -31,7 +31,7 @@ def changed_import(
     Args:
         statement: an import of the program.
         homes: rows of the imported names that have a counterpart.
-        dropped: imported names that nothing needs any more.
+        dropped: imported names that are no longer needed.
     """
     if isinstance(statement.names, cst.ImportStar):
         return None

@@ -41,7 +41,7 @@ class Row:
         name: such as `tf.estimator.Estimator`; `tf.data.Dataset().map` is a member of an instance.
         verdict: what becomes of it.
         home: `module:name` of its successor, or "".
-        how: what differs, what to write or what to use.
+        how: the difference, or what to write or use instead.
         arguments: keyword arguments with another name there; an empty name leaves the argument out.
         gives: the class of the result of a call, or "".
         module: whether it is a module of other names. The row does not describe those names.

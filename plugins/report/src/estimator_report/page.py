@@ -58,9 +58,9 @@ def write_report(source: ReportSource, path: Path, *, plugins: Plugins | None = 
     """Writes the page with the sections of all plugins; returns its path.
 
     Args:
-        source: what it is about, see `read_source`.
-        path: of the file; one that is there is replaced at once.
-        plugins: whose sections; None: the installed ones.
+        source: the subject of the page, see `read_source`.
+        path: the path of the file; an existing file is replaced atomically.
+        plugins: the plugins with the sections; None: the installed ones.
     """
     found = default_plugins() if plugins is None else plugins
     sections = [found.get(_KIND, name)() for name in found.names(_KIND)]

@@ -37,7 +37,7 @@ def report_metrics(labels: Any, predictions: Mapping[str, Any]) -> dict[str, Any
 
     Args:
         labels: class ids, [batch] or [batch, 1].
-        predictions: with "probabilities" [batch, classes], as the heads for classes return them.
+        predictions: a dict with "probabilities" [batch, classes], as the heads for classes return them.
 
     Returns:
         "report/confusion": [classes, classes], rows are labels. "report/scores": [2, 100], how many examples with the

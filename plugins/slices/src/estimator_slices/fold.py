@@ -47,7 +47,7 @@ def folding(batch_metrics: Callable[..., Metrics], groups: int) -> Callable[...,
     """The function `(table, state, features, labels, weights, keys) -> (table, metrics of whole arrays)`.
 
     Args:
-        batch_metrics: as `Run.batch_metrics`.
+        batch_metrics: see `Run.batch_metrics`.
         groups: how many groups of examples.
     """
 

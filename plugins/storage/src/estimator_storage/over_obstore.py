@@ -60,7 +60,7 @@ class Permissions:
     """The permissions that the credentials need, in the provider's terms.
 
     Args:
-        read, write, list, delete: for each kind of request.
+        read, write, list, delete: the permission for each kind of request.
     """
 
     read: str

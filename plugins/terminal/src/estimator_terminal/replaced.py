@@ -31,7 +31,7 @@ def replaced_packages(before: Mapping[str, int]) -> list[str]:
     """The packages that were installed, removed or installed again since a moment.
 
     Args:
-        before: what `installed_packages` returned at that moment.
+        before: the result of `installed_packages` at that moment.
 
     Example:
         >>> replaced_packages({**installed_packages(), "acme-1.0": 0})

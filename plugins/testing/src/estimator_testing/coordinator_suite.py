@@ -21,7 +21,7 @@ class Ended:
 
     Attributes:
         status: its exit status; None: it had to be killed.
-        seen: what it reported; None: it reported nothing.
+        seen: its report; None: it reported nothing.
         output: everything that it wrote.
     """
 

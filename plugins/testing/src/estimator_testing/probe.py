@@ -25,9 +25,9 @@ class ProbeReport:
 
     Attributes:
         heavy: heavy packages that it imported.
-        output: what it printed.
-        changes: what it changed in the process, in words.
-        declared: what it declares, in its own order.
+        output: its printed output.
+        changes: its changes of the process, in words.
+        declared: its declarations, in its own order.
         seconds: how long it took.
     """
 

@@ -17,7 +17,7 @@ def assigned(assignment_map: AssignmentMap, declared: Mapping[str, VariableSpec]
     """Pairs of a name in the checkpoint and the path of the variable that takes its value.
 
     Args:
-        assignment_map: in any of the forms of `init_from_checkpoint`.
+        assignment_map: the map, in any of the forms of `init_from_checkpoint`.
         declared: the declared variables, by path.
 
     Raises:

@@ -35,12 +35,12 @@ class InterleavedBlocks(Iterator[Placed]):
 
     Args:
         kind: how the files are read.
-        files: in the order in which they are opened.
+        files: the files, in the order in which they are opened.
         in_turn: how many are open at once; each yields one block in its turn.
         executor: decodes ahead; None decodes in this thread.
         ahead: the number of blocks that are decoded ahead.
         all_bad_rows: see `FileKind.decode`.
-        place: where to begin; None: at the start.
+        place: the place to begin; None: the start.
     """
 
     def __init__(

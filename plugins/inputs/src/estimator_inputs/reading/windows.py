@@ -90,7 +90,7 @@ def numbers_of_part(rows: int, first: int, every: int, held_out: bool | tuple[in
         rows: the number of rows of the block.
         first: the number of its first row.
         every: the last of this many rows is held out.
-        held_out: which part: the last ones, all others, or those at these places.
+        held_out: the part: the last rows, all others, or those at these places.
 
     Example:
         >>> numbers_of_part(6, 2, 4, True), numbers_of_part(6, 2, 4, (0, 2))

@@ -24,7 +24,7 @@ class Seen:
         rows: the number of rows that were read.
         missing: how many of these lack a value.
         different: how many different values; above 65,536 with a standard error of 0.8%.
-        mean, deviation: of the finite numbers; the deviation is of the population.
+        mean, deviation: the mean and the population deviation of the finite numbers.
         median: the median of all numbers.
         edges: numbers in rising order that cut the values into parts.
         shares: [len(edges) + 1] shares: up to the first edge, between two (with the upper one), above the last.

@@ -22,7 +22,7 @@ class Distance:
         column: its name.
         jensen_shannon: the distance (square root of the divergence, in bits): 0 the same, 1 nothing in common.
         l_infinity: the largest difference between the shares of a value, or of a part of the numbers.
-        of: that value, or part.
+        of: the value or part with that difference.
         chance_js, chance_l: distances that two samples of these sizes from one source seldom exceed.
     """
 

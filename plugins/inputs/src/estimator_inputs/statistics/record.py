@@ -26,7 +26,7 @@ class ColumnStatistics:
         different: how many different values.
         error: relative standard error of `different`; 0 if it is exact.
         minimum, maximum: smallest and largest number.
-        mean, deviation: of the finite numbers; the deviation is of the population.
+        mean, deviation: the mean and the population deviation of the finite numbers.
         median: the median; its rank is within `rank_error` of the middle.
         rank_error: the error of the rank of a quantile, as a share of all values (99% confidence); 0 if exact.
         whole: whether all numbers are whole.

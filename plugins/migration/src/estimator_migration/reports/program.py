@@ -16,7 +16,7 @@ class Program:
     """A checked file.
 
     Args:
-        path: as the user named it.
+        path: its path, as the user wrote it.
         source: its text.
         uses: its uses of TensorFlow, by line.
         error: why it could not be read; "" if it could.

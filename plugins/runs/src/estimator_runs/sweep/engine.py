@@ -97,8 +97,8 @@ def sample(sweep: Sweep, space: Mapping[str, Any], number: int, known: Sequence[
     Args:
         sweep: the search.
         space: distributions by name.
-        number: of the trial.
-        known: the trials that it knows of, in order.
+        number: the number of the trial.
+        known: the trials that it knows, in order.
     """
     study = _view(sweep, number, known)
     return dict(study.ask(dict(space)).params)
@@ -117,10 +117,10 @@ def is_pruned(
     Args:
         sweep: the search.
         space: distributions by name.
-        number: of the trial.
-        known: the trials that it knows of, in order.
+        number: the number of the trial.
+        known: the trials that it knows, in order.
         params: its values.
-        values: of its evaluations, by step.
+        values: the results of its evaluations, by step.
     """
     optuna = engine()
     trial = optuna.trial.create_trial(

@@ -51,8 +51,8 @@ def write_winner(search: Search, path: Path | None = None, number: int | None = 
 
     Args:
         search: the sweep.
-        path: of the file; None: `best.toml` in the directory of the sweep.
-        number: of the trial; None: the best one.
+        path: the path of the file; None: `best.toml` in the directory of the sweep.
+        number: the number of the trial; None: the best one.
 
     Raises:
         ArgumentError: no trial is complete, or that one is not planned.

@@ -53,7 +53,7 @@ class Scenario:
     `time.time`, `time.sleep` and `uuid.uuid4` are virtual there.
 
     Args:
-        programs: by name of the process, in the order of their first turns.
+        programs: the programs by name of the process, in the order of their first turns.
         check: returns a sentence for each violation; called after all processes ended.
         lives: how often a process is started at most: it starts again after a kill or a failure of the storage.
         stranger: begins another model_dir where the fault `replaced` removed everything.
