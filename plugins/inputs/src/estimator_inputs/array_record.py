@@ -33,10 +33,10 @@ def array_record_input_fn(
     drop_remainder: bool = False,
     on_error: OnError = "raise",
 ) -> ArrayRecordInput:
-    """An input_fn over the tf.Examples of ArrayRecord files; every call of it gives a fresh iterator.
+    """An input_fn over the tf.Examples of ArrayRecord files; every call returns a fresh iterator.
 
-    Records are reached by number, so a shuffled epoch is a permutation of all of them, held in no memory, and any place
-    is returned to at once. Needs the extra `array_record`.
+    Records are read by number, so a shuffled epoch is a permutation of all of them, without a buffer in memory. Any
+    position is restored at once. Needs the extra `array_record`.
 
     Args:
         file_pattern: a path, a glob pattern, or a list of them.
@@ -44,17 +44,17 @@ def array_record_input_fn(
         features: see `tfrecord_input_fn`.
         shuffle: True for training, False for evaluation and prediction.
         label_key: the feature that is the label; None: there is none.
-        vocabularies: allowed strings or integers by feature; a record with another value is a bad one, also where it is
-            one of many. None: all are allowed.
+        vocabularies: allowed strings or integers by feature; a record with another value is bad, even if that is
+            one of many values. None: all are allowed.
         num_epochs: passes over the data; None repeats for ever.
-        seed: of the order; None: `tf_random_seed` of the RunConfig, or 0 where that is not set.
+        seed: the seed of the order; None: `tf_random_seed` of the RunConfig, or 0 where that is not set.
         drop_remainder: leaves out a short last batch.
         on_error: "raise", or "skip" to leave bad records out of their batches, count and report them.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no such file, a feature that is no specification, an argument that cannot be.
+        ArgumentError, ArgumentTypeError: no such file, a feature without a valid specification, an invalid argument.
         PluginError: grain is not installed.
-        InputError: while reading: a record that is not what `features` say, naming file, record and feature.
+        InputError: while reading: a record that does not match `features`; it names file, record and feature.
 
     Example:
         >>> import tempfile
@@ -84,7 +84,7 @@ def array_record_input_fn(
 
 
 class ArrayRecordInput:
-    """What `array_record_input_fn` returns: calling it gives a fresh iterator."""
+    """The result of `array_record_input_fn`: a call returns a fresh iterator."""
 
     def __init__(
         self, files: tuple[Path, ...], specs: Mapping[str, FeatureSpec], label_key: str | None, plan: ReadPlan
@@ -99,7 +99,7 @@ class ArrayRecordInput:
 
         Args:
             config: the RunConfig: its `tf_random_seed` shuffles where no seed was given.
-            input_context: which rows; default: everything.
+            input_context: the rows to read; default: all.
         """
         seed = self.plan.seed
         if seed is None:
@@ -112,9 +112,9 @@ class ArrayRecordIterator(Iterator[Any]):
     """Batches of records, from any record on: a position is the number of records read by all processes.
 
     Attributes:
-        input_options: what it declares.
-        global_rows: of the batch drawn last, of all processes together; None in a process that is alone. Every process
-            reads all of a batch that is shorter, or may become so because bad records are left out.
+        input_options: the options that it declares.
+        global_rows: the rows of the last batch in all processes together; None with a single process. Every process
+            reads all of a batch that is shorter, or may become shorter because bad records are left out.
     """
 
     def __init__(self, source: ArrayRecordInput, seed: int, context: InputContext) -> None:
@@ -140,7 +140,7 @@ class ArrayRecordIterator(Iterator[Any]):
 
     @property
     def fingerprint(self) -> str:
-        """Which records in which order."""
+        """A text that names the records and their order."""
         self._open()
         plan = self._source.plan
         seed = self._seed if plan.shuffle else None
@@ -180,7 +180,7 @@ class ArrayRecordIterator(Iterator[Any]):
                 stop = total
                 if self._read >= stop or plan.drop_remainder:
                     return None
-            # the order of the next epoch lies behind that of this one
+            # the order of the next epoch follows that of this one
             wanted = range(self._read, stop)
             if self._own is not None and len(wanted) == self._rows:
                 wanted = (self._own + self._read).tolist()

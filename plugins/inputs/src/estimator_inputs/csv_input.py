@@ -42,32 +42,32 @@ def csv_input_fn(
     num_rows_for_inference: int = 100,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
-    r"""An input_fn over the rows of CSV files; every call of it gives a fresh iterator.
+    r"""An input_fn over the rows of CSV files; every call returns a fresh iterator.
 
     Args:
         file_pattern: a path, a glob pattern, or a list of them.
         batch_size: rows a batch, in each process.
         shuffle: True for training, False for evaluation and prediction.
         label_name: the column that is the label; None: there is none.
-        column_names: of files without a header, or in place of it.
-        select_columns: those to read, the label included; None: all.
+        column_names: the names of the columns, for files without a header or to replace it.
+        select_columns: the columns to read, including the label; None: all.
         column_types: numpy dtypes, or "string", by column; types of other columns are inferred. Strings become bytes
             objects.
-        column_defaults: what empty fields become: by column, or one for each column read, in order; None in it: no
+        column_defaults: the values of empty fields: by column, or one for each column read, in order. None in it: no
             default. Without one an empty number is a bad row, and an empty string is empty.
-        vocabularies: allowed strings or integers by column; a row with another value is a bad row, also where
-            it is one of a list. An empty field that becomes b"" is allowed where "" is one of them. None: all are.
-        header: whether each file begins with the names of its columns. They may stand in another order in each file.
+        vocabularies: allowed strings or integers by column; a row with another value is a bad row, even if
+            that is one of a list. An empty field that becomes b"" is allowed if "" is listed. None: all are allowed.
+        header: whether each file begins with the names of its columns. Each file may have its own order.
         field_delim: one character.
         use_quote_delim: whether fields may be quoted with `"`.
         na_values: unquoted texts that count as empty.
-        num_rows_for_inference: rows of the first file whose values tell the types.
+        num_rows_for_inference: rows of the first file whose values determine the types.
         options: see `ReadOptions`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no such file or column, a type, default, vocabulary or option that cannot be.
-        InputError: while reading: a missing column, another number of fields, a value that is none of its type, an
-            unknown token, a quote out of place, bytes that are no UTF-8, naming file, line and column.
+        ArgumentError, ArgumentTypeError: no such file or column, or an invalid type, default, vocabulary or option.
+        InputError: while reading: a missing column, another number of fields, a value of the wrong type, an unknown
+            token, a quote out of place, or bytes that are not UTF-8. It names file, line and column.
 
     Example:
         >>> import pathlib, tempfile
@@ -125,11 +125,11 @@ class CsvKind:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names."""
+        """The names of the columns."""
         return tuple(self.schema.types)
 
     def infer(self, rows: int) -> dict[str, Any]:
-        """All columns of the first file, with types that its first rows suggest."""
+        """All columns of the first file, with the types that its first rows determine."""
         names, place = self._names(self._first)
         with opened(self._first, self._plan.compression, place[0]) as stream:
             return infer_types(stream, names, self._form, rows=rows, where=self._first)
@@ -154,7 +154,7 @@ class CsvKind:
                 yield Piece(path, (names, chunk), list(chunk.after))
 
     def tables(self, piece: Piece, *, all_bad_rows: bool) -> Tables:
-        """The rows of a block before missing values and vocabularies are looked at."""
+        """The rows of a block before missing values and vocabularies are checked."""
         import pyarrow as pa
 
         names: list[str]
@@ -187,11 +187,11 @@ class CsvKind:
         return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=first, where=joined(blocks))
 
     def batch(self, columns: Columns) -> Any:
-        """Features, and labels where there is a label name."""
+        """Features, and labels if there is a label name."""
         return split_labels(columns, self.schema.label_name)
 
     def _names(self, path: Path) -> tuple[list[str], tuple[int, int]]:
-        """Names of the columns of a file, and where its records begin."""
+        """Names of the columns of a file, and the place where its records begin."""
         if not self._header:
             assert self._column_names is not None
             return self._column_names, (0, 1)
@@ -208,7 +208,7 @@ class CsvKind:
 
 
 class _Lines:
-    """Names the lines of a chunk; where they are is found once, for there may be many bad rows."""
+    """Names the lines of a chunk. Their places are found once, because there may be many bad rows."""
 
     def __init__(self, path: Path, chunk: Chunk, quote: bytes | None) -> None:
         self._path = path

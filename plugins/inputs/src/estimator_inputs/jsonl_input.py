@@ -35,28 +35,28 @@ def jsonl_input_fn(
     vocabularies: Vocabularies | None = None,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
-    r"""An input_fn over files with one JSON object a line; every call of it gives a fresh iterator.
+    r"""An input_fn over files with one JSON object a line; every call returns a fresh iterator.
 
-    Lists become [batch, longest], as `tfrecord_input_fn` fills them up.
+    Lists become [batch, longest], filled up as in `tfrecord_input_fn`.
 
     Args:
         file_pattern: a path, a glob pattern, or a list of them.
         batch_size: rows a batch, in each process.
         shuffle: True for training, False for evaluation and prediction.
         label_name: the key that is the label; None: there is none.
-        select_columns: keys to read, the label included; None: all those of the first lines of the first file.
+        select_columns: keys to read, including the label; None: all keys in the first lines of the first file.
         column_types: numpy dtypes, or "string", by key; types of others are those of the first lines, with real numbers
             as float32. Strings become bytes objects.
-        column_defaults: what is taken where a key is missing or null: by key, or one for each. Without one a missing
+        column_defaults: the value for a key that is missing or null: by key, or one for each. Without one a missing
             number is a bad row, and a missing string is empty.
-        vocabularies: allowed strings or integers by key; a row with another value is a bad row, also where
-            it is one of a list. An empty field that becomes b"" is allowed where "" is one of them. None: all are.
+        vocabularies: allowed strings or integers by key; a row with another value is a bad row, even if
+            that is one of a list. An empty field that becomes b"" is allowed if "" is listed. None: all are allowed.
         options: see `ReadOptions`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no such file or key, a type, default, vocabulary or option that cannot be.
-        InputError: while reading: a line that is no JSON object, a value that is none of its type, an unknown token,
-            a missing number, naming file, line and key.
+        ArgumentError, ArgumentTypeError: no such file or key, or an invalid type, default, vocabulary or option.
+        InputError: while reading: a line that is not a JSON object, a value of the wrong type, an unknown token, or a
+            missing number. It names file, line and key.
 
     Example:
         >>> import pathlib, tempfile
@@ -104,7 +104,7 @@ class JsonLinesKind:
                 yield Piece(path, chunk, list(chunk.after))
 
     def tables(self, piece: Piece, *, all_bad_rows: bool) -> Tables:
-        """The rows of a block before missing values and vocabularies are looked at."""
+        """The rows of a block before missing values and vocabularies are checked."""
         import pyarrow as pa
 
         chunk: Chunk = piece.content
@@ -131,7 +131,7 @@ class JsonLinesKind:
         return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=first, where=joined(blocks))
 
     def batch(self, columns: Columns) -> Any:
-        """Features, and labels where there is a label name."""
+        """Features, and labels if there is a label name."""
         return split_labels(columns, self.schema.label_name)
 
 
@@ -172,7 +172,7 @@ def _infer(path: Path, plan: ReadPlan) -> dict[str, Any]:
         raise InputError(f"{path} has no rows.")
     try:
         return _types_of(head)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):  # bad rows tell no types
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):  # bad rows have no types
         good = b"".join(line + b"\n" for line in head.split(b"\n") if is_object(line))
     try:
         return _types_of(good)

@@ -1,4 +1,4 @@
-"""`keras_input_fn`: what `keras.Model.fit` takes, `(x, y, sample_weight)`, as an input."""
+"""`keras_input_fn`: the batches of `keras.Model.fit`, `(x, y, sample_weight)`, as an input."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def keras_input_fn(source: Any, *, weight_column: str = "sample_weight") -> Call
 
     Args:
         source: an iterable of batches, a `keras.utils.PyDataset`, or a function that makes one of them.
-        weight_column: what the feature of the weights is called.
+        weight_column: the name of the feature for the weights.
 
     Raises:
-        ArgumentTypeError: it can be neither called nor iterated.
-        InputError: while reading: a batch of more than three parts, or weights where the features have that name.
+        ArgumentTypeError: the source can be neither called nor iterated.
+        InputError: while reading: a batch of more than three parts, or weights beside a feature of that name.
 
     Example:
         >>> import numpy as np

@@ -28,22 +28,22 @@ def pandas_input_fn(
     """An input_fn over the columns of a DataFrame; see `numpy_input_fn` for order, epochs and positions.
 
     The columns are copied when this is called. Text and categories become object arrays (host features), nullable
-    integers and truth values with missing ones floats with NaN.
+    integers and booleans with missing values become floats with NaN.
 
     Args:
-        x: one feature a column, named as text.
-        y: labels: a Series, or a DataFrame for a dict of labels; its index must equal that of x.
+        x: one feature in each column, with text as its name.
+        y: the labels: a Series, or a DataFrame for a dict of labels; its index must equal that of x.
         batch_size: examples a batch, in each process.
         num_epochs: passes over the data; None repeats for ever.
         shuffle: must be given: True for training, False for evaluation and prediction.
-        seed: of the permutations.
+        seed: the seed of the permutations.
         drop_remainder: leaves out a short last batch.
         ragged: "exact" or "pad".
-        target_column: must be no column of x where y is given.
+        target_column: a name that is not a column of x, if y is given.
 
     Raises:
         ArgumentError: see `numpy_input_fn`; indexes that differ; a column twice.
-        ArgumentTypeError: x is no DataFrame, y neither Series nor DataFrame, target_column no text.
+        ArgumentTypeError: x is not a DataFrame, y is neither a Series nor a DataFrame, or target_column is not text.
 
     Example:
         >>> import pandas as pd
@@ -110,5 +110,5 @@ def _values(series: Any) -> np.ndarray:
         return np.array(series.to_numpy())
     if not series.isna().any():
         return np.array(series.to_numpy(dtype=series.dtype.numpy_dtype))
-    dtype = series.dtype.numpy_dtype if kind == "f" else np.float64  # whole numbers cannot say that they are missing
+    dtype = series.dtype.numpy_dtype if kind == "f" else np.float64  # integers have no missing value
     return np.array(series.to_numpy(dtype=dtype, na_value=np.nan))

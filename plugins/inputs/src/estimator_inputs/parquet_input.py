@@ -18,9 +18,9 @@ from estimator_inputs.table.blocks import block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
 from estimator_inputs.table.types import inferred
 
-#: Rows that are decoded at once, where a row group has as many.
+#: The most rows of a row group that are decoded at once.
 _BLOCK_ROWS = 8192
-#: Bytes of a column that are read ahead: without it a whole row group would be.
+#: Bytes of a column that are read ahead. Without a limit a whole row group would be read.
 _BUFFER = 1 << 18
 
 
@@ -36,28 +36,28 @@ def parquet_input_fn(
     vocabularies: Vocabularies | None = None,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
-    """An input_fn over the rows of Parquet files; every call of it gives a fresh iterator.
+    """An input_fn over the rows of Parquet files; every call returns a fresh iterator.
 
-    Lists of one size become [batch, size]; other lists [batch, longest], as `tfrecord_input_fn` fills them up.
+    Lists of one size become [batch, size]; other lists become [batch, longest], filled up as in `tfrecord_input_fn`.
 
     Args:
         file_pattern: a path, a glob pattern, or a list of them.
         batch_size: rows a batch, in each process.
         shuffle: True for training, False for evaluation and prediction.
         label_name: the column that is the label; None: there is none.
-        select_columns: those to read, the label included; None: all. No others are read from the disk.
-        column_types: numpy dtypes, or "string", by column; others are those of the first file, with real numbers as
-            float32. Strings become bytes objects.
-        column_defaults: what nulls become: by column, or one for each column read, in order. Without one a null number
+        select_columns: the columns to read, including the label; None: all. No others are read from the disk.
+        column_types: numpy dtypes, or "string", by column; other types are those of the first file, with real
+            numbers as float32. Strings become bytes objects.
+        column_defaults: the values of nulls: by column, or one per column read, in order. Without one a null number
             is a bad row, and a null string is empty.
-        vocabularies: allowed strings or integers by column; a row with another value is a bad row, also where
-            it is one of a list. An empty field that becomes b"" is allowed where "" is one of them. None: all are.
-        options: see `ReadOptions`; `block_bytes` and `compression` mean nothing here.
+        vocabularies: allowed strings or integers by column; a row with another value is a bad row, even if
+            that is one of a list. An empty field that becomes b"" is allowed if "" is listed. None: all are allowed.
+        options: see `ReadOptions`; `block_bytes` and `compression` have no effect here.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no such file or column, a type, default, vocabulary or option that cannot be.
-        InputError: while reading: a file that is no Parquet, a missing column, a value that does not fit its type, an
-            unknown token, a null without a default, naming file, row and column.
+        ArgumentError, ArgumentTypeError: no such file or column, or an invalid type, default, vocabulary or option.
+        InputError: while reading: a file that is not Parquet, a missing column, a value of the wrong type, an unknown
+            token, or a null without a default. It names file, row and column.
 
     Example:
         >>> import tempfile
@@ -123,7 +123,7 @@ class ParquetKind:
             ) from error
 
     def batch(self, columns: Columns) -> Any:
-        """Features, and labels where there is a label name."""
+        """Features, and labels if there is a label name."""
         return split_labels(columns, self._schema.label_name)
 
     def _uncastable(self, batch: Any, error: Exception) -> str:
@@ -157,7 +157,7 @@ def _batches(file: Any, path: Path, group: int, names: list[str]) -> Iterator[An
 
 @contextmanager
 def _clean(what: str) -> Generator[None]:
-    """What Arrow and its decompressors raise of a damaged file, as one error that names it."""
+    """Turns the errors of Arrow and its decompressors about a damaged file into one error that names it."""
     import pyarrow as pa
 
     try:

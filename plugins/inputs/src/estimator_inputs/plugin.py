@@ -35,7 +35,7 @@ def estimator_components() -> Sequence[Component]:
 
 
 def estimator_commands() -> Sequence[Command]:
-    """`estimator inputs`."""
+    """The command `estimator inputs`."""
     return [
         Command(
             name="inputs",

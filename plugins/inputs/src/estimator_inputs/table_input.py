@@ -1,4 +1,4 @@
-"""`table_input_fn`: batches of a table in memory, whoever's it is: polars, Arrow, DuckDB, the answer of a database."""
+"""`table_input_fn`: batches of a table in memory, of any library: polars, Arrow, DuckDB, the answer of a database."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ def table_input_fn(
 ) -> ArrayInput:
     """An input_fn over the columns of a table in memory; see `numpy_input_fn` for order, epochs and positions.
 
-    Columns are as files give them: strings are bytes objects, real numbers float32, lists of one size [batch, size] and
-    others [batch, longest]. Numbers that are missing become NaN, whole ones with them; missing strings are empty. Dates
-    and times stay as they are (host features).
+    Columns are as in inputs of files: strings are bytes objects, real numbers float32, lists of one size [batch, size]
+    and others [batch, longest]. Missing numbers become NaN, and whole numbers beside them become real. Missing strings
+    are empty. Dates and times stay as they are (host features).
 
     Args:
-        table: what exports an Arrow stream: a polars or pandas DataFrame, a pyarrow Table or RecordBatchReader, a
+        table: an object with an Arrow stream: a polars or pandas DataFrame, a pyarrow Table or RecordBatchReader, a
             DuckDB relation; a Hugging Face dataset.
         batch_size: rows a batch, in each process.
         shuffle: True for training, False for evaluation and prediction.
         label_name: the column that is the label; None: there is none.
-        select_columns: those to read, the label included; None: all.
+        select_columns: the columns to read, including the label; None: all.
         num_epochs: passes over the table; None repeats for ever.
-        seed: of the permutations; None: `tf_random_seed` of the RunConfig, or 0 where that is not set.
+        seed: the seed of the permutations; None: `tf_random_seed` of the RunConfig, or 0 if that is not set.
         drop_remainder: leaves out a short last batch.
         ragged: "exact" or "pad".
 
     Raises:
         ArgumentError: no such column, a column twice, no rows, or a column that holds neither numbers nor strings nor
             lists of them.
-        ArgumentTypeError: it exports no Arrow stream.
+        ArgumentTypeError: the table exports no Arrow stream.
 
     Example:
         >>> import pyarrow as pa
@@ -114,7 +114,7 @@ def _values(name: str, column: Any) -> np.ndarray:
         kind = replace(kind, default=kind.dtype.type(np.nan))
     values, _ = to_column(array, kind)
     dense = values.dense() if isinstance(values, Ragged) else values
-    return np.array(dense)  # so that later changes of the table do not reach the input
+    return np.array(dense)  # a copy, so later changes of the table do not reach the input
 
 
 def _has_nulls(array: Any) -> bool:

@@ -27,7 +27,7 @@ def tfrecord_input_fn(
     sequence_features: Mapping[str, Any] | None = None,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
-    """An input_fn over the tf.Examples of TFRecord files; every call of it gives a fresh iterator.
+    """An input_fn over the tf.Examples of TFRecord files; every call returns a fresh iterator.
 
     Both checksums of every record are verified.
 
@@ -39,16 +39,16 @@ def tfrecord_input_fn(
             up, and the longest is rounded up to a power of two.
         shuffle: True for training, False for evaluation and prediction.
         label_key: the feature that is the label; None: there is none.
-        vocabularies: allowed strings or integers by feature; a record with another value is a bad one, also where it is
-            one of many. None: all are allowed.
+        vocabularies: allowed strings or integers by feature; a record with another value is bad, even if that is
+            one of many values. None: all are allowed.
         sequence_features: the feature lists of records that are tf.SequenceExamples: `FixedLenSequenceFeature` of the
             shape of a step, or `VarLenFeature` where steps have one value each; `features` are those of the context.
         options: see `ReadOptions`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no such file, a feature that is no specification, an option that cannot be.
-        InputError: while reading: a truncated file, a wrong checksum, a record that lacks a feature, or has another
-            kind or number of values or an unknown token, naming file, record and feature.
+        ArgumentError, ArgumentTypeError: no such file, a feature without a valid specification, an invalid option.
+        InputError: while reading: a truncated file, a wrong checksum, or a record that lacks a feature, has another
+            kind or number of values, or an unknown token. It names file, record and feature.
 
     Example:
         >>> import tempfile
@@ -177,7 +177,7 @@ class TFRecordKind:
         return Block(columns=columns, rows=len(begins) - len(more), bad=bad, first=frames.record)
 
     def batch(self, columns: Columns) -> Any:
-        """Features, and labels where there is a label key."""
+        """Features, and labels if there is a label key."""
         return split_labels(columns, self._label_key)
 
     def _bad_row(self, path: Path, record: int, fault: tuple[str | None, object]) -> BadRow:
@@ -186,7 +186,7 @@ class TFRecordKind:
 
 
 def _buffer(shuffle: bool, rows: int | None) -> int:
-    """The rows that are mixed. None goes with shuffle=False there, and is refused otherwise."""
+    """The number of rows that are mixed. None is allowed only with shuffle=False."""
     if rows is None and shuffle:
         raise ArgumentError("shuffle_buffer_size must be an int >= 1 where shuffle is True. Given: None.")
     return 10_000 if rows is None else rows

@@ -1,6 +1,6 @@
 """Runs of several processes, started by this machine, Slurm, Kubernetes or Ray.
 
-Nothing is imported before it is asked for. `__init__.pyi` is the typed list of the public names.
+Each name is imported at its first use. `__init__.pyi` is the typed list of the public names.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""The contract of a launcher: what starts the processes of a run, and starts them again."""
+"""The contract of a launcher, which starts and restarts the processes of a run."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ Phase = Literal["pending", "running", "succeeded", "resumable", "failed"]
 
 @dataclass(frozen=True, kw_only=True)
 class JobSpec:
-    """A run of several processes, whoever starts them.
+    """A run of several processes, for any launcher.
 
     Args:
-        command: what each process runs.
+        command: the command of each process.
         processes: how many train together.
-        name: of the job: lower-case letters, digits and hyphens.
-        hosts: machines that the processes are spread over, evenly.
-        devices: cards of each process; None: one process of a machine has all, several share them. Where there are
-            no cards, virtual CPU devices.
-        evaluator: one further process beside those that train, in the role of the evaluator.
-        env: further environment variables of each process; no secrets, which would be seen in plans.
-        image: the container image, where the launcher needs one.
-        max_restarts: how often all are started again after an end from which the run can go on.
-        grace_secs: between a request to stop, or another process's failure, and the end by force.
-        time_limit_secs: after which the scheduler ends the job; None: its own limit.
-        model_dir: where the run writes, where the launcher needs to know: for TensorBoard.
-        attached: the job ends with the process that submits it, where the launcher can see to that.
-        options: what only this launcher knows, by name.
+        name: the name of the job: lower-case letters, digits and hyphens.
+        hosts: the number of machines; the processes are spread over them evenly.
+        devices: accelerators of each process; None: one process of a machine has all, several share them. Without
+            accelerators: virtual CPU devices.
+        evaluator: whether one further process evaluates, in the role of the evaluator.
+        env: further environment variables of each process. Plans show them, so they must not hold secrets.
+        image: the container image, if the launcher needs one.
+        max_restarts: how often all processes are started again after an end from which the run can continue.
+        grace_secs: seconds between a request to stop, or the failure of another process, and the end by force.
+        time_limit_secs: seconds after which the scheduler ends the job; None: its own limit.
+        model_dir: the directory of the run, if the launcher needs it, as for TensorBoard.
+        attached: whether the job ends with the process that submits it, if the launcher can ensure that.
+        options: options of this launcher only, by name.
 
     Raises:
-        ArgumentError: a value that cannot be.
+        ArgumentError: an invalid value.
 
     Example:
         >>> JobSpec(command=("python", "train.py"), processes=4, hosts=2).processes_per_host
@@ -81,12 +81,12 @@ class JobSpec:
         return self.processes // self.hosts
 
     def to_json(self) -> str:
-        """The job as text, for a process that supervises it."""
+        """The job as text, for the process that supervises it."""
         return json.dumps(asdict(self), indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> JobSpec:
-        """What `to_json` wrote."""
+        """Reads the text of `to_json`."""
         given: dict[str, Any] = json.loads(text)
         given["command"] = tuple(given["command"])
         return cls(**given)
@@ -95,7 +95,7 @@ class JobSpec:
         """Refuses options that the launcher does not know.
 
         Raises:
-            ArgumentError: lists those there are, with what each is.
+            ArgumentError: an unknown option; the message lists the known ones and their meanings.
         """
         unknown = sorted(set(self.options) - set(known))
         if unknown:
@@ -117,7 +117,7 @@ class PlannedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a launcher will do: files, and the commands that submit them. It holds no secret.
+    """The actions of a launcher: files, and the commands that submit them. It holds no secret.
 
     Example:
         >>> job = JobSpec(command=("true",))
@@ -140,12 +140,12 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class JobStatus:
-    """How a job stands.
+    """The state of a job.
 
     Args:
-        phase: "resumable": it has ended, and starting it again goes on from the newest checkpoint.
+        phase: "resumable" means that it has ended, and a new start continues from the newest checkpoint.
         restarts: how often its processes were started again.
-        why: of an end that is no success, in words.
+        why: the reason for an end without success, in words.
     """
 
     phase: Phase
@@ -159,43 +159,43 @@ class JobStatus:
 
     @property
     def exit_status(self) -> int:
-        """What `estimator launch` returns for it: 0 done, 75 can go on, 1 failed."""
+        """The exit status of `estimator launch`: 0 done, 75 can be resumed, 1 failed."""
         return {"succeeded": 0, "resumable": 75}.get(self.phase, 1)
 
 
 @runtime_checkable
 class Launcher(Protocol):
-    """Starts the processes of a job, by the means of its engine.
+    """Starts the processes of a job, with the tools of its engine.
 
-    Each process of a job gets either what tells jax of the others (the scheduler's own variables), or
-    JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID, never both; and ESTIMATOR_RUN_SECRET, the same in all
-    processes of the job and in no other job, which stands in no command line, plan or log. Exit statuses: 0 done; 75,
-    a signal or an abort: started again, as often as max_restarts says; another one: failed.
+    Each process of a job finds the others through the scheduler's own variables, or through JAX_COORDINATOR_ADDRESS,
+    JAX_NUM_PROCESSES and JAX_PROCESS_ID, never through both. It also gets ESTIMATOR_RUN_SECRET: the same in all
+    processes of the job, and different in every other job. No command line, plan or log shows the secret. Exit
+    statuses: 0: done. 75, a signal or an abort: started again, up to max_restarts times. Any other: failed.
     """
 
     @property
     def name(self) -> str:
-        """What `estimator launch --on` says."""
+        """The name for `estimator launch --on`."""
         ...
 
     def plan(self, job: JobSpec) -> Plan:
-        """What would be done; pure: nothing is written, started or asked.
+        """The plan of a job. A pure function: it writes, starts and asks nothing.
 
         Raises:
-            ArgumentError: the job asks for what this launcher cannot do, or has an option that it does not know.
+            ArgumentError: the job needs something that this launcher cannot do, or has an unknown option.
         """
         ...
 
     def submit(self, plan: Plan) -> str:
-        """Does it; returns the job's id.
+        """Carries out a plan; returns the id of the job.
 
         Raises:
-            LaunchError: the engine is not here, or refuses.
+            LaunchError: the engine is missing, or refuses the job.
         """
         ...
 
     def status(self, job_id: str) -> JobStatus:
-        """How the job stands.
+        """The state of the job.
 
         Raises:
             LaunchError: there is no such job.
@@ -203,14 +203,14 @@ class Launcher(Protocol):
         ...
 
     def stop(self, job_id: str, grace_secs: float) -> None:
-        """Asks its processes to save and end, by SIGTERM, and by force after the grace; no restart follows."""
+        """Asks its processes to save and end by SIGTERM, and ends them by force after the grace. No restart follows."""
         ...
 
     def logs(self, job_id: str, process: int) -> Iterator[str]:
-        """Lines that a process writes, from the beginning, with what it writes after a restart; ends with the job.
+        """The lines of a process from the beginning, including those after a restart; ends with the job.
 
         Args:
-            job_id: of the job.
-            process: its index; of the evaluator, the number of those that train.
+            job_id: the id of the job.
+            process: the index of the process; for the evaluator, the number of training processes.
         """
         ...

@@ -11,7 +11,7 @@ from typing import Final
 
 from estimator_launchers.contract import JobSpec
 
-#: Holds what only the processes of one job know: they sign what they tell each other with it.
+#: Holds a secret that only the processes of one job know. They sign their messages with it.
 SECRET: Final = "ESTIMATOR_RUN_SECRET"
 
 
@@ -21,11 +21,11 @@ def new_secret() -> str:
 
 
 def trainer_environment(job: JobSpec, index: int, address: str, *, cards: int = 0) -> dict[str, str]:
-    """What tells a process of the others.
+    """The variables through which a process finds the others.
 
     Args:
         job: the job.
-        index: of the process.
+        index: the index of the process.
         address: `host:port` of process 0.
         cards: GPUs of the machine, which its processes share.
 
@@ -47,7 +47,7 @@ def trainer_environment(job: JobSpec, index: int, address: str, *, cards: int = 
 
 
 def evaluator_environment(job: JobSpec, *, cards: int = 0) -> dict[str, str]:
-    """The role of the evaluator; on a machine whose cards train, it computes on the CPU."""
+    """The variables of the evaluator. On a machine whose GPUs train, it computes on the CPU."""
     told = {"TF_CONFIG": role(job, "evaluator", 0, "127.0.0.1:1")}
     return {**told, **({"JAX_PLATFORMS": "cpu"} if cards else {})}
 
@@ -61,7 +61,7 @@ def role(job: JobSpec, kind: str, index: int, address: str) -> str:
 
 
 def virtual_devices(job: JobSpec, base: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """As many CPU devices as the job wants cards: what XLA takes where there are none."""
+    """As many CPU devices as the job wants accelerators, for XLA on a machine without any."""
     if job.devices is None:
         return {}
     flags = job.env.get("XLA_FLAGS", base.get("XLA_FLAGS", ""))

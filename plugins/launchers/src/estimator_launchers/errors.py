@@ -1,4 +1,4 @@
-"""What goes wrong with a launch."""
+"""Errors of a launch."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from estimator_core.errors import EstimatorError
 
 
 class LaunchError(EstimatorError):
-    """An engine is not here, refuses a job, or does not know one."""
+    """An engine is missing, refuses a job, or does not know it."""

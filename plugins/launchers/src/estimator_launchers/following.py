@@ -10,16 +10,16 @@ _POLL_SECS = 0.1
 
 
 def follow_file(path: Path, ended: Callable[[], bool]) -> Iterator[str]:
-    """Lines of a file as they are written, without their ends; stops when the file is read and `ended()`.
+    """Lines of a file as they are written, without line ends; stops when the file is read and `ended()`.
 
     Args:
-        path: of the file; it may come later.
-        ended: whether nobody writes any more.
+        path: the path of the file, which may appear later.
+        ended: whether no process writes any longer.
     """
     rest = b""
     offset = 0
     while True:
-        last = ended()  # asked first: what was written before the end is read
+        last = ended()  # asked first, so that everything written before the end is read
         if path.exists():
             with path.open("rb") as file:
                 file.seek(offset)

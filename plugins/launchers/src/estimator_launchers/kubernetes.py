@@ -77,7 +77,7 @@ class KubernetesLauncher:
         """Makes the Secret of the run, then the objects; the id is `NAMESPACE/NAME`, or `NAME`.
 
         Raises:
-            LaunchError: kubectl is not here, or the cluster refuses.
+            LaunchError: kubectl is missing, or the cluster refuses the objects.
         """
         secret = json.dumps(manifests.secret_object(plan.job, new_secret()))
         _kubectl("apply", "-f", "-", given=secret)
@@ -85,7 +85,7 @@ class KubernetesLauncher:
         return "/".join(filter(None, (plan.job.options.get("namespace"), plan.job.name)))
 
     def status(self, job_id: str) -> JobStatus:
-        """From the conditions of the JobSet.
+        """The state of a job, from the conditions of its JobSet.
 
         Raises:
             LaunchError: there is no such JobSet.
@@ -106,14 +106,14 @@ class KubernetesLauncher:
         return JobStatus(phase="running" if active else "pending", restarts=restarts)
 
     def stop(self, job_id: str, grace_secs: float) -> None:
-        """Suspends the JobSet: its pods get SIGTERM and the grace of the job; waits for them as long as said."""
+        """Suspends the JobSet: its pods get SIGTERM and the grace of the job. Waits for them up to `grace_secs`."""
         _kubectl("patch", "jobset", *_named(job_id), "--type=merge", "-p", '{"spec": {"suspend": true}}')
         deadline = time.monotonic() + grace_secs
         while time.monotonic() < deadline and _kubectl("get", "pods", *_pods(job_id), "-o", "name").strip():
             time.sleep(1.0)
 
     def logs(self, job_id: str, process: int) -> Iterator[str]:
-        """Follows the pod of a process, and the one that takes its place after a restart."""
+        """Follows the pod of a process, and the pod that replaces it after a restart."""
         index = f"batch.kubernetes.io/job-completion-index={process}"
         seen = ""
         while True:
@@ -150,7 +150,7 @@ def _pods(job_id: str, *labels: str) -> list[str]:
 
 
 def _newest(text: str) -> str:
-    """The name of the pod that was made last and has begun."""
+    """The name of the newest pod that has begun."""
     pods = [one for one in json.loads(text)["items"] if one.get("status", {}).get("phase") not in (None, "Pending")]
     made = sorted((one["metadata"]["creationTimestamp"], one["metadata"]["name"]) for one in pods)
     return made[-1][1] if made else ""

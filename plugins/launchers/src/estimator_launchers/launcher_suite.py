@@ -15,7 +15,7 @@ from estimator_launchers.environment import SECRET
 
 _SECRET_LENGTH = 32
 _PRINT_SECRET = f"import os; print(len(os.environ[{SECRET!r}]))"
-#: Fails with the status given, once; the second time it ends well. It notes its attempts in a file.
+#: Fails once with the given status, and succeeds the second time. It notes its attempts in a file.
 _ONCE = """
 import os, pathlib, sys
 path = pathlib.Path(sys.argv[1] + "-" + os.environ.get("JAX_PROCESS_ID", os.environ.get("SLURM_PROCID", "0")))
@@ -32,9 +32,9 @@ time.sleep(600)
 
 
 class LauncherSuite(Suite):
-    """Proves that a launcher plans without acting, starts every process, and means what it says of their end.
+    """Proves that a launcher plans without acting, starts every process, and reports their end correctly.
 
-    Where `reachable` is False only what needs no engine is tested.
+    If `reachable` is False, only tests without an engine run.
 
     Example:
         >>> from estimator_launchers import LocalLauncher
@@ -43,11 +43,11 @@ class LauncherSuite(Suite):
         ...         return LocalLauncher()
     """
 
-    #: Whether jobs can be submitted where the tests run.
+    #: Whether jobs can be submitted from the machine of the tests.
     reachable = True
-    #: What a job needs besides a command: fields of JobSpec.
+    #: The fields of JobSpec that a job needs besides a command.
     needs: dict[str, object] = {}  # noqa: RUF012 - replaced by a subclass, never changed
-    #: Longer than any of the small jobs takes.
+    #: Longer than the duration of any of the small jobs.
     patience_secs = 120.0
 
     def make(self) -> Launcher:
@@ -66,7 +66,7 @@ class LauncherSuite(Suite):
         assert launcher.name.islower()
 
     def test_plans_are_pure(self) -> None:
-        """The same job gives the same plan, which names the command and holds the job."""
+        """The same job leads to the same plan, which names the command and holds the job."""
         job = self.job("print('hello')")
         plan = self.make().plan(job)
         assert isinstance(plan, Plan)
@@ -81,12 +81,12 @@ class LauncherSuite(Suite):
             self.make().plan(self.job("pass", options={**_options(self.needs), "no-such-option": "1"}))
 
     def test_a_plan_holds_no_secret(self) -> None:
-        """Nothing that looks like a key stands in a plan."""
+        """A plan holds nothing that looks like a key."""
         words = self.make().plan(self.job("pass")).text().split()
         assert not [word for word in words if len(word) >= _SECRET_LENGTH and word.strip("'\"").isalnum()]
 
     def test_a_job_that_nobody_submitted(self) -> None:
-        """Is an error, no status."""
+        """An unknown job is an error, not a status."""
         self._reached()
         with pytest.raises(EstimatorError):
             self.make().status("4194304")
@@ -103,7 +103,7 @@ class LauncherSuite(Suite):
             assert int(lines[0]) >= _SECRET_LENGTH
 
     def test_an_error_is_final(self) -> None:
-        """A process that fails of itself is not started again."""
+        """A process that fails by itself is not started again."""
         self._reached()
         launcher = self.make()
         job_id = launcher.submit(launcher.plan(self.job("import sys; print('once'); sys.exit(3)", max_restarts=2)))
@@ -123,7 +123,7 @@ class LauncherSuite(Suite):
         assert list(launcher.logs(job_id, 1)) == ["attempt 1", "attempt 2"]
 
     def test_restarts_are_counted_to_their_end(self) -> None:
-        """With none left, the job says that it can go on."""
+        """Without restarts left, the job says that it can be resumed."""
         self._reached()
         launcher = self.make()
         job_id = launcher.submit(launcher.plan(self.job("import sys; sys.exit(75)")))
@@ -131,7 +131,7 @@ class LauncherSuite(Suite):
         assert (status.phase, status.exit_status) == ("resumable", 75)
 
     def test_a_stop_is_asked_for_by_sigterm(self) -> None:
-        """The processes may save; the job can go on, and does not by itself."""
+        """The processes may save. The job can be resumed, but does not restart by itself."""
         self._reached()
         launcher = self.make()
         job_id = launcher.submit(launcher.plan(self.job(_UNTIL_TERM, max_restarts=2)))

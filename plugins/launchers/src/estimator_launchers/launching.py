@@ -1,4 +1,4 @@
-"""A job from its plan to its end: what `estimator launch` does, for programs."""
+"""A job from its plan to its end: `estimator launch` for programs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def find_launcher(name: str) -> Launcher:
     """The launcher of an installed package.
 
     Raises:
-        PluginLookupError: there is none of that name; lists those there are.
+        PluginLookupError: no launcher has this name; the message lists the installed ones.
 
     Example:
         >>> find_launcher("local").name
@@ -42,7 +42,7 @@ def launch(job: JobSpec, on: str = "local", *, write: Callable[[str], Any] | Non
     SIGTERM and SIGINT ask the processes to save and end; the job can then be resumed.
 
     Args:
-        job: what to run.
+        job: the job to run.
         on: the name of the launcher.
         write: gets each line; None: standard output.
 
@@ -89,7 +89,7 @@ def follow(launcher: Launcher, job_id: str, job: JobSpec, *, write: Callable[[st
 
 
 class _Signals:
-    """SIGTERM and SIGINT set an event while this is open; outside of the main thread they are nobody's here."""
+    """SIGTERM and SIGINT set an event while this is open. Outside of the main thread they are not handled here."""
 
     def __init__(self, asked: threading.Event) -> None:
         self._asked = asked
@@ -109,7 +109,7 @@ class _Signals:
 
 
 class _Show:
-    """Writes lines of several threads whole."""
+    """Writes the lines of several threads, each line whole."""
 
     def __init__(self, write: Callable[[str], Any]) -> None:
         self._write, self._lock = write, threading.Lock()

@@ -19,7 +19,7 @@ from estimator_launchers.environment import SECRET, new_secret
 from estimator_launchers.errors import LaunchError
 from estimator_launchers.following import follow_file
 
-#: Of this process: each is waited for when it has ended, by a later `status`.
+#: The supervisors of this process: a later `status` waits for each that has ended.
 _SUPERVISORS: list[subprocess.Popen[bytes]] = []
 
 
@@ -27,7 +27,7 @@ class LocalLauncher:
     """Runs the processes of a job on this machine; a process of its own watches them and starts them again.
 
     Args:
-        folder: where jobs are kept; None: `estimator/jobs` in the user's folder for state.
+        folder: the folder of the jobs; None: `estimator/jobs` in the user's folder for state.
 
     Example:
         >>> launcher = LocalLauncher()
@@ -42,7 +42,7 @@ class LocalLauncher:
         self._folder = Path(folder) if folder is not None else Path(state, "estimator", "jobs")
 
     def plan(self, job: JobSpec) -> Plan:
-        """The job as the supervisor reads it.
+        """The job in the form that the supervisor reads.
 
         Raises:
             ArgumentError: several hosts, or any option.
@@ -85,7 +85,7 @@ class LocalLauncher:
         return job_id
 
     def status(self, job_id: str) -> JobStatus:
-        """What the supervisor wrote last; a supervisor that is gone has left a job that can go on.
+        """The last state that the supervisor wrote. If the supervisor is gone, the job can be resumed.
 
         Raises:
             LaunchError: there is no such job.
@@ -98,20 +98,20 @@ class LocalLauncher:
         status = JobStatus(**state)
         if status.ended or _alive(pid):
             return status
-        state = self._state(job_id) or {}  # it may have ended in between
+        state = self._state(job_id) or {}  # it may have ended meanwhile
         state.pop("pid", None)
         found = JobStatus(**state)
         return found if found.ended else JobStatus(phase="resumable", why="its supervisor is gone")
 
     def stop(self, job_id: str, grace_secs: float) -> None:
-        """SIGTERM to the supervisor, which passes it on; waits for the end."""
+        """Sends SIGTERM to the supervisor, which passes it on; waits for the end."""
         deadline = time.monotonic() + grace_secs
         while not self.status(job_id).ended:
             state = self._state(job_id)
             if state is not None:
                 _send(int(state["pid"]), signal.SIGTERM)
             if time.monotonic() > deadline:
-                return  # the supervisor ends them by force after the job's own grace
+                return  # the supervisor ends the processes by force after the job's own grace
             time.sleep(0.1)
 
     def logs(self, job_id: str, process: int) -> Iterator[str]:
@@ -119,7 +119,7 @@ class LocalLauncher:
         return follow_file(self._job_folder(job_id) / f"{process}.log", lambda: self.status(job_id).ended)
 
     def events(self, job_id: str) -> Iterator[str]:
-        """What the supervisor says."""
+        """The messages of the supervisor."""
         return follow_file(self._job_folder(job_id) / "launcher.log", lambda: self.status(job_id).ended)
 
     def _state(self, job_id: str) -> dict[str, Any] | None:
@@ -135,7 +135,7 @@ class LocalLauncher:
 
 def _alive(pid: int) -> bool:
     stat = Path(f"/proc/{pid}/stat")
-    if stat.exists():  # one that has ended and was not waited for is gone as well
+    if stat.exists():  # a process that ended and was not waited for counts as gone too
         return stat.read_text().rpartition(")")[2].split()[0] != "Z"
     return not Path("/proc/self").exists() and _send(pid, 0)
 

@@ -12,10 +12,10 @@ from estimator_launchers.environment import SECRET, role, virtual_devices
 from estimator_launchers.outcome import RESUMABLE
 
 PORT = 7464
-#: A pod that ends so may be started again: 75, an abort of jax, SIGKILL, SIGSEGV, SIGTERM.
+#: A pod that ends with one of these may be started again: 75, an abort of jax, SIGKILL, SIGSEGV, SIGTERM.
 GOES_ON = (RESUMABLE, 134, 137, 139, 143)
 _INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
-#: The role of a pod, which its index tells: the manifest is the same for all.
+#: The role of a pod, determined by its index: the manifest is the same for all.
 _WITH_ROLE = (
     'if [ "$JAX_PROCESS_ID" = 0 ]; then kind=chief index=0; else kind=worker index=$((JAX_PROCESS_ID - 1)); fi; '
     'export TF_CONFIG="{\\"cluster\\": $CLUSTER, \\"task\\": {\\"type\\": \\"$kind\\", \\"index\\": $index}}"; '
@@ -25,7 +25,7 @@ _Object = dict[str, Any]
 
 
 def job_set(job: JobSpec) -> _Object:
-    """The pods that train, all started again together where that goes on."""
+    """The pods that train. All are started again together if that continues the run."""
     pods = {
         "completions": job.processes,
         "parallelism": job.processes,
@@ -48,7 +48,7 @@ def job_set(job: JobSpec) -> _Object:
         "kind": "JobSet",
         "metadata": _metadata(job, job.name, "trainer"),
         "spec": {
-            # A pod that fails of itself fails its Job for another reason, and with it the JobSet.
+            # A pod that fails by itself fails its Job for another reason, and the Job fails the JobSet.
             "failurePolicy": {
                 "maxRestarts": job.max_restarts,
                 "rules": [
@@ -66,7 +66,7 @@ def job_set(job: JobSpec) -> _Object:
 
 
 def headless_service(job: JobSpec) -> _Object:
-    """By which pods find process 0, before it is ready as well."""
+    """The Service through which pods find process 0, also before it is ready."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -81,7 +81,7 @@ def headless_service(job: JobSpec) -> _Object:
 
 
 def evaluator(job: JobSpec) -> _Object:
-    """One pod in the role of the evaluator; it is started again by itself."""
+    """One pod in the role of the evaluator, which is started again independently."""
     told = {"name": "TF_CONFIG", "value": role(job, "evaluator", 0, address(job))}
     spec = _pod(job, [told], cards=False)
     return {
@@ -127,7 +127,7 @@ def tensorboard(job: JobSpec) -> list[_Object]:
 
 
 def secret_object(job: JobSpec, value: str) -> _Object:
-    """What only the processes of this job know; part of no plan."""
+    """The secret of the processes of this job. It is not part of a plan."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -137,12 +137,12 @@ def secret_object(job: JobSpec, value: str) -> _Object:
 
 
 def address(job: JobSpec) -> str:
-    """Where process 0 listens."""
+    """The address at which process 0 listens."""
     return f"{job.name}-trainers-0-0.{job.name}:{PORT}"
 
 
 def labels(job: JobSpec, part: str) -> dict[str, str]:
-    """By which the objects of a job are found."""
+    """The labels that identify the objects of a job."""
     return {
         "app.kubernetes.io/name": job.name,
         "app.kubernetes.io/component": part,

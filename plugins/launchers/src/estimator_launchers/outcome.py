@@ -1,11 +1,11 @@
-"""What the exit statuses of a job's processes mean together."""
+"""The combined meaning of the exit statuses of a job's processes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-#: Stopped early; starting again goes on (EX_TEMPFAIL).
+#: The process stopped early; a new start continues (EX_TEMPFAIL).
 RESUMABLE: Final = 75
 _ABORT = 6
 
@@ -23,21 +23,21 @@ def signal_of(status: int) -> int | None:
 
 
 def can_go_on(status: int) -> bool:
-    """Whether a process that ends so may be started again: 75, a signal, or the abort by which jax ends it."""
+    """Whether a process with this status may be started again: 75, a signal, or the abort by which jax ends it."""
     return status == RESUMABLE or signal_of(status) is not None
 
 
 def outcome(statuses: Sequence[int]) -> int:
     """The status of a job from those of its processes, in the order in which they ended.
 
-    A process that a signal ends takes others with it, which may fail of that in any way; so does one that fails of
-    itself, and the others may be told of it and end first.
+    If a signal ends a process, the others may fail in any way as a consequence. A process that fails by itself has the
+    same effect, and the others may learn of it and end first.
 
     Args:
-        statuses: as Popen gives them.
+        statuses: the statuses of Popen.
 
     Returns:
-        0, 75, or the status of the process that failed of itself.
+        0, 75, or the status of the process that failed by itself.
 
     Example:
         >>> outcome([0, 0]), outcome([-9, 1, 75]), outcome([75, 1]), outcome([-6, 75])

@@ -10,7 +10,7 @@ ESTIMATOR_PLUGIN_API = (1, 1)
 
 
 def estimator_kinds() -> Sequence[Kind]:
-    """Launchers."""
+    """The kind of launchers."""
     return [
         Kind(
             name="launcher",
@@ -24,7 +24,7 @@ def estimator_kinds() -> Sequence[Kind]:
 
 
 def estimator_components() -> Sequence[Component]:
-    """One launcher an engine."""
+    """One launcher for each engine."""
     return [
         Component(
             kind="launcher",
@@ -45,7 +45,7 @@ def estimator_components() -> Sequence[Component]:
 
 
 def estimator_commands() -> Sequence[Command]:
-    """`estimator launch` and `estimator cluster`."""
+    """The commands `estimator launch` and `estimator cluster`."""
     return [
         Command(
             name="launch",

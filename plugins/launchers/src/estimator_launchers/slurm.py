@@ -1,4 +1,4 @@
-"""The launcher of Slurm: a batch script that starts the processes by srun, and requeues the job where that goes on."""
+"""The launcher of Slurm: a batch script that starts the processes by srun, and requeues it if it can continue."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ OPTIONS: Final[Mapping[str, str]] = {
     "qos": "quality of service",
     "reservation": "a reservation",
 }
-#: Until a job that was requeued is in the queue again, at the latest.
+#: The longest time until a requeued job is in the queue again.
 _REQUEUE_SECS = 60.0
 _RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT")
 
 
 class SlurmLauncher:
-    """Submits batch jobs; jax finds the processes by Slurm's own variables.
+    """Submits batch jobs; jax finds the processes through Slurm's own variables.
 
     Args:
-        folder: where each job keeps its logs and its secret, on a file system that all nodes share; None:
+        folder: the folder for logs and secrets of jobs, on a file system that all nodes share; None:
             `estimator-jobs` in the working directory.
 
     Example:
@@ -61,7 +61,7 @@ class SlurmLauncher:
         """The batch script.
 
         Raises:
-            ArgumentError: an option that sbatch is not given, or an image.
+            ArgumentError: an option that is not passed to sbatch, or an image.
         """
         job.check_options(self.name, OPTIONS)
         if job.image:
@@ -72,17 +72,17 @@ class SlurmLauncher:
         return Plan(launcher=self.name, job=job, files=(file,), commands=(("sbatch", "--parsable", file.name),))
 
     def submit(self, plan: Plan) -> str:
-        """Hands the script to sbatch.
+        """Passes the script to sbatch.
 
         Raises:
-            LaunchError: sbatch is not here, or refuses.
+            LaunchError: sbatch is missing, or refuses the script.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         said = _slurm("sbatch", "--parsable", given=plan.files[0].text)
         return said.strip().partition(";")[0]
 
     def status(self, job_id: str) -> JobStatus:
-        """What the queue says, or what the script wrote when it ended.
+        """The state in the queue, or the state that the script wrote when it ended.
 
         Raises:
             LaunchError: there is no such job.
@@ -108,7 +108,7 @@ class SlurmLauncher:
         return JobStatus(phase=phase, restarts=restarts, why=why or "it was cancelled, or Slurm has lost it")
 
     def stop(self, job_id: str, grace_secs: float) -> None:
-        """SIGTERM to the processes, without a requeue; scancel after the grace."""
+        """Sends SIGTERM to the processes, without a requeue, and calls scancel after the grace."""
         for folder in self._folders(job_id):
             (folder / "stop").touch()
         _slurm("scancel", "--signal=TERM", "--batch", job_id, check=False)
@@ -134,7 +134,7 @@ class SlurmLauncher:
         return done.stdout.split()
 
     def _folders(self, job_id: str) -> list[Path]:
-        """Of the job, or of each run of an array."""
+        """The folder of the job, or of each run of an array."""
         own = self._folder / job_id
         return [own] if own.is_dir() else sorted(self._folder.glob(f"{job_id}_*"))
 

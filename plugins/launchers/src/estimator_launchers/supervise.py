@@ -1,7 +1,7 @@
 """Processes of this machine that train together, watched and started again: `python -m estimator_launchers.supervise`.
 
-The folder of the job holds `job.json`, `state.json` and a log a process. The secret of the run comes by the
-environment, and goes on by it.
+The folder of the job holds `job.json`, `state.json` and a log for each process. The secret of the run arrives in the
+environment, and is passed on in it.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Group:
 
     @property
     def running(self) -> bool:
-        """Whether any child is there."""
+        """Whether any child runs."""
         return len(self.ended) < len(self._children)
 
     def poll(self, now: float) -> None:
-        """Notes who has ended; ends by force who is left long after another's failure."""
+        """Notes the children that ended. Ends the others by force when the grace after a failure is over."""
         seen = {index for index, _ in self.ended}
         for index, child in self._children.items():
             if index not in seen and child.poll() is not None:
@@ -54,7 +54,7 @@ class Group:
                 child.kill()
 
     def ask_to_end(self, now: float) -> None:
-        """SIGTERM to all; a frozen one is ended by force after the grace."""
+        """Sends SIGTERM to all. A frozen child is ended by force after the grace."""
         for _, child in self._alive():
             child.terminate()
         self._kill_at = now + self._grace_secs
@@ -67,7 +67,7 @@ class Supervisor:
     """Runs a job to its end.
 
     Args:
-        folder: of the job.
+        folder: the folder of the job.
         parent: the process with which the job ends; 0: none.
     """
 
@@ -79,7 +79,7 @@ class Supervisor:
         self._restarts = 0
 
     def run(self) -> JobStatus:
-        """Starts the processes, again where that goes on, and says how it ended."""
+        """Starts the processes, restarts them if that continues the run, and returns the final status."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop())
         evaluator = self._evaluator() if self._job.evaluator else None
@@ -115,7 +115,7 @@ class Supervisor:
             time.sleep(_POLL_SECS)
 
     def _end_of(self, evaluator: Group, status: int) -> int:
-        """The evaluator ends by itself when training has; where that has failed, it is asked to."""
+        """The final status. The evaluator ends by itself after training; after a failure it is asked to end."""
         if status != 0 and not self._asked:
             evaluator.ask_to_end(time.monotonic())
         while evaluator.running:
@@ -164,7 +164,7 @@ class Supervisor:
 
 
 def in_words(status: int) -> str:
-    """An exit status, for people.
+    """An exit status in words.
 
     Example:
         >>> in_words(-9), in_words(75), in_words(1)
@@ -177,7 +177,7 @@ def in_words(status: int) -> str:
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens at."""
+    """A free port of this machine."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return server.getsockname()[1]
 

@@ -1,7 +1,7 @@
-"""For those who come from tf.estimator: what becomes of a program, line by line.
+"""For users of tf.estimator: what becomes of a program, line by line.
 
-Importing this package imports none of it: every public name is imported when it is first used. `__init__.pyi` is the
-typed list of them.
+Importing this package imports no other module: each public name is imported at its first use. `__init__.pyi` is the
+typed list of the names.
 """
 
 import importlib

@@ -1,10 +1,10 @@
-"""One spelling for the many that TensorFlow has for one name."""
+"""Reduces the many spellings that TensorFlow has for a name to one."""
 
 from __future__ import annotations
 
 import re
 
-#: Packages whose names are looked at.
+#: Packages whose names are checked.
 ROOTS = frozenset(
     {
         "horovod",
@@ -21,7 +21,7 @@ ROOTS = frozenset(
     }
 )
 
-# In this order, each at most once.
+# Applied in this order, each at most once.
 _SPELLINGS = (
     (r"^tensorflow_estimator(\.python)?(\.estimator)?\b", "tf.estimator"),
     (r"^tensorflow(_core)?\b", "tf"),
@@ -53,10 +53,10 @@ _SPELLINGS = (
 
 
 def canonical(name: str) -> str:
-    """The spelling that the table has.
+    """The spelling of a name in the table.
 
     Args:
-        name: dotted, as the imports of a program make it.
+        name: a dotted name, as the imports of a program make it.
 
     Example:
         >>> canonical("tensorflow.compat.v1.estimator.inputs.numpy_input_fn"), canonical("tf_slim.conv2d")

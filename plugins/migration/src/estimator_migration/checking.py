@@ -24,15 +24,15 @@ _METHODS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """A place of a program that names something of TensorFlow.
+    """A place in a program that uses a name of TensorFlow.
 
     Args:
-        line: from 1.
-        column: from 0.
-        written: as it stands there.
+        line: the line, from 1.
+        column: the column, from 0.
+        written: the name as the program writes it.
         row: what becomes of it.
-        node: the expression, for those who rewrite it.
-        rest: what follows the name of the row, as ".replace"; "" where it is the whole name.
+        node: the expression, for a rewrite.
+        rest: the part after the name of the row, such as ".replace"; "" for the whole name.
     """
 
     line: int
@@ -43,7 +43,7 @@ class Use:
     rest: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """For files."""
+        """The use as JSON values."""
         row = self.row
         texts = {"written": self.written, "name": row.name, "verdict": row.verdict.value}
         return {"line": self.line, "column": self.column, **texts, "home": row.place, "how": row.how}
@@ -56,7 +56,7 @@ def check(source: str) -> list[Use]:
         source: Python, of version 3.
 
     Raises:
-        libcst.ParserSyntaxError: it is no Python.
+        libcst.ParserSyntaxError: the source is not Python.
 
     Example:
         >>> [use.row.name for use in check("import tensorflow as tf\ntf.estimator.RunConfig()")]
@@ -66,7 +66,7 @@ def check(source: str) -> list[Use]:
 
 
 def uses(resolver: Resolver) -> list[Use]:
-    """The uses in a program that is parsed already, by line."""
+    """The uses in a parsed program, by line."""
     finder = _Finder(resolver)
     resolver.module.visit(finder)
     unique = {(use.line, use.column, use.row.name): use for use in finder.found}
@@ -74,7 +74,7 @@ def uses(resolver: Resolver) -> list[Use]:
 
 
 class _Finder(cst.CSTVisitor):
-    """Collects uses; inside a name that was found nothing more is looked for."""
+    """Collects uses. It does not search inside a name that was found."""
 
     def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
@@ -121,7 +121,7 @@ class _Finder(cst.CSTVisitor):
         name = getattr(node.func, "value", "")
         if name == "getattr" and self.resolver.resolve(node) is not None:
             self._look(node)
-            for argument in node.args[1:]:  # the first is a part of the name
+            for argument in node.args[1:]:  # the first argument is a part of the name
                 argument.visit(self)
             return False
         if self.resolver.imported(node):
@@ -146,7 +146,7 @@ class _Finder(cst.CSTVisitor):
         return True
 
     def _look(self, node: cst.BaseExpression) -> bool:
-        """Notes a name of ours. False: what is inside need not be looked at."""
+        """Notes a name of TensorFlow. Returns False if its parts need no search."""
         resolved = self.resolver.resolve(node) or self._starred(node)
         if resolved is None or not is_ours(resolved.name):
             if isinstance(node, cst.Attribute):
@@ -171,7 +171,7 @@ class _Finder(cst.CSTVisitor):
         return find(resolved.name)
 
     def _said_before(self, resolved: Resolved, row: Row, node: cst.CSTNode) -> bool:
-        """Whether the line needs no change once another line has: it says a variable, or an imported name."""
+        """Whether the change of another line is enough, because this line uses a variable or an imported name."""
         if "()" in row.name:
             return row.verdict is Verdict.SAME
         alias = canonical(resolved.alias)
@@ -186,7 +186,7 @@ class _Finder(cst.CSTVisitor):
         return row.home == said.home or row.home.replace(":", ".") == said.home.replace(":", ".") + rest
 
     def _starred(self, node: cst.BaseExpression) -> Resolved | None:
-        """A name that nobody defines and a module imported with a star has."""
+        """A name that the program does not define, and that a module imported with a star has."""
         first = _first(node)
         if not isinstance(first, cst.Name) or not self._stars or self.resolver.resolve(first) is not None:
             return None

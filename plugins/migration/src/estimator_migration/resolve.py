@@ -26,11 +26,11 @@ CHOSEN_AT_RUN_TIME = "<chosen at run time>"
 
 @dataclass(frozen=True, kw_only=True)
 class Resolved:
-    """What an expression is.
+    """The meaning of an expression.
 
     Args:
-        name: dotted; `()` follows the class of an instance.
-        alias: the part of it that a variable of the program stands for, "" where the program says the name itself.
+        name: the dotted name; `()` follows the class of an instance.
+        alias: the part for which a variable of the program stands; "" if the program uses the name itself.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Resolver:
         source: the program.
 
     Raises:
-        libcst.ParserSyntaxError: it is no Python.
+        libcst.ParserSyntaxError: the source is not Python.
     """
 
     def __init__(self, source: str) -> None:
@@ -59,7 +59,7 @@ class Resolver:
         return self.positions[node].start.line
 
     def resolve(self, node: cst.BaseExpression, depth: int = 0) -> Resolved | None:
-        """What an expression is, None where nothing says so."""
+        """The meaning of an expression; None if it is not known."""
         if depth > _DEPTH:
             return None
         if isinstance(node, cst.Name):
@@ -103,7 +103,7 @@ class Resolver:
         return None
 
     def _assigned(self, target: cst.CSTNode) -> cst.BaseExpression | None:
-        """The expression that an assignment gives to a name: `a = x`, `a: T = x`, `a, b = x, y`."""
+        """The expression that is assigned to a name: `a = x`, `a: T = x`, `a, b = x, y`."""
         parent = self.parents.get(target)
         if isinstance(parent, cst.AssignTarget):
             statement = self.parents[parent]
@@ -138,7 +138,7 @@ class Resolver:
         return Resolved(name=f"{row.gives}()", alias=inner.alias)
 
     def imported(self, node: cst.Call) -> str | None:
-        """The module that `__import__(...)` or `importlib.import_module(...)` names, None where it is none of ours."""
+        """The module that `__import__(...)` or `importlib.import_module(...)` names; None if it is not covered."""
         function = node.func
         name = function.attr.value if isinstance(function, cst.Attribute) else getattr(function, "value", "")
         if name not in ("import_module", "__import__") or not node.args:
@@ -150,7 +150,7 @@ class Resolver:
 
 
 def text_of(node: cst.BaseExpression) -> str | None:
-    """The text of a constant string, None where it is none."""
+    """The text of a constant string; None for any other expression."""
     value = node.evaluated_value if isinstance(node, cst.SimpleString | cst.ConcatenatedString) else None
     return value if isinstance(value, str) else None
 

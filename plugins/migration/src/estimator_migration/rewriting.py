@@ -29,7 +29,7 @@ class Rewritten:
     Args:
         source: the program.
         replaced: places that were changed.
-        notes: places that a note says what to do at.
+        notes: places where a note says what to do.
     """
 
     source: str
@@ -37,7 +37,7 @@ class Rewritten:
     notes: int
 
     def diff(self, before: str, name: str) -> str:
-        """What changes, as a unified diff."""
+        """The changes as a unified diff."""
         old, new = (text.splitlines(keepends=True) for text in (before, self.source))
         return "".join(difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"))
 
@@ -49,7 +49,7 @@ def rewrite(source: str) -> Rewritten:
         source: Python.
 
     Raises:
-        libcst.ParserSyntaxError: it is no Python.
+        libcst.ParserSyntaxError: the source is not Python.
 
     Example:
         >>> print(rewrite("import tensorflow as tf\nmode = tf.estimator.ModeKeys.EVAL\n").source, end="")
@@ -64,7 +64,7 @@ def rewrite(source: str) -> Rewritten:
 
 
 class _Plan:
-    """What to put where, by node."""
+    """The replacements and notes of a program, by node."""
 
     def __init__(self, resolver: Resolver, found: Sequence[Use]) -> None:
         self.resolver = resolver
@@ -84,7 +84,7 @@ class _Plan:
                 self._note(use.node, use.row)
 
     def _take(self, use: Use) -> bool:
-        """Whether a use is changed without the user."""
+        """Whether a use is changed automatically."""
         row, node = use.row, use.node
         if isinstance(node, cst.ImportAlias):
             taken = row.verdict in _REPLACED and ":" in row.home and isinstance(self._parent(node), cst.ImportFrom)
@@ -92,7 +92,7 @@ class _Plan:
                 self.imports[node] = row
             return taken
         if isinstance(node, cst.Arg):
-            return True  # with the call it belongs to, or with the note there
+            return True  # together with its call, or with the note there
         if row.verdict not in _REPLACED or not row.home or "()" in row.name or not _plain(node):
             return False
         if self._imported_by_itself(node):
@@ -105,7 +105,7 @@ class _Plan:
         return True
 
     def _imported_by_itself(self, node: cst.CSTNode) -> bool:
-        """Whether the name stands in an import statement of its own, which changes in its place."""
+        """Whether the name has an import statement of its own, which changes instead."""
         return isinstance(node, cst.Name)
 
     def _note(self, node: cst.CSTNode, row: Row) -> None:
@@ -149,7 +149,7 @@ class _Changes(cst.CSTTransformer):
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
     ) -> Any:
-        """Changes an import statement; new imports stand after the first one of TensorFlow."""
+        """Changes an import statement. New imports come after the first one of TensorFlow."""
         statement = original_node.body[0]
         if not isinstance(statement, cst.Import | cst.ImportFrom) or len(original_node.body) > 1:
             return updated_node
@@ -192,7 +192,7 @@ def _arguments(args: Sequence[cst.Arg], renamed: Mapping[str, str]) -> list[cst.
 
 
 def _with_notes(statement: Any, texts: Iterable[str], above: Iterable[cst.EmptyLine]) -> Any:
-    """The statement with a comment above it for each text that does not stand there yet."""
+    """The statement with a comment above it for each text, unless the comment exists already."""
     lines: list[cst.EmptyLine] = list(statement.leading_lines)
     there = {line.comment.value for line in [*above, *lines] if line.comment is not None}
     for text in texts:

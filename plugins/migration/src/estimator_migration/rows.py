@@ -38,13 +38,13 @@ class Row:
     """One name of TensorFlow.
 
     Args:
-        name: as `tf.estimator.Estimator`; `tf.data.Dataset().map` is a member of an instance.
+        name: such as `tf.estimator.Estimator`; `tf.data.Dataset().map` is a member of an instance.
         verdict: what becomes of it.
-        home: `module:name` of what takes its place, or "".
-        how: what differs, what to write or what to use.
+        home: `module:name` of its successor, or "".
+        how: the difference, or what to write or use instead.
         arguments: keyword arguments with another name there; an empty name leaves the argument out.
-        gives: the class of what a call returns, or "".
-        module: it is a module of other names, of which it says nothing.
+        gives: the class of the result of a call, or "".
+        module: whether it is a module of other names. The row does not describe those names.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Row:
 
     @property
     def place(self) -> str:
-        """The home as one writes it: `ec.Estimator`, `jnp.sum`.
+        """The home as a program writes it: `ec.Estimator`, `jnp.sum`.
 
         Example:
             >>> Row(name="tf.reduce_sum", verdict=Verdict.RENAMED, home="jax.numpy:sum").place
@@ -131,7 +131,7 @@ def find(name: str) -> Row | None:
     """The row of a name, or of the longest part of it that has one; None for a module that only holds others.
 
     Args:
-        name: dotted, as a program says it after its imports: `tensorflow.compat.v1.train.Saver`.
+        name: the dotted name, as the imports of a program make it: `tensorflow.compat.v1.train.Saver`.
 
     Example:
         >>> find("tensorflow.compat.v1.train.Saver.save").name

@@ -15,13 +15,13 @@ from estimator_core.model import Binding, ModuleValues, is_traced
 
 
 class EquinoxAdapter:
-    """Equinox. Inexact arrays are trainable variables unless `trainable=` says otherwise, other arrays model state."""
+    """The adapter for Equinox. Inexact arrays are trainable unless `trainable=` says otherwise; others are state."""
 
     name = "equinox"
     library = "equinox"
 
     def handles(self, module: Any) -> bool:
-        """Whether it is an `equinox.Module`, or a pair of one and its `equinox.nn.State`."""
+        """Whether the object is an `equinox.Module`, or a pair of a module and its `equinox.nn.State`."""
         equinox = sys.modules["equinox"]
         if isinstance(module, tuple) and len(module) == 2:
             return isinstance(module[0], equinox.Module) and isinstance(module[1], equinox.nn.State)
@@ -47,7 +47,7 @@ class EquinoxAdapter:
         return EquinoxModule(binding, module, self._bound(binding, state, "state/"))
 
     def write_back(self, module: Any, values: Mapping[str, Any]) -> None:
-        """Refused: Equinox modules cannot be changed.
+        """Refuses: Equinox modules cannot be changed.
 
         Raises:
             ArgumentTypeError: always.
@@ -94,14 +94,14 @@ class EquinoxModule:
 
     Attributes:
         module: the Equinox module.
-        state: its state; what it is when model_fn returns goes into the next step.
+        state: its state; its value when model_fn returns goes into the next step.
     """
 
     def __init__(self, binding: Binding, module: Any, state: Any) -> None:
         self.module = module
         self.state = state
         self._binding = binding
-        # Equinox refuses to look into a state that has been used.
+        # Equinox refuses to read a state that has been used.
         self._before = dict(_named_leaves(state, "state/")[0])
         binding.scope.at_close(self._collect)
 

@@ -1,4 +1,4 @@
-"""Keras 3 models on the JAX backend: built on the host, called without state of their own."""
+"""Keras 3 models on the JAX backend: built on the host, and called without a state of their own."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from estimator_core.model import Binding, ModuleValues, check_names
 
 
 class KerasAdapter:
-    """Keras 3. Trainable variables are variables; batch statistics and states of seed generators are model state."""
+    """The adapter for Keras 3. Trainable variables are variables; batch statistics and seed states are model state."""
 
     name = "keras"
     library = "keras"
 
     def handles(self, module: Any) -> bool:
-        """Whether it is a `keras.Layer` or `keras.Model`."""
+        """Whether the object is a `keras.Layer` or `keras.Model`."""
         return isinstance(module, sys.modules["keras"].Layer)
 
     def bind(self, binding: Binding) -> Any:
-        """A callable that stands for the model.
+        """A callable that represents the model.
 
         Raises:
             VariableError: Keras runs on another backend than JAX.
@@ -65,7 +65,7 @@ class KerasModule:
 
     Attributes:
         model: the Keras model; its own variables are not used and never changed.
-        losses: what the calls so far added with `add_loss` and regularisers, for the loss of model_fn.
+        losses: the losses that calls added so far, by `add_loss` and regularisers, for the loss of model_fn.
     """
 
     def __init__(self, binding: Binding) -> None:
@@ -97,7 +97,7 @@ class KerasModule:
         return output
 
     def _values(self, shapes: Any) -> dict[str, Any]:
-        """The values of the scope by name, declared where they are new."""
+        """The values of the scope by name, declared if they are new."""
         make = self._binding.make
         computed = None
         if make is not None:
@@ -133,7 +133,7 @@ class KerasModule:
 
 
 def _variables(model: Any) -> dict[str, Any]:
-    """The variables of a model by a name that does not depend on how many models were made before.
+    """The variables of a model, by names that do not depend on the number of models made before.
 
     Keras numbers layers without a name of their own through the whole process: `dense_7`, `dense_8` become `dense`,
     `dense_1`.
@@ -163,7 +163,7 @@ def _variables(model: Any) -> dict[str, Any]:
 
 
 def _snake(name: str) -> str:
-    """How Keras derives the name of a layer from its class."""
+    """The name that Keras derives from the class of a layer."""
     name = re.sub(r"\W+", "", name)
     name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
     return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()

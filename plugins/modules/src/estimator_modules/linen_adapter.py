@@ -1,4 +1,4 @@
-"""Flax Linen modules: declared at each call, since Linen needs its inputs to know its variables."""
+"""Flax Linen modules: declared at each call, since Linen needs the inputs to know the variables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INNER = "inside a function that JAX traces by itself (scan, cond, vmap, grad, c
 
 
 class LinenAdapter:
-    """Flax Linen.
+    """The adapter for Flax Linen.
 
     The collection `params` holds trainable variables (`name/path`), the others model state (`name/collection/path`).
     """
@@ -26,14 +26,14 @@ class LinenAdapter:
     library = "flax.linen"
 
     def handles(self, module: Any) -> bool:
-        """Whether it is a `linen.Module`."""
+        """Whether the object is a `linen.Module`."""
         return isinstance(module, sys.modules["flax.linen"].Module)
 
     def bind(self, binding: Binding) -> Any:
-        """A callable that stands for the module.
+        """A callable that represents the module.
 
         Raises:
-            VariableError: the module is bound to values already.
+            VariableError: the module is already bound to values.
         """
         if binding.module.scope is not None:
             raise VariableError(
@@ -44,7 +44,7 @@ class LinenAdapter:
         return LinenModule(binding)
 
     def write_back(self, module: Any, values: Mapping[str, Any]) -> None:
-        """Refused: Linen modules hold no values.
+        """Refuses: Linen modules hold no values.
 
         Raises:
             ArgumentTypeError: always.
@@ -102,16 +102,16 @@ class LinenModule:
         return output
 
     def _declare(self, args: Any, method: Any, kwargs: Any) -> dict[str, Any]:
-        """The variables of this call as Linen wants them, declared where they are new."""
+        """The variables of this call in the form of Linen, declared if they are new."""
         from flax import linen as nn
         from flax.traverse_util import unflatten_dict
 
         inputs, structure = jax.tree_util.tree_flatten((args, kwargs))
-        # A function for each input, so that no value of this trace is kept.
+        # One function for each input, so that no value of this trace is kept.
         stand_ins = [_stand_in(leaf) for leaf in inputs]
 
         def init(key: jax.Array) -> Any:
-            # The inputs of the first call as zeros: first values must not depend on a batch.
+            # The inputs of the first call as zeros: initial values must not depend on a batch.
             init_args, init_kwargs = jax.tree_util.tree_unflatten(structure, [make() for make in stand_ins])
             found = self.module.init({"params": key}, *init_args, method=method, **init_kwargs)
             return {collection: tree for collection, tree in found.items() if collection != "intermediates"}
@@ -163,7 +163,7 @@ def _flat(tree: Any) -> dict[tuple[str, ...], Any]:
 
 
 def _stand_in(leaf: Any) -> Callable[[], Any]:
-    """Makes what stands for an input while variables are declared: zeros for an array, anything else as it is."""
+    """Makes the stand-in for an input while variables are declared: zeros for an array, any other value unchanged."""
     if not (isinstance(leaf, jax.Array) or hasattr(leaf, "__array__")):
         return lambda: leaf
     return functools.partial(jnp.zeros, jnp.shape(leaf), jnp.result_type(leaf))

@@ -1,4 +1,4 @@
-"""Flax NNX modules: built inside the trace, given the values of the scope, and read again when it closes."""
+"""Flax NNX modules: built inside the trace, filled with the values of the scope, and read when it closes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class NnxAdapter:
-    """Flax NNX: `Param`s are trainable variables, other `Variable`s model state, random streams get a key each step."""
+    """The adapter for Flax NNX: `Param`s are trainable, other `Variable`s are state, streams get a key a step."""
 
     name = "nnx"
     library = "flax.nnx"
 
     def handles(self, module: Any) -> bool:
-        """Whether it is an `nnx.Module`."""
+        """Whether the object is an `nnx.Module`."""
         return isinstance(module, sys.modules["flax.nnx"].Module)
 
     def bind(self, binding: Binding) -> Any:
@@ -54,15 +54,15 @@ class _BoundModule:
     """One module in one trace.
 
     Attributes:
-        module: what model_fn uses.
-        values: the model state's Variables and the values they were given, by name.
+        module: the module that model_fn uses.
+        values: the Variables of the model state and their initial values in the trace, by name.
     """
 
     def __init__(self, binding: Binding) -> None:
         from flax import errors
 
         self.binding = binding
-        # Variables that another module of this trace owns keep the path they have there (tied weights).
+        # Variables that another module of this trace owns keep their path in it (tied weights).
         self.owners: dict[int, tuple[Any, str]] = binding.scope.notes.setdefault("nnx", {})
         self.values: dict[str, tuple[Any, Any]] = {}
         originals = _variables(binding.module)
@@ -74,7 +74,7 @@ class _BoundModule:
             self.module = binding.module
             self._fill(originals, originals)
         except errors.TraceContextError:
-            # The factory has taken in a module made outside model_fn, which must not be changed.
+            # The factory uses a module made outside model_fn, which must not be changed.
             if any(self._is_owned_here(one) for one in originals.values()):
                 raise VariableError(
                     f"The module {binding.path!r} holds variables of another module of this model_fn and "
@@ -84,7 +84,7 @@ class _BoundModule:
             self.module = self._copy(originals)
 
     def collect(self) -> None:
-        """Hands changed model state and sown values to the scope."""
+        """Passes changed model state and sown values to the scope."""
         from flax import nnx
 
         for name, variable in _variables(self.module).items():
@@ -107,13 +107,13 @@ class _BoundModule:
 
         graph, state = nnx.split(self.binding.module)
         module = nnx.merge(graph, state, copy=True)
-        # What calls outside model_fn have left behind.
+        # Left over from calls outside model_fn.
         nnx.pop(module, lambda path, node: type(node) is nnx.Intermediate)
         self._fill(originals, _variables(module))
         return module
 
     def _fill(self, originals: dict[str, Any], variables: dict[str, Any]) -> None:
-        """Gives `variables` (of this trace) the values of the scope; `originals` hold the first ones."""
+        """Sets `variables` (of this trace) to the values of the scope; `originals` hold the initial ones."""
         from flax import nnx
 
         make, path = self.binding.make, self.binding.path
@@ -146,7 +146,7 @@ class _BoundModule:
                     self.values[name] = (variable, given)
 
     def _share(self, name: str, original: Any, variable: Any, path: str) -> None:
-        """A Variable of a module brought in before: the same object, or a copy of it in another instance."""
+        """Shares a Variable of an earlier module: the same object, or a copy of it in another instance."""
         if variable is original:
             return
         spec = self.binding.scope.specs[path]
@@ -186,7 +186,7 @@ class _BoundModule:
 
 
 def _variables(module: Any) -> dict[str, nnx.Variable[Any]]:
-    """The Variables of a module by name, each once, at the first path it has."""
+    """The Variables of a module by name, each once, at its first path."""
     from flax import nnx
 
     return {"/".join(map(str, path)): node for path, node in nnx.iter_graph(module) if isinstance(node, nnx.Variable)}
@@ -197,7 +197,7 @@ def _values(module: Any) -> dict[str, Any]:
 
 
 def _is_stored(variable: Any) -> bool:
-    """Whether the scope keeps it: not a random stream, not a sown value, and an array."""
+    """Whether the scope keeps it: an array that is neither a random stream nor a sown value."""
     from flax import nnx
 
     value = variable.get_value()

@@ -1,4 +1,4 @@
-"""What a training step takes on devices that are not there: memory, operations, collectives, time.
+"""The needs of a training step on absent devices: memory, operations, collectives, time.
 
 Importing this package imports neither jax nor the planner: every public name is imported when it is first used.
 `__init__.pyi` is the typed list of them.

@@ -1,4 +1,4 @@
-"""The collectives of a compiled program: what they move, between how many devices, how often."""
+"""The collectives of a compiled program: the bytes they move, between how many devices, and how often."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Collective:
 
     Attributes:
         kind: one of `KINDS`.
-        group_size: devices that take part in each.
-        axes: of the mesh, along which those devices lie.
-        crosses_groups: whether some of them are joined by the network only (see `DeviceFigures.group_size` and
+        group_size: how many devices take part in each.
+        axes: the axes of the mesh along which those devices lie.
+        crosses_groups: whether only the network joins some of them (see `DeviceFigures.group_size` and
             `Topology.slice_count`).
         count: how often it runs in a step, loops included.
-        payload_bytes: of one step: the whole array that is reduced, gathered, scattered or exchanged, per device.
-        sent_bytes: what each device sends for it in a step, by the ring algorithm.
+        payload_bytes: bytes per device in a step: the whole array that is reduced, gathered, scattered or exchanged.
+        sent_bytes: the bytes that each device sends for it in a step, with the ring algorithm.
     """
 
     kind: str
@@ -52,7 +52,7 @@ def find_collectives(module: Module, layout: Layout) -> tuple[Collective, ...]:
 
     Args:
         module: the compiled program.
-        layout: of its devices.
+        layout: the layout of its devices.
     """
     totals: dict[tuple[str, int, tuple[str, ...], bool], list[int]] = {}
     slices, network = layout.across()
@@ -149,7 +149,7 @@ def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, 
                 kind = _kind(instruction)
                 if kind is None:
                     continue
-                # An asynchronous collective of a TPU stands in several fusions, as links of one chain.
+                # An asynchronous collective of a TPU is spread over several fusions, as links of one chain.
                 number = re.search(r"channel_id=(\d+)", instruction.attributes)
                 if number and "chain_id=" in instruction.attributes:
                     if number[1] in started:
@@ -170,7 +170,7 @@ def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, 
 
 
 def _kind(instruction: Instruction) -> str | None:
-    """Which of `KINDS` an instruction is. Between slices of TPUs, the host sends what a device hands it."""
+    """The kind of an instruction, one of `KINDS`. Between slices of TPUs, the host sends the data of a device."""
     sent = re.search(r'_xla_megascale_transfer_type="(\w+)"', instruction.attributes)
     kind = instruction.opcode.removesuffix("-start")
     if instruction.opcode == "send" and sent:

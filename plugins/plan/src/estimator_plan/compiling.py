@@ -16,12 +16,12 @@ from estimator_core.lowering import TracedStep
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledStep:
-    """A training step, compiled.
+    """A compiled training step.
 
     Attributes:
-        program: what `lowered.compile()` gave; None where the compiler found that it does not fit.
-        seconds: that lowering and compiling took.
-        needed_bytes: what the compiler said it needs of a device's memory, where it does not fit.
+        program: the result of `lowered.compile()`; None if the compiler found that it does not fit.
+        seconds: the time of lowering and compiling.
+        needed_bytes: the device memory that it needs according to the compiler, if it does not fit.
     """
 
     program: Any
@@ -30,7 +30,7 @@ class CompiledStep:
 
 
 def compile_step(step: TracedStep) -> CompiledStep:
-    """Compiles a traced step for its devices; a program that does not fit is no error.
+    """Compiles a traced step for its devices; a program that does not fit is not an error.
 
     Raises:
         EstimatorError: the compiler fails otherwise.
@@ -48,7 +48,7 @@ def compile_step(step: TracedStep) -> CompiledStep:
 
 
 def needed_bytes(message: str) -> int | None:
-    """What a compiler that ran out of memory says it needs; None for another error.
+    """The bytes that a compiler needs according to its out-of-memory message; None for another error.
 
     Example:
         >>> needed_bytes("RESOURCE_EXHAUSTED: the total memory required (32.00G) exceeds available HBM (15.75G)")
@@ -64,7 +64,7 @@ def needed_bytes(message: str) -> int | None:
 
 @contextlib.contextmanager
 def _no_compile_cache() -> Any:
-    """A compiled program from the cache took no time to compile, and may lack its text."""
+    """Turns the compilation cache off: a cached program takes no time to compile, and may lack its text."""
     kept = jax.config.jax_enable_compilation_cache  # type: ignore[attr-defined]
     jax.config.update("jax_enable_compilation_cache", False)
     try:

@@ -1,6 +1,6 @@
 """Floating point operations of a traced program, counted from its jaxpr.
 
-XLA's own count (`cost_analysis`) takes the body of a loop once, whatever its trip count; a model that scans over its
+XLA's own count (`cost_analysis`) counts the body of a loop once, for any trip count. A model that scans over its
 layers, or a step that accumulates over micro-batches, would seem many times cheaper than it is.
 """
 
@@ -15,11 +15,11 @@ from typing import Any
 
 @dataclass(kw_only=True)
 class FlopCount:
-    """Operations of matrix products and convolutions, a multiplication and an addition each counted.
+    """Operations of matrix products and convolutions. A multiplication and an addition are two operations.
 
     Attributes:
         by_dtype: operations by the dtype of the operands.
-        notes: what could not be counted exactly, once each.
+        notes: the parts that could not be counted exactly, once each.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -34,22 +34,23 @@ class FlopCount:
 
     @property
     def total(self) -> float:
-        """All dtypes together."""
+        """The operations of all dtypes together."""
         return float(sum(self.by_dtype.values()))
 
 
 def count_flops(jaxpr: Any) -> FlopCount:
     """Counts the operations of a program, over all devices.
 
-    Loops count as often as they run; of branches the most expensive one counts. Work that rematerialisation does twice
-    counts twice; what no output needs does not count. Elementwise operations are not counted: they are bound by memory.
+    Loops count as often as they run. Of several branches the most expensive one counts. Work that rematerialisation
+    repeats counts twice. Work that no output needs does not count. Elementwise operations are not counted: they are
+    bound by memory.
 
     Args:
-        jaxpr: a (closed) jaxpr, as of `jax.jit(f).trace(...).jaxpr`.
+        jaxpr: a (closed) jaxpr, such as `jax.jit(f).trace(...).jaxpr`.
     """
     from jax.interpreters import partial_eval
 
-    # What no output needs (predictions, in training) the compiler leaves out.
+    # The compiler leaves out what no output needs, such as predictions in training.
     jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
     needed, _ = partial_eval.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
     found = FlopCount()
@@ -97,7 +98,7 @@ def _times(count: Counter[str], factor: int) -> Counter[str]:
 
 
 def _jaxprs(params: Mapping[str, Any]) -> Iterator[Any]:
-    """The programs inside an equation: parameters that are jaxprs, or tuples of them (the branches of a cond)."""
+    """The programs inside an equation: parameters that are jaxprs, or tuples of jaxprs (the branches of a cond)."""
     for value in params.values():
         for item in value if isinstance(value, tuple) else (value,):
             if hasattr(getattr(item, "jaxpr", item), "eqns"):

@@ -1,4 +1,4 @@
-"""The text of a compiled program, read: computations, instructions, and how often each computation runs."""
+"""Reads the text of a compiled program: computations, instructions, and how often each computation runs."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Array:
     """One array of an instruction's type.
 
     Attributes:
-        bytes: of its elements, without padding.
-        in_memory: whether it lives in the device's main memory, and not in a scratch memory on the chip.
+        bytes: the size of its elements, without padding.
+        in_memory: whether it is in the device's main memory, and not in a scratch memory on the chip.
     """
 
     bytes: int
@@ -45,13 +45,13 @@ class Instruction:
     """One line of a computation.
 
     Attributes:
-        name: unique in the program.
+        name: its name, unique in the program.
         opcode: "fusion", "all-reduce-start", ...
-        arrays: of its result; several for a tuple.
+        arrays: the arrays of its result; several for a tuple.
         operands: names of the instructions it reads.
-        attributes: the text behind the operands.
+        attributes: the text after the operands.
         constant: the value of an integer constant, or the number of a parameter; else None.
-        root: whether it gives the computation's result.
+        root: whether it is the result of the computation.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Module:
     Attributes:
         computations: instructions by computation.
         entry: the computation that runs first.
-        notes: what could not be read, once each.
+        notes: the parts that could not be read, once each.
     """
 
     computations: Mapping[str, Mapping[str, Instruction]]
@@ -83,9 +83,9 @@ class Module:
     notes: dict[str, None] = field(default_factory=dict[str, None])
 
     def executions(self) -> Iterator[tuple[str, int]]:
-        """Every computation that runs by itself, with how often: the entry, bodies of loops, branches, calls.
+        """Every computation that runs by itself, and how often: the entry, bodies of loops, branches, calls.
 
-        Computations inside fusions and reductions belong to their instruction and are not given.
+        Computations inside fusions and reductions belong to their instruction and are left out.
         """
         yield from self._runs(self.entry, 1)
 
@@ -120,7 +120,7 @@ class Module:
             yield instruction.called("calls") or "", 1
 
     def _trips(self, loop: Instruction) -> int:
-        """How often a loop runs: as the compiler says, else the constant that its condition compares with."""
+        """How often a loop runs: the number of the compiler, else the constant that its condition compares with."""
         known = re.search(r'known_trip_count"?:\s*\{"n":"(\d+)"', loop.attributes)
         if known:
             return int(known.group(1))
@@ -136,7 +136,7 @@ class Module:
 
 
 def read_module(text: str) -> Module:
-    """Reads what `Compiled.as_text()` gives.
+    """Reads the text of `Compiled.as_text()`.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -188,7 +188,7 @@ def _read_instruction(line: str) -> Instruction | None:
 
 
 def _closing(text: str, opening: int) -> int:
-    """The position behind the bracket that closes the one at `opening`."""
+    """The position after the bracket that closes the one at `opening`."""
     depth = 0
     for position in range(opening, len(text)):
         depth += (text[position] == "(") - (text[position] == ")")

@@ -1,4 +1,4 @@
-"""How the devices of a compiled program lie: which axes of the mesh a group spans, and whether a network joins it."""
+"""The layout of devices of a compiled program: the mesh axes that a group spans, and whether a network joins it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Layout:
     """The devices of a program, by the numbers that its text uses.
 
     Attributes:
-        axes: of the mesh: sizes by name. The numbers count through them, the last one fastest.
+        axes: the axes of the mesh: sizes by name. The numbers count through them, the last axis fastest.
         joined: for each number, the group of devices that fast links join.
     """
 
@@ -39,7 +39,7 @@ class Layout:
         return tuple(name for name, found in zip(self.axes, differ, strict=True) if found)
 
     def crosses(self, groups: Sequence[Sequence[int]]) -> bool:
-        """Whether members of one group are joined by the network only.
+        """Whether only the network joins some members of one group.
 
         Example:
             >>> Layout(axes={"data": 4}, joined=[0, 0, 1, 1]).crosses([[0, 1], [2, 3]])
@@ -48,7 +48,7 @@ class Layout:
         return any(len({self.joined[number] for number in group}) > 1 for group in groups)
 
     def across(self) -> tuple[int, tuple[str, ...]]:
-        """How many groups a network joins, and the axes of the mesh that cross it.
+        """How many groups a network joins, and the axes of the mesh that cross the network.
 
         Example:
             >>> Layout(axes={"data": 2, "model": 2}, joined=[0, 0, 1, 1]).across()

@@ -1,4 +1,4 @@
-"""Memory of one device: what the state takes, what the program takes, whether it fits, and what to change."""
+"""Memory of one device: the needs of the state and of the program, whether they fit, and what to change."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class Memory:
     """Bytes on one device, for one training step.
 
     Attributes:
-        limit: that programs can use.
-        variables, model_state, slots, batch: by their shardings; `slots` is the optimizer's state.
-        whole_state: of all variables and slots, on all devices together, each counted once.
-        temporary: activations and other intermediate arrays; None where nothing was compiled.
-        code: the program itself; None where nothing was compiled.
-        donated: of the state, what the step overwrites in place; None where nothing was compiled.
-        needed: altogether, as compiled: arguments, results that are not donated, temporaries and code; where nothing
-            was compiled, state and batch: a lower bound.
-        compiled: whether a compiler has said so.
+        limit: the bytes that programs can use.
+        variables, model_state, slots, batch: their parts by their shardings; `slots` is the optimizer's state.
+        whole_state: all variables and slots, on all devices together, each counted once.
+        temporary: activations and other intermediate arrays; None if nothing was compiled.
+        code: the program itself; None if nothing was compiled.
+        donated: the part of the state that the step overwrites in place; None if nothing was compiled.
+        needed: the total of the compiled step: arguments, results that are not donated, temporaries and code. If
+            nothing was compiled, a lower bound: state and batch.
+        compiled: whether the figures come from a compiler.
     """
 
     limit: int
@@ -48,12 +48,12 @@ class Memory:
 
     @property
     def shortfall(self) -> int:
-        """Bytes missing; 0 where it fits."""
+        """The missing bytes; 0 if the step fits."""
         return max(0, self.needed - self.limit)
 
     @property
     def fits(self) -> bool | None:
-        """Whether it fits; None where only a lower bound is known, which fits."""
+        """Whether the step fits; None if only a lower bound is known, which fits."""
         return None if not self.compiled and self.shortfall == 0 else self.shortfall == 0
 
 
@@ -61,9 +61,9 @@ def measure_memory(step: TracedStep, compiled: CompiledStep | None, limit: int) 
     """The memory of a step.
 
     Args:
-        step: traced.
-        compiled: compiled, or None.
-        limit: bytes that programs can use on one device.
+        step: the traced step.
+        compiled: the compiled step, or None.
+        limit: the bytes that programs can use on one device.
     """
     parts = {
         "variables": _on_one_device(step.state.variables),
@@ -117,13 +117,13 @@ def measure_memory(step: TracedStep, compiled: CompiledStep | None, limit: int) 
 
 
 def advice(memory: Memory, step: TracedStep, *, precision: str, remat: str) -> tuple[str, ...]:
-    """What to change where a step does not fit, the most effective first; nothing where it fits.
+    """What to change if a step does not fit, the most effective change first; nothing if it fits.
 
     Args:
-        memory: of the step.
-        step: traced.
-        precision: of the RunConfig.
-        remat: of the RunConfig.
+        memory: the memory of the step.
+        step: the traced step.
+        precision: the precision of the RunConfig.
+        remat: the rematerialisation of the RunConfig.
     """
     if not memory.shortfall:
         return ()
@@ -166,7 +166,7 @@ def advice(memory: Memory, step: TracedStep, *, precision: str, remat: str) -> t
 
 
 def gib(size: float) -> str:
-    """A number of bytes, for people.
+    """A number of bytes in words.
 
     Example:
         >>> gib(3 * 2**30), gib(2**20), gib(100)

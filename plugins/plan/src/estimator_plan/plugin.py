@@ -10,7 +10,7 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 
 def estimator_commands() -> Sequence[Command]:
-    """`estimator plan`."""
+    """The command `estimator plan`."""
     return [
         Command(
             name="plan",

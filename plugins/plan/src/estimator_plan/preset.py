@@ -1,4 +1,4 @@
-"""Common ways to split a training step over devices, by name; and a file that keeps one."""
+"""Named common ways to split a training step over devices, and a file that keeps one."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Preset:
     Attributes:
         name: "data", "zero1", "fsdp".
         mesh: axis sizes by name; -1 for the rest.
-        sharded: for all variables that no rule of the user's matches; None: they stay whole.
-        remat: what the backward pass computes again.
-        sends: what each device sends in a step, in words.
+        sharded: the rule for all variables that no user rule matches; None: they stay whole.
+        remat: the parts that the backward pass computes again.
+        sends: the data that each device sends in a step, in words.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Preset:
         """The fields, for `RunConfig(...)` or `config.replace(...)`.
 
         Args:
-            partition_rules: the user's own, which come first.
+            partition_rules: the rules of the user, which come first.
 
         Example:
             >>> presets()["fsdp"].run_config()["mesh"]
@@ -52,7 +52,7 @@ def presets(slices: int = 1) -> dict[str, Preset]:
     """The presets, by name.
 
     Args:
-        slices: groups of devices that only a network joins; variables are not split across it.
+        slices: the number of groups of devices that only a network joins; variables are not split across the network.
 
     Example:
         >>> list(presets())
@@ -82,7 +82,7 @@ def presets(slices: int = 1) -> dict[str, Preset]:
 
 
 def save_preset(preset: Preset, file: str | Path) -> None:
-    """Writes a preset as TOML, which a person may edit."""
+    """Writes a preset as TOML, for a person to edit."""
     lines = [f"format = {_VERSION}", f'name = "{preset.name}"', f'remat = "{preset.remat}"', "", "[mesh]"]
     lines += [f"{axis} = {size}" for axis, size in preset.mesh.items()]
     if preset.sharded is not None:
@@ -92,10 +92,10 @@ def save_preset(preset: Preset, file: str | Path) -> None:
 
 
 def load_preset(file: str | Path) -> Preset:
-    """Reads what `save_preset` and `estimator plan --save` write.
+    """Reads a file of `save_preset` or `estimator plan --save`.
 
     Raises:
-        ArgumentError: the file is no such preset; says what is wrong.
+        ArgumentError: the file is not such a preset; the message says why.
 
     Example:
         >>> import tempfile

@@ -11,7 +11,7 @@ from estimator_plan.collectives import Collective
 
 @dataclass(frozen=True, kw_only=True)
 class Roofline:
-    """Seconds of one step that each resource of a device is busy with, at its peak; None where it is not known.
+    """Seconds of one step during which each resource of a device is busy, at its peak; None if not known.
 
     Attributes:
         compute: matrix products and convolutions.
@@ -27,13 +27,13 @@ class Roofline:
 
     @property
     def at_least(self) -> float | None:
-        """The step takes at least so long: the busiest resource, with all others hidden behind it."""
+        """The least time of a step: that of the busiest resource, if all others overlap with it."""
         known = self._known()
         return max(known.values()) if known else None
 
     @property
     def at_most(self) -> float | None:
-        """The sum: nothing overlaps, and every resource runs at its peak."""
+        """The sum of all times: nothing overlaps, and every resource runs at its peak."""
         known = self._known()
         return sum(known.values()) if known else None
 
@@ -64,11 +64,11 @@ def roofline(
     """The times of a step.
 
     Args:
-        flops: operations of the step by dtype, all devices together; taken to be shared equally.
+        flops: operations of the step by dtype, all devices together, assumed to be shared equally.
         traffic: bytes between one device and its memory; None: not known.
-        collectives: of the step; None: not known.
-        figures: of one device.
-        device_count: devices.
+        collectives: the collectives of the step; None: not known.
+        figures: the figures of one device.
+        device_count: the number of devices.
 
     Example:
         >>> figures = DeviceFigures(

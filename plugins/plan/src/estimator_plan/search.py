@@ -1,4 +1,4 @@
-"""Plans of the presets, compared: which one fits, and takes least time by the roofline."""
+"""Compares the plans of the presets: which one fits, and takes the least time by the roofline."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Candidate:
 
     Attributes:
         preset: the way.
-        plan: of the step.
-        dollars: of a million steps; None: no price was given, or the time is not known.
+        plan: the plan of the step.
+        dollars: the price of a million steps; None: no price was given, or the time is not known.
     """
 
     preset: Preset
@@ -32,7 +32,7 @@ class Candidate:
 
     @property
     def seconds(self) -> float:
-        """The bound by which candidates are ranked; what does not fit or is not known comes last."""
+        """The bound by which candidates are ranked. A candidate that does not fit or is not known comes last."""
         least = self.plan.times.at_least
         return float("inf") if self.plan.memory.shortfall or least is None else least
 
@@ -54,14 +54,14 @@ def search_plans(
 ) -> tuple[Candidate, ...]:
     """Plans every preset with every choice of rematerialisation, the best first.
 
-    Each one is compiled, so a search takes as long as so many plans. Equal times are ranked by the memory they need.
+    Each one is compiled, so a search takes as long as that many plans. Equal times are ranked by the needed memory.
 
     Args:
-        estimator: its model_fn, params and RunConfig count; its partition rules come before those of a preset.
+        estimator: its model_fn, params and RunConfig are used; its partition rules come before those of a preset.
         batch: one batch of its training input.
         found: the topology and its backend.
-        batch_size: examples of the global batch.
-        remats: what the backward pass computes again; "full" is tried only where nothing fits without it.
+        batch_size: the number of examples of the global batch.
+        remats: the parts that the backward pass computes again; "full" is tried only if nothing fits without it.
         dollars_per_device_hour: the price of one device.
     """
     rules = estimator.config.partition_rules
@@ -88,7 +88,7 @@ def search_plans(
 
 
 def search_report(candidates: Sequence[Candidate]) -> str:
-    """The candidates as a table, the best first, and why the first one is."""
+    """The candidates as a table, the best first, and the reason for the first one."""
     head = ("preset", "remat", "needed", "sent a device", "at least", "bound by", "dollars a million steps")
     rows = [
         (

@@ -1,4 +1,4 @@
-"""Devices of which only the figures are known: a step can be traced for them where their compiler is not installed."""
+"""Devices of which only the figures are known: a step can be traced for them if their compiler is not installed."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ class StandIn:
 
 
 def stand_ins(topology: Topology) -> list[StandIn]:
-    """Stand-ins for all devices of a topology, where its compiler is not installed."""
+    """Stand-ins for all devices of a topology whose compiler is not installed."""
     per_host = max(1, topology.device_count // topology.host_count)
     return [StandIn(index, index // per_host, topology.figures.kind) for index in range(topology.device_count)]

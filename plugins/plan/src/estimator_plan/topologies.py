@@ -1,4 +1,4 @@
-"""`--topology` and `--mesh`, read; and the backend that knows the topology."""
+"""Reads `--topology` and `--mesh`, and finds the backend that knows the topology."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _GIVEN_BY = (
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """A topology as users write it, read.
+    """A parsed topology.
 
     Attributes:
         family: "v5e", "h100", ...
-        shape: of one slice.
-        slices: equal ones, which only a network joins.
+        shape: the shape of one slice.
+        slices: the number of equal slices, which only a network joins.
     """
 
     family: str
@@ -39,7 +39,7 @@ def parse_topology(text: str) -> Wanted:
         text: `FAMILY:SHAPE`, or `FAMILYxN` for N devices; `S*` before it: S slices of them.
 
     Raises:
-        ArgumentError: it has another form.
+        ArgumentError: the text has another form.
 
     Example:
         >>> parse_topology("v5e:4x4"), parse_topology("h100x8").shape, parse_topology("2*v5p:2x2x1").slices
@@ -90,12 +90,12 @@ def find_topology(text: str, get: Callable[[str], Any], names: Sequence[str]) ->
     """Asks the installed backends for a topology.
 
     Args:
-        text: as users write it.
-        get: gives the component of a backend's name: a class, or a function that makes the backend.
+        text: the topology, as users write it.
+        get: returns the component of a backend by name: a class, or a function that makes the backend.
         names: the backends that exist.
 
     Raises:
-        ArgumentError: no installed backend knows the family, or there is no such shape.
+        ArgumentError: no installed backend knows the family, or the shape does not exist.
     """
     wanted = parse_topology(text)
     known: dict[str, TopologyBackend] = {}
@@ -116,7 +116,7 @@ def _slices(one: Topology, count: int) -> Topology:
     """Equal slices of one topology, which only a network joins.
 
     Raises:
-        ArgumentError: its devices are groups of their own already.
+        ArgumentError: its devices already form groups.
     """
     if count == 1:
         return one

@@ -1,4 +1,4 @@
-"""The plan of a training step: everything that is known of it before a device is touched."""
+"""The plan of a training step: everything that is known about it before a device is used."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ _VERSION = 1
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingPlan:
-    """What one training step takes on devices that need not be there.
+    """The needs of one training step on devices that need not exist.
 
     Attributes:
         topology: the devices.
         mesh: axis sizes by name.
-        examples: of the global batch.
+        examples: the examples of the global batch.
         flops: operations of a step by dtype, all devices together, loops counted as often as they run.
-        compiler_flops: what the compiler says of one device, which counts the body of a loop once; None: it does not.
-        memory: of one device.
-        advice: what to change where it does not fit.
-        collectives: of a step; None where nothing was compiled.
-        traffic: bytes between one device and its memory in a step; None where nothing was compiled.
+        compiler_flops: the compiler's count for one device, in which the body of a loop counts once; None: no count.
+        memory: the memory of one device.
+        advice: what to change if the step does not fit.
+        collectives: the collectives of a step; None if nothing was compiled.
+        traffic: bytes between one device and its memory in a step; None if nothing was compiled.
         times: the roofline.
-        compile_seconds: None where nothing was compiled.
-        versions: of what compiled it.
-        notes: what the figures leave out.
+        compile_seconds: the time of the compilation; None if nothing was compiled.
+        versions: the versions of the compiler.
+        notes: the parts that the figures leave out.
     """
 
     topology: Topology
@@ -62,7 +62,7 @@ class TrainingPlan:
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values; `format` is raised when a key changes its meaning."""
+        """The plan as JSON values; `format` increases when a key changes its meaning."""
         memory, times = self.memory, self.times
         return {
             "format": _VERSION,
@@ -104,20 +104,20 @@ def plan_training(
 ) -> TrainingPlan:
     """Plans the training step of an Estimator on a topology. Writes nothing, computes nothing, needs no device.
 
-    Where the compiler for the devices is not installed, the plan has what can be said without it, and a note.
+    If the compiler for the devices is not installed, the plan has all figures that need no compiler, and a note.
 
     Args:
-        estimator: its model_fn, params and RunConfig count; its state does not.
+        estimator: its model_fn, params and RunConfig are used; its state is not.
         batch: one batch of its training input.
-        found: the topology and its backend, as `find_topology` gives them.
-        mesh: axis sizes, in the place of the RunConfig's; neither: batches are split over all devices.
-        partition_rules: in the place of the RunConfig's.
-        remat: in the place of the RunConfig's.
-        batch_size: examples of the global batch, in the place of the batch's own.
+        found: the topology and its backend, as `find_topology` returns them.
+        mesh: axis sizes that replace those in the RunConfig. Without either, batches are split over all devices.
+        partition_rules: the rules that replace those in the RunConfig.
+        remat: the value that replaces the one in the RunConfig.
+        batch_size: examples of the global batch; the default is the size of the batch.
 
     Raises:
         ArgumentError: the mesh does not fit the devices.
-        EstimatorError: the step does not compile, for another reason than memory.
+        EstimatorError: the step does not compile, for a reason other than memory.
     """
     topology = found.topology
     config = _config(estimator.config, mesh=mesh, partition_rules=partition_rules, remat=remat)

@@ -1,4 +1,4 @@
-"""What holds for the plugins of a process or a run, and which source says so."""
+"""The effective settings for the plugins of a process or a run, with their sources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: The environment variables that select plugins, and how each is read.
 _LISTS = {"ESTIMATOR_PLUGINS": "allow", "ESTIMATOR_PLUGINS_BLOCK": "block"}
 _TRUE = ("1", "true", "yes", "on")
-#: The variables that a switch of the command line has set.
+#: The variables that a switch of the command line set.
 _SWITCHED = "ESTIMATOR_COMMAND_LINE"
 _ADDING = ("block", "lock")
 
@@ -29,15 +29,15 @@ def effective_settings(
     config: RunConfig | None = None,
     run_file: Layer | None = None,
 ) -> tuple[Setting, ...]:
-    """What holds, and why. Sources, weakest first: the package, the policy file, the file of the run, RunConfig, the
-    environment, the command line. What the policy forbids holds whatever the others say.
+    """The effective settings and their sources. Weakest first: the package, the policy file, the file of the run,
+    RunConfig, the environment, the command line. A prohibition of the policy holds against all others.
 
     Args:
         environ: the environment.
-        folder: of the project, or below it.
-        plugins: whose options are looked at.
-        config: of the run; None: that of no run.
-        run_file: what a file of the run says: `default_hooks`, `component.ROLE`, `lock`.
+        folder: the folder of the project, or one below it.
+        plugins: the plugins whose options are read.
+        config: the RunConfig of the run; None: without a run.
+        run_file: the settings in a file of the run: `default_hooks`, `component.ROLE`, `lock`.
 
     Example:
         >>> found = effective_settings({"ESTIMATOR_PLUGINS_BLOCK": "acme"}, folder=Path("/"))
@@ -88,7 +88,7 @@ def _of_config(config: RunConfig) -> Layer:
 
 
 def _of_environment(environ: Mapping[str, str], plugins: Iterable[PluginRecord]) -> Sequence[Layer]:
-    """A layer a variable; those that a switch has set are called by the command line."""
+    """One layer for each variable. Variables that a switch set are named after the command line."""
     read: dict[str, tuple[str, Any]] = {}
     for variable, name in _LISTS.items():
         if variable in environ:
@@ -116,7 +116,7 @@ def _of_environment(environ: Mapping[str, str], plugins: Iterable[PluginRecord])
 
 
 def _forbidden(setting: Setting, policy: Policy, origin: str) -> Setting:
-    """The setting, where the policy forbids a part of it what is left."""
+    """The setting, without the parts that the policy forbids."""
     if setting.name == "strict" and policy.strict:
         return Setting(name="strict", value=True, origin=origin)
     limit = {"allow": policy.allow, "default_hooks": policy.default_hooks}.get(setting.name)

@@ -1,4 +1,4 @@
-"""Where a value comes from: layers of settings, weakest first, and what holds in the end."""
+"""The origin of values: layers of settings, weakest first, and the effective value."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class Layer:
     """One source of settings.
 
     Attributes:
-        origin: how it is called, "RunConfig" or "environment variable ESTIMATOR_PLUGINS".
-        values: by name of the setting.
+        origin: its name, such as "RunConfig" or "environment variable ESTIMATOR_PLUGINS".
+        values: the values by name of the setting.
     """
 
     origin: str
@@ -22,12 +22,12 @@ class Layer:
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A value that holds.
+    """An effective value.
 
     Attributes:
-        name: of the setting.
-        value: what holds.
-        origin: of the layer that says so; several, joined by " and ", where their values add up.
+        name: the name of the setting.
+        value: the effective value.
+        origin: the origin of its layer; several, joined by " and ", if their values add up.
     """
 
     name: str
@@ -36,11 +36,11 @@ class Setting:
 
 
 def resolve(layers: Sequence[Layer], *, adding: Sequence[str] = ()) -> tuple[Setting, ...]:
-    """What holds of each setting: what the last layer that has it says; lists of `adding` are joined.
+    """The effective value of each setting: that of the last layer that has it; lists of `adding` are joined.
 
     Args:
-        layers: weakest first.
-        adding: names of settings, tuples, whose values of all layers hold together.
+        layers: the layers, weakest first.
+        adding: the names of settings, tuples, whose values of all layers are joined.
 
     Example:
         >>> default = Layer(origin="default", values={"strict": False, "block": ()})

@@ -10,10 +10,10 @@ FORMAT = 1
 
 
 def write_lock(file: str | Path, plugins: Iterable[Mapping[str, str]]) -> None:
-    """Writes down which plugins runs may have, for `estimator --locked`, `RunConfig(plugins_lock=...)` or a policy.
+    """Records the plugins that runs may have, for `estimator --locked`, `RunConfig(plugins_lock=...)` or a policy.
 
     Args:
-        file: is replaced.
+        file: the file to write; an existing one is replaced.
         plugins: `Plugins.versions()`, or the "plugins" of the manifest of a checkpoint or export.
 
     Example:

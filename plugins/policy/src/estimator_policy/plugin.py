@@ -10,7 +10,7 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 
 def estimator_commands() -> Sequence[Command]:
-    """`estimator plugins lock` and `estimator plugins policy`, which also go by their last word alone."""
+    """The commands `estimator plugins lock` and `estimator plugins policy`, also available by their last word alone."""
     return [
         Command(name="lock", target="estimator_policy.cli.lock", summary="Write down the plugins that runs may have."),
         Command(name="policy", target="estimator_policy.cli.policy", summary="Print what holds for plugins, and why."),

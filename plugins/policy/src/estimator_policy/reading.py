@@ -15,10 +15,10 @@ _KEYS = ("allow", "block", "options", "default_hooks", "overrides", "strict", "l
 
 
 def read_policy(files: Sequence[str]) -> Policy:
-    r"""What policy files say together: each forbids what it forbids; of options and overrides the last file counts.
+    r"""The combined policy of several files: all prohibitions hold; of options and overrides the last file counts.
 
     Raises:
-        PluginError: a file cannot be read, or says what a policy cannot say.
+        PluginError: a file cannot be read, or has a setting that no policy has.
 
     Example:
         >>> import tempfile
@@ -62,7 +62,7 @@ def _read(file: str) -> Policy:
     try:
         text = Path(file).read_text(encoding="utf-8")
         tables = tomllib.loads(text)
-    except (OSError, ValueError) as error:  # a policy that cannot be read must not pass for one that forbids nothing
+    except (OSError, ValueError) as error:  # an unreadable policy must not count as one that forbids nothing
         raise PluginError(f"the policy {file} cannot be read: {error}") from error
     _known(file, tables, ("plugins",), "table")
     plugins = _table(file, "plugins", tables.get("plugins", {}))

@@ -17,12 +17,12 @@ def line_chart(
     """Lines over one x axis.
 
     Args:
-        title: above the chart.
-        lines: points by name; names are told where there are several.
-        x: what the horizontal axis shows.
-        y: what the vertical axis shows.
-        unit: both axes go from 0 to 1.
-        diagonal: with the line from (0, 0) to (1, 1).
+        title: the title above the chart.
+        lines: points by name; names are shown if there are several.
+        x: the label of the horizontal axis.
+        y: the label of the vertical axis.
+        unit: whether both axes go from 0 to 1.
+        diagonal: whether the chart has a line from (0, 0) to (1, 1).
 
     Example:
         >>> line_chart("loss", {"all": [(0, 1.0), (10, 0.5)]}, x="step", y="loss").count("<polyline")
@@ -55,10 +55,10 @@ def line_chart(
 
 
 def interval_chart(title: str, rows: Sequence[tuple[str, float, tuple[float, float] | None]], marked: float) -> str:
-    """A value with its interval in each row, and a line where all examples are.
+    """A value with its interval in each row, and a line at the value of all examples.
 
     Args:
-        title: above the chart.
+        title: the title above the chart.
         rows: name, value and ends; None: no interval.
         marked: the value of all examples.
     """

@@ -1,4 +1,4 @@
-"""The contract of sections: what they read, and what they give."""
+"""The contract of sections: what they read, and what they return."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Protocol, runtime_checkable
 
 @dataclass(frozen=True, kw_only=True)
 class ReportSource:
-    """What a page is about.
+    """The subject of a page.
 
     Args:
-        model_dir: of the run.
+        model_dir: the model_dir of the run.
         evaluation: the name of the evaluation, "" for the one without a name.
         results: metrics by global step, in the order of the steps.
     """
@@ -24,7 +24,7 @@ class ReportSource:
 
     @property
     def newest(self) -> Mapping[str, Any]:
-        """The metrics of the last step; empty where there are none."""
+        """The metrics of the last step; empty if there are none."""
         return self.results[max(self.results)] if self.results else {}
 
 
@@ -39,11 +39,11 @@ class ReportSection(Protocol):
 
     @property
     def order(self) -> int:
-        """Where it stands: sections rise by this number."""
+        """The sort key of the section: sections are in ascending order."""
         ...
 
     def body(self, source: ReportSource) -> str | None:
-        """The HTML below the heading, or None where there is nothing to say.
+        """The HTML below the heading, or None if there is nothing to say.
 
         Text from outside is escaped (`html.escape`). No scripts, and nothing that is loaded: pictures are inline SVG.
         """

@@ -24,7 +24,7 @@ def roc(counts: Counts) -> Points:
 
 
 def precision_recall(counts: Counts) -> Points:
-    """Recall and precision at each threshold at which something is called yes.
+    """Recall and precision at each threshold with at least one positive prediction.
 
     Example:
         >>> precision_recall([[1, 0], [0, 1]])

@@ -1,4 +1,4 @@
-"""The page: sections put together into one HTML file that loads nothing."""
+"""The page: sections joined into one HTML file that loads nothing."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def build_page(title: str, source: ReportSource, sections: Iterable[ReportSectio
     """The page as HTML.
 
     Args:
-        title: of the page.
-        source: what it is about.
+        title: the title of the page.
+        source: the subject of the page.
         sections: asked in the order of their `order`; those with nothing to say are left out.
 
     Example:
@@ -58,9 +58,9 @@ def write_report(source: ReportSource, path: Path, *, plugins: Plugins | None = 
     """Writes the page with the sections of all plugins; returns its path.
 
     Args:
-        source: what it is about, see `read_source`.
-        path: of the file; one that is there is replaced at once.
-        plugins: whose sections; None: the installed ones.
+        source: the subject of the page, see `read_source`.
+        path: the path of the file; an existing file is replaced atomically.
+        plugins: the plugins with the sections; None: the installed ones.
     """
     found = default_plugins() if plugins is None else plugins
     sections = [found.get(_KIND, name)() for name in found.names(_KIND)]

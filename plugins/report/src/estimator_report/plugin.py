@@ -20,7 +20,7 @@ _SECTIONS = (
 
 
 def estimator_kinds() -> Sequence[Kind]:
-    """Sections of the page."""
+    """The kind of sections of the page."""
     return [
         Kind(
             name="report_section",
@@ -43,7 +43,7 @@ def estimator_components() -> Sequence[Component]:
 
 
 def estimator_commands() -> Sequence[Command]:
-    """`estimator report`."""
+    """The command `estimator report`."""
     return [
         Command(
             name="report",

@@ -1,4 +1,4 @@
-"""The metrics behind the curves of the page."""
+"""The metrics for the curves of the page."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Counts(TotalsMetric):
 
 
 def report_metrics(labels: Any, predictions: Mapping[str, Any]) -> dict[str, Any]:
-    """What the curves of the page are drawn from, for `ec.add_metrics(estimator, report_metrics)`.
+    """The metrics from which the curves of the page are drawn, for `ec.add_metrics(estimator, report_metrics)`.
 
     Args:
         labels: class ids, [batch] or [batch, 1].
-        predictions: with "probabilities" [batch, classes], as the heads for classes give them.
+        predictions: a dict with "probabilities" [batch, classes], as the heads for classes return them.
 
     Returns:
         "report/confusion": [classes, classes], rows are labels. "report/scores": [2, 100], how many examples with the

@@ -1,4 +1,4 @@
-"""Scalars out of event files, read without TensorBoard."""
+"""Scalars from event files, read without TensorBoard."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 def read_scalars(directory: Path) -> dict[str, list[tuple[int, float]]]:
     """The scalars of the event files of a directory: points `(step, value)` by tag, in the order of the steps.
 
-    A file that breaks off in the middle of a record counts up to there. Of two values of a step the later one counts.
+    A file that ends in the middle of a record is read up to there. Of two values of a step the later one counts.
 
     Args:
-        directory: holds the event files themselves.
+        directory: the directory that directly holds the event files.
 
     Example:
         >>> read_scalars(Path("no/such/directory"))

@@ -15,10 +15,10 @@ _VOID = ("meta", "br", "hr", "img", "link", "input")
 
 
 class ReportSectionSuite:
-    """Proves the contract of a section; a subclass says what it is made with.
+    """Proves the contract of a section. Subclass it and define the section.
 
     Attributes:
-        results: metrics by step about which the section has something to say.
+        results: metrics by step for which the section has content.
     """
 
     results: dict[int, dict[str, Any]]
@@ -32,11 +32,11 @@ class ReportSectionSuite:
         assert isinstance(self.section(), ReportSection)
 
     def test_says_nothing_where_there_is_nothing(self) -> None:
-        """None without results."""
+        """It returns None without results."""
         assert self.section().body(self._source({})) is None
 
     def test_gives_whole_html_that_loads_nothing(self) -> None:
-        """Tags are closed, no script, no address."""
+        """Its tags are closed, and it has no script and no address."""
         body = self.section().body(self._source(self.results))
         assert body
         page = build_page("x", self._source(self.results), [self.section()])
@@ -44,7 +44,7 @@ class ReportSectionSuite:
         assert not re.search(r"<script|\bsrc=|\bhref=|url\(|https?://", body)
 
     def test_text_from_outside_is_escaped(self) -> None:
-        """A name in the data is text."""
+        """A name in the data is shown as text."""
         hostile = _renamed(self.results, _HOSTILE)
         assert "<script" not in (self.section().body(self._source(hostile)) or "")
 

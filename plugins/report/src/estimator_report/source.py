@@ -1,4 +1,4 @@
-"""The evaluations of a model_dir, read."""
+"""Reads the evaluations of a model_dir."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ def read_source(model_dir: Path, evaluation: str | None = None) -> ReportSource:
     """The results of one evaluation of a run.
 
     Args:
-        model_dir: of the run.
-        evaluation: its name; None: the one whose results are newest.
+        model_dir: the model_dir of the run.
+        evaluation: its name; None: the one with the newest results.
 
     Raises:
-        ArgumentError: there are no results, or none of this name. A run that was not evaluated has a page all the
-            same.
+        ArgumentError: there are no results, or none of this name. A run without evaluations still has a page.
     """
     files = {_name(path.parent): path for path in model_dir.glob("eval*/metrics.jsonl")}
     if not files and evaluation is None and (model_dir / "run.json").exists():

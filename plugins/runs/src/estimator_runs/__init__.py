@@ -1,4 +1,4 @@
-"""From a run to a programme of work: configuration files, sweeps, folds, comparison, replay, for estimator-core.
+"""Many runs with estimator-core: configuration files, sweeps, folds, comparison, replay.
 
 Importing this package imports neither jax nor pydantic: every public name is imported when it is first used.
 `__init__.pyi` is the typed list of them.

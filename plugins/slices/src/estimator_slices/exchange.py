@@ -1,4 +1,4 @@
-"""The slice keys of a batch that several processes have drawn together, known to all of them."""
+"""Exchanges the slice keys of a batch that several processes drew together, so that all know them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def global_keys(drawn: Drawn | None, part: tuple[int, int], rows: int, own: Sequ
     """The keys of a batch of all processes, in the rows that it has on the devices; the same in every process.
 
     Args:
-        drawn: what this process drew; None: its input has ended.
-        part: which part of the input this process draws, and of how many; with one nothing is exchanged. Processes
-            with the same part draw the same.
-        rows: of the batch on the devices.
-        own: of a batch that is dealt out, the rows that were drawn here; none: all of them, in every process. None: the
-            input divides itself, and its parts follow each other.
+        drawn: the keys that this process drew; None: its input has ended.
+        part: the part of the input that this process draws, and the number of parts; with one part nothing is
+            exchanged. Processes with the same part draw the same rows.
+        rows: the number of rows of the batch on the devices.
+        own: the rows that were drawn here, of a batch that is dealt out; empty: every process drew all. None: the input
+            divides itself, and its parts follow each other.
     """
     if part[1] == 1:
         assert drawn is not None, "a batch was drawn somewhere"
@@ -45,10 +45,10 @@ def whole_batch(parts: Sequence[Drawn], rows: int) -> Drawn:
 
     Args:
         parts: at least one.
-        rows: of the batch on the devices.
+        rows: the number of rows of the batch on the devices.
     """
     own = [len(part.real) for part in parts]
-    # Where batches are padded, every part has as many rows as the others.
+    # If batches are padded, all parts have equally many rows.
     sizes = own if sum(own) == rows else [rows // len(parts)] * len(parts)
     values: list[list[list[Any]]] = []
     codes: list[np.ndarray[Any, np.dtype[np.int32]]] = []

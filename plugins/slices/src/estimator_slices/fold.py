@@ -12,7 +12,7 @@ import numpy as np
 from estimator_core.metrics import Metric, merge_metrics, split_host_metrics
 from estimator_slices.hoisting import hoisted
 
-#: How many weights of examples are looked at together: slices times groups times rows.
+#: How many weights of examples are processed together: slices times groups times rows.
 _TOGETHER = 2**19
 Metrics = dict[str, Metric]
 
@@ -22,7 +22,7 @@ class Table(NamedTuple):
 
     Attributes:
         seen: bool [slices, groups]: whether there was an example.
-        metrics: by name, each with the leading axes [slices, groups].
+        metrics: the metrics by name, each with the leading axes [slices, groups].
     """
 
     seen: Any
@@ -33,9 +33,9 @@ class Keys(NamedTuple):
     """The slices of a batch.
 
     Attributes:
-        slots: int32 [rows, crossings + 1]: the places in the table that a row counts for; -1: none.
+        slots: int32 [rows, crossings + 1]: the places in the table to which a row belongs; -1: none.
         groups: int32 [rows].
-        cells: int32 [any]: the places that occur in `slots`, filled up with a number that is no place.
+        cells: int32 [any]: the places that occur in `slots`, filled up with a number that is not a place.
     """
 
     slots: Any
@@ -47,7 +47,7 @@ def folding(batch_metrics: Callable[..., Metrics], groups: int) -> Callable[...,
     """The function `(table, state, features, labels, weights, keys) -> (table, metrics of whole arrays)`.
 
     Args:
-        batch_metrics: as `Run.batch_metrics`.
+        batch_metrics: see `Run.batch_metrics`.
         groups: how many groups of examples.
     """
 
@@ -85,7 +85,7 @@ def empty(batch_metrics: Callable[..., Metrics], slices: int, groups: int, *batc
 
 
 def widened(table: Table, slices: int) -> Table:
-    """The table with room for more slices, on the host: it grows seldom."""
+    """The table with room for more slices, made on the host because it seldom grows."""
 
     def wide(leaf: Any) -> Any:
         return np.concatenate([leaf, np.zeros((slices - leaf.shape[0], *leaf.shape[1:]), leaf.dtype)])
@@ -108,7 +108,7 @@ def without_each_group(table: Table) -> tuple[Table, Table]:
 
 
 def _joined(left: Table, right: Table) -> Table:
-    """Both tables together; what only one has seen is that one's, since zeros need not be neutral."""
+    """Both tables joined. A slice that only one table has seen keeps its values, since zeros need not be neutral."""
     merge: Callable[..., Metrics] = merge_metrics
     for _ in range(left.seen.ndim):
         merge = jax.vmap(merge)

@@ -1,4 +1,4 @@
-"""Exporting only while no slice falls behind."""
+"""An exporter that exports only while no slice becomes worse."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _STATE = "slices.json"
 
 
 class SliceGate:
-    """An exporter around another one, which is asked only if no slice is worse than at the last export by too much.
+    """An exporter around another one, which is called only if no slice is much worse than at the last export.
 
-    The metrics of the last export are kept in `<export_path>/slices.json`, over restarts. The first export is held to
-    `at_least` alone. It is used in an EvalSpec with slices.
+    The metrics of the last export are kept in `<export_path>/slices.json`, across restarts. The first export must only
+    reach `at_least`. The exporter is used in an EvalSpec with slices.
 
     Args:
-        exporter: the one to ask; it has its say, too.
+        exporter: the wrapped exporter, which makes its own decision, too.
         metric: the metric that is compared.
         largest_fall: by how much a slice may be worse than at the last export.
         higher_is_better: False for an error.
-        at_least: what every slice must reach, whatever was before (at most, where lower is better); None: nothing.
+        at_least: the value that every slice must always reach (an upper bound if lower is better); None: no bound.
         fewest: slices with fewer examples do not count.
 
     Raises:
-        ArgumentError, ArgumentTypeError: for arguments that cannot be used.
+        ArgumentError, ArgumentTypeError: an argument cannot be used.
 
     Example:
         >>> class Never:
@@ -62,21 +62,21 @@ class SliceGate:
         self._exporter = exporter
         self._metric, self._fall, self._at_least, self._fewest = metric, largest_fall, at_least, fewest
         self._sign = 1.0 if higher_is_better else -1.0
-        #: What to remember once an export in the background is complete.
+        #: The values to remember once a background export is complete.
         self._pending: tuple[Path, dict[str, float]] | None = None
 
     @property
     def name(self) -> str:
-        """That of the exporter behind it."""
+        """The name of the wrapped exporter."""
         return self._exporter.name
 
     def used_in(self, eval_name: str | None) -> None:
-        """Tells the exporter the evaluation it is used in."""
+        """Passes the name of the evaluation to the exporter."""
         if isinstance(self._exporter, KnowsEvaluation):
             self._exporter.used_in(eval_name)
 
     def wait(self) -> str | None:
-        """As that of the exporter."""
+        """Waits for the exporter."""
         written = self._exporter.wait() if isinstance(self._exporter, ExportsInBackground) else None
         if written is not None and self._pending is not None:
             _write(*self._pending)
@@ -91,7 +91,7 @@ class SliceGate:
         eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> str | None:
-        """Asks the exporter, unless a slice is too bad; None then.
+        """Calls the exporter; returns None if a slice is too bad.
 
         Raises:
             ArgumentError: the evaluation has no slices, or no such metric.
@@ -147,7 +147,7 @@ class SliceGate:
 
 
 def _read(path: Path) -> dict[str, float]:
-    """The values of the last export; none where there was none, or the file is damaged."""
+    """The values of the last export; empty if there was none, or if the file is damaged."""
     try:
         values = json.loads(path.read_text())
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""A traced function split into what one of its inputs does not touch, and the rest.
+"""Splits a traced function into the part that does not depend on one of its inputs, and the rest.
 
-The metrics of many slices are computed from one forward pass: only what depends on the weights of examples is computed
-again for each slice.
+The metrics of many slices are computed from one forward pass: only the part that depends on the weights of examples is
+computed again for each slice.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from jax.extend import core as jax_core
 
 
 def hoisted(function: Callable[..., Any], args: Sequence[Any], last: Any) -> tuple[Callable[[Any], Any], Any]:
-    """`function(*args, last)` as a function of the last argument alone, what does not depend on it computed already.
+    """`function(*args, last)` as a function of the last argument only; the independent part is computed once.
 
     Args:
         function: pure; called once, in a trace of its own.
         args: arrays or trees of arrays.
-        last: an array of the shape and dtype that the last argument has.
+        last: an array with the shape and dtype of the last argument.
 
     Returns:
         The function, and what it returns as shapes.

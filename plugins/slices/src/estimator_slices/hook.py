@@ -22,27 +22,27 @@ from estimator_slices.tally import Tally
 if TYPE_CHECKING:
     from estimator_core.hooks import Run, StepOutputs
 
-#: The compiled programs of each Estimator: one evaluation after another has the same model.
+#: The compiled programs of each Estimator: all its evaluations have the same model.
 _PROGRAMS: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
 class SliceHook(Hook):
-    """Computes every metric of an evaluation for each slice of its data, too.
+    """Computes every metric of an evaluation also for each slice of its data.
 
     The results get the rows of all slices as "slices" (see `rows_of`), and `metric/feature=value` for each number.
-    Slices are exact whatever the batches and the devices. `EvalSpec(slices=...)` and `Estimator.evaluate(slices=...)`
+    Slices are exact for any batches and devices. `EvalSpec(slices=...)` and `Estimator.evaluate(slices=...)`
     make this hook with its defaults.
 
     Args:
-        slices: names of features (or of labels; "labels" where they are one array), and tuples of names.
-        groups: of examples that are left out in turn for the intervals; 0: no intervals.
-        level: of the intervals.
+        slices: names of features (or of labels; "labels" if they are one array), and tuples of names.
+        groups: the number of groups of examples that are left out in turn for the intervals; 0: no intervals.
+        level: the confidence level of the intervals.
         unit: the feature that says which examples belong together (a user, say): they are left out together, so the
             intervals hold for new units. None: examples are independent.
-        most: slices; more are refused.
+        most: the largest number of slices; more are refused.
 
     Raises:
-        ArgumentError, ArgumentTypeError: for slices that cannot be.
+        ArgumentError, ArgumentTypeError: invalid slices.
 
     Example:
         >>> SliceHook(["sex", ("pclass", "embarked")]).crossings
@@ -75,13 +75,13 @@ class SliceHook(Hook):
             self._drawn.append(self._reader.read(features, labels))
 
     def begin(self, run: Run) -> None:
-        """Forgets the evaluation before."""
+        """Forgets the previous evaluation."""
         self._active = run.mode == ModeKeys.EVAL
         self._reader, self._tally = self._new_reader(run.input_part[0]), self._new_tally()
         self._drawn.clear()
 
     def next_step(self, step: int) -> int | None:
-        """Every batch."""
+        """Asks for every batch."""
         return step + 1 if self._active else None
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
@@ -118,12 +118,12 @@ class SliceHook(Hook):
 
 
 def _own_rows(run: Run) -> list[int] | None:
-    """The rows of a batch that is dealt out that were drawn here: none if each process draws all; else None."""
+    """The rows drawn here of a batch that is dealt out, empty if each process draws all; for other batches None."""
     total = run.batch.total
     if total is None:
         return None
     own = run.input_rows(total)
-    # Where each process draws its own rows only, nothing is padding.
+    # If each process draws only its own rows, no row is padding.
     return own.tolist() if len(own) < total == run.batch.size else []
 
 
@@ -134,7 +134,7 @@ def _add_numbers(run: Run, row: SliceRow) -> None:
 
 
 def _whole(variables: Any) -> Any:
-    """The sharding of arrays that are whole on each device of the variables; None where there is one device."""
+    """The sharding of arrays that are whole on each device of the variables; None for one device."""
     leaf = next(iter(jax.tree.leaves(variables)), None)
     sharding = getattr(leaf, "sharding", None)
     if not isinstance(sharding, jax.sharding.NamedSharding):

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 def interval(value: float, without: Sequence[float], level: float) -> tuple[float, float] | None:
     """The interval around a metric.
 
-    Every example belongs to one group by chance. With the metric of all examples but each group's, theta_g, the
-    variance is (G - 1) / G * sum((theta_g - mean)**2), and the interval goes to both sides by Student's t with G - 1
-    degrees of freedom. With as many groups as examples this is the classical jackknife.
+    Every example belongs to a random group. theta_g is the metric of all examples outside of group g. The variance is
+    (G - 1) / G * sum((theta_g - mean)**2). The interval is symmetric, with Student's t of G - 1 degrees of freedom.
+    With as many groups as examples this is the classical jackknife.
 
     Args:
         value: the metric of all examples.
         without: the metric without each group that has examples.
-        level: how often the interval shall hold the true value, for example 0.95.
+        level: how often the interval should hold the true value, for example 0.95.
 
     Returns:
         The ends; None with fewer than two groups, or a value that is not finite.

@@ -1,4 +1,4 @@
-"""The values of slice keys, read on the host from batches as the input gives them."""
+"""The values of slice keys, read on the host from the batches of the input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
-#: A feature of this name marks the rows that are no padding, in batches that the input padded itself.
+#: A feature of this name marks the rows that are not padding, in batches that the input padded itself.
 IS_REAL_EXAMPLE = "is_real_example"
 #: A crossing of features.
 Crossing = tuple[str, ...]
@@ -19,13 +19,13 @@ Ints = np.ndarray[Any, np.dtype[np.int32]]
 
 
 class Drawn(NamedTuple):
-    """What slicing needs of one batch: for each crossing the distinct values, and which of them each row has.
+    """The data of one batch for slicing: for each crossing the distinct values, and which of them each row has.
 
     Attributes:
-        values: by crossing: the distinct values, each a list with a JSON value a feature.
+        values: by crossing: the distinct values, each a list with one JSON value for each feature.
         codes: by crossing: int32 [rows], places in `values`.
-        groups: int32 [rows]: which part of the examples is left out together, see `jackknife`.
-        real: bool [rows]: no padding.
+        groups: int32 [rows]: the groups of examples that are left out together, see `jackknife`.
+        real: bool [rows]: whether a row is not padding.
     """
 
     values: list[list[list[Any]]]
@@ -38,7 +38,7 @@ def crossings(slices: Iterable[Any]) -> tuple[Crossing, ...]:
     """Slices as the user writes them, as crossings without repetition.
 
     Raises:
-        ArgumentError, ArgumentTypeError: something else than names and tuples of different names.
+        ArgumentError, ArgumentTypeError: a value other than names and tuples of different names.
 
     Example:
         >>> crossings(["sex", ("pclass", "embarked"), "sex"])
@@ -63,9 +63,9 @@ class KeyReader:
 
     Args:
         wanted: the crossings.
-        groups: into how many groups examples go.
-        unit: the feature whose value decides about the group; None: each example by itself.
-        part: which part of the input this is.
+        groups: the number of groups of examples.
+        unit: the feature whose value determines the group; None: each example has its own group.
+        part: the part of the input.
     """
 
     def __init__(self, wanted: Sequence[Crossing], *, groups: int, unit: str | None, part: int) -> None:
@@ -76,7 +76,7 @@ class KeyReader:
         """The keys of the next batch.
 
         Raises:
-            ArgumentError: there is no such feature, or it has more than one value an example.
+            ArgumentError: there is no such feature, or it has more than one value in an example.
         """
         named = _named(features, labels)
         columns = {name: _factorised(name, named) for crossing in self._wanted for name in crossing}
@@ -139,7 +139,7 @@ def _plain(value: Any) -> Any:
 
 
 def _crossed(columns: Sequence[tuple[list[Any], Ints]]) -> tuple[list[list[Any]], Ints]:
-    """Columns put side by side, as `_factorised` gives each."""
+    """Crosses columns that `_factorised` returned."""
     together = np.zeros(len(columns[0][1]), np.int64)
     for values, codes in columns:
         together = together * len(values) + codes
@@ -155,7 +155,7 @@ def _crossed(columns: Sequence[tuple[list[Any], Ints]]) -> tuple[list[list[Any]]
 
 
 def _mixed(numbers: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Numbers whose low bits are as good as random. Source: S. Vigna, splitmix64."""
+    """Numbers with pseudo-random low bits. Source: splitmix64 by Sebastiano Vigna."""
     x = numbers + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -10,7 +10,7 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 
 def estimator_components() -> Sequence[Component]:
-    """The hook behind `EvalSpec(slices=...)`."""
+    """The hook that `EvalSpec(slices=...)` uses."""
     return [
         Component(
             kind="hook",

@@ -1,4 +1,4 @@
-"""The result of an evaluation by slice: one row a slice, as it stands in `metrics.jsonl`."""
+"""The result of an evaluation by slice: one row for each slice, as in `metrics.jsonl`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ MISSING = "(missing)"
 
 @dataclass(frozen=True, kw_only=True)
 class SliceRow:
-    """One slice.
+    """The result of one slice.
 
     Args:
         slice: value by feature; none: all examples. None: the value is missing.
-        examples: how many there are.
-        metrics: by name, as the evaluation has them: numbers, and lists where a metric has several values.
-        intervals: lower and upper end by metric; a metric of which none can be told is absent.
+        examples: the number of examples.
+        metrics: the metrics by name, as in the evaluation: numbers, and lists if a metric has several values.
+        intervals: the lower and upper end by metric; a metric without an interval is absent.
     """
 
     slice: Mapping[str, Any]
@@ -53,7 +53,7 @@ def slice_name(values: Mapping[str, Any]) -> str:
 
 
 def rows_of(metrics: Mapping[str, Any]) -> list[SliceRow]:
-    """The rows in the results of an evaluation; none where it had no slices.
+    """The rows in the results of an evaluation; empty if it had no slices.
 
     Example:
         >>> rows_of({"loss": 0.5})

@@ -1,4 +1,4 @@
-"""The slices of one evaluation: the places they have in the table, their counts, and what they come to."""
+"""The slices of one evaluation: their places in the table, their counts and their results."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class _Kept(NamedTuple):
 
 
 class Tally:
-    """Adds batches up, slice by slice; grows with the slices that are met.
+    """Adds up batches, slice by slice; grows with new slices.
 
     Args:
         wanted: the crossings.
-        groups: of examples; 1: no intervals.
-        most: how many slices there may be.
-        level: of the intervals.
+        groups: the number of groups of examples; 1: no intervals.
+        most: the largest number of slices.
+        level: the confidence level of the intervals.
     """
 
     def __init__(self, wanted: Sequence[Crossing], *, groups: int, most: int, level: float) -> None:
@@ -53,8 +53,8 @@ class Tally:
         """Adds a batch.
 
         Args:
-            fold: compiled, see `folding`.
-            batch_metrics: as `Run.batch_metrics`.
+            fold: the compiled function, see `folding`.
+            batch_metrics: see `Run.batch_metrics`.
             batch: state, features, labels and weights.
             drawn: its keys.
 
@@ -78,7 +78,7 @@ class Tally:
             self._kept.append(_Kept(kept, slots, drawn.groups))
 
     def rows(self) -> list[SliceRow]:
-        """What each slice comes to: first all examples, then the crossings as given, each by its values."""
+        """The result of each slice: first all examples, then the crossings as given, each by its values."""
         if self._table is None:
             return []
         everything, without = jax.device_get(without_each_group(self._table))
@@ -118,7 +118,7 @@ class Tally:
         return found
 
     def _slots(self, drawn: Drawn) -> np.ndarray[Any, Any]:
-        """The places of each row in the table, [rows, crossings + 1]; slices that are new get one."""
+        """The places of each row in the table, [rows, crossings + 1]; new slices get one."""
         columns = [np.zeros(len(drawn.real), np.int64)]
         for crossing, (values, codes) in enumerate(zip(drawn.values, drawn.codes, strict=True)):
             places = [self._places.setdefault((crossing, tuple(value)), len(self._places)) for value in values]

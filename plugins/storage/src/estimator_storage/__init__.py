@@ -1,6 +1,6 @@
 """Object stores for estimator-core: S3, Azure Blob Storage, Google Cloud Storage, and an examination of any storage.
 
-Nothing is imported before it is asked for.
+Each name is imported at its first use.
 """
 
 from __future__ import annotations

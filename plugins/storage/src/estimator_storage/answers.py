@@ -1,4 +1,4 @@
-"""What a store answered, and which of the core's errors that is."""
+"""The answer of a store, and the matching error of the core."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _NOT_ACCEPTED = {
     "AuthenticationFailed",
     "NoAuthenticationInformation",
 }
-#: The store is sure that it did not carry the request out: another one was at work on the same key.
+#: The store certainly did not carry out the request, because of another request for the same key.
 CONFLICTS = {"ConditionalRequestConflict", "OperationAborted"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What is known of an answer that was no success.
+    """The known parts of an answer that was not a success.
 
     Args:
-        status: of HTTP; 0 where no answer came.
-        code: the store's word for it; may be empty.
-        text: what the store said, in one line without secrets.
+        status: the HTTP status; 0 without an answer.
+        code: the error code of the store; may be empty.
+        text: the text of the store, in one line without secrets.
     """
 
     status: int
@@ -51,7 +51,7 @@ class Answer:
         return 400 <= self.status < 500 and self.status not in (408, 429)
 
     def describe(self) -> str:
-        """For messages: `403 AccessDenied: Access Denied`."""
+        """The answer for messages: `403 AccessDenied: Access Denied`."""
         number = str(self.status) if self.status else ""
         return ": ".join(part for part in (f"{number} {self.code}".strip(), self.text) if part)
 
@@ -72,9 +72,9 @@ def refusal(place: str, doing: str, permission: str, answer: Answer) -> StorageE
 
     Args:
         place: URL and key.
-        doing: what was asked for, such as `read`.
-        permission: what the credentials need for it.
-        answer: what came back.
+        doing: the requested action, such as `read`.
+        permission: the permission that the credentials need for it.
+        answer: the answer of the store.
     """
     said = answer.describe()
     if answer.code in _GONE or (answer.status == 404 and doing in ("written", "listed")):

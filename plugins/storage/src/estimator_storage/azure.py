@@ -22,7 +22,7 @@ _PERMISSIONS = Permissions(
     delete=_ROLE.format("delete"),
 )
 _ENDPOINTS = ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
-#: Parts of a connection string, and what they set.
+#: Parts of a connection string, and the settings for them.
 _CONNECTION = {
     "AccountName": "account_name",
     "AccountKey": "account_key",
@@ -36,12 +36,12 @@ _OF_AZ = {"AZURE_STORAGE_ACCOUNT": "account_name", "AZURE_STORAGE_KEY": "account
 def open_azure(url: str, *, options: Mapping[str, Any]) -> ObstoreStorage:
     """The storage at `az://container/prefix` or `abfss://container@account.dfs.core.windows.net/prefix`.
 
-    Credentials come as Azure has it: `AZURE_STORAGE_ACCOUNT_NAME` with a key, a shared access signature or a
+    Credentials come from the sources of Azure: `AZURE_STORAGE_ACCOUNT_NAME` with a key, a shared access signature or a
     connection string, a service principal, workload identity, managed identity, `AZURE_USE_AZURE_CLI=true`.
 
     Args:
         url: container and prefix.
-        options: of the plugin; `azure_endpoint` wins over `AZURE_STORAGE_ENDPOINT`.
+        options: the options of the plugin; `azure_endpoint` wins over `AZURE_STORAGE_ENDPOINT`.
 
     Raises:
         ArgumentError: the URL or the settings cannot be used, such as no account.
@@ -67,7 +67,7 @@ def open_azure(url: str, *, options: Mapping[str, Any]) -> ObstoreStorage:
 
 
 def _of_environment() -> dict[str, Any]:
-    """What the environment says and obstore does not read by itself; the endpoint too, for it decides about TLS."""
+    """The settings in the environment that obstore does not read itself, and the endpoint, which decides about TLS."""
     found = {ours: os.environ[name] for name, ours in _OF_AZ.items() if os.environ.get(name)}
     if endpoint := next((os.environ[one] for one in _ENDPOINTS if os.environ.get(one)), ""):
         found["endpoint"] = endpoint

@@ -22,12 +22,12 @@ _WRITERS, _RACES, _OBJECTS, _TIMED = 16, 4, 20, 10
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What a check found.
+    """The result of a check.
 
     Args:
-        check: what was examined, in a few words.
-        ok: whether it is as a run needs it.
-        text: what was seen.
+        check: the name of the check, in a few words.
+        ok: whether the storage meets the needs of a run.
+        text: the observation.
     """
 
     check: str
@@ -36,14 +36,14 @@ class Finding:
 
 
 class _Fault(Exception):  # noqa: N818 - ends a check
-    """What a check saw that must not be."""
+    """A violation that a check saw."""
 
 
 def examine(storage: Storage) -> Iterator[Finding]:
     """Five checks, each in a place of its own below `doctor-…`, which is removed.
 
     Args:
-        storage: what is examined; nothing that lies there is touched.
+        storage: the storage to examine; its objects are not touched.
 
     Example:
         >>> import tempfile
@@ -72,11 +72,11 @@ def measure(storage: Storage, size: int) -> str:
     """The rates of small and large writes and reads, in words.
 
     Args:
-        storage: what is measured.
-        size: of the large object, in bytes.
+        storage: the storage to measure.
+        size: the size of the large object, in bytes.
 
     Raises:
-        StorageError: it cannot be written or read.
+        StorageError: an object cannot be written or read.
     """
     place = f"doctor-{uuid.uuid4().hex[:12]}"
     chunk = bytes(range(256)) * (1 << 12)
@@ -97,7 +97,7 @@ def measure(storage: Storage, size: int) -> str:
 
 
 def verdict(findings: list[Finding]) -> str:
-    """What the findings mean for a run."""
+    """The meaning of the findings for a run."""
     failed = [finding.check for finding in findings if not finding.ok]
     if not failed:
         return "Runs are safe here: of two that write one model_dir, one is stopped before it harms the other."
@@ -192,7 +192,7 @@ def _deletes(storage: Storage, place: str) -> str:
 
 
 def _clean(storage: Storage, place: str) -> None:
-    """Removes what a check left; where that is not allowed, the check has said so."""
+    """Removes the objects of a check. If that is not allowed, the check has reported it."""
     try:
         storage.delete([entry.key for entry in storage.list(place)])
     except StorageError:

@@ -1,4 +1,4 @@
-"""Google Cloud Storage, over its JSON interface: what obstore speaks to it cannot be tested without a real bucket."""
+"""Google Cloud Storage, over its JSON interface: the protocol of obstore cannot be tested without a real bucket."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _Value = TypeVar("_Value")
 def open_gcs(url: str, *, options: Mapping[str, Any]) -> GcsStorage:
     """The storage at `gs://bucket/prefix`.
 
-    Credentials are Google's application default credentials; `STORAGE_EMULATOR_HOST` is asked without any.
+    Credentials are Google's application default credentials; `STORAGE_EMULATOR_HOST` is used without any.
 
     Args:
         url: bucket and prefix.
-        options: of the plugin; `gcs_endpoint` is another server than Google's.
+        options: the options of the plugin; `gcs_endpoint` is a server other than Google's.
 
     Raises:
         ArgumentError: google-cloud-storage is not installed, or the URL or the settings cannot be used.
@@ -66,9 +66,9 @@ class GcsStorage:
     """Objects below a prefix of a bucket.
 
     Args:
-        url: of the prefix.
-        bucket: of google-cloud-storage, with its client; the package need not be installed, so its types have no name.
-        prefix: of the names of all objects.
+        url: the URL of the prefix.
+        bucket: a bucket of google-cloud-storage, with its client. The package is optional, so its types have no names.
+        prefix: the prefix of the names of all objects.
     """
 
     def __init__(self, url: str, bucket: Any, prefix: str) -> None:
@@ -87,7 +87,7 @@ class GcsStorage:
         return self._url
 
     def put_new(self, key: str, data: bytes) -> None:
-        """Writes an object that does not exist, by ifGenerationMatch=0; tried once."""
+        """Writes an object that does not exist, with ifGenerationMatch=0, in one attempt."""
         blob = self._blob(key)
         answer = _attempted(lambda: blob.upload_from_string(data, if_generation_match=0, retry=None))[1]
         if answer is not None:
@@ -100,12 +100,12 @@ class GcsStorage:
             blob.upload_from_string(data, retry=self._retry)
 
     def put_stream(self, key: str, chunks: Iterable[Data], *, size: int) -> None:
-        """Writes or replaces an object by a resumable upload; the store shows it once all is there."""
+        """Writes or replaces an object by a resumable upload; the store shows it once it is complete."""
         blob, outgoing = self._blob(key), Outgoing(chunks, size, self._place(key))
         if size <= PART:
             self.put(key, b"".join(outgoing))
             return
-        blob.chunk_size = 4 * PART  # chunks go one after the other: larger ones wait less
+        blob.chunk_size = 4 * PART  # chunks are sent one after the other: larger ones wait less
         permission = "storage.objects.create and storage.objects.delete"
         with self._explained(self._place(key), "written", permission, outgoing):
             blob.upload_from_file(_Reader(iter(outgoing)), size=size, retry=self._retry)
@@ -147,7 +147,7 @@ class GcsStorage:
         return iter(sorted(found, key=lambda entry: entry.key))
 
     def now(self) -> float:
-        """The time that the store gives an object written now."""
+        """The time of the store, from an object written now."""
         probe = self._bucket.blob(f"{self._prefix}{_PROBE}{uuid.uuid4().hex}")
         with self._explained(self._url, "written", "storage.objects.create, get and delete"):
             probe.upload_from_string(b"", retry=self._retry)
@@ -188,7 +188,7 @@ class GcsStorage:
 
     @contextlib.contextmanager
     def _explained(self, place: str, doing: str, permission: str, outgoing: Outgoing | None = None) -> Generator[None]:
-        """Turns what the client raises into the core's errors."""
+        """Turns the errors of the client into those of the core."""
         try:
             yield
         except StorageError:
@@ -202,7 +202,7 @@ class GcsStorage:
         else:
             return
         if answer.status == 404 and not answer.code and doing == "read":
-            self._require_bucket()  # refused where it is the bucket that is not there
+            self._require_bucket()  # raises if the bucket itself is missing
         raise refusal(place, doing, permission, answer) from None
 
 
@@ -210,14 +210,14 @@ class _Reader(io.RawIOBase):
     """A stream of pieces as a file that the client reads from front to end.
 
     Args:
-        pieces: in order.
+        pieces: the pieces, in order.
     """
 
     def __init__(self, pieces: Iterator[memoryview]) -> None:
         self._pieces, self._left, self._at = pieces, memoryview(b""), 0
 
     def readable(self) -> bool:
-        """Yes."""
+        """Always true."""
         return True
 
     def tell(self) -> int:
@@ -225,7 +225,7 @@ class _Reader(io.RawIOBase):
         return self._at
 
     def read(self, size: int = -1, /) -> bytes:
-        """So many bytes, or all that are left; fewer only at the end."""
+        """This many bytes, or all that are left; fewer only at the end."""
         parts: list[memoryview] = []
         wanted = size if size >= 0 else None
         while wanted is None or wanted > 0:
@@ -244,7 +244,7 @@ class _Reader(io.RawIOBase):
 
 
 def _attempted(call: Callable[[], _Value]) -> tuple[_Value | None, Answer | None]:
-    """What a call gives, or what came instead."""
+    """The result of a call, or the answer without success."""
     try:
         return call(), None
     except Exception as error:
@@ -255,7 +255,7 @@ def _attempted(call: Callable[[], _Value]) -> tuple[_Value | None, Answer | None
 
 
 def _answer(error: Any) -> Answer | None:
-    """What an error of the client tells; None: it is none of the client's."""
+    """The answer in an error of the client; None for any other error."""
     from google.api_core.exceptions import GoogleAPICallError, RetryError  # pyright: ignore[reportMissingImports]
     from google.auth.exceptions import GoogleAuthError  # pyright: ignore[reportMissingImports]
     from google.cloud.storage.exceptions import InvalidResponse  # pyright: ignore[reportMissingImports]
@@ -277,6 +277,6 @@ def _answer(error: Any) -> Answer | None:
 
 
 def _code(text: str) -> str:
-    """A word for what the store says in a sentence; empty for another sentence."""
+    """The code for a sentence of the store; empty for an unknown sentence."""
     words = {"bucket does not exist": "NoSuchBucket", "no such object": "NoSuchObject"}
     return next((word for sentence, word in words.items() if sentence in text.lower()), "")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from estimator_core.errors import ArgumentError
 from estimator_core.storage import check_key
 
-#: A bucket's names have 1,024 bytes; a key has 900, and one is the `/` between.
+#: Names in a bucket have at most 1,024 bytes: 900 for a key, and one for the `/` before it.
 _LONGEST_PREFIX = 123
 
 
@@ -16,10 +16,10 @@ class Location:
     """A place in an object store.
 
     Args:
-        url: as users write it, without a `/` at the end.
+        url: the URL as users write it, without a `/` at the end.
         bucket: the bucket or container.
-        prefix: of the names of all objects there; empty for the whole bucket.
-        account: of Azure, where the URL names it.
+        prefix: the prefix of the names of all objects there; empty for the whole bucket.
+        account: the account of Azure, if the URL names it.
     """
 
     url: str
@@ -35,8 +35,8 @@ def parse(url: str) -> Location:
         url: `scheme://bucket/prefix`; for Azure also `abfss://container@account.dfs.core.windows.net/prefix`.
 
     Raises:
-        ArgumentError: it has no bucket, a prefix that cannot be one, or something in it that looks like credentials,
-            which the message does not repeat.
+        ArgumentError: it has no bucket, an invalid prefix, or a part that looks like credentials. The message does not
+            repeat credentials.
 
     Example:
         >>> parse("s3://models/digits/run-1/").prefix

@@ -37,13 +37,13 @@ RETRIES: Any = {
     "retry_timeout": timedelta(minutes=2),
 }
 ONCE: Any = {"max_retries": 0}
-#: Of the whole request, the sending of a part included.
+#: Seconds for a whole request, including the sending of a part.
 CLIENT: Any = {"timeout": "2min", "connect_timeout": "10s"}
-#: Pauses after the store's word that another writer was at work on a key: it did nothing, so asking again is safe.
+#: Pauses after the store refused a request because of another writer of the key. It did nothing, so a retry is safe.
 _CONFLICT_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 #: Multipart uploads have at most 10,000 parts.
 _MOST_PARTS = 9_000
-#: Names of the probes of the clock; no key begins so.
+#: Names of the probes of the clock; no key begins with this.
 _PROBE = ".draft-"
 
 
@@ -57,10 +57,10 @@ class Builds(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Permissions:
-    """What the credentials need, as the provider calls it.
+    """The permissions that the credentials need, in the provider's terms.
 
     Args:
-        read, write, list, delete: for each kind of request.
+        read, write, list, delete: the permission for each kind of request.
     """
 
     read: str
@@ -73,10 +73,10 @@ class ObstoreStorage:
     """Objects below a prefix of a bucket.
 
     Args:
-        url: of the prefix, without credentials.
+        url: the URL of the prefix, without credentials.
         build: makes a client whose keys are relative to the prefix.
-        permissions: named by errors.
-        insecure: whether the server is asked without TLS.
+        permissions: the permissions that errors name.
+        insecure: whether requests go without TLS.
     """
 
     def __init__(self, url: str, build: Builds, permissions: Permissions, *, insecure: bool) -> None:
@@ -95,7 +95,7 @@ class ObstoreStorage:
         return self._url
 
     def put_new(self, key: str, data: bytes) -> None:
-        """Writes an object that does not exist, by If-None-Match."""
+        """Writes an object that does not exist, with If-None-Match."""
         place = self._place(key)
         for pause in (*_CONFLICT_PAUSES, None):
             try:
@@ -113,7 +113,7 @@ class ObstoreStorage:
             obstore.put(self._store, key, data, use_multipart=False)
 
     def put_stream(self, key: str, chunks: Iterable[Data], *, size: int) -> None:
-        """Writes or replaces an object in parts, eight at a time; the store shows it once all are there."""
+        """Writes or replaces an object in parts, eight at a time; the store shows it once it is complete."""
         outgoing = Outgoing(chunks, size, self._place(key))
         if size <= PART:
             self.put(key, b"".join(outgoing))
@@ -128,7 +128,7 @@ class ObstoreStorage:
             return bytes(obstore.get(self._store, key).bytes())
 
     def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[Data]:
-        """Parts of an object; obstore's own `get_ranges` panics where the object is shorter."""
+        """Parts of an object; obstore's own `get_ranges` panics if the object is shorter."""
         check_ranges(ranges)
         place = self._place(key)
         with self._explained(place, "read", self._permissions.read):
@@ -155,7 +155,7 @@ class ObstoreStorage:
         return iter(sorted(found, key=lambda entry: entry.key))
 
     def now(self) -> float:
-        """The time that the store gives an object written now."""
+        """The time of the store, from an object written now."""
         probe = f"{_PROBE}{uuid.uuid4().hex}"
         with self._explained(f"{self._url}/{probe}", "written", self._permissions.write):
             obstore.put(self._store, probe, b"", use_multipart=False)
@@ -175,13 +175,13 @@ class ObstoreStorage:
         except (StorageDeniedError, StorageGoneError):
             raise
         except StorageError:
-            # Azure stops at the first that is not there, and obstore does not send its bulk request again where the
-            # connection was lost. To delete is safe to repeat, and one by one it is.
+            # Azure stops at the first missing object, and obstore does not repeat its bulk request after a lost
+            # connection. Deleting is safe to repeat, and single deletes are repeated.
             with ThreadPoolExecutor(AT_ONCE) as pool:
                 list(pool.map(self._delete_one, named))
 
     def close(self) -> None:
-        """Connections end with the client."""
+        """Does nothing: connections end with the client."""
 
     def _delete_one(self, key: str) -> None:
         with (
@@ -198,7 +198,7 @@ class ObstoreStorage:
 
     @contextlib.contextmanager
     def _explained(self, place: str, doing: str, permission: str, outgoing: Outgoing | None = None) -> Generator[None]:
-        """Turns what obstore raises into the core's errors; theirs hold addresses with signatures, so none is kept."""
+        """Turns errors of obstore into those of the core. None of the originals is kept: they may hold signatures."""
         try:
             yield
         except StorageError:  # of a short object
@@ -213,7 +213,7 @@ class ObstoreStorage:
 
 
 def _answer(error: Exception) -> Answer:
-    """What an error of obstore tells; the error itself holds addresses, and those may hold signatures."""
+    """The answer in an error of obstore. The error itself holds addresses, which may contain signatures."""
     text = str(error).partition("\n\nDebug source")[0]
     status = re.search(r"status code: (\d{3})", text)
     code = re.search(r"<Code>(\w+)</Code>", text) or re.search(r"\(code: (\w+)\)", text)
@@ -231,7 +231,7 @@ def _answer(error: Exception) -> Answer:
 
 
 def _status_of_kind(error: Exception) -> int:
-    """The status that the class of an error stands for; 0: no answer."""
+    """The status that the class of an error means; 0: no answer."""
     kinds: tuple[tuple[type[Exception], int], ...] = (
         (AlreadyExistsError, 412),
         (FileNotFoundError, 404),

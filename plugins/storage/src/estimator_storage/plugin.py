@@ -18,7 +18,7 @@ _STORAGES = {
 
 
 def estimator_components() -> Sequence[Component]:
-    """One storage a scheme; the client of a store is imported when its scheme is used."""
+    """One storage for each scheme; the client of a store is imported when its scheme is used."""
     return [
         Component(kind="storage", name=scheme, target=f"estimator_storage.{target}", summary=summary)
         for scheme, (target, summary) in _STORAGES.items()
@@ -26,7 +26,7 @@ def estimator_components() -> Sequence[Component]:
 
 
 def estimator_options() -> Sequence[Option]:
-    """Where the stores are; credentials come the way of each provider, never as an option."""
+    """The servers of the stores. Credentials come from the sources of each provider, never from an option."""
     return [
         Option(name=f"{store}_endpoint", type=str, default="", help=f"URL of the server of {title}.")
         for store, title in (("s3", "S3"), ("azure", "Azure Blob Storage"), ("gcs", "Google Cloud Storage"))
@@ -34,7 +34,7 @@ def estimator_options() -> Sequence[Option]:
 
 
 def estimator_commands() -> Sequence[Command]:
-    """`estimator storage doctor URL`."""
+    """The command `estimator storage doctor URL`."""
     return [
         Command(
             name="storage",

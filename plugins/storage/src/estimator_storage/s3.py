@@ -1,4 +1,4 @@
-"""S3, and stores that speak like it."""
+"""S3, and stores with the same protocol."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from estimator_storage.locations import parse
 from estimator_storage.over_obstore import ObstoreStorage, Permissions
 
 _PERMISSIONS = Permissions(
-    # Without the permission to list, S3 refuses to read what is not there instead of saying so.
+    # Without the permission to list, S3 refuses to read a missing object instead of reporting that it is missing.
     read="s3:GetObject (and s3:ListBucket, without which S3 says the same of what is not there)",
     write="s3:PutObject",
     list="s3:ListBucket",
     delete="s3:DeleteObject",
 )
-#: What boto3 looks at, first to last.
+#: The variables that boto3 reads, first to last.
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-#: Where any of these is set, obstore finds the credentials by itself.
+#: If any of these is set, obstore finds the credentials itself.
 _GIVEN = (
     "AWS_ACCESS_KEY_ID",
     "AWS_WEB_IDENTITY_TOKEN_FILE",
@@ -37,12 +37,12 @@ _GIVEN = (
 def open_s3(url: str, *, options: Mapping[str, Any]) -> ObstoreStorage:
     """The storage at `s3://bucket/prefix`.
 
-    Credentials come as AWS has it: environment, profiles of `~/.aws` (with boto3 installed), web identity, containers,
-    instance metadata. The region is `AWS_REGION`'s.
+    Credentials come from the sources of AWS: environment, profiles of `~/.aws` (with boto3 installed), web identity,
+    containers, instance metadata. `AWS_REGION` sets the region.
 
     Args:
         url: bucket and prefix.
-        options: of the plugin; `s3_endpoint` wins over `AWS_ENDPOINT_URL_S3` and `AWS_ENDPOINT_URL`.
+        options: the options of the plugin; `s3_endpoint` wins over `AWS_ENDPOINT_URL_S3` and `AWS_ENDPOINT_URL`.
 
     Raises:
         ArgumentError: the URL or the settings cannot be used.
@@ -63,7 +63,7 @@ def open_s3(url: str, *, options: Mapping[str, Any]) -> ObstoreStorage:
 
 
 def _profile() -> dict[str, Any]:
-    """Credentials of `~/.aws`, which boto3 reads, where the environment has none.
+    """Credentials of `~/.aws`, which boto3 reads, if the environment has none.
 
     Raises:
         ArgumentError: a profile is named, and boto3 is not installed or does not find it.

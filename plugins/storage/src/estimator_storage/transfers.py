@@ -1,4 +1,4 @@
-"""Large transfers: parts, progress, and what is logged of them."""
+"""Large transfers: parts, progress, and their log lines."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from estimator_core.storage import Data, ShortReadError, StorageError
 
 logger = logging.getLogger("estimator_storage")
 
-#: How many bytes go in one request, where the store allows a choice.
+#: How many bytes one request carries, if the store allows a choice.
 PART = 8 << 20
 #: Requests of one transfer at a time.
 AT_ONCE = 8
-#: Ranges that are not further apart are read by one request: so many bytes come faster than another answer.
+#: Ranges that are this close are read by one request: the bytes between arrive faster than another answer.
 NEAR = 256 << 10
 #: Seconds between two lines about a transfer.
 EVERY = 10.0
@@ -27,9 +27,9 @@ class Progress:
     """Counts the bytes of a transfer and logs how far it is, every ten seconds. Several threads may add.
 
     Args:
-        what: of messages: what is transferred, and which way.
-        size: how many bytes there are.
-        clock: in seconds.
+        what: the transfer in messages: its content and direction.
+        size: the number of bytes.
+        clock: a clock in seconds.
 
     Example:
         >>> Progress("a sent", 10).add(5)
@@ -42,7 +42,7 @@ class Progress:
         self._start = self._said = clock()
 
     def add(self, count: int) -> None:
-        """So many bytes more are through."""
+        """Adds this many transferred bytes."""
         with self._lock:
             self._done += count
             now = self._clock()
@@ -55,17 +55,17 @@ class Progress:
 
 
 class Outgoing:
-    """The bytes of a stream on their way out: counted, in pieces of bounded size.
+    """The outgoing bytes of a stream: counted, in pieces of bounded size.
 
-    A client library may replace what the caller's iterator raises by an error of its own; `error` keeps it.
+    A client library may replace an error of the caller's iterator by its own; `error` keeps the original.
 
     Args:
-        chunks: the caller's.
-        size: how many bytes there must be.
-        place: of messages.
+        chunks: the chunks of the caller.
+        size: the required number of bytes.
+        place: the place, for messages.
 
     Attributes:
-        error: what ended the stream early, or None.
+        error: the error that ended the stream early, or None.
     """
 
     def __init__(self, chunks: Iterable[Data], size: int, place: str) -> None:
@@ -97,7 +97,7 @@ class Outgoing:
 
 
 def spans_of(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """What to ask for so as to have all ranges: those that lie near each other together, empty ones left out.
+    """The spans to request for all ranges: near ranges are joined, empty ones are left out.
 
     Example:
         >>> spans_of([(5, 9), (0, 3), (7, 7), (1 << 30, (1 << 30) + 1)])

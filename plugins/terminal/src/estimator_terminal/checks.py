@@ -1,4 +1,4 @@
-"""What the doctor looks at: each check returns what it found."""
+"""The checks of the doctor: each returns its findings."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _LITTLE_ROOM = 1 << 30
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing the doctor found.
+    """A finding of the doctor.
 
     Attributes:
-        check: which check found it.
-        fault: whether something should be mended.
-        text: what is so, and the cure of a fault.
+        check: the name of the check.
+        fault: whether it needs a repair.
+        text: the finding, and the cure of a fault.
     """
 
     check: str
@@ -33,7 +33,7 @@ class Finding:
 
 
 def check_versions() -> Iterator[Finding]:
-    """Requirements of the core and of all plugins, against what is installed."""
+    """Compares the requirements of the core and of all plugins with the installed packages."""
     from estimator_terminal.versions import unfit_versions
 
     records = default_plugins().records()
@@ -45,7 +45,7 @@ def check_versions() -> Iterator[Finding]:
 
 
 def check_plugins() -> Iterator[Finding]:
-    """Plugins that do not load."""
+    """Finds plugins that do not load."""
     records = default_plugins().records()
     for record in records:
         if record.status == "failed":
@@ -60,12 +60,12 @@ def check_plugins() -> Iterator[Finding]:
 
 
 def check_devices() -> Iterator[Finding]:
-    """What jax can compute on."""
+    """Lists the devices that jax can use."""
     try:
         import jax
 
         devices = jax.devices()
-    except Exception as error:  # whatever the runtime of a device raises is the finding
+    except Exception as error:  # any error of the runtime of a device is the finding
         yield Finding(check="devices", fault=True, text=f"jax finds no device: {error}")
         return
     kinds = sorted({f"{device.platform} {device.device_kind}" for device in devices})
@@ -73,7 +73,7 @@ def check_devices() -> Iterator[Finding]:
 
 
 def check_directory(directory: Path) -> Iterator[Finding]:
-    """Room and permission where a run writes."""
+    """Checks room and permission in the directory of a run."""
     there = next(path for path in (directory, *directory.absolute().parents) if path.exists())
     free = shutil.disk_usage(there).free
     text = f"{free / 2**30:.1f} GiB are free at {there}"
@@ -89,7 +89,7 @@ def check_directory(directory: Path) -> Iterator[Finding]:
 
 
 def check_run(model_dir: Path) -> Iterator[Finding]:
-    """Packages that are not those a run was made with."""
+    """Finds packages that differ from those of a run."""
     try:
         recorded = json.loads((model_dir / "run.json").read_text())["versions"]
     except (OSError, ValueError, KeyError, TypeError):

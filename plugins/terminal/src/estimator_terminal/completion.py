@@ -30,7 +30,7 @@ def _whole_parser() -> argparse.ArgumentParser:
     whole = command_parser()
     commands = whole.add_subparsers(metavar="COMMAND")
     for name, summary in command_names().items():
-        if ":" in name:  # one of two commands with one name: `:` ends a word in every shell
+        if ":" in name:  # two commands share a name: `:` ends a word in every shell
             continue
         one = command_parser(name)
         _complete_files(one)
@@ -39,7 +39,7 @@ def _whole_parser() -> argparse.ArgumentParser:
 
 
 def _complete_files(parser: argparse.ArgumentParser) -> None:
-    """Paths are completed where the name of an argument speaks of one."""
+    """Completes paths for arguments whose names suggest a path."""
     import shtab
 
     actions: list[Any] = parser._actions  # pyright: ignore[reportPrivateUsage] # noqa: SLF001 - as shtab reads them
@@ -56,5 +56,5 @@ def _complete_files(parser: argparse.ArgumentParser) -> None:
 
 
 def _plain(text: str) -> str:
-    """A summary without what a shell would expand."""
+    """A summary without characters that a shell would expand."""
     return text.replace("`", "'").replace("$", "")

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 ESTIMATOR_PLUGIN_API = (1, 0)
 
 _log = logging.getLogger("estimator_terminal")
-#: What was installed when a call began, by the identity of its run.
+#: The packages installed when a call began, by the identity of its run.
 _began: dict[int, dict[str, int]] = {}
 
 
 def estimator_commands() -> Sequence[Command]:
-    """`estimator completion` and `estimator doctor`."""
+    """The commands `estimator completion` and `estimator doctor`."""
     return [
         Command(
             name="completion",
@@ -36,7 +36,7 @@ def estimator_commands() -> Sequence[Command]:
 
 
 def estimator_run_start(run: Run) -> None:
-    """Notes what is installed."""
+    """Notes the installed packages."""
     from estimator_terminal.replaced import installed_packages
 
     if run.mode == "train":
@@ -44,7 +44,7 @@ def estimator_run_start(run: Run) -> None:
 
 
 def estimator_run_end(run: Run, error: BaseException | None) -> None:
-    """Names packages that were replaced under a run that failed."""
+    """Names packages that were replaced during a failed run."""
     from estimator_terminal.replaced import replaced_packages
 
     before = _began.pop(id(run), None)

@@ -1,4 +1,4 @@
-"""Which packages were replaced since a moment, by what their installer leaves behind."""
+"""Finds packages that were replaced since a moment, from the files of their installer."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def installed_packages() -> dict[str, int]:
 
 
 def replaced_packages(before: Mapping[str, int]) -> list[str]:
-    """What was installed, removed or installed again since a moment.
+    """The packages that were installed, removed or installed again since a moment.
 
     Args:
-        before: what `installed_packages` returned at that moment.
+        before: the result of `installed_packages` at that moment.
 
     Example:
         >>> replaced_packages({**installed_packages(), "acme-1.0": 0})
@@ -51,6 +51,6 @@ def replaced_packages(before: Mapping[str, int]) -> list[str]:
 
 
 def _installed(path: str) -> int:
-    """The time of the list of files, which every installer writes last; that of the folder where there is none."""
+    """The time of the list of files, which every installer writes last, or else the time of the folder."""
     record = os.path.join(path, "RECORD")
     return os.stat(record if os.path.exists(record) else path).st_mtime_ns

@@ -8,15 +8,15 @@ from importlib import metadata
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-#: Looked at beside the packages of plugins, with what they require.
+#: Packages that are checked in addition to those of plugins, with their requirements.
 _FOUNDATION = ("jax", "jaxlib", "optax", "orbax-checkpoint", "flax")
 
 
 def unfit_versions(distributions: Iterable[str]) -> list[str]:
-    """A line for each requirement that is not met by what is installed.
+    """A line for each requirement that the installed packages do not meet.
 
     Args:
-        distributions: whose requirements are looked at; those that are not installed are passed over.
+        distributions: the distributions whose requirements are checked; those not installed are skipped.
 
     Example:
         >>> unfit_versions(["estimator-core"])

@@ -1,6 +1,6 @@
-"""What authors of plugins test with: conformance suites to subclass, and small things to test against.
+"""Test tools for plugin authors: conformance suites to subclass, and small objects to test against.
 
-Also importable as `estimator_core.testing`. Nothing is imported before it is asked for.
+Also importable as `estimator_core.testing`. Each name is imported at its first use.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The private names of the core that this kit is built on: the only place where it reaches behind the public modules.
+"""The private names of the core that this kit uses. No other file of the kit reaches beyond the public modules.
 
-The kit belongs to the core and is released with it. Who changes one of these names changes it here; packages of others
-use public modules only. A name is imported when it is first used, so that a fresh process which looks at the import of
-a plugin (`probe`) does not bring jax along itself.
+The kit belongs to the core and is released with it. A change of one of these names changes it here too. Other packages
+use public modules only. A name is imported when it is first used, so the fresh process that observes the import of a
+plugin (`probe`) does not import jax itself.
 """
 
 from __future__ import annotations

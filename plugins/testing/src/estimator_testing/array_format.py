@@ -1,6 +1,6 @@
 """A plugin for tests that need an export format and no other package: writes the variables, and no program.
 
-Hand the module over: `Plugins(extra=[array_format])`; the format is named "arrays".
+Pass the module as `Plugins(extra=[array_format])`. The name of the format is "arrays".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ESTIMATOR_PLUGIN_API = (1, 0)
 
 _FILE = "arrays.json"
-#: What this process has written and still knows, by export and signature: a program would need a further package.
+#: The functions that this process exported, by export and signature. A saved program would need another package.
 _WRITTEN: WeakValueDictionary[tuple[str, str], SignatureSpec] = WeakValueDictionary()
 
 
@@ -41,12 +41,12 @@ class ArraySignature:
 
     @property
     def inputs(self) -> Mapping[str, Feature]:
-        """What it takes."""
+        """The features that it takes, by name."""
         return self.spec.inputs
 
     @property
     def outputs(self) -> Mapping[str, Feature]:
-        """What it gives."""
+        """The features that it returns, by name."""
         return self.spec.outputs
 
     def __call__(self, **arrays: Any) -> dict[str, np.ndarray]:
@@ -56,7 +56,7 @@ class ArraySignature:
 
 @dataclass(frozen=True, kw_only=True)
 class ArrayExport:
-    """What was read back: the variables in the manifest; signatures in the process that wrote them, none elsewhere."""
+    """A loaded export: the variables are in the manifest. Only the process that wrote it has the signatures."""
 
     signatures: Mapping[str, ArraySignature]
     manifest: Mapping[str, Any]
@@ -82,7 +82,7 @@ class ArrayFormat:
         (directory / _FILE).write_text(json.dumps(content))
 
     def recognizes(self, directory: Path) -> bool:
-        """Whether the file is there."""
+        """Whether the directory holds the file."""
         return (directory / _FILE).is_file()
 
     def load(self, directory: Path) -> ArrayExport:

@@ -23,9 +23,9 @@ jax.config.update("jax_num_cpu_devices", 3)  # refused once any device has been 
 
 
 class BackendSuite(Suite):
-    """Proves that a backend says truly whether it can be used, and that arrays live on its devices.
+    """Proves that a backend reports correctly whether it can be used, and that arrays live on its devices.
 
-    Tests that need its devices are skipped where it says that it is unavailable, with its reason.
+    If the backend says that it is unavailable, the tests that need its devices are skipped with its reason.
 
     Example:
         >>> from estimator_core.plugins import Plugins
@@ -54,7 +54,7 @@ class BackendSuite(Suite):
         assert done.returncode == 0, f"importing {module} asks jax for its devices, or fails:\n{done.stderr}"
 
     def test_probe_answers(self) -> None:
-        """`probe` never raises, answers the same twice, and gives a reason or a summary in words."""
+        """`probe` never raises, answers the same twice, and returns a reason or a summary in words."""
         first, second = self.make().probe(), self.make().probe()
         assert isinstance(first, Available | Unavailable), f"probe() gave {first!r}"
         assert first == second, "probe() answers differently the second time"
@@ -70,12 +70,12 @@ class BackendSuite(Suite):
         assert list(self._available().devices()) == devices
 
     def test_devices_work(self) -> None:
-        """It has devices, each once, and each computes."""
+        """It has at least one device, lists each once, and each computes."""
         devices = list(self._available().devices())
         assert devices, "it is available, yet has no devices"
         assert len(set(devices)) == len(devices), f"devices are named twice: {devices}"
         for device in devices:
-            assert isinstance(device, jax.Device), f"{device!r} is no jax.Device"
+            assert isinstance(device, jax.Device), f"{device!r} is not a jax.Device"
             result = jnp.arange(4, dtype=jnp.float32, device=device) * 2
             assert result.devices() == {device}
             np.testing.assert_array_equal(result, [0, 2, 4, 6])
@@ -86,7 +86,7 @@ class BackendSuite(Suite):
         assert len(platforms) == 1, f"its devices are of the platforms {sorted(platforms)}"
 
     def test_figures_of_devices(self) -> None:
-        """Peak speed and memory are positive or unknown, also for a device kind it has never heard of."""
+        """Peak speed and memory are positive or unknown, also for an unknown device kind."""
         backend = self.make()
         kinds = ["a device that does not exist"]
         if isinstance(backend.probe(), Available):

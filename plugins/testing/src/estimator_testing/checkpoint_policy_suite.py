@@ -19,7 +19,7 @@ STEPS = 24
 
 
 class CheckpointPolicySuite(Suite):
-    """Proves that a policy asks for later steps and goes on where it was. Subclass it and say how it is made.
+    """Proves that a policy asks for later steps and continues after a resume. Subclass it and say how it is made.
 
     Example:
         >>> from estimator_core.builtin_hooks import CheckpointSaverHook
@@ -33,7 +33,7 @@ class CheckpointPolicySuite(Suite):
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def test_is_a_fresh_policy(self) -> None:
-        """`make` gives a CheckpointPolicy, a new one each time."""
+        """`make` returns a CheckpointPolicy, a new one each time."""
         policy = self.make()
         assert isinstance(policy, CheckpointPolicy), f"{policy!r} is not a CheckpointPolicy"
         assert self.make() is not policy
@@ -47,7 +47,7 @@ class CheckpointPolicySuite(Suite):
             assert asked == sorted(set(asked))
 
     def test_state_is_json_and_survives(self) -> None:
-        """A policy with the memory of another asks for the same steps, at any moment; JSON holds the memory."""
+        """A policy that restores the state of another asks for the same steps, at any moment. The state is JSON."""
         policy, run = self.make(), FakeRun()
         policy.at_start(run)
         for step in _saves(policy, run, 0, STEPS):
@@ -60,7 +60,7 @@ class CheckpointPolicySuite(Suite):
             assert found == memory, f"at step {step} it remembers {found} instead of {memory}"
 
     def test_a_run_that_breaks_saves_as_one_that_does_not(self, tmp_path: Path) -> None:
-        """A run that an error ends, and that is started again, saves at the same steps as one in a piece."""
+        """A run that fails and is started again saves at the same steps as an uninterrupted run."""
         whole, broken = tmp_path / "whole", tmp_path / "broken"
         self._train(whole)
         with pytest.raises(BrokenOffError):
@@ -75,10 +75,10 @@ class CheckpointPolicySuite(Suite):
 
 
 class Given(CheckpointPolicy, Hook):
-    """A policy as one of the hooks of a call.
+    """Wraps a policy as one of the hooks of a call.
 
     Args:
-        policy: asked.
+        policy: the policy that answers.
     """
 
     name = "Given"
@@ -87,48 +87,48 @@ class Given(CheckpointPolicy, Hook):
         self._policy = policy
 
     def at_start(self, run: Run) -> bool:
-        """The policy's."""
+        """Whether the policy saves at the start."""
         return self._policy.at_start(run)
 
     def next_step(self, step: int) -> int | Wake | None:
-        """The policy's."""
+        """The next step of the policy."""
         return self._policy.next_step(step)
 
     def saved(self, run: Run, step: int) -> None:
-        """The policy's."""
+        """Tells the policy about a save."""
         self._policy.saved(run, step)
 
     def at_end(self, run: Run) -> bool:
-        """The policy's."""
+        """Whether the policy saves at the end."""
         return self._policy.at_end(run)
 
     def state(self) -> Mapping[str, Any]:
-        """The policy's."""
+        """The state of the policy."""
         return self._policy.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """The policy's."""
+        """Restores the state of the policy."""
         self._policy.restore(state)
 
 
 class BrokenOffError(Exception):
-    """What ends the run."""
+    """The error that ends the run."""
 
 
 class Breaks(Hook):
     """Ends a run in the middle."""
 
     def next_step(self, step: int) -> int | None:
-        """The step behind the middle."""
+        """The step after the middle."""
         return STEPS // 2 + 1 if step <= STEPS // 2 else None
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Raises."""
+        """Raises the error."""
         raise BrokenOffError(f"at step {step}")
 
 
 def _saves(policy: CheckpointPolicy, run: FakeRun, first: int, last: int) -> Iterator[int]:
-    """The steps at which a policy saves, as a loop asks it; one that goes by the clock has its time at each."""
+    """The steps at which a policy saves when a loop asks it. A policy with a time limit is due at each step."""
     step = first
     while True:
         at = _step(policy.next_step(step))

@@ -21,8 +21,8 @@ class Ended:
 
     Attributes:
         status: its exit status; None: it had to be killed.
-        seen: what it saw; None: it said nothing.
-        output: all that it wrote.
+        seen: its report; None: it reported nothing.
+        output: everything that it wrote.
     """
 
     status: int | None
@@ -31,13 +31,13 @@ class Ended:
 
 
 class CoordinatorSuite(Suite):
-    """Proves that processes agree in order, name who is lost, and end together. Subclass it and say how they connect.
+    """Proves that processes agree in order, name a lost process and end together. Subclass it, say how they connect.
 
     Attributes:
-        connects: `module:name` of the function of the component; processes of two and three import it.
-        options: of its plugin. Let silence count as a loss soon: the suite kills and freezes.
+        connects: `module:name` of the function of the component; the processes of the tests, two or three, import it.
+        options: the options of its plugin. Choose a short time until silence is a loss: the suite kills and freezes.
         silence: seconds within which a killed or frozen process is named.
-        start: seconds that a process has to begin and to end in, beside.
+        start: further seconds in which a process begins and ends.
 
     Example:
         >>> class TestMine(CoordinatorSuite):
@@ -51,7 +51,7 @@ class CoordinatorSuite(Suite):
     start: ClassVar[float] = 60.0
 
     def test_all_agree_in_order(self, tmp_path: Path) -> None:
-        """Each process gets what all gave, in their order, each time a topic is used; process 0's word too."""
+        """Each process gets the values of all, in order, at each use of a topic, and also the value of process 0."""
         ended = self._play("agreements", 3, tmp_path)
         for index, process in enumerate(ended):
             assert process.seen is not None, process.output
@@ -62,13 +62,13 @@ class CoordinatorSuite(Suite):
             assert process.seen["lost"] is False
 
     def test_a_late_process_is_named(self, tmp_path: Path) -> None:
-        """A wait ends after its timeout, and says who has not come."""
+        """A wait ends after its timeout, and names the process that has not arrived."""
         first, _ = self._play("late", 2, tmp_path)
         assert first.seen is not None, first.output
         assert (first.seen["index"], 1.0 <= first.seen["seconds"] < 3.0) == (1, True), first.seen
 
     def test_a_failed_process_is_named(self, tmp_path: Path) -> None:
-        """An error in one process ends the waits of the others within seconds; they know its first line."""
+        """An error in one process ends the waits of the others within seconds. They see its first line."""
         first, failed = self._play("failing", 2, tmp_path)
         assert failed.status == 1, failed.output
         self._names(first, 1, 15.0)
@@ -77,20 +77,20 @@ class CoordinatorSuite(Suite):
         assert "and more" not in first.seen["reason"]
 
     def test_a_killed_process_is_named(self, tmp_path: Path) -> None:
-        """All others are told of a process that is killed, and end."""
+        """All others learn that a process was killed, and end."""
         first, second, _ = self._play("killed", 3, tmp_path)
         for survivor in (first, second):
             self._names(survivor, 2, self.silence)
             assert survivor.status not in (0, None), survivor.output
 
     def test_a_frozen_process_is_named(self, tmp_path: Path) -> None:
-        """All others are told of a process that falls silent, and end."""
+        """All others learn that a process fell silent, and end."""
         first, _ = self._play("frozen", 2, tmp_path, frozen=(1,))
         self._names(first, 1, self.silence)
         assert first.status not in (0, None), first.output
 
     def test_who_ends_is_lost_only_to_who_waits(self, tmp_path: Path) -> None:
-        """A process that ends in order is no loss, until another waits for it."""
+        """A process that ends normally is not a loss, until another process waits for it."""
         first, left = self._play("leaving", 2, tmp_path)
         assert left.status == 0, left.output
         assert first.seen is not None, first.output
@@ -98,7 +98,7 @@ class CoordinatorSuite(Suite):
         self._names(first, 1, 15.0)
 
     def test_process_0_may_end_first(self, tmp_path: Path) -> None:
-        """The others go on when process 0 has nothing more to do, and all end well."""
+        """The others continue when process 0 has nothing more to do, and all end normally."""
         for process in self._play("first_ends_first", 2, tmp_path):
             assert process.status == 0, process.output
             assert process.seen is not None

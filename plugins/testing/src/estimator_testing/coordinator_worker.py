@@ -1,6 +1,6 @@
 """One process of `CoordinatorSuite`: `python -m estimator_testing.coordinator_worker SETTINGS_JSON`.
 
-It connects, does what `scene` says, and prints what it saw as one line of JSON.
+It connects, plays the `scene`, and prints what it saw as one line of JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Scene = Callable[[Coordinator], Mapping[str, Any]]
 
 
 def agreements(here: Coordinator) -> Mapping[str, Any]:
-    """A topic used again, two topics in turn, process 0's word, and a barrier; each process is slow in its turn."""
+    """A repeated topic, two topics in turn, the value of process 0, and a barrier. Each process is slow once."""
     values: list[list[str]] = []
     for turn in range(6):
         if turn % here.count == here.index:
@@ -42,7 +42,7 @@ def agreements(here: Coordinator) -> Mapping[str, Any]:
 
 
 def late(here: Coordinator) -> Mapping[str, Any]:
-    """The last process comes too late."""
+    """The last process arrives too late."""
     if here.index == here.count - 1:
         time.sleep(4.0)
         return {}
@@ -69,7 +69,7 @@ def frozen(here: Coordinator) -> Mapping[str, Any]:
 
 
 def leaving(here: Coordinator) -> Mapping[str, Any]:
-    """The last process ends in order; that is a loss only for who waits for it."""
+    """The last process ends normally. Only a process that waits for it takes that for a loss."""
     here.barrier("begin", _LONG)
     if here.index == here.count - 1:
         return {}
@@ -79,7 +79,7 @@ def leaving(here: Coordinator) -> Mapping[str, Any]:
 
 
 def first_ends_first(here: Coordinator) -> Mapping[str, Any]:
-    """Process 0 has nothing more to do, the others have."""
+    """Process 0 has nothing more to do, but the others have."""
     here.barrier("begin", _LONG)
     if here.index:
         time.sleep(2.5)
@@ -113,7 +113,7 @@ SCENES: Mapping[str, Scene] = {
 
 
 def main(settings: Mapping[str, Any]) -> None:
-    """Connects and plays a scene; a process that was told of a loss ends with an error, as a run would."""
+    """Connects and plays a scene. A process that learned of a loss ends with an error, as a run does."""
     module, _, name = settings["connects"].partition(":")
     connect = getattr(importlib.import_module(module), name)
     group = Processes(settings["address"], settings["count"], settings["index"], "the suite")

@@ -1,4 +1,4 @@
-"""Code on several devices: a fresh process whose CPU pretends to be many."""
+"""Code on several devices: a fresh process whose CPU appears as many devices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def run_with_devices(count: int, code: str, *arguments: str, timeout: float = 30
     """Runs Python code in a fresh process with `count` CPU devices; returns what it printed.
 
     Args:
-        count: how many devices `jax.devices()` gives.
+        count: how many devices `jax.devices()` returns.
         code: the code.
         arguments: `sys.argv[1:]` of the code.
         timeout: seconds.

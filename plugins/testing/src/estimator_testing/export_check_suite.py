@@ -23,7 +23,7 @@ _SAME: tuple[np.ndarray[Any, Any], ...] = (
 
 
 class ExportCheckSuite(Suite):
-    """Proves that a check lets sound exports pass and keeps wrong ones back. Subclass it and say how it is made.
+    """Proves that a check accepts correct exports and rejects wrong ones. Subclass it and say how it is made.
 
     Example:
         >>> from estimator_core.export import CloseOutputs
@@ -42,16 +42,16 @@ class ExportCheckSuite(Suite):
 
     @pytest.mark.parametrize("array", _SAME, ids=lambda array: f"{array.dtype}{list(array.shape)}")
     def test_equal_outputs_pass(self, array: np.ndarray[Any, Any]) -> None:
-        """What is equal passes: of any shape and dtype, empty, or with NaN and infinity at the same places."""
+        """Equal outputs pass: of any shape and dtype, empty, or with NaN and infinity in the same places."""
         assert self.make().difference(array, array.copy()) is None
 
     def test_another_shape_is_kept_back(self) -> None:
-        """Outputs of another shape are a difference, also where they could be broadcast."""
+        """Outputs of another shape are a difference, even if they could be broadcast."""
         self._differs(np.ones((3, 1), np.float32), np.ones((3,), np.float32))
         self._differs(np.ones((3, 2), np.float32), np.ones((1, 2), np.float32))
 
     def test_nonsense_is_kept_back(self) -> None:
-        """Values of another size, zeros and NaN in the place of numbers are differences, wherever they are."""
+        """Other magnitudes, and zeros or NaN in place of numbers, are differences, wherever they occur."""
         expected = np.linspace(1.0, 2.0, 12, dtype=np.float32).reshape(3, 4)
         self._differs(expected, np.zeros_like(expected))
         self._differs(expected, 1e3 * expected)
@@ -60,7 +60,7 @@ class ExportCheckSuite(Suite):
         self._differs(expected, last)
 
     def test_changes_nothing_it_is_given(self) -> None:
-        """The arrays are as they were."""
+        """The check does not change the arrays."""
         expected, found = np.arange(3.0), np.array([0.0, 1.0, 5.0])
         self.make().difference(expected, found)
         np.testing.assert_array_equal(expected, np.arange(3.0))

@@ -40,7 +40,7 @@ print(json.dumps({key: np.asarray(value).tolist() for key, value in out.items()}
 
 
 class ExportFormatSuite(Suite):
-    """Proves that what a format writes gives the same outputs when it is read, elsewhere and later.
+    """Proves that an export computes the outputs of the model when it is loaded, elsewhere and later.
 
     The suite writes a small model of two signatures, `scores = x @ kernel + bias` and its tanh.
 
@@ -50,7 +50,7 @@ class ExportFormatSuite(Suite):
         ...         return MyFormat()
     """
 
-    #: Greatest difference between the outputs of the model and those of the export.
+    #: Largest difference between the outputs of the model and those of the export.
     tolerance: float = 1e-5
 
     def make(self) -> ExportFormat:
@@ -58,7 +58,7 @@ class ExportFormatSuite(Suite):
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def request(self, tmp_path: Path, shift: float = 0.0) -> ExportRequest:
-        """What is written; `shift` is added to the kernel."""
+        """The request that is written; `shift` is added to the kernel."""
         asset = tmp_path / "words.txt"
         asset.write_text("one\ntwo\n")
         kernel = np.arange(6, dtype=np.float32).reshape(3, 2) / 10 + np.float32(shift)
@@ -82,7 +82,7 @@ class ExportFormatSuite(Suite):
         assert re.fullmatch(r"[a-z][a-z0-9_]*", written.name), f"name {written.name!r}: lower-case words and _"
 
     def test_recognizes_its_own(self, tmp_path: Path) -> None:
-        """It knows what it wrote, and nothing else: not an empty, a missing or a foreign directory."""
+        """It recognises its own exports and nothing else: no empty, missing or foreign directory."""
         directory = self._written(tmp_path)
         assert self.make().recognizes(directory) is True
         foreign = tmp_path / "foreign"
@@ -93,7 +93,7 @@ class ExportFormatSuite(Suite):
         assert self.make().recognizes(foreign) is False, "it takes any directory with a file for an export of its own"
 
     def test_keeps_the_signatures(self, tmp_path: Path) -> None:
-        """Names, inputs and outputs of the signatures come back."""
+        """Names, inputs and outputs of the signatures are restored."""
         loaded = self.make().load(self._written(tmp_path))
         assert set(loaded.signatures) == set(_FUNCTIONS)
         for signature in loaded.signatures.values():
@@ -102,7 +102,7 @@ class ExportFormatSuite(Suite):
 
     @pytest.mark.parametrize("batch", [1, 2, 5])
     def test_gives_the_same_outputs(self, tmp_path: Path, batch: int) -> None:
-        """Every signature gives what the model gives, for any batch size."""
+        """Every signature returns the outputs of the model, for any batch size."""
         request = self.request(tmp_path)
         loaded = self.make().load(self._written(tmp_path))
         for name, signature in loaded.signatures.items():
@@ -111,7 +111,7 @@ class ExportFormatSuite(Suite):
             )
 
     def test_writes_the_variables_of_each_request(self, tmp_path: Path) -> None:
-        """The same model with other values gives other outputs: nothing is remembered from an earlier export."""
+        """The same model with other values returns other outputs: nothing is kept from an earlier export."""
         written = self.make()
         for number, shift in enumerate((0.0, 1.0)):
             request = self.request(tmp_path, shift)
@@ -122,7 +122,7 @@ class ExportFormatSuite(Suite):
             self._compare(written.load(directory).signatures["serving_default"](**_arrays(2)), expected)
 
     def test_changes_nothing_it_is_given(self, tmp_path: Path) -> None:
-        """The variables of the request are as they were: the estimator goes on with them."""
+        """The variables of the request are unchanged: the estimator continues with them."""
         request = self.request(tmp_path)
         before = {name: value.copy() for name, value in request.variables.items()}
         directory = tmp_path / "export"
@@ -143,7 +143,7 @@ class ExportFormatSuite(Suite):
         assert re.search(r"\b7\b", manifest), "the manifest does not have the global step"
 
     def test_loads_in_another_process_and_place(self, tmp_path: Path) -> None:
-        """Moved, and read by a process that knows nothing of the model, it gives the same outputs."""
+        """An export that was moved returns the same outputs in a process that does not know the model."""
         request = self.request(tmp_path)
         moved = tmp_path / "elsewhere" / "export"
         moved.parent.mkdir()
@@ -157,14 +157,14 @@ class ExportFormatSuite(Suite):
         self._compare({name: np.asarray(value) for name, value in json.loads(done.stdout).items()}, expected)
 
     def test_holds_no_pickle(self, tmp_path: Path) -> None:
-        """No file is a pickle: reading an export must not run code that came with it."""
+        """No file is a pickle: loading an export must not run code that it contains."""
         for path in self._files(self._written(tmp_path)):
             content = path.read_bytes()
             assert not content.startswith(_PICKLES), f"{path.name} is a pickle"
             assert b".pkl" not in content[-4096:], f"{path.name} holds a pickle"
 
     def test_damage_is_noticed(self, tmp_path: Path) -> None:
-        """With any file cut in half, it raises ExportError or gives the right outputs: never others."""
+        """With any file cut in half, it raises ExportError or returns the right outputs, never wrong ones."""
         request = self.request(tmp_path)
         expected = request.signatures["serving_default"].function(request.variables, _arrays(2))
         sound = self._written(tmp_path)
@@ -182,7 +182,7 @@ class ExportFormatSuite(Suite):
             shutil.rmtree(damaged)
 
     def test_wrong_inputs_are_refused(self, tmp_path: Path) -> None:
-        """A missing, an unknown or a misshapen input is a ValueError or TypeError that names it."""
+        """A missing or unknown input, or one of the wrong shape, is a ValueError or TypeError that names it."""
         signature = self.make().load(self._written(tmp_path)).signatures["serving_default"]
         good = _arrays(2)
         wrong = {

@@ -15,7 +15,7 @@ from estimator_testing.suite import Suite
 
 
 class FakeExporting:
-    """Stands for an Estimator: writes empty exports and remembers them.
+    """Stands in for an Estimator: writes empty exports and remembers them.
 
     Attributes:
         exports: (directory, checkpoint path) of every export, in order.
@@ -39,7 +39,7 @@ class FakeExporting:
         *,
         format: str = "stablehlo",
     ) -> str:
-        """Makes a new directory, named by a time stamp as exports are."""
+        """Makes a new directory, named by a time stamp like an export."""
         if self.fails:
             raise ExportError("the disk is full")
         stamps = [int(path.name) for path in Path(export_dir_base).glob("*") if path.name.isdigit()]
@@ -55,7 +55,7 @@ class FakeExporting:
 
 
 class ExporterSuite(Suite):
-    """Proves that an exporter exports what it is told to, where it is told to, and touches nothing else.
+    """Proves that an exporter exports the right checkpoint to the right place, and touches nothing else.
 
     The suite evaluates three times with falling loss, then ends the training.
 
@@ -70,13 +70,13 @@ class ExporterSuite(Suite):
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def results(self) -> list[dict[str, Any]]:
-        """The results of the evaluations, with `global_step` rising. Override it if the exporter looks at others."""
+        """The results of the evaluations, with rising `global_step`. Override it if the exporter reads others."""
         return [
             {"loss": loss, "average_loss": loss, "accuracy": 1 - loss, "global_step": step} for loss, step in _COURSE
         ]
 
     def test_is_an_exporter(self) -> None:
-        """It has a method `export` and a name that can be a directory, the same for all made alike."""
+        """It has a method `export` and a name that can be a directory, the same for all objects of `make`."""
         exporter = self.make()
         assert isinstance(exporter, Exporter), f"{exporter!r} lacks a member of Exporter"
         assert isinstance(exporter.name, str)
@@ -85,20 +85,20 @@ class ExporterSuite(Suite):
         assert self.make().name == exporter.name
 
     def test_exports_in_the_course_of_a_training(self, tmp_path: Path) -> None:
-        """A training whose results get better leaves at least one export."""
+        """A training whose results improve leaves at least one export."""
         estimator, returned = self._train(tmp_path)
         assert any(returned), "it exported nothing"
         assert len(estimator.exports) == len([path for path in returned if path])
 
     def test_returns_what_it_wrote(self, tmp_path: Path) -> None:
-        """What it returns is the export just written, below its export path; None where it wrote nothing."""
+        """It returns the export just written, below its export path, or None if it wrote nothing."""
         estimator, returned = self._train(tmp_path)
         written = [directory for directory, _ in estimator.exports]
         assert [str(path) for path in returned if path] == written
         assert all(Path(directory).is_relative_to(self._path(tmp_path)) for directory in written), "it wrote elsewhere"
 
     def test_exports_the_checkpoint_it_is_given(self, tmp_path: Path) -> None:
-        """Every export is of the checkpoint of its evaluation: a newer one may exist by then."""
+        """Every export is made from the checkpoint of its evaluation: a newer one may exist by then."""
         estimator, returned = self._train(tmp_path)
         given = [
             f"checkpoints/{step}" for (_, step), path in zip((*_COURSE, _COURSE[-1]), returned, strict=True) if path
@@ -112,14 +112,14 @@ class ExporterSuite(Suite):
         assert len(set(checkpoints)) == len(checkpoints), f"exported twice: {checkpoints}"
 
     def test_results_are_left_alone(self, tmp_path: Path) -> None:
-        """The evaluation's result is not changed: other exporters see it too."""
+        """It does not change the result of the evaluation: other exporters see it too."""
         estimator, exporter, result = FakeExporting(tmp_path), self.make(), self.results()[0]
         before = dict(result)
         exporter.export(estimator, self._path(tmp_path), "checkpoints/10", result, False)
         assert result == before
 
     def test_goes_on_in_a_resumed_training(self, tmp_path: Path) -> None:
-        """A new object in the same directory goes on: it exports no step that is there, and keeps what is."""
+        """A new object in the same directory continues: it keeps the exports, and exports none of their steps again."""
         estimator, exporter, path = FakeExporting(tmp_path), self.make(), self._path(tmp_path)
         first, second = self.results()[:2]
         done = exporter.export(estimator, path, "checkpoints/10", first, False)
@@ -129,7 +129,7 @@ class ExporterSuite(Suite):
             assert directory is None or Path(directory).is_dir(), f"the export {directory} is gone"
 
     def test_other_files_are_left_alone(self, tmp_path: Path) -> None:
-        """What others put into its directory stays, whatever it deletes of its own."""
+        """Files of others in its directory stay, whatever it deletes of its own."""
         path = Path(self._path(tmp_path))
         (path / "notes").mkdir(parents=True)
         (path / "notes" / "mine.txt").write_text("keep")
@@ -151,7 +151,7 @@ class ExporterSuite(Suite):
         return estimator, self._run(self.make(), estimator, tmp_path)
 
     def _run(self, exporter: Exporter, estimator: FakeExporting, tmp_path: Path) -> list[str | None]:
-        """Three evaluations, and the last again as final."""
+        """Makes three evaluations, and repeats the last one as final."""
         returned: list[str | None] = []
         results = self.results()
         calls = [*((result, False) for result in results), (results[-1], True)]

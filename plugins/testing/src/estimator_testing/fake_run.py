@@ -42,7 +42,7 @@ class RecordedSummaries:
 
 @dataclass(kw_only=True)
 class FakeRun:
-    """A `Run` that nothing is behind: every property is a field you may set.
+    """A `Run` without a model or a loop: every property is a field you may set.
 
     Example:
         >>> run = FakeRun(mode="train", step=3)
@@ -84,7 +84,7 @@ class FakeRun:
         return SimpleNamespace(config=self.config, params=self.params, model_dir=str(self.model_dir))
 
     def request_stop(self, reason: str) -> None:
-        """Ends `drive` after the dispatch under way; the first reason is kept."""
+        """Ends `drive` after the current dispatch; the first reason is kept."""
         self.stop_reason = self.stop_reason or reason
 
     def fetch(self, name: str) -> None:
@@ -106,12 +106,12 @@ class FakeRun:
 
     @property
     def input_rows(self) -> Callable[[int], np.ndarray[Any, Any]]:
-        """All of them."""
+        """Selects all rows."""
         return np.arange
 
     @property
     def batch_metrics(self) -> Callable[[Any, Any, Any, Any], dict[str, Any]]:
-        """Gives none."""
+        """Returns a function without metrics."""
         return lambda state, features, labels, weights: {}
 
     def add_result(self, name: str, value: Any) -> None:
@@ -119,7 +119,7 @@ class FakeRun:
         self.results[name] = value
 
     def step_flops(self) -> float | None:
-        """What `flops` says."""
+        """The value of `flops`."""
         return self.flops
 
     def variables(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -137,7 +137,7 @@ class FakeRun:
 
     @contextmanager
     def swapped(self, values: Mapping[str, Any]) -> Generator[None]:
-        """Within, `state` shows the values."""
+        """Within the block, `state` shows the values."""
         before, self.assigned = self.assigned, {**self.assigned, **values}
         try:
             yield

@@ -70,7 +70,7 @@ class FaultInjector(Hook):
 
 
 def failing_input_fn(input_fn: Callable[..., Any], *, at_batch: int) -> Callable[..., Any]:
-    """An input_fn that gives what another gives, and raises instead of batch number `at_batch` (from 1).
+    """An input_fn that returns the batches of another, and raises instead of batch number `at_batch` (from 1).
 
     Example:
         >>> import numpy as np

@@ -29,7 +29,7 @@ BATCH = 6
 
 
 class HeadSuite(Suite):
-    """Proves that a head computes what it says. Subclass it, say how the head is made and which labels fit it.
+    """Proves that a head computes what it declares. Subclass it, say how the head is made and which labels fit it.
 
     Example:
         >>> class TestMyHead(HeadSuite):
@@ -49,7 +49,7 @@ class HeadSuite(Suite):
         raise NotImplementedError(f"{type(self).__name__} must define labels(self, rng, batch)")
 
     def features(self, rng: np.random.Generator, batch: int) -> Mapping[str, Any]:
-        """Features of `batch` examples. Override it if the head reads some (weights, say)."""
+        """Features of `batch` examples. Override it if the head reads any, such as weights."""
         return {"x": rng.normal(size=(batch, 2)).astype(np.float32)}
 
     def logits(self, rng: np.random.Generator, batch: int) -> Any:
@@ -57,7 +57,7 @@ class HeadSuite(Suite):
         return rng.normal(size=(batch, self.make().logits_dimension)).astype(np.float32)
 
     def optimizer(self) -> optax.GradientTransformation:
-        """What the head is trained with."""
+        """The optimizer that trains the head."""
         return optax.sgd(0.1)
 
     def test_is_a_head(self) -> None:
@@ -76,7 +76,7 @@ class HeadSuite(Suite):
         assert np.isfinite(loss), f"the loss is {loss}"
 
     def test_loss_is_pure(self) -> None:
-        """The same batch gives the same loss, by another head of the same making and under jit too."""
+        """The same batch has the same loss, also with another head that `make` returns, and under jit."""
         batch = self._batch()
         first = self._loss(batch)
         np.testing.assert_array_equal(self._loss(batch), first, "a second head of the same making gives another loss")
@@ -100,7 +100,7 @@ class HeadSuite(Suite):
             np.testing.assert_allclose(sum(jax.tree.leaves(dots)), slope, rtol=2e-3, atol=2e-4)
 
     def test_regularization_is_added(self) -> None:
-        """Regularization losses are added to the loss, as they are."""
+        """Regularization losses are added to the loss unchanged."""
         features, labels, logits = self._batch()
         extra = [jnp.float32(1.0), jnp.float32(0.5)]
         with_extra = self.make().loss(labels, logits, features, ModeKeys.TRAIN, extra)
@@ -142,7 +142,7 @@ class HeadSuite(Suite):
             np.testing.assert_array_equal(one[key], value)
 
     def test_metrics_merge(self) -> None:
-        """The metrics of two batches merged are those of all examples at once, in either order."""
+        """The merged metrics of two batches equal those of all examples at once, in either order."""
         whole, first, second = self._batch(), self._batch(slice(0, 2)), self._batch(slice(2, None))
         expected = compute_metrics(self._metrics(whole))
         for one, other in ((first, second), (second, first)):
@@ -175,7 +175,7 @@ class HeadSuite(Suite):
             np.testing.assert_allclose(value, eager[key].compute(), rtol=1e-5, atol=1e-6, err_msg=key)
 
     def test_metrics_leave_padding_out(self) -> None:
-        """Rows that are padding do not count: metrics equal those of the batch without them."""
+        """Padding rows do not count: the metrics equal those of the batch without them."""
         rows = BATCH - 2
         mask = jnp.asarray([1.0] * rows + [0.0] * 2, jnp.float32)
         with applying_example_weights(mask):
@@ -184,7 +184,7 @@ class HeadSuite(Suite):
             np.testing.assert_allclose(padded[key], value, rtol=1e-5, atol=1e-6, err_msg=key)
 
     def test_metric_names_bear_the_name(self) -> None:
-        """The metrics of a head with a name end with it, so that two heads can share a model."""
+        """The metric names of a named head end with its name, so that two heads can share a model."""
         head = self.make()
         if head.name is not None:
             without = [key for key in self._metrics(self._batch()) if not key.endswith(f"/{head.name}")]
@@ -222,7 +222,7 @@ class HeadSuite(Suite):
         assert spec.export_outputs, "export_outputs is empty: such a model cannot be served"
 
     def _batch(self, rows: slice = slice(None)) -> tuple[Any, Any, Any]:
-        """Features, labels and logits of the same six examples each time, or of some of them."""
+        """Features, labels and logits of six examples, always the same, or of some of them."""
         rng = np.random.default_rng(7)
         batch = self.features(rng, BATCH), self.labels(rng, BATCH), self.logits(rng, BATCH)
         return jax.tree.map(lambda leaf: np.asarray(leaf)[rows], batch)
@@ -237,7 +237,7 @@ class HeadSuite(Suite):
 
 
 def _slope(head: Head, labels: Any, logits: Any, direction: Any, features: Mapping[str, Any]) -> float:
-    """The slope of the loss along a direction, by central differences; wide enough for the rounding of float32."""
+    """The slope of the loss along a direction, by central differences wide enough for the rounding of float32."""
     width = 2.0**-6
     ahead, behind = (
         jax.tree.map(lambda leaf, way, sign=sign: leaf + sign * width * way, logits, direction) for sign in (1, -1)

@@ -1,7 +1,7 @@
 """Drives hooks step by step without a model, with outputs of your choice.
 
-This file alone follows the machinery of the training loop: the loop's own hook runner decides when a hook is called, so
-that a hook which passes here is called alike in a real run. Who changes how the loop runs hooks changes `_dispatch`.
+Only this file follows the machinery of the training loop. The loop's own hook runner decides when a hook is called, so
+a hook that passes here is called in the same way in a real run. A change to that machinery also changes `_dispatch`.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ def drive(
     late: bool = False,
     fail_at: int | None = None,
 ) -> FakeRun:
-    """Runs hooks as the training loop does, by its own schedule of hooks, without a model.
+    """Runs hooks as the training loop does, with the loop's own schedule of hooks, without a model.
 
     Args:
-        hooks: the hooks; they are called in this order, but for what their `place` says.
+        hooks: the hooks; they are called in this order, except where their `place` changes it.
         steps: how many steps to make.
         run: the run they see; None: a new one that starts at step 0.
         outputs: value of each output at a global step; None: a falling "loss".
-        resume: states to give back, one a hook, as when an interrupted run is resumed.
-        steps_per_dispatch: most steps between two moments at which hooks can act; fewer where a hook asks for a step.
+        resume: states to restore, one for each hook, as when an interrupted run is resumed.
+        steps_per_dispatch: most steps between two calls of hooks; fewer where a hook asks for a step.
         late: call `after_step` as late as `Wake.within` of the hooks allows.
         fail_at: the global step at which the loop itself raises a RuntimeError.
 
@@ -74,7 +74,7 @@ def drive(
 
 
 class _Batches:
-    """What the schedule asks of batches; slow ones keep hooks from being called late."""
+    """The batches that the schedule asks about; slow batches keep hooks from being called late."""
 
     alone = True
 
@@ -82,7 +82,7 @@ class _Batches:
         self.k, self.quick = k, quick
 
     def prepare(self, room: float) -> None:
-        """There is nothing to draw."""
+        """Does nothing: there is nothing to draw."""
 
 
 def _dispatch(
@@ -102,7 +102,7 @@ def _dispatch(
 
 
 def _outputs(steps: range, compute: Mapping[str, Callable[[int], Any]]) -> dict[str, Any]:
-    """Outputs of a dispatch as the loop hands them to hooks; nobody can write to their arrays."""
+    """Outputs of a dispatch as the loop passes them to hooks, with read-only arrays."""
     rows = {name: [np.asarray(value(step)) for step in steps] for name, value in compute.items()}
     values = {name: np.stack(row) if len(row) > 1 else row[0].copy() for name, row in rows.items()}
     for value in values.values():

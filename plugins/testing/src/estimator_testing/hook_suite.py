@@ -36,17 +36,17 @@ class HookSuite(Suite):
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def outputs(self) -> Mapping[str, Callable[[int], Any]]:
-        """The outputs the hook is driven with: value by global step. Override it if the hook reads others."""
+        """The outputs that the hook sees: value by global step. Override it if the hook reads others."""
         return {"loss": lambda step: np.float32(1.0 / (1 + step))}
 
     def test_is_a_fresh_hook(self) -> None:
-        """`make` gives a Hook, a new one each time."""
+        """`make` returns a Hook, a new one each time."""
         hook = self.make()
         assert isinstance(hook, Hook), f"{hook!r} is not a Hook"
         assert self.make() is not hook
 
     def test_begins_and_ends_without_a_step(self) -> None:
-        """A run that makes no step is survived, and so is one that ends before its state is ready."""
+        """It survives a run without a step, and a run that ends before its state is ready."""
         self._drive(self.make(), steps=0)
         hook, run = self.make(), FakeRun()
         hook.begin(run)
@@ -110,7 +110,7 @@ class HookSuite(Suite):
                 assert json.loads(json.dumps(value)) == value, f"state {key!r} is {value!r}, which JSON does not keep"
 
     def test_state_is_a_copy(self) -> None:
-        """What `state()` gave does not change when the run goes on: it is written while training continues."""
+        """The result of `state()` does not change while the run continues: it is written in the background."""
         hook = self.make()
         run = self._drive(hook, steps=5)
         state = hook.state()
@@ -119,7 +119,7 @@ class HookSuite(Suite):
         assert_same_state(state, before, "the state given at step 5 changed with the steps after it")
 
     def test_state_comes_back(self) -> None:
-        """`restore(state)` makes a fresh hook give that state again."""
+        """After `restore(state)`, a fresh hook returns that state again."""
         hook = self.make()
         self._drive(hook, steps=5)
         state = _through_json(hook.state())
@@ -176,7 +176,7 @@ def assert_same_state(actual: Mapping[str, Any], expected: Mapping[str, Any], me
 
 
 def _through_json(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The state as it comes out of a checkpoint."""
+    """The state as a checkpoint restores it."""
     return {
         key: value.copy() if isinstance(value, np.ndarray) else json.loads(json.dumps(value))
         for key, value in state.items()

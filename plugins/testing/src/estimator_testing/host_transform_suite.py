@@ -18,7 +18,7 @@ Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 
 class HostTransformSuite(Suite):
-    """Proves that a transform is data, works by row, and is the same wherever it runs. Subclass it and give a batch.
+    """Proves that a transform is data, works by row, and is the same wherever it runs. Subclass it, add a batch.
 
     Example:
         >>> class TestLower(HostTransformSuite):
@@ -55,7 +55,7 @@ class HostTransformSuite(Suite):
             assert Path(path).is_file(), f"file {argument!r}: {path} does not exist"
 
     def test_is_made_again_from_its_data(self, tmp_path: Path) -> None:
-        """Written and read back, it gives the same; it needs no file outside of what was written."""
+        """A transform that was written and read back returns the same, and needs no file except those written."""
         transform = self.make()
         expected = self._apply(transform, self.batch())
         save_transforms([transform], tmp_path / "saved")
@@ -65,18 +65,18 @@ class HostTransformSuite(Suite):
         assert_same_arrays(self._apply(again, self.batch()), expected, "made again from its data, it gives")
 
     def test_gives_arrays_of_the_batch(self) -> None:
-        """It gives a dict of numpy arrays with the examples on the first axis."""
+        """It returns a dict of numpy arrays with the examples on the first axis."""
         batch = self.batch()
         size = len(next(iter(batch.values())))
         assert size >= 4, "batch() must have at least four examples"
         result = self._apply(self.make(), batch)
-        assert result, "it gives no arrays"
+        assert result, "it returns no arrays"
         for name, array in result.items():
             assert isinstance(name, str)
             assert array.shape[:1] == (size,), f"{name!r} has shape {array.shape}; the batch has {size} examples"
 
     def test_changes_nothing_it_is_given(self) -> None:
-        """The batch and its arrays are as they were."""
+        """It does not change the batch or its arrays."""
         batch = dict(self.batch())
         before = {name: array.copy() for name, array in batch.items()}
         self._apply(self.make(), batch)
@@ -84,7 +84,7 @@ class HostTransformSuite(Suite):
         assert_same_arrays(batch, before, "it changed the arrays it was given:")
 
     def test_results_stay_as_they_were(self) -> None:
-        """What it gave for one batch does not change with the next."""
+        """The result of one batch does not change with the next."""
         transform, batch = self.make(), self.batch()
         result = self._apply(transform, batch)
         before = {name: array.copy() for name, array in result.items()}
@@ -92,16 +92,16 @@ class HostTransformSuite(Suite):
         assert_same_arrays(result, before, "a later batch changed the result of an earlier one:")
 
     def test_rows_are_independent(self) -> None:
-        """A row depends on its own example alone: batches of one give the same rows, so serving equals training."""
+        """A row depends only on its own example: a batch of one has the same row, so serving equals training."""
         transform, batch = self.make(), self.batch()
         whole = self._apply(transform, batch)
         for row in range(len(next(iter(batch.values())))):
             alone = self._apply(transform, {name: array[row : row + 1] for name, array in batch.items()})
             expected = {name: array[row : row + 1] for name, array in whole.items()}
-            assert_same_arrays(alone, expected, f"example {row} alone gives another row than in the batch:")
+            assert_same_arrays(alone, expected, f"example {row} alone has another row than in the batch:")
 
     def test_is_deterministic(self) -> None:
-        """It gives the same for the same batch: again, by another object, and in another thread."""
+        """It returns the same for the same batch: when repeated, from another object, and in another thread."""
         transform, batch = self.make(), self.batch()
         expected = self._apply(transform, batch)
         assert_same_arrays(self._apply(transform, batch), expected, "applied again, it gives")

@@ -19,7 +19,7 @@ from estimator_testing.suite import Suite
 class InitialValuesSuite(Suite):
     """Proves that a source of initial values replaces what fits and nothing else, once.
 
-    Subclass it, say how the source is made, and give variables of which it replaces at least one.
+    Subclass it, say how the source is made, and define variables of which it replaces at least one.
 
     Example:
         >>> class TestTable(InitialValuesSuite):
@@ -32,11 +32,11 @@ class InitialValuesSuite(Suite):
     """
 
     def make(self, folder: Path) -> InitialValues:
-        """The source; what it reads may be written into the folder, which is empty or as an earlier call left it."""
+        """The source. It may write its files into the folder, which is empty or as an earlier call left it."""
         raise NotImplementedError(f"{type(self).__name__} must define make(self, folder)")
 
     def variables(self) -> Mapping[str, np.ndarray]:
-        """Variables by path, with the values that their initialisers give."""
+        """Variables by path, with the values of their initialisers."""
         raise NotImplementedError(f"{type(self).__name__} must define variables(self)")
 
     def test_is_initial_values(self, tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ class InitialValuesSuite(Suite):
         assert isinstance(self.make(tmp_path), InitialValues)
 
     def test_gives_what_fits(self, tmp_path: Path) -> None:
-        """Its values are those of variables there are, of their shapes and kinds of number, and say their origin."""
+        """Its values belong to existing variables, have their shapes and kinds of number, and name their origin."""
         specs = self._specs()
         given = self._given(self.make(tmp_path))
         assert given, f"it replaces none of {sorted(specs)}; variables() must have one that it replaces"
@@ -54,13 +54,13 @@ class InitialValuesSuite(Suite):
             assert one.origin.strip(), f"the value of {path!r} does not say where it comes from"
 
     def test_leaves_out_what_it_does_not_know(self, tmp_path: Path) -> None:
-        """A variable that nobody else has keeps the value of its initialiser."""
+        """A variable that only the model has keeps the value of its initialiser."""
         nobody = "a_variable/that_nobody/else_has"
         spec = VariableSpec(nobody, (7, 5), np.dtype(np.float32), jax.nn.initializers.zeros, True)
         assert nobody not in self._given(self.make(tmp_path), {nobody: spec})
 
     def test_is_deterministic(self, tmp_path: Path) -> None:
-        """It gives the same again, and so does another object of the same making."""
+        """A second call returns the same values, and so does another object from `make`."""
         source = self.make(tmp_path)
         first = {path: np.array(one.value) for path, one in self._given(source).items()}
         for again in (source, self.make(tmp_path)):
@@ -70,7 +70,7 @@ class InitialValuesSuite(Suite):
                 np.testing.assert_array_equal(values[path], value, f"asked again, it gives another value of {path!r}")
 
     def test_its_values_are_in_place_at_the_first_step(self, tmp_path: Path) -> None:
-        """A run starts from its values, as `warm_start_from` and asked for in model_fn; the others keep theirs."""
+        """A run starts from its values, through `warm_start_from` and from model_fn. Other variables keep theirs."""
         source = self.make(tmp_path)
         given, before = self._given(source), self.variables()
         for name, estimator in (
@@ -84,7 +84,7 @@ class InitialValuesSuite(Suite):
                 np.testing.assert_array_equal(found, expected, f"{name}: the run does not start from {path!r}")
 
     def test_a_checkpoint_wins(self, tmp_path: Path) -> None:
-        """A run that is resumed does not ask it."""
+        """A resumed run does not ask it."""
         source = Counted(self.make(tmp_path))
         for _ in range(2):
             self._estimator(tmp_path / "run", warm_start_from=source).train(batches, steps=1)
@@ -128,7 +128,7 @@ class Counted:
         self.source, self.asked = source, 0
 
     def initial_values(self, specs: Mapping[str, VariableSpec], key: Any) -> Mapping[str, InitialValue]:
-        """What the source gives."""
+        """The values of the source."""
         self.asked += 1
         return self.source.initial_values(specs, key)
 

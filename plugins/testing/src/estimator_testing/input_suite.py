@@ -36,7 +36,7 @@ class InputSuite(Suite):
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def test_ends(self) -> None:
-        """It gives at least three batches and then ends, and says in its position that it is exhausted."""
+        """It yields at least three batches and then ends, and its position says that it is exhausted."""
         source = self._open()
         batches = list(itertools.islice(source, ENOUGH))
         assert len(batches) >= 3, f"{len(batches)} batches; the other tests need at least three"
@@ -46,14 +46,14 @@ class InputSuite(Suite):
         source.close()
 
     def test_can_be_called_again(self) -> None:
-        """Every call of the input_fn, and every input_fn made alike, gives the same batches from the start."""
+        """Every call of the input_fn, and of another one from `make`, yields the same batches from the start."""
         input_fn = self.make()
         first = self._read(input_fn)
-        assert_same_batches(self._read(input_fn), first, "called again, the input_fn gives other batches")
+        assert_same_batches(self._read(input_fn), first, "called again, the input_fn yields other batches")
         assert_same_batches(self._read(self.make()), first, "another input_fn of the same making gives other batches")
 
     def test_two_readers_do_not_meet(self) -> None:
-        """Two iterators drawn in turns give what each gives alone."""
+        """Two iterators drawn in turns yield the same batches as one alone."""
         input_fn = self.make()
         alone = self._read(input_fn)
         one, other = self._open(input_fn), self._open(input_fn)
@@ -85,7 +85,7 @@ class InputSuite(Suite):
             assert InputPosition.from_json(json.loads(json.dumps(batch.position.to_json()))) == batch.position
 
     def test_resumes_anywhere(self) -> None:
-        """Opened at the position after any batch, it goes on with the next one, bit for bit."""
+        """Opened at the position after any batch, it continues with the next one, bit for bit."""
         batches = self._read()
         for number, batch in enumerate(batches[:-1], start=1):
             position = InputPosition.from_json(json.loads(json.dumps(batch.position.to_json())))
@@ -96,15 +96,15 @@ class InputSuite(Suite):
             source.close()
 
     def test_fingerprint_is_stable(self) -> None:
-        """The fingerprint is the same for inputs made alike: by it a position finds its input again."""
+        """Equal inputs have the same fingerprint: a position recognises its input by it."""
         first, second = self._read()[0].position, self._read()[0].position
         assert first.fingerprint == second.fingerprint
         assert first.fingerprint.strip()
 
     def test_shards_share_the_examples_out(self) -> None:
-        """Two processes get every example once between them, and neither all of them.
+        """Two processes get every example once between them, and neither gets all of them.
 
-        A batch that both have whole, as it does not divide by two, is one of the first.
+        A batch that does not divide by two, which both get whole, counts for the first process.
         """
         everything = _rows(self._read())
         contexts = [InputContext(num_input_pipelines=2, input_pipeline_id=number) for number in range(2)]
@@ -117,7 +117,7 @@ class InputSuite(Suite):
         assert parts[0] + parts[1] == everything, "two processes do not get every example once between them"
 
     def test_closing_leaves_nothing_behind(self) -> None:
-        """Closed in the middle, it leaves no thread, and can be opened again."""
+        """After a close in the middle no thread is left, and the input can be opened again."""
         before = set(threading.enumerate())
         input_fn = self.make()
         source = self._open(input_fn)
@@ -161,7 +161,7 @@ def _form(array: Any) -> tuple[str, tuple[int, ...]]:
 
 
 def _rows(batches: list[Batch]) -> collections.Counter[bytes]:
-    """How often each example occurs; rows of padding left out."""
+    """How often each example occurs, without padding rows."""
     counts: collections.Counter[bytes] = collections.Counter()
     for batch in batches:
         leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(_arrays(batch))]

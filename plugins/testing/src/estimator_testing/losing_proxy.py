@@ -1,4 +1,4 @@
-"""A proxy that loses answers: the request reaches the server and is carried out; who asked learns nothing."""
+"""A proxy that loses answers: the server carries out the request, but the client gets no answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import TracebackType
 
 
 class LosingProxy:
-    """Passes the bytes of TCP connections on, until it is told to lose an answer.
+    """Passes on the bytes of TCP connections, until it is told to lose an answer.
 
     Args:
         host, port: the server.
@@ -34,7 +34,7 @@ class LosingProxy:
         self._open: list[socket.socket] = []
 
     def lose(self, answers: int) -> None:
-        """Loses the next answers: the connection ends where each would begin."""
+        """Loses the next answers: the connection ends where an answer would begin."""
         with self._lock:
             self._to_lose = answers
 

@@ -20,7 +20,7 @@ SEED = 17
 
 
 class ModelSuite(Suite):
-    """Proves that a model learns, repeats itself, resumes and predicts. Subclass it, say how it is made, give examples.
+    """Proves that a model learns, repeats itself, resumes and predicts. Subclass it, say how it is made, add examples.
 
     Example:
         >>> class TestMyModel(ModelSuite):
@@ -51,7 +51,7 @@ class ModelSuite(Suite):
         assert model.config.tf_random_seed == SEED, "it does not use the configuration it is given"
 
     def test_learns(self, tmp_path: Path) -> None:
-        """Trained on the examples, its loss on them falls."""
+        """Its loss on the examples falls when it is trained on them."""
         model = self._make(tmp_path).train(self._input(), steps=1)
         before = model.evaluate(self._input(epochs=1))["loss"]
         after = model.train(self._input(), steps=self.steps).evaluate(self._input(epochs=1))["loss"]
@@ -81,12 +81,12 @@ class ModelSuite(Suite):
             jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), one, other)
 
     def test_repeats_itself(self, tmp_path: Path) -> None:
-        """The same seed gives the same weights, bit for bit."""
+        """The same seed leads to the same weights, bit for bit."""
         first, second = (self._make(tmp_path / name).train(self._input(), steps=3) for name in ("first", "second"))
         assert_same_trees(second.variables, first.variables, "trained again")
 
     def test_resumes(self, tmp_path: Path) -> None:
-        """Six steps at once and three plus three by another object give the same weights, bit for bit."""
+        """Six steps at once lead to the same weights as three, and three more by another object, bit for bit."""
         straight = self._make(tmp_path / "straight").train(self._input(), steps=6)
         self._make(tmp_path / "resumed").train(self._input(), steps=3)
         resumed = self._make(tmp_path / "resumed").train(self._input(), steps=3)
@@ -108,7 +108,7 @@ class ModelSuite(Suite):
         assert_same_trees(model.variables, before, "after evaluating and predicting")
 
     def test_is_traced_once_a_mode(self, tmp_path: Path) -> None:
-        """Training, evaluating and predicting again traces nothing anew."""
+        """Repeated training, evaluation and prediction trace nothing again."""
         model = self._make(tmp_path)
 
         def all_modes() -> None:

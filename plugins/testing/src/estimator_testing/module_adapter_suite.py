@@ -25,7 +25,7 @@ _IMPORT = "import importlib, sys; importlib.import_module({module!r}); print({li
 class ModuleAdapterSuite(Suite):
     """Proves that modules of a library become variables of the scope and nothing else.
 
-    Subclass it, say how the adapter and a module with at least one parameter are made, and give inputs.
+    Subclass it, say how the adapter and a module with at least one parameter are made, and define inputs.
 
     Example:
         >>> class TestAffineAdapter(ModuleAdapterSuite):
@@ -52,7 +52,7 @@ class ModuleAdapterSuite(Suite):
         raise NotImplementedError(f"{type(self).__name__} must define inputs(self, rng)")
 
     def call(self, module: Any, inputs: Any) -> Any:
-        """How the module is called; it must give one array."""
+        """Calls the module; it must return one array."""
         return module(inputs)
 
     def test_is_a_module_adapter(self) -> None:
@@ -65,7 +65,7 @@ class ModuleAdapterSuite(Suite):
             assert adapter.handles(other) is False, f"handles({other!r}) is not False"
 
     def test_its_file_does_not_import_the_library(self) -> None:
-        """Importing the adapter leaves its library alone: every model_fn asks every adapter."""
+        """Importing the adapter does not import its library: every model_fn asks every adapter."""
         adapter = self.make()
         if adapter.library in sys.builtin_module_names:
             return
@@ -87,7 +87,7 @@ class ModuleAdapterSuite(Suite):
             np.testing.assert_array_equal(value, {**again.variables, **again.model_state}[path], path)
 
     def test_computes_with_its_variables(self) -> None:
-        """The output is that of the values handed in, whichever they are, and each of them counts."""
+        """The output is computed from the values passed in, and each of them affects it."""
         runner, inputs = self._started(), self._inputs()
         first, _ = runner.apply(runner.variables, inputs)
         for path, value in runner.variables.items():
@@ -112,7 +112,7 @@ class ModuleAdapterSuite(Suite):
             np.testing.assert_allclose(jnp.sum(gradient[path] * direction), slope, rtol=2e-2, atol=2e-3, err_msg=path)
 
     def test_is_traced_once(self) -> None:
-        """Compiled, it gives what it gives uncompiled, and is traced once for any number of calls."""
+        """The compiled module returns the same as the uncompiled one, and is traced once for any number of calls."""
         runner, inputs = self._started(), self._inputs()
         eager, _ = runner.apply(runner.variables, inputs)
         runner.traces = 0
@@ -122,7 +122,7 @@ class ModuleAdapterSuite(Suite):
         assert runner.traces == 1, f"{runner.traces} traces for three calls"
 
     def test_model_state_goes_round(self) -> None:
-        """The model state after a training step can be handed to the next; evaluation leaves it as it is."""
+        """The model state after a training step can be passed to the next step; evaluation leaves it unchanged."""
         runner, inputs = self._started(), self._inputs()
         before = dict(runner.model_state)
         _, runner.model_state = runner.apply(runner.variables, inputs, mode="train", step=1)
@@ -141,7 +141,7 @@ class ModuleAdapterSuite(Suite):
             np.testing.assert_array_equal(other, first)
 
     def test_the_instance_is_left_alone(self) -> None:
-        """The module given is not changed by traces, and holds no traced value afterwards."""
+        """Traces do not change the given module, and it holds no traced value afterwards."""
         module, inputs = self.module(), self._inputs()
         before = copy.deepcopy(_values(module))
         runner = self._runner(module).start(inputs)
@@ -153,14 +153,14 @@ class ModuleAdapterSuite(Suite):
             np.testing.assert_array_equal(now, then, "the module given to ec.module was changed")
 
     def test_can_be_frozen(self) -> None:
-        """`trainable=False` makes no variable trainable, and changes no first value."""
+        """With `trainable=False` no variable is trainable, and no initial value changes."""
         frozen, free = self._started(trainable=False), self._started()
         assert not frozen.variables, f"trainable=False leaves {sorted(frozen.variables)} trainable"
         for path, value in free.variables.items():
             np.testing.assert_array_equal(frozen.model_state[path], value, path)
 
     def test_values_are_written_back(self) -> None:
-        """`write_back` gives an instance the values by name, and refuses others; or it refuses instances altogether."""
+        """`write_back` writes the values into an instance by name, and refuses others; or it refuses all instances."""
         runner, adapter, instance = self._started(), self.make(), self.module()
         values = {path.removeprefix("module/"): np.asarray(value) + 1 for path, value in runner.variables.items()}
         values |= {path.removeprefix("module/"): np.asarray(value) for path, value in runner.model_state.items()}
@@ -185,7 +185,7 @@ class ModuleAdapterSuite(Suite):
 
 
 def _values(module: Any) -> list[Any]:
-    """The arrays an object holds: its leaves where it is a tree of arrays, else those of its attributes."""
+    """The arrays that an object holds: its leaves if it is a tree of arrays, otherwise those of its attributes."""
     leaves = jax.tree.leaves(module)
     found = leaves if leaves != [module] else jax.tree.leaves(vars(module))
     return [leaf for leaf in found if isinstance(leaf, (np.ndarray, jax.Array))]

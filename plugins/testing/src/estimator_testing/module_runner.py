@@ -1,4 +1,4 @@
-"""Runs one module through its adapter as the Estimator would: discovered, initialised, applied."""
+"""Discovers, initialises and applies one module through its adapter, as the Estimator does."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class ModuleRunner:
     """One module under the name "module", with its variables.
 
     Args:
-        adapter: the adapter that brings it in.
-        thing: what `ec.module` is given.
-        call: `call(module, inputs)` gives the output; what `ec.module` returned is the module.
+        adapter: the adapter of its library.
+        thing: the argument of `ec.module`.
+        call: `call(module, inputs)` returns the output; `module` is what `ec.module` returned.
         trainable: as in `ec.module`.
-        seed: of the initial values.
+        seed: the seed of the initial values.
     """
 
     adapter: ModuleAdapter

@@ -8,7 +8,7 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 
 def estimator_commands() -> list[Command]:
-    """What authors of plugins type; `estimator plugins doctor NAME` of the core forwards to `doctor`."""
+    """The commands for authors of plugins. `estimator plugins doctor NAME` of the core forwards to `doctor`."""
     return [
         Command(
             name="plugin-doctor",

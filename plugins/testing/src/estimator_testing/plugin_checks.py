@@ -1,6 +1,6 @@
 """The checks of `PluginSuite`, as functions: `estimator plugins doctor` runs them without pytest.
 
-Each takes what was found out about the plugin and returns the faults it sees, one sentence each.
+Each takes the findings about the plugin and returns the faults that it sees, in one sentence each.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Examined:
     """A plugin under examination.
 
     Attributes:
-        record: what the loader says of it.
-        again: what it says of it when asked a second time.
+        record: the record of the loader about it.
+        again: the record of a second load.
         plugin: its module; None if it did not load.
-        reports: what fresh processes say of its import, under two hash seeds; empty if it did not load.
+        reports: the reports of fresh processes about its import, with two hash seeds; empty if it did not load.
     """
 
     record: PluginRecord
@@ -50,7 +50,7 @@ def examine_plugin(name: str) -> Examined:
         ArgumentError: no such plugin is installed.
     """
     module, _ = installed_module(name)
-    # Fresh processes first: what the import does to this process must not reach them.
+    # Fresh processes come first: effects of the import on this process must not reach them.
     reports = _probed(module)
     record, again = _record(name), _record(name)
     plugin = import_target(module) if record.usable else None
@@ -58,7 +58,7 @@ def examine_plugin(name: str) -> Examined:
 
 
 def check_loads(examined: Examined) -> Iterator[str]:
-    """It is imported, keeps the contract, and is the same when loaded twice."""
+    """It can be imported, keeps the contract, and is the same when loaded twice."""
     if not examined.record.usable:
         yield f"{examined.record.status}: {examined.record.error}"
     if examined.record.components != examined.again.components or examined.record.status != examined.again.status:
@@ -66,7 +66,7 @@ def check_loads(examined: Examined) -> Iterator[str]:
 
 
 def check_import_is_light(examined: Examined) -> Iterator[str]:
-    """Importing it brings in no heavy package: every start of every command pays for that."""
+    """Importing it imports no heavy package: every start of every command would pay for that."""
     for report in examined.reports[:1]:
         if report.heavy:
             yield f"importing {examined.record.module} imports {', '.join(report.heavy)}; import them where used"
@@ -86,7 +86,7 @@ def check_import_changes_nothing(examined: Examined) -> Iterator[str]:
 
 
 def check_order_is_fixed(examined: Examined) -> Iterator[str]:
-    """What it declares comes in one order in every process."""
+    """Its declarations have the same order in every process."""
     if len({tuple(report.declared) for report in examined.reports}) > 1:
         yield "the order of its declarations differs between processes; sort what comes out of a set"
 
@@ -119,12 +119,12 @@ def check_commands_work(examined: Examined) -> Iterator[str]:
 
 
 def check_names_are_free(examined: Examined) -> Iterator[str]:
-    """No other installed plugin, the core included, gives anything of the same kind and name."""
+    """No other installed plugin, nor the core, offers anything of the same kind and name."""
     yield from (note for note in examined.record.notes if "is also given by" in note)
 
 
 def check_summaries(examined: Examined) -> Iterator[str]:
-    """Everything it declares is described in one line."""
+    """Everything that it declares has a description of one line."""
     records = [*examined.record.components, *examined.record.commands]
     texts = {**{one.name: one.summary for one in records}, **{one.name: one.help for one in examined.record.options}}
     for name, text in texts.items():
@@ -133,21 +133,21 @@ def check_summaries(examined: Examined) -> Iterator[str]:
 
 
 def check_signatures(examined: Examined) -> Iterator[str]:
-    """Its hook functions take arguments of the specification without defaults, and annotate them alike if they do."""
+    """Its hook functions take arguments of the specification without defaults. Their annotations, if any, agree."""
     for name in examined.record.hooks:
         specification = inspect.signature(getattr(hookspecs, name)).parameters
         for parameter in inspect.signature(getattr(examined.plugin, name)).parameters.values():
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.POSITIONAL_ONLY):
                 yield f"{name} takes {parameter}; name the arguments it needs"
             elif parameter.default is not parameter.empty:
-                yield f"{name} gives {parameter.name} a default, which is never used"
+                yield f"{name} has a default for {parameter.name}, which is never used"
             elif not _annotated_alike(parameter, specification[parameter.name]):
                 expected = specification[parameter.name].annotation
                 yield f"{name} annotates {parameter.name} as {parameter.annotation}; it gets {expected}"
 
 
 def check_run_hooks(examined: Examined) -> Iterator[str]:
-    """Its run-level hooks work on a run of each mode, and give fresh Hook objects each time."""
+    """Its run-level hooks work on a run of each mode, and return new Hook objects each time."""
     if not any(name not in _DECLARATIONS for name in examined.record.hooks):
         return
     plugins = Plugins(only=[examined.record.owner], strict=True)
@@ -155,7 +155,7 @@ def check_run_hooks(examined: Examined) -> Iterator[str]:
         try:
             first, second = plugins.run_hooks(FakeRun(mode=mode)), plugins.run_hooks(FakeRun(mode=mode))
             if any(one is other for one in first for other in second):
-                yield f"estimator_run_hooks gives one hook object to two runs (mode {mode}); make a new one each time"
+                yield f"estimator_run_hooks returns one hook object to two runs (mode {mode}); make a new one each time"
             _observe_all(plugins, FakeRun(mode=mode))
         except EstimatorError as error:
             yield f"mode {mode}: {error}"
@@ -201,7 +201,7 @@ def installed_module(name: str) -> tuple[str, str | None]:
 
 
 def _probed(module: str) -> tuple[ProbeReport, ...]:
-    """What two fresh processes say; nothing where the module cannot be imported, which the loader then says better."""
+    """The reports of two fresh processes; none if the import fails, since the error of the loader is clearer."""
     try:
         return tuple(probe(module, hash_seed=seed) for seed in (1, 2))
     except RuntimeError:
@@ -214,7 +214,7 @@ def _record(name: str) -> PluginRecord:
 
 
 def _annotated_alike(given: inspect.Parameter, expected: inspect.Parameter) -> bool:
-    """Whether an annotation, if there is one, has the last name of the specification's: `Run` and `core.Run` agree."""
+    """Whether an annotation, if any, ends with the same name as in the specification: `Run` and `core.Run` agree."""
     if given.annotation is given.empty:
         return True
     return _last_name(given.annotation) in (_last_name(expected.annotation), "Any")

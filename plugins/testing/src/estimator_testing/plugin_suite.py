@@ -22,11 +22,11 @@ class PluginSuite(Suite):
     plugin: ClassVar[str]
 
     def test_loads(self) -> None:
-        """It is imported, keeps the contract, and is the same when loaded twice."""
+        """It can be imported, keeps the contract, and is the same when loaded twice."""
         self._apply(checks.check_loads)
 
     def test_import_is_light(self) -> None:
-        """Importing it brings in no heavy package."""
+        """Importing it imports no heavy package."""
         self._apply(checks.check_import_is_light)
 
     def test_import_is_silent(self) -> None:
@@ -38,7 +38,7 @@ class PluginSuite(Suite):
         self._apply(checks.check_import_changes_nothing)
 
     def test_order_is_fixed(self) -> None:
-        """What it declares comes in one order in every process."""
+        """Its declarations have the same order in every process."""
         self._apply(checks.check_order_is_fixed)
 
     def test_targets_exist(self) -> None:
@@ -50,11 +50,11 @@ class PluginSuite(Suite):
         self._apply(checks.check_commands_work)
 
     def test_names_are_free(self) -> None:
-        """No other installed plugin gives anything of the same kind and name."""
+        """No other installed plugin offers anything of the same kind and name."""
         self._apply(checks.check_names_are_free)
 
     def test_summaries(self) -> None:
-        """Everything it declares is described in one line."""
+        """Everything that it declares has a description of one line."""
         self._apply(checks.check_summaries)
 
     def test_signatures(self) -> None:
@@ -62,7 +62,7 @@ class PluginSuite(Suite):
         self._apply(checks.check_signatures)
 
     def test_run_hooks(self) -> None:
-        """Its run-level hooks work on a run of each mode, and give fresh Hook objects each time."""
+        """Its run-level hooks work on a run of each mode, and return new Hook objects each time."""
         self._apply(checks.check_run_hooks)
 
     def test_requires_the_core(self) -> None:
@@ -76,5 +76,5 @@ class PluginSuite(Suite):
 
 @cache
 def _examined(plugin: str) -> checks.Examined:
-    """One examination for all tests of a plugin: it starts two processes."""
+    """Examines a plugin once for all its tests, because that starts two processes."""
     return checks.examine_plugin(plugin)

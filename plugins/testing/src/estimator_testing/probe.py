@@ -1,4 +1,4 @@
-"""Imports a plugin module in a fresh process and reports what that did to the process."""
+"""Imports a plugin module in a fresh process and reports the effects on the process."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from estimator_testing._core import HEAVY_PACKAGES, import_target
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeReport:
-    """What importing a plugin module and asking for its declarations did to a process.
+    """The effects on a process of importing a plugin module and asking for its declarations.
 
     Attributes:
-        heavy: heavy packages that came with it.
-        output: what it printed.
-        changes: what it changed in the process, in words.
-        declared: what it declares, in its own order.
+        heavy: heavy packages that it imported.
+        output: its printed output.
+        changes: its changes of the process, in words.
+        declared: its declarations, in its own order.
         seconds: how long it took.
     """
 
@@ -42,8 +42,8 @@ def probe(module: str, *, hash_seed: int = 0) -> ProbeReport:
     """Probes a module in a fresh Python process.
 
     Args:
-        module: what the entry point names.
-        hash_seed: seed of string hashes: what depends on the order of a set differs between two of them.
+        module: the module that the entry point names.
+        hash_seed: seed of string hashes. Results that depend on the order of a set differ between two seeds.
 
     Raises:
         RuntimeError: the process failed; the message has its output.
@@ -61,7 +61,7 @@ def probe(module: str, *, hash_seed: int = 0) -> ProbeReport:
 
 
 def observe_import(module: str) -> ProbeReport:
-    """Imports a module in this process, where nothing of it has been imported yet, and reports what that did."""
+    """Imports a module in this process, which has imported no part of it yet, and reports the effects."""
     before = _process_state()
     loaded = HEAVY_PACKAGES & sys.modules.keys()
     buffer = io.StringIO()
@@ -87,7 +87,7 @@ def observe_import(module: str) -> ProbeReport:
 
 
 def _process_state() -> dict[str, Any]:
-    """What importing a module must not change."""
+    """The state that importing a module must not change."""
     return {
         "the environment": dict(os.environ),
         "the working directory": os.getcwd(),

@@ -1,4 +1,4 @@
-"""Processes of this machine that train together, for tests: no restarts, one text of what all of them wrote."""
+"""Processes of this machine that train together, for tests: without restarts, and with one text of all outputs."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def run_processes(
     """Runs a command as `count` processes that know each other, and waits for all of them.
 
     Args:
-        command: what each runs.
-        count: how many.
+        command: the command that each runs.
+        count: how many processes.
         env: the environment; None: that of this process.
         grace: seconds after the first failure until the others are killed.
         timeout: seconds until all are killed.
 
     Returns:
-        With what they wrote, each line after the number of its process, and a status: 0; 75 if a signal or a status 75
-        ended them; else that of the first process, by number, that failed otherwise.
+        The text that they wrote, each line after the number of its process, and a status. The status is 0; 75 if a
+        signal or a status 75 ended them; else that of the process with the lowest number that failed otherwise.
 
     Raises:
         subprocess.TimeoutExpired: they took too long.
@@ -73,7 +73,7 @@ def run_processes(
 
 
 def _wait(children: Sequence[subprocess.Popen[str]], grace: float, deadline: float) -> tuple[list[int], bool]:
-    """Who was killed after another's failure, and whether the time was up."""
+    """The processes killed after a failure of another one, and whether the timeout expired."""
     killed: list[int] = []
     kill_at = deadline
     while any(child.poll() is None for child in children):

@@ -44,19 +44,19 @@ ODD_NAMES = (
     "/".join(["n" * 99] * 9),
 )
 NO_KEYS = ("", "/", "/etc", "a//b", "a/", ".", "..", "../a", "a/../b", "a/./b", "a.", "a\\b", "a\nb", "\x00", "x" * 901)
-#: Larger than three parts of any store.
+#: Larger than three parts of an upload to any store.
 STREAM = 3 * (8 << 20) + 1
 
 
 class StorageSuite(Suite):
-    """Proves that a storage keeps its contract: one winner of a conditional write, and nothing half, lost or leaked.
+    """Proves that a storage keeps its contract: a conditional write has one winner; nothing is partial, lost or leaked.
 
     Subclass it and say where it may write, and how its root is removed.
 
     Attributes:
-        opens: `module:name` of what opens a location; other processes import it too.
-        secrets: what no text may show: keys and passwords that the tests use.
-        many: how many objects the test of lists writes: more than two pages of a store's lists have.
+        opens: `module:name` of the function that opens a location; other processes import it too.
+        secrets: keys and passwords of the tests, which no text may show.
+        many: how many objects the test of lists writes: more than two pages of a store's lists hold.
 
     Example:
         >>> class TestDirectory(StorageSuite):
@@ -75,19 +75,19 @@ class StorageSuite(Suite):
     many: ClassVar[int] = 2_500
 
     def location(self, folder: Path) -> str:
-        """A path or URL under which nothing lies yet; the directory or bucket is there once it is opened."""
+        """A path or URL with nothing below it yet; the directory or bucket exists once it is opened."""
         raise NotImplementedError(f"{type(self).__name__} must define location(self, folder)")
 
     def remove_root(self, location: str) -> None:
-        """Removes the directory or the bucket with all that is in it, behind the back of the storage."""
+        """Removes the directory or the bucket with all its content, without the storage."""
         raise NotImplementedError(f"{type(self).__name__} must define remove_root(self, location)")
 
     def beside(self, location: str) -> Collection[str]:
-        """Names of what the directory or bucket around the root holds beside it."""
+        """Names of everything else in the directory or bucket around the root."""
         raise NotImplementedError(f"{type(self).__name__} must define beside(self, location)")
 
     def server(self) -> tuple[str, int] | None:
-        """Host and port of the server that it talks to; None where there is none."""
+        """Host and port of its server; None if there is none."""
         return None
 
     def open_through(self, location: str, address: str) -> Storage:
@@ -115,7 +115,7 @@ class StorageSuite(Suite):
         storage.close()
 
     def test_what_is_written_is_read(self, storage: Storage) -> None:
-        """Bytes come back as they went, from another object of the same place too; an absent key is missing."""
+        """Bytes are read as they were written, also by another object of the same place. An absent key is missing."""
         every_byte = bytes(range(256)) * 40
         for key, data in {"a": every_byte, "b/c": b"", "b/d": b"\0"}.items():
             storage.put_new(key, data)
@@ -130,7 +130,7 @@ class StorageSuite(Suite):
                 storage.get(absent)
 
     def test_put_new_keeps_what_is_there(self, storage: Storage) -> None:
-        """A second put_new of a key is refused, whoever wrote the first, and the bytes stay; a delete frees the key."""
+        """A second put_new of a key is refused, even for another writer, and the bytes stay. A delete frees the key."""
         storage.put_new("one", b"first")
         storage.put("two", b"first")
         for key in ("one", "two"):
@@ -143,7 +143,7 @@ class StorageSuite(Suite):
         assert bytes(storage.get("one")) == b"third"
 
     def test_one_of_16_threads_wins(self, storage: Storage) -> None:
-        """Of 16 put_new at once one returns, and its bytes are the object's."""
+        """Of 16 simultaneous put_new calls one returns, and the object has its bytes."""
         with ThreadPoolExecutor(THREADS) as pool:
             for key in (f"race/{number}" for number in range(8)):
                 won = list(pool.map(_wins, [storage] * THREADS, [key] * THREADS, range(THREADS)))
@@ -151,7 +151,7 @@ class StorageSuite(Suite):
                 assert bytes(storage.get(key)) == b"%d" % won.index(True)
 
     def test_one_of_4_processes_wins(self, where: str, storage: Storage) -> None:
-        """Of 4 processes that create the same objects, each is created once, and has the bytes of its creator."""
+        """When 4 processes create the same objects, each object is created once, with the bytes of its creator."""
         with self._children(where, ["races"] * PROCESSES) as children:
             won = {child.pid: _output(child).read().split() for child in children}
         assert sorted(int(number) for numbers in won.values() for number in numbers) == list(
@@ -161,7 +161,7 @@ class StorageSuite(Suite):
             assert all(bytes(storage.get(f"races/{number}")) == b"%d" % pid for number in numbers)
 
     def test_a_lost_answer_is_never_a_wrong_one(self, where: str) -> None:
-        """put_new whose answer is lost returns or says that it does not know; other calls go on by themselves."""
+        """A put_new whose answer is lost returns, or says that it does not know the result. Other calls recover."""
         server = self.server()
         if server is None:
             pytest.skip("it talks to no server")
@@ -193,14 +193,14 @@ class StorageSuite(Suite):
             storage.close()
 
     def test_a_kill_leaves_whole_objects(self, where: str, storage: Storage) -> None:
-        """Objects of processes killed while they wrote are whole or absent, and nothing else is listed."""
+        """Objects of processes that were killed during a write are whole or absent, and nothing else is listed."""
         with self._children(where, ["singles", "streams"]) as children:
             for number, child in enumerate(children):
                 written = [_output(child).readline() for _ in range(2)]
                 assert all(written), "it ended before it was killed"
                 time.sleep(0.01 * number)
                 child.kill()
-        time.sleep(0.2)  # a request that the dead had sent may still be at work
+        time.sleep(0.2)  # a request of a killed process may still be pending
         for entry in list(storage.list("")):
             kind, _, number = entry.key.partition("/")
             data = bytes(storage.get(entry.key))
@@ -212,7 +212,7 @@ class StorageSuite(Suite):
                 assert whole, f"{entry.key} is torn: {len(data)} bytes"
 
     def test_lists_see_what_has_just_happened(self, storage: Storage) -> None:
-        """Many objects (2,500) are listed at once, sorted, with sizes and times; deleted ones are not."""
+        """Many objects (2,500) are listed immediately, sorted, with sizes and times. Deleted ones are not listed."""
         keys = [f"{'ab'[number % 2]}/{number % 7}/{number}" for number in range(self.many)]
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(lambda key: storage.put(key, key.encode()), keys))
@@ -226,7 +226,7 @@ class StorageSuite(Suite):
         assert [entry.key for entry in storage.list("b/3")] == sorted(key for key in keys if key.startswith("b/3/"))
 
     def test_a_prefix_is_whole_parts(self, storage: Storage) -> None:
-        """A list of `a/1` has what is below `a/1`, and not `a/10`; one of nothing is empty."""
+        """A list of `a/1` holds the keys below `a/1`, and not `a/10`. A list without matches is empty."""
         for key in ("a/1/x", "a/10/x", "a/1x", "b"):
             storage.put(key, b"")
         assert [entry.key for entry in storage.list("a/1")] == ["a/1/x"]
@@ -234,7 +234,7 @@ class StorageSuite(Suite):
         assert [entry.key for prefix in ("b", "c", "a/1/x") for entry in storage.list(prefix)] == []
 
     def test_odd_names(self, storage: Storage) -> None:
-        """Spaces, signs, other scripts, long names: each is an object of its own under its own name."""
+        """Names with spaces, signs or other scripts, and long names: each is a separate object under its own name."""
         for number, name in enumerate(ODD_NAMES):
             storage.put_new(name, b"%d" % number)
         assert [entry.key for entry in storage.list("")] == sorted(ODD_NAMES)
@@ -244,7 +244,7 @@ class StorageSuite(Suite):
         assert list(storage.list("")) == []
 
     def test_what_is_no_key_is_refused(self, where: str, storage: Storage) -> None:
-        """`..`, absolute and other keys that not every store has are refused; nothing is written beside the root."""
+        """`..`, absolute keys and others that some store lacks are refused. Nothing is written beside the root."""
         before = set(self.beside(where))
         storage.put("a/b", b"")
         calls: list[Callable[[str], object]] = [
@@ -264,7 +264,7 @@ class StorageSuite(Suite):
         assert set(self.beside(where)) == before
 
     def test_ranges(self, storage: Storage) -> None:
-        """Ranges in any order, overlapping, empty, at both ends; beyond the end and of nothing they are refused."""
+        """Ranges may overlap, be empty, and come in any order. Ranges beyond the end or of no object are refused."""
         data = bytes(range(256)) * 64
         size = len(data)
         storage.put("data", data)
@@ -287,7 +287,7 @@ class StorageSuite(Suite):
                 storage.get_ranges("absent", asked)
 
     def test_streams(self, storage: Storage) -> None:
-        """Streams of nothing, of a byte and of several parts are stored whole, whatever the sizes of their chunks."""
+        """Streams without bytes, of one byte and of several parts are stored whole, with chunks of any size."""
         whole = bytes(range(251)) * (STREAM // 251 + 1)
         for size, chunk in ((0, 1), (1, 1), (100_000, 999), (STREAM, 1_234_567), (STREAM, STREAM)):
             data = memoryview(whole)[:size]
@@ -303,7 +303,7 @@ class StorageSuite(Suite):
 
     @pytest.mark.parametrize("size", [10, STREAM])
     def test_a_stream_that_fails_changes_nothing(self, storage: Storage, size: int) -> None:
-        """Too few bytes, too many, or an error of who gives them: the object stays, and the error comes through."""
+        """After too few bytes, too many, or an error of their source, the object stays, and the error is raised."""
         storage.put("stream", b"before")
         for given in (size - 1, size + 1):
             with pytest.raises(StorageError, match=str(size)):
@@ -315,7 +315,7 @@ class StorageSuite(Suite):
         assert bytes(storage.get("stream")) == b"before"
 
     def test_delete_twice(self, storage: Storage) -> None:
-        """What is not there is deleted without an error, alone and among others; what is not named stays."""
+        """An absent key is deleted without an error, alone and among others. Other objects stay."""
         for key in ("a", "b/c", "b/d"):
             storage.put(key, b"")
         storage.delete(["a", "absent", "b/absent", "b/c"])
@@ -326,7 +326,7 @@ class StorageSuite(Suite):
         assert bytes(storage.get("b/c")) == b"again"
 
     def test_its_clock_is_that_of_its_lists(self, storage: Storage) -> None:
-        """`now()` before and after a write encloses the time in the list, and leaves nothing behind."""
+        """A listed time lies between `now()` before and after the write. `now()` leaves no object."""
         before = storage.now()
         storage.put("a", b"")
         (entry,) = storage.list("")
@@ -334,7 +334,7 @@ class StorageSuite(Suite):
         assert [entry.key for entry in storage.list("")] == ["a"]
 
     def test_a_removed_root_is_gone(self, where: str, storage: Storage) -> None:
-        """Once the directory or bucket is removed every call says so, and makes nothing of it again."""
+        """After the directory or bucket is removed, every call says so, and no call makes it again."""
         storage.put("a", b"")
         self.remove_root(where)
         calls: list[Callable[[], object]] = [
@@ -352,7 +352,7 @@ class StorageSuite(Suite):
                     call()
 
     def test_threads_share_it(self, storage: Storage) -> None:
-        """Sixteen threads that write, read, list and delete at once see each its own."""
+        """Of sixteen threads that write, read, list and delete at once, each sees its own objects."""
 
         def work(thread: int) -> None:
             for number in range(5):
@@ -368,7 +368,7 @@ class StorageSuite(Suite):
         assert list(storage.list("")) == []
 
     def test_nothing_secret_shows(self, where: str, caplog: pytest.LogCaptureFixture) -> None:
-        """Neither its repr, its url, its errors nor what it logs hold a key or a password."""
+        """Neither its repr, its url, its errors nor its log holds a key or a password."""
         with caplog.at_level(logging.DEBUG):
             storage = storage_writers.opened(self.opens, where)
             storage.put_new("a", b"")
@@ -385,7 +385,7 @@ class StorageSuite(Suite):
 
     @contextlib.contextmanager
     def _children(self, where: str, work: Iterable[str]) -> Generator[list[subprocess.Popen[str]]]:
-        """Processes that begin together; they end with the block."""
+        """Starts processes that begin together; they end with the block."""
         children = [storage_writers.start(self.opens, where, what) for what in work]
         try:
             for child in children:
@@ -410,7 +410,7 @@ def _output(child: subprocess.Popen[str]) -> IO[str]:
 
 
 class _OfTheCallerError(Exception):
-    """What the caller's own iterator raises."""
+    """An error that the caller's own iterator raises."""
 
 
 def _wins(storage: Storage, key: str, writer: int) -> bool:
@@ -433,7 +433,7 @@ def _breaking(size: int) -> Iterator[bytes]:
 
 
 def _said(error: BaseException | None) -> Iterator[str]:
-    """The texts of an error and of those it came from."""
+    """The texts of an error and of its causes."""
     while error is not None:
         yield f"{error!r} {error}"
         error = error.__cause__ or error.__context__

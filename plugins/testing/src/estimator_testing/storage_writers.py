@@ -1,4 +1,4 @@
-"""Processes that write to a storage, for `StorageSuite`: `python -m` this module, with OPENS, URL and WHAT."""
+"""Processes that write to a storage, for `StorageSuite`: run this module by `python -m` with OPENS, URL and WHAT."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from estimator_core.storage import ObjectExistsError, OutcomeUnknownError, Storage
 
-#: Objects for which processes race, and how large the objects of `streams` are.
+#: The number of objects that processes race for, and the size of the objects of `streams`.
 RACES, STREAMED = 20, 3_000_000
 
 
@@ -20,7 +20,7 @@ def opened(opens: str, location: str) -> Storage:
     """The storage at a location.
 
     Args:
-        opens: `module:name` of what opens it.
+        opens: `module:name` of the function that opens it.
         location: a path or URL.
     """
     module, _, name = opens.partition(":")
@@ -28,7 +28,7 @@ def opened(opens: str, location: str) -> Storage:
 
 
 def start(opens: str, location: str, what: str) -> subprocess.Popen[str]:
-    """A process that says `ready`, and begins with its work when a line comes."""
+    """Starts a process that prints `ready`, and begins its work when it reads a line."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-m", __name__, opens, location, what]
     pipe = subprocess.PIPE
@@ -36,18 +36,18 @@ def start(opens: str, location: str, what: str) -> subprocess.Popen[str]:
 
 
 def content(number: int) -> bytes:
-    """What `singles` writes."""
+    """The content that `singles` writes."""
     return b"%09d" % number * 20_000
 
 
 def streamed(number: int) -> Iterator[bytes]:
-    """What `streams` writes, in chunks."""
+    """The content that `streams` writes, in chunks."""
     for _ in range(STREAMED // 10_000):
         yield b"%010d" % number * 1_000
 
 
 def races(storage: Storage) -> None:
-    """Tries to create each of a few objects, and prints which it did."""
+    """Tries to create each of a few objects, and prints which ones it created."""
     for number in range(RACES):
         with contextlib.suppress(ObjectExistsError, OutcomeUnknownError):
             storage.put_new(f"races/{number}", b"%d" % os.getpid())

@@ -1,4 +1,4 @@
-"""What all suites share: a test of theirs can be replaced only with a stated reason."""
+"""The base of all suites: a subclass can replace a test only with a stated reason."""
 
 from __future__ import annotations
 

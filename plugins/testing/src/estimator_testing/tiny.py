@@ -1,4 +1,4 @@
-"""A model of two variables, and what it is trained on: enough for a test of anything around it."""
+"""A model of two variables and its input: enough to test everything around a model."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tiny_estimator(
     """An Estimator of `y = slope * x + offset`, trained by plain gradient descent.
 
     Args:
-        model_dir: where it writes.
+        model_dir: the directory that it writes to.
         plugins: as in `Estimator`.
         host_transforms: as in `Estimator`.
         params: as in `Estimator`.
@@ -75,12 +75,12 @@ def tiny_model_fn(features: Mapping[str, Any], labels: Any, mode: str) -> Estima
 
 
 def tiny_input_fn(*, epochs: int | None = None, batch_size: int = 8) -> Callable[..., Any]:
-    """Forty examples with slope 3 and offset 1, shuffled by a fixed seed; without end unless `epochs` is given."""
+    """Forty examples with slope 3 and offset 1, shuffled with a fixed seed; endless unless `epochs` is given."""
     x = np.linspace(0, 1, 40, dtype=np.float32)[:, None]
     labels = SLOPE * x[:, 0] + OFFSET
     return numpy_input_fn({"x": x}, labels, batch_size=batch_size, num_epochs=epochs, shuffle=epochs is None, seed=1)
 
 
 def tiny_receiver_fn() -> ServingInputReceiver:
-    """What a client of the model sends: `x`, float32 [batch, 1]."""
+    """The input that a client of the model sends: `x`, float32 [batch, 1]."""
     return build_raw_serving_input_receiver_fn({"x": Feature((None, 1), "float32")})()

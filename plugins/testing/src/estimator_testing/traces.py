@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def counting_traces(estimator: Estimator) -> Generator[dict[str, int]]:
-    """Counts the traces of model_fn in the block, by mode and "discovery"; complete once the block is left.
+    """Counts the traces of model_fn in the block, by mode and "discovery"; the counts are complete after the block.
 
     Example:
         >>> import tempfile

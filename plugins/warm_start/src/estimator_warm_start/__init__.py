@@ -1,6 +1,6 @@
 """Warm start for estimator-core: initial values from checkpoints, by settings or inside model_fn.
 
-Public names are imported when they are used: the plugin is imported at start-up of every program.
+Public names are imported when they are used, because every program imports the plugin at start-up.
 """
 
 from __future__ import annotations

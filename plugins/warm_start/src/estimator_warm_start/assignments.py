@@ -1,4 +1,4 @@
-"""The assignment map of `ec.init_from_checkpoint`: which name of a checkpoint feeds which variable."""
+"""The assignment map of `ec.init_from_checkpoint`: the variables that each name of a checkpoint feeds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from estimator_core.errors import ArgumentTypeError, VariableError
 from estimator_core.model import VariableSpec
 from estimator_warm_start.checkpoint_values import near
 
-#: Names in the checkpoint to names or specs of variables; pairs, where one name feeds several variables.
+#: Names in the checkpoint to names or specs of variables; pairs, if one name feeds several variables.
 AssignmentMap: TypeAlias = "Mapping[str, Any] | Sequence[tuple[str, Any]]"
 
 
@@ -17,8 +17,8 @@ def assigned(assignment_map: AssignmentMap, declared: Mapping[str, VariableSpec]
     """Pairs of a name in the checkpoint and the path of the variable that takes its value.
 
     Args:
-        assignment_map: in any of the forms of `init_from_checkpoint`.
-        declared: the variables there are, by path.
+        assignment_map: the map, in any of the forms of `init_from_checkpoint`.
+        declared: the declared variables, by path.
 
     Raises:
         ArgumentTypeError: a part of the map is of another type.

@@ -1,4 +1,4 @@
-"""A checkpoint's values fitted to variables, with errors that say what is missing and what is there."""
+"""Fits the values of a checkpoint to variables. Errors say what is missing and what exists."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from estimator_core.errors import VariableError
 from estimator_core.model import VariableSpec, check_value
 
-#: Returns the arrays of a checkpoint, by path. The argument is what the user wrote (a file or directory).
+#: Returns the arrays of a checkpoint, by path. The argument is the file or directory, as the user wrote it.
 CheckpointReader: TypeAlias = Callable[[str], Mapping[str, np.ndarray]]
 
 
 def missing_tensor(tensor: str, variable: str, checkpoint: str, present: Iterable[str]) -> VariableError:
-    """The error of a name that the checkpoint lacks."""
+    """The error about a name that the checkpoint lacks."""
     names = sorted(present)
     return VariableError(
         f"Tensor {tensor!r}, for variable {variable!r}, is not found in the checkpoint {checkpoint}. "
@@ -25,7 +25,7 @@ def missing_tensor(tensor: str, variable: str, checkpoint: str, present: Iterabl
 
 
 def near(name: str, names: Iterable[str]) -> str:
-    """A sentence with the names closest to one that is wrong.
+    """A sentence with the names closest to a wrong one.
 
     Example:
         >>> near("dense/kernle", ["dense/kernel", "dense/bias"])
@@ -41,7 +41,7 @@ def check_shape(spec: VariableSpec, tensor: str, value: np.ndarray, checkpoint: 
     """Refuses a value of another shape or of another kind of number.
 
     Raises:
-        VariableError: naming both.
+        VariableError: the value does not fit; the message names both.
     """
     check_value(spec, value, f"tensor {tensor!r}", f"in the checkpoint {checkpoint}")
 
@@ -49,7 +49,7 @@ def check_shape(spec: VariableSpec, tensor: str, value: np.ndarray, checkpoint: 
 def fitted(
     spec: VariableSpec, tensor: str, values: Mapping[str, np.ndarray], checkpoint: str
 ) -> tuple[np.ndarray, str]:
-    """A checkpoint's value as the variable's, and what was done to it.
+    """The value of a checkpoint as the value of a variable, and a note of the conversion.
 
     Raises:
         VariableError: the checkpoint has no such tensor, or it does not fit.

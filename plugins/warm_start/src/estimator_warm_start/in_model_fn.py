@@ -1,4 +1,4 @@
-"""`ec.init_from_checkpoint`: first values asked for inside model_fn."""
+"""`ec.init_from_checkpoint`: requests initial values inside model_fn."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _log = logging.getLogger("estimator_core.warm_start")
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointRequest:
-    """First values to take from a checkpoint.
+    """A request for initial values from a checkpoint.
 
     Args:
         checkpoint: the file or directory, as the user wrote it.
         assignments: pairs of a name in the checkpoint and the path of the variable that takes its value.
-        reader: reads it.
+        reader: reads the checkpoint.
     """
 
     checkpoint: str
@@ -38,7 +38,7 @@ class CheckpointRequest:
     def initial_values(
         self, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
     ) -> dict[str, InitialValue]:
-        """The values of the assignments; where one variable is assigned twice, the later value."""
+        """The values of the assignments. If a variable is assigned twice, the later value counts."""
         tensors = self.reader(self.checkpoint)
         values: dict[str, InitialValue] = {}
         for tensor, path in self.assignments:
@@ -53,10 +53,10 @@ def init_from_checkpoint(
     *,
     reader: CheckpointReader | None = None,
 ) -> LoadReport:
-    """Takes first values of variables declared so far from a checkpoint.
+    """Takes initial values of the variables declared so far from a checkpoint.
 
-    It is a request: values are loaded once, before the first step of a run without a checkpoint of its own, after the
-    initialisers and `warm_start_from`. Names and shapes are checked at once.
+    The call is a request: values are loaded once, before the first step of a run without a checkpoint of its own, after
+    the initialisers and `warm_start_from`. Names and shapes are checked at once.
 
     Args:
         ckpt_dir_or_file: a checkpoint or a directory with checkpoints.
@@ -67,11 +67,11 @@ def init_from_checkpoint(
             {"old/kernel": "new/kernel"} one variable, by path
             {"old/kernel": variable}     one of ec.trainable_variables(), or a list of them
 
-        reader: gives the arrays of a checkpoint of another kind by name, from `ckpt_dir_or_file`; None: it is one of
-            ours.
+        reader: returns the arrays of a checkpoint of another kind by name, from `ckpt_dir_or_file`; None: it is a
+            checkpoint of this library.
 
     Returns:
-        What will be loaded.
+        The request with the values to load.
 
     Raises:
         ModelFnError: called outside model_fn.
@@ -83,7 +83,7 @@ def init_from_checkpoint(
         ...     ...  # declare the variables, then
         ...     init_from_checkpoint("runs/old", {"encoder/": "text_encoder/"})
 
-    Source: `tf.compat.v1.train.init_from_checkpoint`; there, a scope without variables is ignored in silence.
+    Source: `tf.compat.v1.train.init_from_checkpoint`; there, a scope without variables is silently ignored.
     """
     declared = declared_variables("ec.init_from_checkpoint")
     variables = declared.variables
@@ -112,12 +112,12 @@ def get_assignment_map_from_checkpoint(
     *,
     reader: CheckpointReader | None = None,
 ) -> tuple[dict[str, str], dict[str, int]]:
-    """Maps the variables that a checkpoint has to themselves, for `init_from_checkpoint`.
+    """An assignment map of the variables that a checkpoint has, each to itself, for `init_from_checkpoint`.
 
     Args:
         tvars: variables, as `ec.trainable_variables` lists them.
         init_checkpoint: a checkpoint or a directory with checkpoints.
-        reader: gives the arrays of a checkpoint of another kind; None: it is one of ours.
+        reader: returns the arrays of a checkpoint of another kind; None: it is a checkpoint of this library.
 
     Returns:
         The assignment map, and a dict whose keys are the paths it holds; the same in every trace of model_fn.
@@ -126,12 +126,12 @@ def get_assignment_map_from_checkpoint(
         ModelFnError: called outside model_fn.
         VariableError: the checkpoint has none of the variables.
 
-    Source: `modeling.get_assignment_map_from_checkpoint` of google-research/bert; there, nothing in common is no error.
+    Source: `modeling.get_assignment_map_from_checkpoint` of google-research/bert; there, no match is not an error.
     """
     declared_variables("ec.get_assignment_map_from_checkpoint")
     names = [spec.name for spec in tvars]
     checkpoint = os.fspath(init_checkpoint)
-    # In every trace alike: what model_fn does with the map, such as freezing what was loaded, must not differ.
+    # The same in every trace: what model_fn does with the map, such as freezing loaded variables, must not differ.
     tensors = _names(checkpoint, reader or load_variables)
     common = names if tensors is None else [name for name in names if name in tensors]
     if names and not common:
@@ -143,7 +143,7 @@ def get_assignment_map_from_checkpoint(
 
 
 def _names(checkpoint: str, reader: CheckpointReader) -> frozenset[str] | None:
-    """The names that a checkpoint has; None where nothing is to be initialised and it is gone."""
+    """The names that a checkpoint has; None if nothing must be initialised and the checkpoint is gone."""
     place = Path(checkpoint)
     try:
         return _names_now(checkpoint, reader, place.stat().st_mtime_ns if place.exists() else 0)
@@ -160,5 +160,5 @@ def _names(checkpoint: str, reader: CheckpointReader) -> frozenset[str] | None:
 
 @functools.lru_cache(maxsize=8)
 def _names_now(checkpoint: str, reader: CheckpointReader, changed: int) -> frozenset[str]:
-    """Read once for all traces of a model_fn; `changed` is when the checkpoint was."""
+    """The names, read once for all traces of a model_fn; `changed` is the time of the last change of the checkpoint."""
     return frozenset(reader(checkpoint))

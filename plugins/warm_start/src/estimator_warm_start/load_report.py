@@ -1,4 +1,4 @@
-"""What was loaded into fresh variables, what was not, and why."""
+"""A report of the values that were loaded into new variables, of those that were not, and why."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class LoadedVariable:
     Args:
         variable: its path.
         shape: its shape.
-        source: where the value comes from, or would have; empty for its initialiser.
-        tensor: the name there.
+        source: where the value comes from, or would come from; empty for the initialiser.
+        tensor: the name in the source.
         loaded: whether the value was replaced.
-        reason: why not, or what was done to the value on the way.
+        reason: why it was not replaced, or how the value was converted.
     """
 
     variable: str
@@ -28,7 +28,7 @@ class LoadedVariable:
 
 @dataclass(frozen=True)
 class LoadReport:
-    """The outcomes for all variables of a model; printed, a table.
+    """The outcomes for all variables of a model. It prints as a table.
 
     Example:
         >>> print(LoadReport((LoadedVariable(variable="head/bias", shape=(2,), loaded=False, reason="not in /old"),)))

@@ -9,7 +9,7 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 @hookimpl
 def estimator_components() -> list[Component]:
-    """What the Estimator's `warm_start_from="path"` stands for, and checkpoints of TensorFlow."""
+    """The components for the Estimator's `warm_start_from="path"` and for checkpoints of TensorFlow."""
     return [
         Component(
             kind="initial_values",

@@ -1,4 +1,4 @@
-"""`WarmStartSettings`: first values from an earlier model, by patterns of names."""
+"""`WarmStartSettings`: initial values from an earlier model, by patterns of names."""
 
 from __future__ import annotations
 
@@ -25,19 +25,18 @@ _ALL = ".*"
 
 @dataclass(frozen=True)
 class WarmStartSettings:
-    """Where first values come from, and which.
+    """Which initial values are loaded, and from where.
 
     Args:
         ckpt_to_initialize_from: a checkpoint, a directory with checkpoints, or an export.
-        vars_to_warm_start: which variables, batch statistics and the like included: a regular expression matched from
-            the start of the
-            path, a list of those or of what `ec.trainable_variables` lists; None for those in `var_name_to_vocab_info`
-            alone. With the default, variables that the checkpoint lacks keep their initialisers; any other choice must
-            be found in full.
+        vars_to_warm_start: the variables to load, including model state such as batch statistics. A regular
+            expression that matches from the start of the path, or a list of them, or a list of variables as
+            `ec.trainable_variables` returns it. None: only those in `var_name_to_vocab_info`. With the default,
+            variables that the checkpoint lacks keep their initialisers. With any other value all must be found.
         var_name_to_vocab_info: changes of vocabulary, by the variable's path.
-        var_name_to_prev_var_name: names in the checkpoint that differ, by the variable's path.
-        reader: gives the arrays of a checkpoint of another kind by name, from `ckpt_to_initialize_from`; None: it is
-            one of ours.
+        var_name_to_prev_var_name: different names in the checkpoint, by the path of the variable.
+        reader: returns the arrays of a checkpoint of another kind by name, from `ckpt_to_initialize_from`; None: it
+            is a checkpoint of this library.
 
     Raises:
         ArgumentError: no checkpoint is named.
@@ -69,7 +68,7 @@ class WarmStartSettings:
     def initial_values(
         self, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
     ) -> dict[str, InitialValue]:
-        """Reads the values and logs a table of what was loaded and what was not, with the reason."""
+        """Reads the values and logs a table of all variables: loaded or not, with the reason."""
         values, report = warm_start(self, specs, key)
         _log.info("Warm start from %s:\n%s", os.fspath(self.ckpt_to_initialize_from), report)
         return {
@@ -84,12 +83,12 @@ class WarmStartSettings:
 def warm_start(
     settings: WarmStartSettings, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
 ) -> tuple[dict[str, np.ndarray], LoadReport]:
-    """Reads first values from an earlier model.
+    """Reads initial values from an earlier model.
 
     Args:
-        settings: which, and from where.
+        settings: which values, and from where.
         specs: the variables of this model, by path.
-        key: gives the random key of a path, for `VocabInfo.backup_initializer`.
+        key: returns the random key of a path, for `VocabInfo.backup_initializer`.
 
     Returns:
         The values that replace those of the initialisers, by path; and the outcome for every variable.

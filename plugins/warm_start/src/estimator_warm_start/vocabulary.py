@@ -23,12 +23,11 @@ class VocabInfo:
     Args:
         new_vocab: the tokens of the new variable: a text file with one a line, or a list.
         new_vocab_size: how many of them are used.
-        num_oov_buckets: rows for other tokens, behind those.
+        num_oov_buckets: rows for other tokens, after those rows.
         old_vocab: the tokens of the checkpoint's variable.
         old_vocab_size: how many of them were used; -1: all.
-        backup_initializer: a function of `(key, shape, dtype)` for rows of tokens that are new, and of
-            out-of-vocabulary buckets; None
-            fills them with zeros.
+        backup_initializer: a function of `(key, shape, dtype)` for rows of new tokens and of out-of-vocabulary
+            buckets; None fills them with zeros.
         axis: 0 for rows, 1 for columns.
 
     Raises:
@@ -67,7 +66,7 @@ class VocabInfo:
             )
 
     def remap(self, old: np.ndarray, shape: tuple[int, ...], backup: np.ndarray) -> np.ndarray:
-        """The new value: rows of tokens known before from `old`, the others from `backup`.
+        """The new value: rows of tokens that were known before come from `old`, the others from `backup`.
 
         Args:
             old: the checkpoint's value.
@@ -124,6 +123,6 @@ def _tokens(vocabulary: Vocabulary) -> list[str]:
     path = Path(vocabulary)
     if not path.is_file():
         raise ArgumentError(f"VocabInfo: there is no vocabulary file {str(path)!r}.")
-    # Not splitlines: vocabularies hold tokens that it takes for ends of lines.
+    # Not splitlines: vocabularies hold tokens that splitlines takes for line ends.
     with path.open(encoding="utf-8", newline="\n") as lines:
         return [line.rstrip("\r\n") for line in lines]

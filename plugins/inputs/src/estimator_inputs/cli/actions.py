@@ -1,4 +1,4 @@
-"""What `estimator inputs` does: inspect, schema, validate."""
+"""The actions of `estimator inputs`: inspect, schema, validate."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from estimator_inputs.schema.validate import Limits, Validation, as_json, valida
 from estimator_inputs.statistics.files import rows_of_files
 from estimator_inputs.statistics.gather import gathered
 
-#: The exit code of `validate` where something breaks the schema.
+#: The exit code of `validate` if something breaks the schema.
 ANOMALIES = 3
 
 
 def inspect(args: argparse.Namespace) -> int:
-    """Prints what is in files."""
+    """Prints statistics and rows of files."""
     if args.rows < 0:
         raise ArgumentError(f"--rows must be at least 0, given: {args.rows}.")
     limit = None if args.all else args.limit

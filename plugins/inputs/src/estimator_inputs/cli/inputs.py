@@ -1,13 +1,14 @@
 """Look into data: statistics, what it must keep to, and whether other data keeps to it.
 
+Example:
     estimator inputs inspect train.csv
     estimator inputs inspect 'data/part-*.tfrecord' --rows 2 --html statistics.html
     estimator inputs schema train.csv --label survived --output schema.toml
     estimator inputs validate new.parquet --schema schema.toml
     estimator inputs validate serving.jsonl --against train.csv --no-label
 
-`schema` writes a file that a person edits. `validate` tells what breaks it (exit code 3), and how far the values of
-each column have moved: Jensen-Shannon and L-infinity distances. Bad rows are counted and told.
+`schema` writes a file that a person edits. `validate` shows what breaks it (exit code 3), and how far the values of
+each column have moved: Jensen-Shannon and L-infinity distances. Bad rows are counted and shown.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Does what was asked for."""
+    """Runs the chosen action."""
     from estimator_core.errors import ArgumentError
     from estimator_inputs.cli import actions
 

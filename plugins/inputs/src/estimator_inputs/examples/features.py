@@ -11,9 +11,9 @@ class FixedLenFeature:
     """A feature of a tf.Example with the same number of values in every record.
 
     Args:
-        shape: of one example.
+        shape: the shape of one example.
         dtype: "int64", "float32", "string", or a narrower number its values fit into.
-        default_value: for records that lack it; None: they are refused.
+        default_value: the value for records without the feature; None: they are refused.
 
     Example:
         >>> FixedLenFeature((2,), "float32").shape
@@ -54,7 +54,7 @@ class FixedLenSequenceFeature:
     Readers give it dense, [batch, longest, *shape].
 
     Args:
-        shape: of one item.
+        shape: the shape of one item.
         dtype: "int64", "float32", "string", or a narrower number its values fit into.
         allow_missing: a record that lacks it has an empty sequence; False: such a record is refused.
         default_value: fills up shorter sequences; None: 0, or b"" in strings.

@@ -14,7 +14,7 @@ from estimator_inputs.examples.message import example_class
 
 #: The name of the records in a request.
 RECEIVER = "examples"
-#: What feature columns ignore, in the places behind the last value.
+#: The values that feature columns ignore, in the places after the last value.
 _BLANK: Mapping[str, Any] = {"bytes_list": b"", "int64_list": -1, "float_list": 0.0}
 _KIND_OF = {"string": "bytes_list", "f": "float_list", "i": "int64_list", "u": "int64_list", "b": "int64_list"}
 
@@ -54,13 +54,13 @@ class ParseExample:
         """The features of a batch of records (bytes, [batch]).
 
         Raises:
-            ArgumentError: a record that is no tf.Example, lacks a feature, or has another kind or number of values.
+            ArgumentError: a record that is not a tf.Example, lacks a feature, or has another kind or number of values.
         """
         records = [self._parsed(record, row) for row, record in enumerate(batch[self._receiver].reshape(-1).tolist())]
         return {name: self._column(name, spec, records) for name, spec in self._features.items()}
 
     def program(self, features: Mapping[str, Feature]) -> HostProgram:
-        """One operation: the records are parsed."""
+        """A program of one operation, which parses the records."""
         parsed = {name: _described(spec) for name, spec in self._features.items()}
         return HostProgram(
             operations=(ParseExamples(input=self._receiver, features=parsed),),

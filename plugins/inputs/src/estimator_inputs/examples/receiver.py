@@ -15,17 +15,17 @@ from estimator_inputs.examples.parse import RECEIVER, ParseExample
 
 @dataclass(frozen=True)
 class ExamplesReceiver(ServingInputReceiver):
-    """A receiver of tf.Examples some of whose features hold any number of values.
+    """A receiver of tf.Examples in which some features hold any number of values.
 
     Args:
-        refit: the receiver for numbers of places by feature.
+        refit: makes the receiver for numbers of places by feature.
     """
 
     _: KW_ONLY
     refit: Callable[[Mapping[str, int]], ServingInputReceiver]
 
     def fitted(self, places: Mapping[str, int]) -> ServingInputReceiver:
-        """As many places as training saw values."""
+        """The receiver with as many places as training saw values."""
         return self.refit(places)
 
 
@@ -44,7 +44,7 @@ def build_parsing_serving_input_receiver_fn(
             or one. Shorter ones are filled up with -1, b"" or 0.
 
     Raises:
-        ArgumentError, ArgumentTypeError: for what is no specification of such features.
+        ArgumentError, ArgumentTypeError: a value that does not specify such features.
 
     Example:
         >>> from estimator_inputs import FixedLenFeature, VarLenFeature
@@ -111,7 +111,7 @@ def _dtype(spec: Any) -> Any:
 
 
 def _as_json(default: Any) -> Any:
-    """Numbers, and bytes as the characters of latin-1, nested as they are."""
+    """Numbers, and bytes as characters of latin-1, with their nesting."""
     if isinstance(default, str):
         default = default.encode()
     if isinstance(default, bytes):

@@ -1,1 +1,1 @@
-"""What is in a file of examples: columns, statistics, rows."""
+"""Inspection of files of examples: columns, statistics, rows."""

@@ -1,4 +1,4 @@
-"""What kind of file a file is."""
+"""Detects the kind of a file."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _BY_SUFFIX = {
 
 
 def kind_of(path: Path, compression: str = "auto") -> str:
-    """The kind of a file, by its name, or by its first bytes where the name does not tell.
+    """The kind of a file, by its name, or by its first bytes if the name does not tell.
 
     Raises:
-        InputError: it is empty or cannot be read.
+        InputError: the file is empty or cannot be read.
     """
     packed = compression_of(path, "auto") != "none"
     suffix = Path(path.stem).suffix if packed else path.suffix

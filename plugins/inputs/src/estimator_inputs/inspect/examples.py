@@ -1,4 +1,4 @@
-"""What features tf.Examples have, told from some of them."""
+"""Guesses the features of tf.Examples from some of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def guessed_features(records: Iterable[bytes], where: str) -> dict[str, Any]:
         where: the file, for messages.
 
     Raises:
-        InputError: no record that is a tf.Example.
+        InputError: no record is a tf.Example.
 
     Example:
         >>> record = export.example_class()()

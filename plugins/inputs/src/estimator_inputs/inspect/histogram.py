@@ -1,4 +1,4 @@
-"""Histograms of columns: numbers in parts of one width, words by how often they came."""
+"""Histograms of columns: numbers in bins of equal width, words by frequency."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 
 class Bar(NamedTuple):
-    """One bar: what it stands for, and its share of all values."""
+    """A bar: its name, and its share of all values."""
 
     name: str
     share: float
 
 
 def histogram_of(column: ColumnStatistics, parts: int = 20) -> list[Bar]:
-    """The bars of a column; none where it has no values.
+    """The bars of a column; none if it has no values.
 
-    Few different numbers have a bar each; others fall into parts of one width between the smallest and the largest. Of
-    words the most common come first, and the rest is one bar.
+    Few different numbers have one bar each. Others fall into bins of equal width between the smallest and the largest.
+    The most common words come first, and the rest is one bar.
     """
     if column.words:
         common = list(column.words.items())[: parts - 1]

@@ -1,4 +1,4 @@
-"""A report as one HTML page, without scripts and without anything from elsewhere."""
+"""A report as one HTML page, without scripts and without external resources."""
 
 from __future__ import annotations
 

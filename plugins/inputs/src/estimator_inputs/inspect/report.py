@@ -1,4 +1,4 @@
-"""Looking into files of examples: what they are, statistics of their columns, a few rows."""
+"""Inspects files of examples: their kind, statistics of their columns, a few rows."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from estimator_inputs.statistics.rows import Rows
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What was found.
+    """The findings about some files.
 
     Attributes:
-        kind: of the files, such as "csv".
-        files: how many.
-        bytes: of all files.
-        statistics: of the rows that were looked at.
-        first: the first rows: name -> values; None where a row has none.
+        kind: the kind of the files, such as "csv".
+        files: how many files.
+        bytes: the size of all files.
+        statistics: the statistics of the inspected rows.
+        first: the first rows: name -> values; None for a row without one.
     """
 
     kind: str
@@ -43,9 +43,9 @@ def inspect_files(
 
     Args:
         file_pattern: a path, a glob pattern, or a list of them.
-        kind: "csv", "jsonl", "parquet", "tfrecord" or "array_record"; None: told from the first file.
-        limit: rows to look at; None: all.
-        rows: of the report.
+        kind: "csv", "jsonl", "parquet", "tfrecord" or "array_record"; None: detected from the first file.
+        limit: the number of rows to inspect; None: all.
+        rows: the number of rows in the report.
 
     Raises:
         ArgumentError: no such file, or an unknown kind.
@@ -85,7 +85,7 @@ def _values(cells: Cells, rows: int) -> list[Any]:
 
 
 def as_json(report: Report) -> Mapping[str, Any]:
-    """JSON values."""
+    """The report as JSON values."""
     found = report.statistics
     return {
         "kind": report.kind,
@@ -100,7 +100,7 @@ def as_json(report: Report) -> Mapping[str, Any]:
     }
 
 
-#: Levels of the quantiles that are told.
+#: Levels of the quantiles in the report.
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 

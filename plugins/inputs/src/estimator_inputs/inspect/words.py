@@ -1,4 +1,4 @@
-"""Statistics of a column in words, as the terminal and the page tell them."""
+"""Statistics of a column in words, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def missing_of(column: ColumnStatistics) -> str:
 
 
 def different_of(column: ColumnStatistics) -> str:
-    """How many different values, and the error where it is an estimate."""
+    """How many different values, and the error if it is an estimate."""
     exact = f"{column.different:,}"
     return f"about {exact} (+-{column.error:.1%})" if column.error else exact
 

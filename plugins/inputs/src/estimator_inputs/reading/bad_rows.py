@@ -1,4 +1,4 @@
-"""What becomes of bad rows: the first one is an error, or all are counted and reported."""
+"""The handling of bad rows: the first one is an error, or all are counted and reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BadRows:
         log: whether the first ones are shown.
 
     Attributes:
-        count: since the input began.
+        count: the bad rows since the input began.
     """
 
     def __init__(self, *, skip: bool, log: bool = True) -> None:
@@ -31,17 +31,17 @@ class BadRows:
         self.count = 0
 
     def begin(self, before_epoch: int, *, of_epoch: int) -> None:
-        """Goes on from counts that a position holds."""
+        """Continues from the counts of a position."""
         self._of_epoch = of_epoch
         self.count = before_epoch + of_epoch
 
     @property
     def before_epoch(self) -> int:
-        """Bad rows of the epochs before."""
+        """Bad rows of the earlier epochs."""
         return self.count - self._of_epoch
 
     def add(self, bad: Sequence[BadRow]) -> None:
-        """Takes the bad rows of a block.
+        """Adds the bad rows of a block.
 
         Raises:
             InputError: for the first one, unless they are skipped.

@@ -20,7 +20,7 @@ class BadRow(NamedTuple):
 
     Attributes:
         where: file, and line or record.
-        what: column and fault; `str` tells it.
+        what: column and fault; `str` shows it.
     """
 
     where: str
@@ -35,7 +35,7 @@ class Piece(NamedTuple):
 
     Attributes:
         path: the file.
-        content: what the kind of file needs to decode it.
+        content: the data that the kind of file needs to decode it.
         after: where the next piece begins.
     """
 
@@ -46,14 +46,14 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """Decoded rows.
+    """The decoded rows of a piece.
 
     Attributes:
-        columns: of the good rows.
-        rows: how many.
-        bad: the others, in the order of the file.
-        first: number of the first row in the file, from 0; known where rows are held out.
-        where: tells file, and line or record, of a good row; None: it is not known.
+        columns: the columns of the good rows.
+        rows: how many good rows.
+        bad: the bad rows, in the order of the file.
+        first: the number of the first row in the file, from 0; set where rows are held out.
+        where: names file, and line or record, of a good row; None: they are not known.
     """
 
     columns: Columns
@@ -68,7 +68,7 @@ class FileKind(Protocol):
 
     @property
     def name(self) -> str:
-        """Such as "csv"."""
+        """The name, such as "csv"."""
         ...
 
     @property
@@ -78,7 +78,7 @@ class FileKind(Protocol):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that are read, the label included."""
+        """Names of the columns that are read, including the label."""
         ...
 
     @property
@@ -87,7 +87,7 @@ class FileKind(Protocol):
         ...
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
-        """The pieces of a file from a place on; what lies between two places is the same every time."""
+        """The pieces of a file from a place on. The content between two places is the same every time."""
         ...
 
     def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
@@ -95,7 +95,7 @@ class FileKind(Protocol):
 
         Args:
             piece: the piece.
-            all_bad_rows: False: the first bad row is enough, for it will be raised.
+            all_bad_rows: False: the first bad row is enough, because it will be raised.
         """
         ...
 
@@ -105,7 +105,7 @@ class FileKind(Protocol):
 
 
 def joined(blocks: Sequence[Block]) -> Callable[[int], str] | None:
-    """What tells where a row of several blocks lies, one after another; None where one does not know."""
+    """A function that names the place of a row of several joined blocks; None if a block does not know."""
     kept = [block for block in blocks if block.rows]
     ends = np.cumsum([block.rows for block in kept])
 
@@ -119,7 +119,7 @@ def joined(blocks: Sequence[Block]) -> Callable[[int], str] | None:
 
 
 def split_labels(columns: Columns, label_name: str | None) -> Any:
-    """Dense features by name, and labels where there are some."""
+    """Dense features by name, and labels if there are any."""
     dense = {name: c if isinstance(c, np.ndarray) else c.dense() for name, c in columns.items()}
     if label_name is None:
         return dense

@@ -1,4 +1,4 @@
-"""Epoch after epoch of windows of rows."""
+"""Windows of rows, epoch after epoch."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class EpochWindow(NamedTuple):
     """A window among all epochs.
 
     Attributes:
-        columns: of the rows, in the order in which they are handed out.
-        rows: how many.
-        place: where it begins: JSON values.
+        columns: the columns of the rows, in the order of their delivery.
+        rows: how many rows.
+        place: the place where it begins, as JSON values.
     """
 
     columns: Columns
@@ -42,10 +42,10 @@ class EpochReader:
     """The rows of some files that belong to one process.
 
     Args:
-        files: all of them.
+        files: all files.
         kind: how they are read.
-        plan: in which order.
-        seed: of the order, where rows are shuffled.
+        plan: the order in which they are read.
+        seed: the seed of the order of shuffled rows.
         shard: (this process, number of processes).
     """
 
@@ -61,7 +61,7 @@ class EpochReader:
         self.bad = BadRows(skip=plan.on_error == "skip")
 
     def fingerprint(self) -> str:
-        """Which rows in which order."""
+        """A text that names the rows and their order."""
         plan = self._plan
         sizes = ",".join(f"{path.name}:{path.stat().st_size}" for path in self._files)
         facts = {
@@ -126,7 +126,7 @@ class EpochReader:
         )
 
     def _mine(self, placed: Placed) -> Columns | None:
-        """The rows of a block that belong to this process; None where there are none. Bad rows are told on the way."""
+        """The rows of a block that belong to this process; None if there are none. Bad rows are counted on the way."""
         block = placed.block
         self.bad.add(block.bad)
         if not block.rows:

@@ -19,12 +19,12 @@ from estimator_inputs.reading.windows import numbers_of_part
 
 
 class FileInput:
-    """What the functions of this package return: calling it gives a fresh iterator over batches.
+    """The input_fn that the functions of this package return: a call returns a fresh iterator over batches.
 
     Attributes:
-        files: that are read.
-        kind: how.
-        plan: in which order and in which batches.
+        files: the files to read.
+        kind: how they are read.
+        plan: the order and the batches.
     """
 
     def __init__(self, files: tuple[Path, ...], kind: FileKind, plan: ReadPlan) -> None:
@@ -34,15 +34,15 @@ class FileInput:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that are read, in the order of the files, the label included."""
+        """Names of the columns that are read, in the order of the files, including the label."""
         return self.kind.columns
 
     def __call__(self, *, config: Any = None, input_context: InputContext | None = None) -> FileIterator:
         """A fresh iterator over this process's share.
 
         Args:
-            config: the RunConfig: its `tf_random_seed` shuffles where no seed was given.
-            input_context: which share; default: everything.
+            config: the RunConfig: its `tf_random_seed` is used for shuffling if no seed was given.
+            input_context: the share to read; default: all.
         """
         seed = self.plan.seed
         if seed is None:
@@ -56,15 +56,15 @@ class FileInput:
 class FileIterator(Iterator[Any]):
     """Batches of rows of files, from any row on.
 
-    A position is where the reading of the window that holds the next row began, and how many rows of the window were
-    handed out: the file offsets of the open files, a few numbers each. So the batch size and the number of threads may
-    be others after a restart.
+    A position is the place where reading of the current window began, and the number of rows of the window that were
+    delivered. A place is the file offsets of the open files, a few numbers each. So the batch size and the number of
+    threads may differ after a restart.
 
     Args:
-        source: what is read.
-        seed: of the order.
-        shard: (this process, number of processes) where rows are shared by files or by their numbers.
-        together: processes that have the same batches and keep their own rows of each.
+        source: the input to read.
+        seed: the seed of the order.
+        shard: (this process, number of processes) if rows are shared by files or by their numbers.
+        together: the processes that read the same batches and keep their own rows of each.
     """
 
     def __init__(self, source: FileInput, seed: int, shard: tuple[int, int], *, together: int = 1) -> None:
@@ -92,16 +92,16 @@ class FileIterator(Iterator[Any]):
 
     @property
     def fingerprint(self) -> str:
-        """Which files in which order."""
+        """A text that names the files and their order."""
         return self._epochs.fingerprint()
 
     def get_state(self) -> dict[str, Any] | None:
-        """Where the next row is; None before the first one."""
+        """The place of the next row; None before the first one."""
         held = self._held
         return self._start if held is None else {**held.place, "rows": self._offset}
 
     def set_state(self, state: dict[str, Any] | None) -> None:
-        """Continues at a place that `get_state` gave."""
+        """Continues at a place that `get_state` returned."""
         self._windows = self._held = None
         self._start, self._offset = state, 0
 
@@ -112,7 +112,7 @@ class FileIterator(Iterator[Any]):
         return self._batch(columns)
 
     def parts(self) -> Iterator[tuple[Any, Callable[[int], str]]]:
-        """All files from their beginning, in order, for all processes: features and labels, and where a row lies.
+        """All files from the start, in order, for all processes: features and labels, and a function that names a row.
 
         Rows of another part are left out, so nothing is learned from them.
         """
@@ -151,7 +151,7 @@ class FileIterator(Iterator[Any]):
         return join(parts)
 
     def _advance(self) -> bool:
-        """Goes on to the next window; the last one stays, as the place of the end."""
+        """Moves to the next window. The last one stays, as the place of the end."""
         skip = 0
         if self._windows is None:
             self._windows = self._epochs.windows(self._start)

@@ -1,4 +1,4 @@
-"""Which files a pattern names, and how they are opened."""
+"""Finds the files of a pattern, and opens them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from estimator_inputs.reading.zlib_stream import open_zlib
 _BY_SUFFIX = {".gz": "gzip", ".gzip": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd", ".lz4": "lz4"}
 COMPRESSIONS = ("auto", "none", *sorted({*_BY_SUFFIX.values()}), "zlib")
 _PIECE = 1 << 20
-#: A URL, and one of whose slashes `Path` has taken one.
+#: A URL, also one that lost a slash in `Path`.
 _URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+:)//?(?=[^/])")
 _DOWNLOAD = "Download the file, and give its path."
 _HELP = {
@@ -37,12 +37,12 @@ FilePattern = str | Path | Sequence[str | Path]
 def find_files(file_pattern: FilePattern) -> tuple[Path, ...]:
     """The files of a path, a glob pattern (`**` included) or a list of them; those of one pattern sorted, each once.
 
-    Of URLs they are copies in a directory that goes when the process ends.
+    The files of URLs are copies in a directory that is removed when the process ends.
 
     Raises:
-        ArgumentTypeError: what is no path.
+        ArgumentTypeError: a value that is not a path.
         ArgumentError: a pattern that no file matches, a directory, a URL whose scheme no installed package serves.
-        InputError: what lies at a URL cannot be read.
+        InputError: the content of a URL cannot be read.
 
     Example:
         >>> find_files("no-such-*.csv")
@@ -60,7 +60,7 @@ def find_files(file_pattern: FilePattern) -> tuple[Path, ...]:
         if is_url(url := _URL.sub(r"\1//", str(pattern))):
             found.update(dict.fromkeys(_copies(url)))
             continue
-        # a file whose name has a bracket in it is that file
+        # a name with a bracket that is a file means that file
         paths = [Path(pattern)] if Path(pattern).exists() else _matches(str(pattern))
         if not paths:
             raise ArgumentError(f"No file matches {str(pattern)!r}. Look at the path, or at the pattern.")
@@ -83,10 +83,10 @@ def compression_of(path: Path, compression: str) -> str:
 
 @contextmanager
 def opened(path: Path, compression: str, offset: int = 0) -> Generator[BinaryIO]:
-    """The decompressed bytes of a file from `offset` on. A compressed file is read up to there, and not kept.
+    """The decompressed bytes of a file from `offset` on. A compressed file is read up to there without being kept.
 
     Raises:
-        InputError: it cannot be read or decompressed; also from within the block.
+        InputError: the file cannot be read or decompressed; also raised within the block.
     """
     kind = compression_of(path, compression)
     try:

@@ -14,7 +14,7 @@ from estimator_inputs.reading.blocks import Block, FileKind, Piece, Place
 
 
 class Placed(NamedTuple):
-    """A block, where the reading of its epoch stood before it, and its number in the epoch."""
+    """A block, the place of the reading in the epoch before it, and its number in the epoch."""
 
     block: Block
     place: dict[str, Any]
@@ -22,7 +22,7 @@ class Placed(NamedTuple):
 
 
 class _Slot:
-    """One of the files that are open."""
+    """An open file."""
 
     def __init__(self, file: int, place: Place, pieces: Iterator[Piece]) -> None:
         self.file = file
@@ -35,12 +35,12 @@ class InterleavedBlocks(Iterator[Placed]):
 
     Args:
         kind: how the files are read.
-        files: in the order in which they are opened.
-        in_turn: how many are open at once; each gives one block in its turn.
-        executor: decodes ahead; None decodes here.
-        ahead: blocks that are decoded ahead.
+        files: the files, in the order in which they are opened.
+        in_turn: how many are open at once; each yields one block in its turn.
+        executor: decodes ahead; None decodes in this thread.
+        ahead: the number of blocks that are decoded ahead.
         all_bad_rows: see `FileKind.decode`.
-        place: where to begin; None: at the start.
+        place: the place to begin; None: the start.
     """
 
     def __init__(
@@ -120,11 +120,11 @@ def files_of(
     """The files of one process in one epoch, in the order in which they are opened.
 
     Args:
-        files: all of them.
-        seed: of their order; None keeps it.
-        epoch: each has its own order.
+        files: all files.
+        seed: the seed of their order; None keeps it.
+        epoch: the epoch; each has its own order.
         shard: (this process, number of processes).
-        by_files: whether the processes share the files out; else each reads all.
+        by_files: whether the processes divide the files among them; otherwise each reads all.
     """
     order = range(len(files)) if seed is None else _permutation(len(files), seed, epoch)
     own = [files[number] for number in order]

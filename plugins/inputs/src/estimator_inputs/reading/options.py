@@ -1,4 +1,4 @@
-"""What all inputs of files have in common: how rows are ordered, cut into batches, shared out and read ahead."""
+"""The common options of all inputs of files: how rows are ordered, batched, shared among processes and read ahead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from estimator_inputs.reading.files import COMPRESSIONS
 
 OnError = Literal["raise", "skip"]
 ShardBy = Literal["auto", "batches", "files", "rows"]
-#: Files read in turn where an input is shuffled and nothing else is said.
+#: The default number of files that a shuffled input reads in turn.
 _IN_TURN = 4
 
 
@@ -21,23 +21,24 @@ class ReadOptions(TypedDict, total=False):
 
     Args:
         num_epochs: passes over the files; 1 by default, None repeats for ever. Batches run over the borders of epochs.
-        shuffle_buffer_size: rows that are mixed with each other where the input is shuffled; default 10,000. So many
+        shuffle_buffer_size: rows that are mixed with each other if the input is shuffled; default 10,000. This many
             rows are held in memory.
-        seed: of the order of files and rows; None: `tf_random_seed` of the RunConfig, or 0 where that is not set.
-        reader_num_threads: files that are read in turn, a block of each; default 4 where shuffled, else 1, which keeps
+        seed: the seed of the order of files and rows; None: `tf_random_seed` of the RunConfig, or 0 if that is not set.
+        reader_num_threads: files that are read in turn, a block of each; default 4 if shuffled, else 1, which keeps
             the order of the files.
-        parser_num_threads: threads that decode blocks ahead of their use. They do not change what is read. 0 decodes
-            when a block is needed: the default for TFRecord, whose decoding two threads do no faster; 2 for others.
+        parser_num_threads: threads that decode blocks ahead of their use. They do not change the rows. 0 decodes
+            when a block is needed: the default for TFRecord, which two threads do not decode faster; 2 for others.
         block_bytes: bytes of a file that are decoded at once; default 512 KiB.
         drop_remainder: leaves out a short last batch.
         compression: "auto" (by suffix: .gz .bz2 .xz .zst .lz4), "none", "gzip", "bz2", "xz", "zstd", "lz4",
-            or "zlib", which no suffix tells.
+            or "zlib", which has no suffix.
         on_error: "raise", or "skip" to leave out bad rows, count them and report them in the log.
         shard_by: how several processes share the rows. "batches": each reads all files and keeps its rows of every
-            batch, so that order, numbers and positions are those of one process. "files", or "rows", of which each
-            reads all files too, but decides by their numbers: every process shuffles its own. "auto": by batches where
-            nothing is shuffled; else by files where they divide evenly, or there are at least ten for each process.
-        hold_out_every: of so many neighbouring rows of a file the last one is held out: the same rows in every epoch,
+            batch, so that order, numbers and positions are those of one process. "files": each reads its own
+            files. "rows": each reads all files and picks its rows by number. With both, every process shuffles its own
+            rows. "auto": by batches if nothing is shuffled; by files if they divide evenly, or if each process has at
+            least ten; else by rows.
+        hold_out_every: holds out the last of this many neighbouring rows of a file: the same rows in every epoch,
             however they are shuffled and shared. Both inputs need the same files, `block_bytes` and `vocabularies`.
         held_out: True reads the rows that are held out, False (the default) all others. For more parts than two, the
             places from 0 of the rows to read among `hold_out_every`: `(8,)` of ten is a part of its own, and `(9,)`.
@@ -59,7 +60,7 @@ class ReadOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class ReadPlan:
-    """The options of one input, checked. See `ReadOptions`."""
+    """The checked options of one input. See `ReadOptions`."""
 
     batch_size: int
     shuffle: bool
@@ -119,7 +120,7 @@ class ReadPlan:
         """Checks the arguments of an input.
 
         Raises:
-            ArgumentError, ArgumentTypeError: naming the argument.
+                ArgumentError, ArgumentTypeError: an invalid value; the message names the argument.
         """
         known = [field.name for field in fields(cls)]
         for name in options:

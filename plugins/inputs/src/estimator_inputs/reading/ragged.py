@@ -1,4 +1,4 @@
-"""Columns of a block of rows: arrays, and values of which each row has its own number."""
+"""Columns of a block of rows: arrays, and ragged values with a different number in each row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Ragged:
     Attributes:
         values: [total, ...], row after row.
         lengths: int64[rows].
-        fill: what a dense array is filled up with.
+        fill: the value that fills up a dense array.
     """
 
     values: np.ndarray
@@ -27,7 +27,7 @@ class Ragged:
         return len(self.lengths)
 
     def take(self, rows: np.ndarray) -> Ragged:
-        """The rows of these numbers."""
+        """The rows with these numbers."""
         begins = np.cumsum(self.lengths) - self.lengths
         lengths = self.lengths[rows]
         return Ragged(values=self.values[spread(begins[rows], lengths)], lengths=lengths, fill=self.fill)
@@ -65,12 +65,12 @@ def spread(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def rows_of(columns: Columns) -> int:
-    """Rows of a block."""
+    """The number of rows of a block."""
     return len(next(iter(columns.values())))
 
 
 def take(columns: Columns, rows: np.ndarray) -> Columns:
-    """The rows of these numbers; a copy."""
+    """A copy of the rows with these numbers."""
     return {name: c.take(rows) if isinstance(c, Ragged) else c.take(rows, 0) for name, c in columns.items()}
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_inputs.reading.ragged import Column, Ragged
 
-#: Tokens that are compared with an unknown one, or listed where none is similar; and characters of a token shown.
+#: How many tokens are compared with an unknown one or listed if none is similar; and how many characters are shown.
 _COMPARED, _LISTED, _SHOWN = 5000, 5, 60
 
 #: The argument `vocabularies`: allowed strings or integers by column.
@@ -38,19 +38,19 @@ class Vocabulary:
 
     @property
     def summary(self) -> str:
-        """Number and checksum, for the fingerprint of a position: other tokens make other rows bad."""
+        """Number and checksum, for the fingerprint of a position, because other tokens make other rows bad."""
         return f"{len(self.tokens)}_tokens_{zlib.crc32(repr(sorted(self.tokens)).encode()):08x}"
 
     def unknown(self, column: Column, prefix: str) -> list[tuple[int, UnknownToken]]:
-        """The rows that hold a token which is not in the vocabulary, each with the first of them.
+        """The rows that hold a token outside the vocabulary, each with its first such token.
 
         Args:
             column: object[rows, ...] of bytes or integers[rows, ...], or ragged rows of them.
-            prefix: what the message begins with.
+            prefix: the beginning of the message.
         """
         values = column.values if isinstance(column, Ragged) else column
         flat = values.reshape(-1).tolist()
-        if self._known.issuperset(flat):  # nothing but C code sees the values of good rows
+        if self._known.issuperset(flat):  # only C code handles the values of good rows
             return []
         wrong = np.flatnonzero(~np.fromiter(map(self._known.__contains__, flat), bool, len(flat)))
         items = wrong // (len(flat) // len(values))
@@ -64,12 +64,12 @@ class Vocabulary:
 
 @dataclass(frozen=True, kw_only=True)
 class UnknownToken:
-    """The message about a token. Similar ones are looked for when it is shown: of skipped rows few are.
+    """The message about a token. It searches for similar tokens only when it is shown, which is rare for skipped rows.
 
     Attributes:
-        prefix: what it begins with.
+        prefix: the beginning of the message.
         token: bytes or an integer.
-        vocabulary: where it is not.
+        vocabulary: the vocabulary that lacks it.
     """
 
     prefix: str
@@ -88,16 +88,16 @@ class UnknownToken:
 
 
 def vocabulary_of(column: str, given: Any, dtype: np.dtype[Any], defaults: Iterable[Any] = ()) -> Vocabulary:
-    """The vocabulary of a column, checked.
+    """The checked vocabulary of a column.
 
     Args:
         column: its name.
         given: strings, bytes or integers, all different.
-        dtype: of the column; object for strings.
-        defaults: what the column holds where a row has no value.
+        dtype: the dtype of the column; object for strings.
+        defaults: the values of the column for rows without a value.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no tokens, two alike, or one that the column cannot hold; no default in it.
+        ArgumentError, ArgumentTypeError: no tokens, equal tokens, one that the column cannot hold, a missing default.
 
     Example:
         >>> vocabulary_of("size", ["S", "M", "L"], np.dtype(object)).unknown(np.array([b"M", b"m"], object), "")[0][0]
@@ -149,7 +149,7 @@ def _token(name: str, item: Any) -> Any:
 
 
 def _near(token: Any, tokens: tuple[Any, ...]) -> list[str]:
-    """Tokens that differ in case or blanks alone, then those with the fewest other characters: three at most."""
+    """At most three tokens: those that differ only in case or blanks, then those with the fewest other characters."""
     given = _as_text(token)
     texts = {_as_text(known): known for known in tokens}
     plain = given.strip().casefold()

@@ -1,4 +1,4 @@
-"""Windows of rows: what is shuffled together, and what a position can return to."""
+"""Windows of rows: rows that are shuffled together, and to which a position can return."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from estimator_inputs.reading.ragged import Columns, cut, join, rows_of, take
 
 
 class Window(NamedTuple):
-    """Rows in the order in which they are handed out.
+    """Rows in the order of their delivery.
 
     Attributes:
-        columns: of the rows.
-        rows: how many.
-        place: where it begins: JSON values.
+        columns: the columns of the rows.
+        rows: how many rows.
+        place: the place where it begins, as JSON values.
     """
 
     columns: Columns
@@ -26,7 +26,7 @@ class Window(NamedTuple):
 
 
 def plain_windows(blocks: InterleavedBlocks, mine: Callable[[Placed], Columns | None]) -> Iterator[Window]:
-    """Every block is a window."""
+    """Yields every block as a window."""
     for placed in blocks:
         columns = mine(placed)
         if columns is not None:
@@ -42,18 +42,18 @@ def shuffled_windows(
     skip: int = 0,
     window: int = 0,
 ) -> Iterator[Window]:
-    """Windows of `size` rows, each in an order that depends on (seed, epoch, number of the window) alone.
+    """Windows of `size` rows, each in an order that depends only on (seed, epoch, number of the window).
 
-    A window rather than a buffer that is filled up row by row: to return to a place of it, no more than its own rows
-    have to be read again.
+    A window is used instead of a buffer that is refilled row by row. To return to a place in a window, only its own
+    rows must be read again.
 
     Args:
-        blocks: where rows come from.
+        blocks: the source of rows.
         mine: the rows of a block that belong to this process.
-        size: rows of a window; the last one of an epoch may have fewer.
+        size: the number of rows in a window; the last one of an epoch may have fewer.
         seed: seed and epoch.
-        skip: rows of the first block that an earlier window holds.
-        window: number of the first window.
+        skip: the number of rows of the first block that an earlier window holds.
+        window: the number of the first window.
     """
     pieces: list[Columns] = []
     gathered = 0
@@ -78,7 +78,7 @@ def shuffled_windows(
 
 
 def rows_of_shard(columns: Columns, number: int, shard: tuple[int, int]) -> Columns:
-    """Those rows of block `number` that belong to one process, dealt out like cards from block to block."""
+    """The rows of block `number` that belong to one process. Rows are dealt out in turn, from block to block."""
     index, count = shard
     return cut(columns, (index - number) % count, rows_of(columns), count)
 
@@ -87,10 +87,10 @@ def numbers_of_part(rows: int, first: int, every: int, held_out: bool | tuple[in
     """Which rows of a block belong to a part, int64[found], by their number in the file.
 
     Args:
-        rows: of the block.
-        first: number of its first row.
-        every: of so many rows the last one is held out.
-        held_out: which part: the last ones, all others, or those at these places.
+        rows: the number of rows of the block.
+        first: the number of its first row.
+        every: the last of this many rows is held out.
+        held_out: the part: the last rows, all others, or those at these places.
 
     Example:
         >>> numbers_of_part(6, 2, 4, True), numbers_of_part(6, 2, 4, (0, 2))

@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO, cast
 
-#: Compressed bytes taken at once: of these, at most a thousand times as many become of them.
+#: Compressed bytes taken at once. They expand to at most a thousand times as many bytes.
 _PIECE = 1 << 14
 
 
@@ -20,11 +20,11 @@ class _Decompressed(io.RawIOBase):
         self._ready = memoryview(b"")
 
     def readable(self) -> bool:
-        """Yes."""
+        """Always true."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Fills a buffer, in part at least; 0 at the end."""
+        """Fills a buffer at least in part; returns 0 at the end."""
         while not self._ready:
             given = self._stream.unused_data or self._file.read(_PIECE)
             if not given:
@@ -51,6 +51,6 @@ def open_zlib(path: Path) -> BinaryIO:
     """The decompressed bytes of a file.
 
     Raises:
-        OSError, EOFError: while reading: no zlib, or a truncated stream.
+        OSError, EOFError: while reading: the stream is not zlib, or is truncated.
     """
     return cast(BinaryIO, io.BufferedReader(_Decompressed(path.open("rb")), 1 << 18))

@@ -1,4 +1,4 @@
-"""Numbers cut into parts: the shares by which two data sets are compared."""
+"""Numbers cut into parts: two data sets are compared by the shares of the parts."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 
 from estimator_inputs.statistics.numbers import Numbers
 
-#: Parts with about as many values each.
+#: The number of parts, with about equally many values each.
 _PARTS = 20
 
 
 def edges_of(numbers: Numbers, *, whole: bool) -> tuple[float, ...]:
-    """Where numbers are cut: into parts with about as many values each; fewer where many values are the same.
+    """The edges that cut numbers into parts with about equally many values; fewer if many values are the same.
 
     Args:
-        numbers: of a column.
-        whole: whether all are whole numbers; then the edges are too.
+        numbers: the numbers of a column.
+        whole: whether all are whole numbers; then the edges are whole too.
     """
     quantiles = np.array(numbers.quantiles(np.linspace(0, 1, _PARTS + 1).tolist()))
     finite = quantiles[np.isfinite(quantiles)]
@@ -25,7 +25,7 @@ def edges_of(numbers: Numbers, *, whole: bool) -> tuple[float, ...]:
 
 
 def shares_of(numbers: Numbers, edges: Sequence[float]) -> tuple[float, ...]:
-    """Up to the first edge, between two (the upper one included), above the last: float[len(edges) + 1].
+    """The shares up to the first edge, between two (including the upper one), above the last: float[len(edges) + 1].
 
     Example:
         >>> import pyarrow as pa

@@ -11,24 +11,24 @@ from typing import Any, Literal
 from estimator_core.errors import ArgumentError
 
 FeatureKind = Literal["number", "category", "text", "time", "other"]
-#: Rows of a key, and the share of them that must be different: all, as a sketch counts.
+#: The least rows of a key, and the share of them that must be different: all, within the error of the sketch.
 _FEWEST, _ALL = 20, 0.97
 FEATURE_KINDS = ("number", "category", "text", "time", "other")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What the rows looked like from which a feature was learned. Numbers are None where it has none.
+    """Statistics of the rows from which a feature was learned. Statistics of numbers are None without numbers.
 
     Attributes:
-        rows: that were read.
-        missing: of these, how many lack a value.
-        different: how many different values; above 65,536 within 0.8% (one standard error).
-        mean, deviation: of the finite numbers; the deviation is of the population.
-        median: of all numbers.
+        rows: the number of rows that were read.
+        missing: how many of these lack a value.
+        different: how many different values; above 65,536 with a standard error of 0.8%.
+        mean, deviation: the mean and the population deviation of the finite numbers.
+        median: the median of all numbers.
         edges: numbers in rising order that cut the values into parts.
-        shares: the parts, [len(edges) + 1]: up to the first edge, between two (the upper one included), above the last.
-        counts: how often each value of the vocabulary came, by its text.
+        shares: [len(edges) + 1] shares: up to the first edge, between two (with the upper one), above the last.
+        counts: how often each value of the vocabulary occurred, by its text.
     """
 
     rows: int = 0
@@ -44,19 +44,19 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureSchema:
-    """What one column is, and what its values must keep to.
+    """The kind of a column, and the rules for its values.
 
     Attributes:
-        name: of the column.
-        kind: "number"; "category", with a vocabulary; "text", whose values are all kinds of words; "time", seconds
-            since 1970; "other", which is only counted.
-        dtype: such as "int64", "float32", "string", "bool".
-        shape: of one row; None where rows differ.
-        required: whether the column must be there.
+        name: the name of the column.
+        kind: "number"; "category", with a vocabulary; "text", whose values are any words; "time", seconds since 1970;
+            "other", which is only counted.
+        dtype: the type, such as "int64", "float32", "string", "bool".
+        shape: the shape of one row; None if rows differ.
+        required: whether the column must exist.
         most_missing: the share of rows that may lack a value.
-        minimum, maximum: limits of numbers and times; None: none.
+        minimum, maximum: limits of numbers and times; None: no limit.
         vocabulary: the values of a category, or the classes of a label, in order.
-        seen: statistics of the rows it was learned from.
+        seen: statistics of the rows from which it was learned.
     """
 
     name: str
@@ -87,9 +87,9 @@ class FeatureSchema:
 
     @property
     def is_key(self) -> bool:
-        """Whether all rows seen have values and these look all different: a number of a row, or a name.
+        """Whether all rows seen have values that all look different, such as the number of a row, or a name.
 
-        Real numbers are no keys, nor is a column of fewer than 20 rows. Exact up to 65,536 rows.
+        Real numbers are never keys, nor is a column of fewer than 20 rows. The answer is exact up to 65,536 rows.
         """
         seen = self.seen
         may_be = self.dtype.startswith(("int", "uint", "string")) and not self.shape
@@ -98,10 +98,10 @@ class FeatureSchema:
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """What the columns of a table are.
+    """The columns of a table and their rules.
 
     Attributes:
-        features: by name, the label included.
+        features: the features by name, including the label.
         label: the column that is the label; None: there is none.
     """
 
@@ -109,10 +109,10 @@ class Schema:
     label: str | None = None
 
     def feature(self, name: str) -> FeatureSchema:
-        """The feature of a name.
+        """The feature with this name.
 
         Raises:
-            ArgumentError: there is none; the message names those that are alike.
+            ArgumentError: there is none; the message names similar ones.
         """
         if name in self.features:
             return self.features[name]
@@ -121,7 +121,7 @@ class Schema:
 
     @property
     def classes(self) -> tuple[Any, ...]:
-        """The classes of the label, in order; empty where it is a number or there is none."""
+        """The classes of the label, in order; empty if the label is a number or missing."""
         return () if self.label is None else self.feature(self.label).vocabulary
 
     def write(self, path: str | Path) -> None:
@@ -133,10 +133,10 @@ class Schema:
 
     @classmethod
     def read(cls, path: str | Path) -> Schema:
-        """Reads what `write` wrote, and perhaps a person edited.
+        """Reads a file that `write` wrote and a person may have edited.
 
         Raises:
-            ArgumentError: the file cannot be read, or holds what no schema may; the message names line and key.
+            ArgumentError: the file cannot be read, or is not a valid schema; the message names line and key.
 
         Example:
             >>> import tempfile

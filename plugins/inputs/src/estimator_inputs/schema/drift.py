@@ -1,4 +1,4 @@
-"""How far two data sets lie apart: Jensen-Shannon and L-infinity distances of every column."""
+"""How far two data sets differ: Jensen-Shannon and L-infinity distances of every column."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from estimator_inputs.statistics.record import ColumnStatistics, Statistics
 
 @dataclass(frozen=True, kw_only=True)
 class Distance:
-    """How far the values of one column lie apart from those of the schema.
+    """How far the values of one column differ from those of the schema.
 
     Attributes:
         column: its name.
         jensen_shannon: the distance (square root of the divergence, in bits): 0 the same, 1 nothing in common.
         l_infinity: the largest difference between the shares of a value, or of a part of the numbers.
-        of: that value, or part.
-        chance_js, chance_l: what two samples of these sizes from one source seldom exceed.
+        of: the value or part with that difference.
+        chance_js, chance_l: distances that two samples of these sizes from one source seldom exceed.
     """
 
     column: str
@@ -35,7 +35,7 @@ class Distance:
 
 
 def distances(schema: Schema, statistics: Statistics) -> list[Distance]:
-    """The distances of all numbers and categories that both have; text has none.
+    """The distances of all numbers and categories that both have; text has no distance.
 
     Example:
         >>> from estimator_inputs import learn_schema
@@ -78,7 +78,7 @@ def _distance(feature: FeatureSchema, column: ColumnStatistics) -> Distance | No
 
 
 def _whole(shares: list[float]) -> list[float]:
-    """Shares, and what is left of 1."""
+    """The shares, and the rest up to 1."""
     return [*shares, max(0.0, 1 - sum(shares))]
 
 
@@ -112,7 +112,7 @@ def jensen_shannon(p: np.ndarray, q: np.ndarray) -> float:
 
     Args:
         p: float[n], shares.
-        q: float[n], others.
+        q: float[n], other shares.
 
     Example:
         >>> jensen_shannon(np.array([1.0, 0.0]), np.array([0.0, 1.0]))

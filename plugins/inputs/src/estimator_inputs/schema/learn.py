@@ -13,23 +13,23 @@ from estimator_inputs.schema.contract import FeatureSchema, Schema, Seen
 from estimator_inputs.statistics.gather import gather
 from estimator_inputs.statistics.record import ColumnStatistics, Statistics
 
-#: Words of a category, and whole numbers of a label that are classes.
+#: The most words of a category, and the most whole numbers of a label that are classes.
 MOST_WORDS, MOST_CLASSES = 10_000, 100
 
 
 def learn_schema(source: Any, *, label: str | None = None, limit: int | None = None) -> Schema:
     """The schema of some rows, learned in one pass and in memory that does not grow with them.
 
-    Words that come twice on average are a category, whose vocabulary holds them all; others are text. A label of words,
-    booleans, or at most 100 different whole numbers is a category: its vocabulary is the classes. Whole numbers that
-    are all different (`is_key`) have no limits. Where rows lacked a value, half as many again may; elsewhere none.
+    Words that occur twice on average are a category, whose vocabulary holds them all; others are text. A label of
+    words, booleans, or at most 100 different whole numbers is a category: its vocabulary is the classes. Whole numbers
+    that are all different (`is_key`) have no limits. If rows lacked values, 1.5 times that share is allowed; else none.
 
     Args:
-        source: files (a path, a pattern, or a list of them), a pandas or polars DataFrame, an Arrow table or anything
-            that exports an Arrow stream, a dict of arrays by column, a Hugging Face dataset, an input_fn or what one
-            returns. The labels of an input_fn are the column "labels".
+        source: files (a path, a pattern, or a list of them), or a table in memory. Tables are pandas or polars
+            DataFrames, any object that exports an Arrow stream, dicts of arrays by column and Hugging Face datasets.
+            An input_fn, or its result, is also a source; its labels are the column "labels".
         label: the column that is the label. None: none, or the labels of an input_fn.
-        limit: rows to look at; None: all. An input that never ends needs one.
+        limit: the number of rows to read; None: all. An input that never ends needs one.
 
     Raises:
         ArgumentError, ArgumentTypeError: a source that cannot be read, no row, or no such label.
@@ -76,7 +76,7 @@ def _feature(column: ColumnStatistics, *, is_label: bool) -> FeatureSchema:
             counts={str(value): known[value] for value in vocabulary},
         ),
     )
-    if column.numbers is None or vocabulary or (feature.is_key and not is_label):  # the next rows have other keys
+    if column.numbers is None or vocabulary or (feature.is_key and not is_label):  # later rows have other keys
         return feature
     edges = edges_of(column.numbers, whole=column.whole)
     seen = replace(feature.seen, edges=edges, shares=shares_of(column.numbers, edges))
@@ -101,5 +101,5 @@ def _whole_counts(column: ColumnStatistics) -> dict[int, int]:
 
 
 def _allowance(column: ColumnStatistics) -> float:
-    """Half as many missing again, rounded up to a thousandth."""
+    """One and a half times the missing share, rounded up to a thousandth."""
     return min(1.0, math.ceil(column.missing_rate * 1500) / 1000)

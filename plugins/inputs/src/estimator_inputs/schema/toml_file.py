@@ -21,7 +21,7 @@ _HEAD = (
     "# [seen.*] is what the rows looked like that it was learned from.\n"
 )
 _ANY = "*"
-#: The type of a value by key, and what it is called.
+#: The types of a value by key, and their name in messages.
 _NUMBER = ((int, float), "a number")
 _COUNT = ((int,), "a whole number from 0 on")
 _LIST = ((list,), "a list")
@@ -63,10 +63,10 @@ def parsed(text: str, path: str) -> Schema:
 
     Args:
         text: TOML.
-        path: of the file, for messages.
+        path: the path of the file, for messages.
 
     Raises:
-        ArgumentError: naming line and key.
+        ArgumentError: the text is not a valid schema; the message names line and key.
 
     Example:
         >>> parsed('format = "estimator-schema/1"\n[features.age]\nkind = "digit"', "schema.toml")
@@ -101,7 +101,7 @@ class _Reader:
         self._path = path
 
     def schema(self, data: Mapping[str, Any]) -> Schema:
-        """All of it."""
+        """Reads the whole schema."""
         for key in data:
             if key not in ("format", "label", "features", "seen"):
                 raise self._error((key,), "is unknown. There are: format, label, features, seen")
@@ -192,7 +192,7 @@ class _Reader:
         return ArgumentError(f"{self._path}{f', line {line}' if line else ''}: {'.'.join(keys)} {what}.")
 
     def _line_of(self, keys: tuple[str, ...]) -> int | None:
-        """The line of a table or key, as `written` lays them out; None where a person laid it out otherwise."""
+        """The line of a table or key in the layout of `written`; None if a person changed the layout."""
         table: tuple[str, ...] = ()
         for number, line in enumerate(self._lines, start=1):
             if re.match(r"\s*\[", line) and (header := _keys_of(line.strip().strip("[]"))):

@@ -1,4 +1,4 @@
-"""`validate`: what in some rows breaks a schema, and how far they have moved from the rows it was learned from."""
+"""`validate`: which rows break a schema, and how far they have moved from the rows it was learned from."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from estimator_inputs.statistics.sources import rows_of_source
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What is let through.
+    """The limits below which deviations are accepted.
 
     Args:
-        jensen_shannon: distance between the values of a column and those seen; at most 1, which lets all through.
+        jensen_shannon: distance between the values of a column and those seen; at most 1, which accepts everything.
         l_infinity: difference between the shares of one value; at most 1.
-        outside: share of the numbers of a column that may lie outside minimum and maximum.
-        unknown: share of the values of a column that may be none of the vocabulary.
-        bad_rows: share of the rows of files that may make none.
+        outside: share of the numbers of a column that may be outside minimum and maximum.
+        unknown: share of the values of a column that may be outside the vocabulary.
+        bad_rows: share of the rows of files that may be bad.
 
     Raises:
-        ArgumentError: one is no share.
+        ArgumentError: one is not a share from 0 to 1.
     """
 
     jensen_shannon: float = 0.2
@@ -45,13 +45,13 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Anomaly:
-    """Something that breaks a schema.
+    """A deviation that breaks a schema.
 
     Attributes:
         kind: "bad rows", "missing column", "new column", "type", "shape", "missing values", "range", "new values" or
             "drift".
         column: its name; "" for bad rows.
-        text: what it is, with the first value and its row.
+        text: a description, with the first value and its row.
     """
 
     kind: str
@@ -64,12 +64,12 @@ class Anomaly:
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """What was found.
+    """The result of a validation.
 
     Attributes:
-        statistics: of the rows.
-        anomalies: in the order of the schema.
-        distances: of the columns, the largest first.
+        statistics: the statistics of the rows.
+        anomalies: the anomalies, in the order of the schema.
+        distances: the distances of the columns, the largest first.
     """
 
     statistics: Statistics
@@ -87,14 +87,14 @@ def validate(
 ) -> Validation:
     """Reads rows once and compares them with a schema.
 
-    Distances count as drift where they exceed both the limit and what chance makes of so many rows.
+    Distances count as drift if they exceed both the limit and the effect of chance for this number of rows.
 
     Args:
         source: see `learn_schema`.
-        schema: what the rows must keep to.
-        limits: what is let through; None: the defaults.
-        limit: rows to look at; None: all.
-        label: False where the rows have no label, as those to predict: its column may be missing.
+        schema: the schema that the rows must keep.
+        limits: the accepted deviations; None: the defaults.
+        limit: the number of rows to read; None: all.
+        label: False if the rows have no label, such as rows to predict: its column may be missing.
 
     Raises:
         ArgumentError, ArgumentTypeError, InputError: see `learn_schema`.
@@ -118,7 +118,7 @@ def validate_rows(
     limit: int | None = None,
     label: bool = True,
 ) -> Validation:
-    """`validate` of batches of rows."""
+    """Validates batches of rows; see `validate`."""
     watcher = Watcher(schema)
     found = gathered(batches, limit=limit, observe=watcher)
     allowed = limits or Limits()
@@ -232,7 +232,7 @@ def _first(broken: Broken) -> str:
 
 
 def as_json(found: Validation) -> Mapping[str, Any]:
-    """JSON values."""
+    """The validation as JSON values."""
     return {
         "rows": found.statistics.rows,
         "bad_rows": found.statistics.bad_rows,

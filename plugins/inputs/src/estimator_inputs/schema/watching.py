@@ -1,4 +1,4 @@
-"""Counts the cells that break a schema while rows go by, and remembers where the first of each kind is."""
+"""Counts the cells that break a schema as rows pass, and remembers the place of the first of each kind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from estimator_inputs.schema.contract import FeatureSchema, Schema
 from estimator_inputs.statistics.cells import Cells, plain_values
 
-#: Different values that are remembered of those that break a rule.
+#: How many different values that break a rule are remembered.
 _REMEMBERED = 1000
 
 
@@ -23,8 +23,8 @@ class Broken:
     Attributes:
         count: how many.
         first: the first of them.
-        where: its row: file and line where there are some.
-        values: how often each came, of the first thousand different ones.
+        where: its row, with file and line if there are any.
+        values: how often each of the first thousand different values occurred.
     """
 
     count: int = 0
@@ -33,7 +33,7 @@ class Broken:
     values: Counter[Any] = field(default_factory=Counter[Any])
 
     def add(self, values: Any, where: Callable[[int], str]) -> None:
-        """Takes values; `where` names the row of each by its number."""
+        """Adds values; `where` names the row of each by its number."""
         if not len(values):
             return
         if not self.count:
@@ -44,12 +44,12 @@ class Broken:
 
 
 class Watcher:
-    """An observer of `gather`: what breaks a schema, by column.
+    """An observer of `gather` that counts the values that break a schema, by column.
 
     Attributes:
         missing: rows that lack a value.
         outside: numbers below the minimum or above the maximum.
-        unknown: values that are none of the vocabulary.
+        unknown: values outside the vocabulary.
         no_numbers: words in a column of numbers.
         no_whole: real numbers in a column of whole ones.
     """
@@ -63,7 +63,7 @@ class Watcher:
         self.no_whole: dict[str, Broken] = {}
 
     def __call__(self, name: str, cells: Cells, where: Callable[[int], str]) -> None:
-        """Looks at the cells of some rows."""
+        """Checks the cells of some rows."""
         feature = self._schema.features.get(name)
         if feature is None:
             return

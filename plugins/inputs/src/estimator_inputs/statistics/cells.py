@@ -1,4 +1,4 @@
-"""The cells of one column of some rows: their values in one flat Arrow array, and which rows have none."""
+"""The cells of one column of some rows: their values in one flat Arrow array, and the rows without values."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ class Cells:
     """Cells of a column.
 
     Attributes:
-        kind: what the values are.
-        dtype: such as "int64", "float32", "string", "bool", "timestamp"; "null" where no row has a value.
+        kind: the kind of the values.
+        dtype: the type, such as "int64", "float32", "string", "bool", "timestamp"; "null" if no row has a value.
         values: pyarrow.Array of all values, row after row, without missing ones.
-        rows: int64[values], the row that each is of.
+        rows: int64[values], the row of each value.
         missing: int64[n], the rows that lack a value: null, NaN, empty text, an empty list, a list with one of these.
-        shape: of one row; None where rows differ.
-        sizes: (least, most) values in a row that has some; None: one each.
-        folds: lists that have one size in all rows are of that shape, and of one value no lists: tf.Examples.
+        shape: the shape of one row; None if rows differ.
+        sizes: (least, most) values in a row that has any; None: one each.
+        folds: whether lists of one size in all rows count as that shape, and lists of one value as plain values, as in
+            tf.Examples.
     """
 
     kind: CellKind
@@ -39,7 +40,7 @@ class Cells:
     folds: bool = False
 
     def first(self, rows: int) -> Cells:
-        """The cells of the first so many rows."""
+        """The cells of this many first rows."""
         kept = int(np.searchsorted(self.rows, rows))
         values, missing = self.values.slice(0, kept), self.missing[self.missing < rows]
         return replace(self, values=values, rows=self.rows[:kept], missing=missing)
@@ -49,7 +50,7 @@ def cells_of(column: Any) -> Cells:
     """The cells of an Arrow array, a numpy array or a list.
 
     Args:
-        column: whose first axis is the row.
+        column: the column; its first axis is the row.
 
     Raises:
         pyarrow.ArrowInvalid, pyarrow.ArrowTypeError: values of several types in one column.
@@ -72,7 +73,7 @@ def cells_of(column: Any) -> Cells:
 
 
 def plain_values(values: Any) -> list[Any]:
-    r"""The values of a flat Arrow array as Python objects; bytes as text, those that are no UTF-8 with backslashes.
+    r"""The values of a flat Arrow array as Python objects; bytes become text, with backslashes if they are not UTF-8.
 
     Example:
         >>> import pyarrow as pa
@@ -87,7 +88,7 @@ def plain_values(values: Any) -> list[Any]:
 
 
 def ragged_cells(values: np.ndarray, lengths: np.ndarray) -> Cells:
-    """The cells of a feature of tf.Examples: values[total], row after row, and how many each has: int64[rows]."""
+    """The cells of a feature of tf.Examples: values[total], row after row; lengths: int64[rows]."""
     return replace(_grouped(cells_of(values), lengths, None), folds=True)
 
 
@@ -101,7 +102,7 @@ def _of_numpy(array: np.ndarray) -> Cells:
         return replace(grouped, shape=tuple(array.shape[1:]))
     if array.dtype.kind in "OT":
         return cells_of(pa.array(array.tolist(), from_pandas=True))
-    if array.dtype.kind == "V" or array.dtype == np.float16:  # bfloat16 and its like
+    if array.dtype.kind == "V" or array.dtype == np.float16:  # bfloat16 and similar types
         array = array.astype(np.float32)
     return cells_of(pa.array(array))
 
@@ -117,7 +118,7 @@ def _of_lists(array: Any) -> Cells:
 
 
 def _grouped(inner: Cells, lengths: np.ndarray, size: int | None) -> Cells:
-    """Cells of items, put together to rows of so many items each."""
+    """Groups cells of items into rows of these lengths."""
     owner = np.repeat(np.arange(len(lengths)), lengths)
     missing = np.union1d(np.flatnonzero(lengths == 0), owner[inner.missing])
     filled = lengths[lengths > 0]

@@ -12,10 +12,10 @@ from estimator_inputs.statistics.record import ColumnStatistics
 
 
 class ColumnGatherer:
-    """Takes cells, batch by batch.
+    """Collects cells, batch by batch.
 
     Args:
-        name: of the column.
+        name: the name of the column.
 
     Example:
         >>> from estimator_inputs.statistics.cells import cells_of
@@ -37,10 +37,10 @@ class ColumnGatherer:
         self._words = Counts()
 
     def add(self, cells: Cells, *, rows: int) -> None:
-        """Takes the cells of so many rows.
+        """Adds the cells of this many rows.
 
         Raises:
-            InputError: their type is not that of the rows before.
+            InputError: their type differs from that of earlier rows.
         """
         first = self._cells
         if first is None or first.dtype == "null":
@@ -65,7 +65,7 @@ class ColumnGatherer:
             self._words.add(cells.values)
 
     def result(self) -> ColumnStatistics:
-        """What was found."""
+        """The statistics of all cells so far."""
         cells, moments, numbers = self._cells, self._moments, self._numbers
         assert cells is not None
         counts = self._words if cells.kind == "word" else numbers.counts

@@ -1,4 +1,4 @@
-"""How often each value of a column came, exact up to a limit, and how many different ones there are beyond it."""
+"""How often each value of a column occurs, exact up to a limit, and an estimate of the number of different values."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 
 from estimator_inputs.statistics.cells import plain_values
 
-#: Different values that are counted one by one, and the bytes of text that they may have together.
+#: How many different values are counted one by one, and how many bytes of text they may have together.
 MOST_COUNTED, MOST_BYTES = 1 << 16, 1 << 25
 #: log2 of the registers of the sketch, and its standard error: 1.04 / sqrt(2 ** 14), as for every HyperLogLog.
 _REGISTERS, RELATIVE_ERROR = 14, 0.0082
-#: Whole numbers below are exact as float64.
+#: Whole numbers below this are exact as float64.
 _EXACT = 2**53
 
 
 class Counts:
-    """Counts of values; of a column with more than `most` different ones, of those that came first, and an estimate.
+    """Counts of values. With more than `most` different values, counts of the first ones and an estimate.
 
     Attributes:
-        known: how often each value came: of all, or of those that came first.
+        known: how often each value occurred: of all values, or of the first ones.
         exact: whether `known` holds all.
 
     Args:
-        most: different values that are counted.
+        most: how many different values are counted.
 
     Example:
         >>> import pyarrow as pa
@@ -54,7 +54,7 @@ class Counts:
 
     @property
     def different(self) -> int:
-        """How many different values came: exact, or with a relative standard error of `error`."""
+        """How many different values occurred: exact, or with a relative standard error of `error`."""
         if self._sketch is None:
             return len(self._known)
         return max(round(self._sketch.get_estimate()), len(self._known))
@@ -65,7 +65,7 @@ class Counts:
         return 0.0 if self._sketch is None else RELATIVE_ERROR
 
     def add(self, values: Any) -> None:
-        """Takes a flat Arrow array without nulls."""
+        """Adds a flat Arrow array without nulls."""
         found = values.value_counts()
         pairs = zip(plain_values(found.field("values")), found.field("counts").to_pylist(), strict=True)
         known = self._known
@@ -88,16 +88,16 @@ class Counts:
         _feed(self._sketch, map(_plain, words))
 
     def forget(self) -> None:
-        """Keeps the estimate alone; only once there are more values than are counted."""
+        """Keeps only the estimate. Call it only when there are more values than are counted."""
         assert self._sketch is not None
         self._known = {}
 
     def add_estimated(self, numbers: np.ndarray) -> None:
-        """Takes numbers of which none is counted; after `forget`."""
+        """Adds numbers to the estimate only. Call it after `forget`."""
         if numbers.dtype.kind == "f":
             _feed(self._sketch, numbers.tolist())
             return
-        real = numbers.astype(np.float64)  # so that 3 and 3.0 are one number
+        real = numbers.astype(np.float64)  # so 3 and 3.0 are the same number
         small = np.abs(real) < _EXACT
         _feed(self._sketch, real[small].tolist())
         _feed(self._sketch, numbers[~small].tolist())
@@ -116,5 +116,5 @@ def _feed(sketch: Any, values: Iterable[Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """What a sketch takes: whole numbers as real ones where those are exact."""
+    """The value for a sketch: a whole number as a real one, if that is exact."""
     return float(value) if isinstance(value, int) and abs(value) < _EXACT else value

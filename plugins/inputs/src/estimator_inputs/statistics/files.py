@@ -1,4 +1,4 @@
-"""The rows of files for statistics: missing cells stay, and what makes no row is told."""
+"""The rows of files for statistics: missing cells stay, and bad rows are reported."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from estimator_inputs.statistics.rows import PIECE, Rows, cells_in
 from estimator_inputs.table.blocks import Tables
 from estimator_inputs.tfrecord.spec import feature_specs
 
-#: Rows whose values tell types; records whose features tell the specification.
+#: The number of rows whose values determine types; of records whose features determine the specification.
 _LOOKED_AT, _RECORDS = 10_000, 1000
-#: Bytes of a file that are looked at together.
+#: Bytes of a file that are processed together.
 _BLOCK = 1 << 22
 KINDS = ("csv", "jsonl", "parquet", "tfrecord", "array_record")
 
@@ -35,7 +35,7 @@ def rows_of_files(file_pattern: FilePattern, limit: int | None, kind: str | None
     Args:
         file_pattern: a path, a glob pattern, or a list of them.
         limit: rows to read; None: all.
-        kind: one of `KINDS`; None: told from the first file.
+        kind: one of `KINDS`; None: detected from the first file.
 
     Raises:
         ArgumentError: no such file, or an unknown kind.
@@ -57,7 +57,7 @@ def rows_of_files(file_pattern: FilePattern, limit: int | None, kind: str | None
 
 
 def _cut(batches: Iterator[Rows], limit: int | None) -> Iterator[Rows]:
-    """The batches up to the last row wanted, where one is cut; then one more, which tells that there are others."""
+    """The batches up to the last row wanted, the last one cut. One more batch follows if there are more rows."""
     left = limit
     for batch in batches:
         if left is None or batch.rows <= left:
@@ -86,7 +86,7 @@ def _of_text(kind: str, files: tuple[Path, ...]) -> Iterator[Rows]:
 
 
 def _text_kind(kind: str, files: tuple[Path, ...]) -> Any:
-    """How files of lines are read, real numbers as float64: sums of a file are those of its text."""
+    """The reader of files of lines. Real numbers are float64, so sums of a file match its text."""
     import estimator_inputs as inputs
 
     options: dict[str, Any] = {"shuffle": False, "on_error": "skip", "block_bytes": _BLOCK}
@@ -100,7 +100,7 @@ def _text_kind(kind: str, files: tuple[Path, ...]) -> Any:
 
 
 def _wider(reader: Any, piece: Any, found: Tables) -> tuple[Any, Tables]:
-    """The reader with those whole numbers as real ones of which later rows have real ones."""
+    """The reader with whole numbers as real ones in columns whose later rows have real numbers."""
     for name, kind in reader.schema.types.items():
         if kind.dtype.kind != "i":
             continue
@@ -139,7 +139,7 @@ def _of_parquet(files: tuple[Path, ...]) -> Iterator[Rows]:
 
 
 def _of_batches(path: Path, names: Sequence[str], batches: Sequence[Any], begin: int) -> Rows:
-    """Neighbouring batches of a file, looked at together; `begin` is the number of the first row."""
+    """The rows of neighbouring batches of a file; `begin` is the number of the first row."""
     import pyarrow as pa
 
     table = pa.Table.from_batches(batches)
@@ -183,7 +183,7 @@ def tfrecord_features(path: Path) -> dict[str, Any]:
     """The features that the first records of a file have.
 
     Raises:
-        InputError: no record, or one that is no tf.Example.
+        InputError: no record, or one that is not a tf.Example.
     """
     from estimator_inputs.tfrecord.framing import read_frames
 

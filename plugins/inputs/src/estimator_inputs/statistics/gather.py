@@ -11,10 +11,10 @@ from estimator_inputs.statistics.record import Statistics
 from estimator_inputs.statistics.rows import Rows
 from estimator_inputs.statistics.sources import rows_of_source
 
-#: Bad rows that are told one by one.
+#: How many bad rows are reported one by one.
 _TOLD = 5
 
-#: Looks at the cells of a column of some rows; the function names the place of a row.
+#: Inspects the cells of a column of some rows; the function names the place of a row.
 Observer = Callable[[str, Cells, Callable[[int], str]], None]
 
 
@@ -39,7 +39,7 @@ def gather(source: Any, *, limit: int | None = None, observe: Observer | None = 
 
 
 def gathered(batches: Iterable[Rows], *, limit: int | None = None, observe: Observer | None = None) -> Statistics:
-    """`gather` of batches of rows."""
+    """Statistics of batches of rows; see `gather`."""
     columns: dict[str, ColumnGatherer] = {}
     rows = bad_rows = 0
     bad: list[str] = []

@@ -1,4 +1,4 @@
-"""Numbers of a column: moments, and where they lie."""
+"""Numbers of a column: their moments and their distribution."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from estimator_inputs.statistics.counts import Counts
 
-#: Of the sketch: the rank of a quantile is off by at most 0.3% of the rows (with 99% confidence).
+#: The size of the sketch: the rank of a quantile is off by at most 0.3% of the rows (with 99% confidence).
 _K = 1024
 _PIECE = 1 << 16
 
@@ -18,9 +18,9 @@ class Moments:
     """Mean, deviation, limits and zeros of finite numbers.
 
     Attributes:
-        count, infinite, zeros: numbers seen, and among them infinite ones and zeros.
-        mean: of the finite ones.
-        low, high: of all; None before the first.
+        count, infinite, zeros: how many numbers, and how many of them are infinite or zero.
+        mean: the mean of the finite numbers.
+        low, high: the limits of all numbers; None before the first.
         whole: whether all finite ones are whole numbers.
     """
 
@@ -38,7 +38,7 @@ class Moments:
         return float(np.sqrt(self._squares / max(self.count - self.infinite, 1)))
 
     def add(self, numbers: np.ndarray) -> None:
-        """Takes numbers[n], none of them NaN."""
+        """Adds numbers[n], without NaN."""
         if not numbers.size:
             return
         low, high = numbers.min().item(), numbers.max().item()
@@ -55,7 +55,7 @@ class Moments:
         if not finite.size:
             return
         real = finite.astype(np.float64)
-        # two parts put together: Chan, Golub and LeVeque
+        # combines two parts: Chan, Golub and LeVeque
         mean = float(real.mean())
         total = before + real.size
         self._squares += float(np.square(real - mean).sum()) + (mean - self.mean) ** 2 * before * real.size / total
@@ -63,10 +63,10 @@ class Moments:
 
 
 class Numbers:
-    """Where the numbers of a column lie: exact while there are few different ones, sketched beyond.
+    """The distribution of the numbers of a column: exact while few numbers differ, then sketched.
 
     Attributes:
-        counts: how often each came, while they are few.
+        counts: how often each number occurred, while few differ.
 
     Example:
         >>> import pyarrow as pa
@@ -83,16 +83,16 @@ class Numbers:
 
     @property
     def exact(self) -> bool:
-        """Whether `quantiles` and `below` are."""
+        """Whether `quantiles` and `below` are exact."""
         return self._sketch is None
 
     @property
     def rank_error(self) -> float:
-        """By how much of all numbers the rank of a quantile may be off, with a confidence of 99%."""
+        """The error of the rank of a quantile, as a share of all numbers, with a confidence of 99%."""
         return 0.0 if self._sketch is None else float(self._sketch.normalized_rank_error(False))
 
     def add(self, values: Any) -> None:
-        """Takes a flat Arrow array of numbers, none of them null or NaN."""
+        """Adds a flat Arrow array of numbers, without null or NaN."""
         self._sorted = None
         if self._sketch is None:
             self.counts.add(values)
@@ -104,7 +104,7 @@ class Numbers:
         self._sketch.update(numbers.astype(np.float64))
 
     def quantiles(self, levels: Sequence[float]) -> list[float]:
-        """The numbers that lie above such shares of all; interpolated where exact, as `numpy.quantile` does."""
+        """The numbers above these shares of all numbers; interpolated if exact, as in `numpy.quantile`."""
         if self._sketch is not None:
             return [float(value) for value in self._sketch.get_quantiles(np.array(levels, np.float64))]
         numbers, ends = self._in_order()
@@ -125,7 +125,7 @@ class Numbers:
         return (ranks / ends[-1]).tolist()
 
     def _in_order(self) -> tuple[np.ndarray, np.ndarray]:
-        """Different numbers in order, and how many come up to each, itself included."""
+        """The different numbers in order, and how many numbers are at or below each."""
         if self._sorted is None:
             known = sorted(self.counts.known.items())
             numbers = np.array([number for number, _ in known], np.float64)
@@ -138,7 +138,7 @@ class Numbers:
         sketch = datasketches.kll_doubles_sketch(_K)
         numbers, ends = self._in_order()
         counts = np.diff(ends, prepend=0)
-        for first in range(0, int(ends[-1]), _PIECE):  # as often as they came, never all at once
+        for first in range(0, int(ends[-1]), _PIECE):  # each number as often as it occurred, but never all at once
             last = min(first + _PIECE, int(ends[-1]))
             begins = np.clip(ends - counts, first, last)
             sketch.update(np.repeat(numbers, np.clip(ends, first, last) - begins))

@@ -1,4 +1,4 @@
-"""What is known about the columns of a table after one pass."""
+"""Statistics of the columns of a table after one pass."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from estimator_inputs.statistics.numbers import Numbers
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnStatistics:
-    """One column. Numbers are None where it has none.
+    """Statistics of one column. Statistics of numbers are None if it has no numbers.
 
     Attributes:
-        name: of the column.
+        name: the name of the column.
         kind: "number", "word", "time" (seconds since 1970) or "other".
-        dtype: such as "int64", "float32", "string", "bool".
-        shape: of one row; None where rows differ.
-        rows: of the table.
+        dtype: the type, such as "int64", "float32", "string", "bool".
+        shape: the shape of one row; None if rows differ.
+        rows: the number of rows of the table.
         missing: rows that lack a value.
         values: how many values there are in all rows.
-        sizes: (least, most) values in a row that has some.
+        sizes: (least, most) values in a row that has any.
         different: how many different values.
-        error: relative standard error of `different`; 0 where it is exact.
+        error: relative standard error of `different`; 0 if it is exact.
         minimum, maximum: smallest and largest number.
-        mean, deviation: of the finite numbers; the deviation is of the population.
-        median: within `rank_error` of the middle.
-        rank_error: by how much of all values the rank of a quantile may be off (99% confidence); 0 where exact.
+        mean, deviation: the mean and the population deviation of the finite numbers.
+        median: the median; its rank is within `rank_error` of the middle.
+        rank_error: the error of the rank of a quantile, as a share of all values (99% confidence); 0 if exact.
         whole: whether all numbers are whole.
-        zeros, infinite: how many numbers are.
-        words: how often each word came, most common first: of all, or of those that came first.
-        all_words: whether `words` are all.
-        numbers: where the numbers lie.
+        zeros, infinite: how many numbers are zero or infinite.
+        words: how often each word occurred, most common first: of all words, or of the first ones.
+        all_words: whether `words` holds all words.
+        numbers: the distribution of the numbers.
     """
 
     name: str
@@ -67,14 +67,14 @@ class ColumnStatistics:
 
 @dataclass(frozen=True, kw_only=True)
 class Statistics:
-    """A table.
+    """Statistics of a table.
 
     Attributes:
-        rows: that were read.
+        rows: the number of rows that were read.
         all_rows: whether the source ended with them.
-        bad_rows: rows of files that make none, such as lines with another number of fields; not among `rows`.
-        bad: what is wrong with the first of them, with file and line.
-        columns: by name.
+        bad_rows: bad rows of files, such as lines with another number of fields; not among `rows`.
+        bad: the faults of the first bad rows, with file and line.
+        columns: the statistics of the columns, by name.
     """
 
     rows: int

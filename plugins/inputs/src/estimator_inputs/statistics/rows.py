@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 from estimator_core.errors import InputError
 from estimator_inputs.statistics.cells import Cells, cells_of
 
-#: Rows of a table in memory that are looked at together.
+#: Rows of a table in memory that are processed together.
 PIECE = 1 << 16
 
 
 class Rows(NamedTuple):
-    """Rows.
+    """Some rows of a source.
 
     Attributes:
         columns: their cells, by column.
-        rows: how many.
+        rows: how many rows.
         where: names the place of a row, by its number among these.
-        bad: what makes no row: `str` tells place and fault.
+        bad: the bad rows: `str` shows place and fault.
     """
 
     columns: Mapping[str, Cells]
@@ -42,8 +42,8 @@ def rows_of_columns(columns: Mapping[str, Any], rows: int, first: int) -> Rows:
 
     Args:
         columns: Arrow or numpy arrays of one length.
-        rows: how many.
-        first: number of the first.
+        rows: how many rows.
+        first: the number of the first row.
 
     Raises:
         InputError: a column holds values of several types.

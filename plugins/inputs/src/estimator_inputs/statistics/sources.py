@@ -1,4 +1,4 @@
-"""The rows of whatever a user has: files, data frames, arrays, an input_fn."""
+"""The rows of any source that a user has: files, data frames, arrays, an input_fn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def rows_of_source(source: Any, limit: int | None) -> Iterator[Rows]:
     """The rows of a source, batch by batch; of tables and files no more than `limit`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: it is none that can be read, or never ends and there is no limit.
+        ArgumentError, ArgumentTypeError: the source cannot be read, or never ends although there is no limit.
     """
     if isinstance(source, (str, Path)) or _are_paths(source):
         return rows_of_files(source, limit)
@@ -128,5 +128,5 @@ def _place(first: int) -> Callable[[int], str]:
 
 
 def _most(limit: int | None) -> int:
-    """The limit, or more rows than there are."""
+    """The limit, or a number above that of all rows."""
     return limit if limit is not None else 1 << 62

@@ -14,14 +14,14 @@ def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
     """An Arrow array as a column.
 
     Args:
-        array: of the Arrow type of `kind`, or one that it can be cast to.
-        kind: what it becomes.
+        array: an array of the Arrow type of `kind`, or of one that can be cast to it.
+        kind: the type that it becomes.
 
     Returns:
-        The column, and which rows have no value although there is no default (bool[n]); None where all have one.
+        The column, and which rows lack a value without a default (bool[n]); None if all have one.
 
     Raises:
-        pyarrow.ArrowInvalid: it cannot be cast.
+        pyarrow.ArrowInvalid: the array cannot be cast.
     """
     import pyarrow as pa
 
@@ -40,7 +40,7 @@ def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
 
 
 def plain_array(array: Any) -> Any:
-    """An Arrow array in one piece, without dictionaries and views, which few functions take."""
+    """An Arrow array in one piece, without dictionaries and views, which few functions accept."""
     import pyarrow as pa
 
     if isinstance(array, pa.ChunkedArray):

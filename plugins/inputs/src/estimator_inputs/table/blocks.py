@@ -1,4 +1,4 @@
-"""Arrow tables as blocks of rows; rows without a value that they need, or with an unknown token, are bad."""
+"""Arrow tables as blocks of rows. Rows without a required value, or with an unknown token, are bad."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from estimator_inputs.table.types import ColumnType
 
 
 class Tables(NamedTuple):
-    """The rows of a piece of a file as Arrow tables, nulls included, and what makes no row.
+    """The rows of a piece of a file as Arrow tables, including nulls, and the bad rows.
 
     Attributes:
         found: tables, each with a function that names the place of a row.
-        bad: in no order.
+        bad: the bad rows, in no order.
     """
 
     found: Sequence[tuple[Any, Callable[[int], str]]]
@@ -29,10 +29,10 @@ def block_of(table: Any, types: Mapping[str, ColumnType], where: Callable[[int],
     """The rows of a table.
 
     Args:
-        table: with the columns of `types`.
-        types: what they become.
-        where: tells file and line or record of a row.
-        first: number of the first row in the file.
+        table: a table with the columns of `types`.
+        types: the types that they become.
+        where: names file and line or record of a row.
+        first: the number of the first row in the file.
     """
     columns: dict[str, Column] = {}
     faults: dict[int, object] = {}

@@ -1,4 +1,4 @@
-"""Which columns of tables are read, and as what."""
+"""Which columns of tables are read, and as which types."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TableSchema:
     """Columns that are read.
 
     Attributes:
-        types: by name, the label included.
+        types: the types by name, including the label.
         label_name: the column that is the label, or None.
     """
 
@@ -47,10 +47,10 @@ def chosen_columns(
     *,
     where: Path,
 ) -> TableSchema:
-    """The columns to read out of those the file `where` has.
+    """The columns to read among those of the file `where`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: a column that is not there, a type, default or vocabulary that cannot be.
+        ArgumentError, ArgumentTypeError: a missing column, or an invalid type, default or vocabulary.
     """
     wanted = list(found) if select_columns is None else list(select_columns)
     check_names("select_columns", wanted, found, str(where))

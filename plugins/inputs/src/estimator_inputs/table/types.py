@@ -1,4 +1,4 @@
-"""Types of columns: numpy dtypes and strings, and the Arrow types they are read as."""
+"""Types of columns: numpy dtypes and strings, and the Arrow types as which they are read."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ STRING = np.dtype(object)
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnType:
-    """What a column of a file becomes.
+    """The type that a column of a file becomes.
 
     Attributes:
-        dtype: of the array; object for strings, which become bytes objects.
-        default: for empty fields; None: numbers must be there, and strings are empty.
+        dtype: the dtype of the array; object for strings, which become bytes objects.
+        default: the value for empty fields; None: numbers are required, and strings are empty.
         listed: every row is a list of values.
         vocabulary: the values that are allowed; None: all.
     """
@@ -32,7 +32,7 @@ class ColumnType:
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """Its name in messages."""
         item = "string" if self.dtype == STRING else self.dtype.name
         return f"list of {item}" if self.listed else item
 
@@ -41,7 +41,7 @@ def column_type(name: str, given: Any) -> ColumnType:
     """A type that a user names: a numpy dtype, `str` or "string".
 
     Raises:
-        ArgumentTypeError: something else.
+        ArgumentTypeError: the value is neither.
 
     Example:
         >>> column_type("age", "int32").name
@@ -65,14 +65,14 @@ def column_type(name: str, given: Any) -> ColumnType:
 def with_defaults(
     types: Mapping[str, ColumnType], defaults: Mapping[str, Any] | Sequence[Any] | None
 ) -> dict[str, ColumnType]:
-    """`types` with the values that empty fields get.
+    """Adds the values for empty fields to `types`.
 
     Args:
-        types: by column, in the order of the file.
-        defaults: by column, or one for each in the order of `types`; None in it: no default.
+        types: the types by column, in the order of the file.
+        defaults: the values by column, or one for each in the order of `types`; None for a column without default.
 
     Raises:
-        ArgumentError: a column that is not there, another number of defaults, or a value of another type.
+        ArgumentError: a missing column, another number of defaults, or a value of another type.
 
     Example:
         >>> int(with_defaults({"age": column_type("age", "int64")}, {"age": 7})["age"].default)
@@ -91,10 +91,10 @@ def with_defaults(
 
 
 def with_vocabularies(types: Mapping[str, ColumnType], vocabularies: Vocabularies | None) -> dict[str, ColumnType]:
-    """`types` with the values that are allowed.
+    """Adds the allowed values to `types`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: a column that is not there, or tokens that it cannot hold.
+        ArgumentError, ArgumentTypeError: a missing column, or tokens that it cannot hold.
     """
     given = {} if vocabularies is None else vocabularies
     if not isinstance(given, Mapping):
@@ -108,16 +108,16 @@ def with_vocabularies(types: Mapping[str, ColumnType], vocabularies: Vocabularie
 
 
 def check_names(argument: str, given: Any, known: Any, where: str = "") -> None:
-    """Refuses names of columns that are not there.
+    """Refuses names of missing columns.
 
     Args:
-        argument: that names them.
+        argument: the argument with the names.
         given: the names.
-        known: those there are.
-        where: the file they are in.
+        known: the existing columns.
+        where: the file of the columns.
 
     Raises:
-        ArgumentError: naming them.
+        ArgumentError: a column is missing; the message names it.
     """
     unknown = [name for name in given if name not in known]
     if unknown:
@@ -136,7 +136,7 @@ def summary_of(types: Mapping[str, ColumnType]) -> str:
 
 
 def arrow_type(kind: ColumnType) -> Any:
-    """The Arrow type a column is read as."""
+    """The Arrow type as which a column is read."""
     import pyarrow as pa
 
     item = pa.string() if kind.dtype == STRING else pa.from_numpy_dtype(kind.dtype)
@@ -144,7 +144,7 @@ def arrow_type(kind: ColumnType) -> Any:
 
 
 def inferred(arrow: Any) -> ColumnType:
-    """The type of a column whose values look like this Arrow type; what is neither number nor bool is a string."""
+    """The type of a column whose values look like this Arrow type: a number, a bool, or else a string."""
     import pyarrow as pa
 
     types = pa.types
@@ -153,7 +153,7 @@ def inferred(arrow: Any) -> ColumnType:
     if types.is_boolean(arrow):
         return ColumnType(dtype=np.dtype(bool))
     if types.is_integer(arrow):
-        return ColumnType(dtype=np.dtype(str(arrow)))  # the names are those of numpy
+        return ColumnType(dtype=np.dtype(str(arrow)))  # numpy has the same names
     if types.is_floating(arrow) or types.is_decimal(arrow):
         return ColumnType(dtype=np.dtype(np.float32))
     return ColumnType(dtype=STRING)

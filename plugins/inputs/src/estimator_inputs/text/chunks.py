@@ -7,7 +7,7 @@ from typing import BinaryIO, NamedTuple
 
 from estimator_inputs.text.quotes import last_record_end, quote_fault, rows_in
 
-#: A record longer than this is taken for a fault: most likely a quote that is never closed.
+#: A longer record is taken for a fault: most likely a quote that is never closed.
 LONGEST_RECORD = 64 << 20
 
 
@@ -23,10 +23,10 @@ class Chunk(NamedTuple):
 
     Attributes:
         data: their bytes.
-        line: the line the first one begins in, from 1.
-        row: number of the first one among the rows of the file, from 0, where rows are counted.
+        line: the line in which the first one begins, from 1.
+        row: the number of the first one among the rows of the file, from 0, if rows are counted.
         after: byte offset, line and row after the last one.
-        fault: what is wrong with `data`, which is one line then.
+        fault: the fault in `data`, which then is one line.
     """
 
     data: bytes
@@ -46,21 +46,21 @@ def read_chunks(
     row: int = 0,
     count_rows: bool = False,
 ) -> Iterator[Chunk]:
-    """Cuts a stream that stands at `offset`, where `line` and `row` begin.
+    """Cuts a stream that is at `offset`, where `line` and `row` begin.
 
-    A line with a quote where none may stand is a chunk of its own, with a fault; reading goes on behind it.
+    A line with a quote in a wrong place is a chunk of its own, with a fault; reading continues after it.
     """
     quote = None if quoting is None else quoting.quote
     rest, ended, size = b"", False, block_bytes
     while True:
-        if len(rest) <= size and not ended:  # one byte more, to know whether these are the last ones
+        if len(rest) <= size and not ended:  # one more byte shows whether these are the last ones
             piece = stream.read(size + 1 - len(rest))
             ended = not piece
             rest += piece
             continue
         if not rest:
             return
-        # What a chunk holds depends on where it begins alone: a position can return to it.
+        # The content of a chunk depends only on its beginning, so a position can return to it.
         found = _first(rest[:size], quoting, ended=ended and len(rest) <= size)
         if found is None:
             size *= 2
@@ -74,7 +74,7 @@ def read_chunks(
 
 
 def _first(data: bytes, quoting: Quoting | None, *, ended: bool) -> tuple[bytes, str | None] | None:
-    """The whole records at the beginning of `data`, up to a line with a fault, or that line; None: read on."""
+    """The whole records at the beginning of `data`, up to a line with a fault, or that line; None: read more."""
     fault = None if quoting is None else quote_fault(data, *quoting, ended=ended)
     if fault is None:
         end = len(data) if ended else last_record_end(data, None if quoting is None else quoting.quote)

@@ -1,4 +1,4 @@
-"""The beginning of a CSV file: the names of its columns, and the types its first rows suggest."""
+"""The beginning of a CSV file: the names of its columns, and the types that its first rows determine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str
     """Names of the columns, and byte offset and line of the first record.
 
     Raises:
-        InputError: the file is empty, or a name stands twice.
+        InputError: the file is empty, or a name occurs twice.
     """
     head, ends = _read(stream, form, records=1)
     if not head.strip():
@@ -38,13 +38,13 @@ def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str
 def infer_types(
     stream: BinaryIO, names: Sequence[str], form: CsvFormat, *, rows: int, where: Path
 ) -> dict[str, ColumnType]:
-    """Types of all columns that the first rows suggest.
+    """The types of all columns, determined by the first rows.
 
     Args:
-        stream: stands at the first record.
-        names: of the columns.
+        stream: a stream at the first record.
+        names: the names of the columns.
         form: how fields are written.
-        rows: how many to look at; records with another number of fields are passed over.
+        rows: how many rows to use; records with another number of fields are skipped.
         where: the file, for messages.
 
     Raises:
@@ -60,7 +60,7 @@ def infer_types(
         table = _inferred_table(head, names, form)
     except pa.ArrowInvalid:
         table = None
-    if table is None or any(pa.types.is_binary(field.type) for field in table.schema):  # bad rows tell no types
+    if table is None or any(pa.types.is_binary(field.type) for field in table.schema):  # bad rows have no types
         records = [head[b:e] for b, e in itertools.pairwise([0, *ends[:rows].tolist()])]
         good = [record for record in records if len(fields_of(record, form)) == len(names) and _is_text(record)]
         if not good:
@@ -94,7 +94,7 @@ def _is_text(record: bytes) -> bool:
 
 
 def _read(stream: BinaryIO, form: CsvFormat, *, records: int) -> tuple[bytes, np.ndarray]:
-    """Bytes with so many records at least, or all there are; and where they end."""
+    """Bytes with at least this many records, or all records, and the places where they end."""
     head = b""
     while True:
         piece = stream.read(max(_HEAD, len(head)))

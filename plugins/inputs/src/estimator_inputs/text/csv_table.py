@@ -1,4 +1,4 @@
-"""Records of a CSV file as an Arrow table, and what is wrong with those that make none."""
+"""Records of a CSV file as an Arrow table, and the faults of bad records."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class CsvFormat:
 
     Args:
         delimiter: between fields, one byte.
-        quote: around fields, one byte; None: quotes mean nothing.
-        na_values: texts that stand for no value; unquoted.
+        quote: around fields, one byte; None: quotes have no meaning.
+        na_values: unquoted texts that mean a missing value.
     """
 
     delimiter: bytes = b","
@@ -34,10 +34,10 @@ class CsvFormat:
 
 
 class Faulty(NamedTuple):
-    """A record that makes no row.
+    """A bad record, which is not a row.
 
     Attributes:
-        begin: where it begins in the data.
+        begin: the place in the data where it begins.
         text: column and fault.
     """
 
@@ -49,8 +49,8 @@ def read_table(data: bytes, names: Sequence[str], types: Mapping[str, ColumnType
     """The columns `types` of records whose columns are `names`.
 
     Raises:
-        pyarrow.ArrowInvalid: a record with another number of fields, a value that is none of its type, bytes that are
-            no UTF-8.
+        pyarrow.ArrowInvalid: a record with another number of fields, a value of the wrong type, or bytes that are not
+            UTF-8.
     """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
@@ -76,14 +76,15 @@ def read_table(data: bytes, names: Sequence[str], types: Mapping[str, ColumnType
 def read_what_can_be(
     data: bytes, names: Sequence[str], types: Mapping[str, ColumnType], form: CsvFormat, *, first_only: bool
 ) -> tuple[list[tuple[Any, np.ndarray]], list[Faulty]]:
-    """The good records of `data`, and the others.
+    """The good records of `data`, and the bad ones.
 
-    Halves of what cannot be read are read again, until single records are left: slow, for pieces with faults only.
+    If data cannot be read, each half is read again, until single records are left. It is slow, but only for pieces with
+    faults.
 
     Args:
         data: whole records.
-        names: of the columns in the file.
-        types: of those to read.
+        names: the names of the columns in the file.
+        types: the types of the columns to read.
         form: how fields are written.
         first_only: stop at the first fault.
 

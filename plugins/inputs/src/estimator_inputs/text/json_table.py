@@ -1,4 +1,4 @@
-"""JSON lines as Arrow tables, and what is wrong with those that make none."""
+"""JSON lines as Arrow tables, and the faults of bad lines."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _SHOWN = 60
 
 
 def json_table(data: bytes, types: Mapping[str, ColumnType]) -> Any:
-    """The columns `types` of lines of JSON objects; other keys are passed over.
+    """The columns `types` of lines of JSON objects; other keys are skipped.
 
     Raises:
-        pyarrow.ArrowInvalid: a line that is no JSON object, or a value that is none of its type.
+        pyarrow.ArrowInvalid: a line that is not a JSON object, or a value of the wrong type.
     """
     import pyarrow as pa
     from pyarrow import json as arrow_json
 
-    if not data.isascii():  # Arrow does not look
+    if not data.isascii():  # Arrow does not check it
         try:
             data.decode()
         except UnicodeDecodeError as error:
@@ -36,7 +36,7 @@ def json_table(data: bytes, types: Mapping[str, ColumnType]) -> Any:
                 explicit_schema=schema, newlines_in_values=False, unexpected_field_behavior="ignore"
             ),
         )
-    except UnicodeDecodeError as error:  # of a message that cuts a character in two
+    except UnicodeDecodeError as error:  # an error message that cuts a character in two
         raise pa.ArrowInvalid("no JSON") from error
 
 
@@ -56,10 +56,10 @@ def is_object(line: bytes) -> bool:
 def json_what_can_be(
     data: bytes, types: Mapping[str, ColumnType], *, first_only: bool
 ) -> tuple[list[tuple[Any, list[int]]], list[tuple[int, str]]]:
-    """The good lines of `data`, and the others; see `read_what_can_be` of CSV.
+    """The good lines of `data`, and the bad ones; see `read_what_can_be` of CSV.
 
     Returns:
-        Tables with the numbers of their lines, from 0; and faulty lines with what is wrong.
+        Tables with the numbers of their lines, from 0; and bad lines with their faults.
     """
     import pyarrow as pa
 

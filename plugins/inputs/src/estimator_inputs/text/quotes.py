@@ -1,4 +1,4 @@
-"""Quotes in a piece of a CSV file: where records end, and quotes that stand where none may stand."""
+"""Quotes in a piece of a CSV file: where records end, and quotes in wrong places."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class QuoteFault(NamedTuple):
     """A quote that breaks the rules.
 
     Attributes:
-        at: where the record with it begins.
-        text: what is wrong.
+        at: the place where the record with it begins.
+        text: the fault.
     """
 
     at: int
@@ -22,7 +22,7 @@ class QuoteFault(NamedTuple):
 
 
 def last_record_end(data: bytes, quote: bytes | None) -> int:
-    """Behind the last newline that stands outside quotes; 0 where there is none."""
+    """The position after the last newline outside quotes; 0 if there is none."""
     end = data.rfind(b"\n") + 1
     if quote is None or quote not in data:
         return end
@@ -31,7 +31,7 @@ def last_record_end(data: bytes, quote: bytes | None) -> int:
 
 
 def record_ends(data: bytes, quote: bytes | None) -> np.ndarray:
-    """Behind every newline that stands outside quotes: int64."""
+    """The positions after all newlines outside quotes: int64."""
     octets = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(octets == _NEWLINE)
     if quote is not None and quote in data:
@@ -41,7 +41,7 @@ def record_ends(data: bytes, quote: bytes | None) -> np.ndarray:
 
 
 def rows_in(data: bytes, quote: bytes | None) -> int:
-    r"""Records that are not empty, in `data` that begins with one.
+    r"""How many records in `data`, which begins with one, are not empty.
 
     Example:
         >>> rows_in(b'a,b\n\r\n"c\n",d', b'"')
@@ -64,7 +64,7 @@ def quote_fault(data: bytes, quote: bytes, delimiter: bytes, *, ended: bool) -> 
         data: a piece of a file.
         quote: one byte.
         delimiter: one byte.
-        ended: the file ends with `data`: a quote that is open there is a fault.
+        ended: whether the file ends with `data`: a quote that is open there is a fault.
     """
     if quote not in data:
         return None
@@ -79,7 +79,7 @@ def quote_fault(data: bytes, quote: bytes, delimiter: bytes, *, ended: bool) -> 
     first = np.flatnonzero(wrong)
     if first.size:
         number = int(first[0])
-        # a closing quote at a wrong place: the quote that is not closed is the one before
+        # a closing quote in a wrong place: the unclosed quote is the previous one
         at = int(quotes[number - number % 2])
         text = "a quote inside a field that does not begin with one" if number % 2 == 0 else "a quote is not closed"
         return QuoteFault(last_record_end(data[:at], quote), text)

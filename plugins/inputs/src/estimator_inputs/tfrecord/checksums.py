@@ -6,14 +6,14 @@ import functools
 
 import numpy as np
 
-#: Bytes of a length and its checksum before a record, and of its own checksum behind.
+#: Bytes of a length and its checksum before a record, and of its own checksum after it.
 HEAD, FOOT = 12, 4
 _DELTA = 0xA282EAD8
 _POLYNOMIAL = 0x82F63B78  # of CRC-32C, reflected
 
 
 def masked_crc32c(data: bytes) -> int:
-    """The checksum stored behind a length or a record.
+    """The checksum stored after a length or a record.
 
     Example:
         >>> hex(masked_crc32c(b"123456789"))
@@ -55,7 +55,7 @@ def _unmasked(stored: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def _tables() -> np.ndarray:
-    """uint32[8, 256]: what a byte contributes that has k further bytes behind it."""
+    """uint32[8, 256]: the contribution of a byte that is followed by k further bytes."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         table = np.where(table & 1, (table >> 1) ^ np.uint32(_POLYNOMIAL), table >> 1).astype(np.uint32)

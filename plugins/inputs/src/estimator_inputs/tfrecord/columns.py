@@ -15,12 +15,12 @@ _NAME_OF_TAG = {tag: kind for kind, tag in KINDS.items()}
 
 
 class Decoded(NamedTuple):
-    """A column, and the rows that have none.
+    """A column, and the rows without a value.
 
     Attributes:
-        column: of all rows; of faulty and odd ones anything.
-        odd: numbers of rows laid out in a way that only a general parser reads, or broken.
-        faults: what is wrong with a row.
+        column: the values of all rows; arbitrary for faulty and odd rows.
+        odd: the numbers of broken rows, and of rows in a layout that only a general parser reads.
+        faults: the faults of rows, by number.
     """
 
     column: Column
@@ -29,7 +29,7 @@ class Decoded(NamedTuple):
 
 
 class _Lists(NamedTuple):
-    """Where the values of a feature lie: in `rows`, from `begins` to `ends`; numbers without the header of packing."""
+    """The places of the values of a feature: in `rows`, from `begins` to `ends`. Numbers have no packing header."""
 
     rows: np.ndarray
     begins: np.ndarray
@@ -43,8 +43,8 @@ def decode_column(wire: Wire, spec: FeatureSpec, begins: np.ndarray, ends: np.nd
 
     Args:
         wire: the bytes.
-        spec: what is expected.
-        begins: where the Feature message of each row begins; below 0 where a row has none.
+        spec: the expected feature.
+        begins: where the Feature message of each row begins; below 0 for a row without one.
         ends: where it ends.
     """
     lists = _lists(wire, spec, begins, ends)
@@ -99,7 +99,7 @@ def _lists(wire: Wire, spec: FeatureSpec, begins: np.ndarray, ends: np.ndarray) 
 
 
 def _values(wire: Wire, spec: FeatureSpec, lists: _Lists) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All values of the lists, how many each has, and which of them are broken."""
+    """All values of the lists, the length of each list, and which lists are broken."""
     sizes = lists.ends - lists.begins
     if spec.kind == "float_list":
         broken = (sizes & 3) != 0
@@ -153,7 +153,7 @@ def _strings(wire: Wire, lists: _Lists) -> tuple[np.ndarray, np.ndarray, np.ndar
 def _narrowed(
     spec: FeatureSpec, values: np.ndarray, counts: np.ndarray, rows: np.ndarray, faults: dict[int, str]
 ) -> np.ndarray:
-    """The values in the dtype asked for; integers out of its range are faults."""
+    """The values in the requested dtype; integers out of its range are faults."""
     if values.dtype == spec.dtype:
         return values
     if spec.kind == "int64_list":

@@ -14,7 +14,7 @@ from estimator_inputs.tfrecord.entries import find_entries, which_key
 from estimator_inputs.tfrecord.spec import FeatureSpec
 from estimator_inputs.tfrecord.wire import Wire
 
-#: What is wrong with a record: (feature, text), or (None, what `str` tells).
+#: The fault of a record: (feature, text), or (None, a value whose `str` is the text).
 Fault = tuple[str | None, object]
 
 
@@ -25,21 +25,21 @@ def decode_examples(
     specs: Mapping[str, FeatureSpec],
     faulty: Mapping[int, Fault] | None = None,
 ) -> tuple[Columns, dict[int, Fault]]:
-    """The features of records that lie in `data`.
+    """Decodes the features of records in `data`.
 
     Args:
-        data: bytes with the records somewhere in them.
-        begins: int64[n], where each record lies.
-        sizes: int64[n], how long it is.
-        specs: the features wanted; others are passed over.
-        faulty: what is known to be wrong with some records; they are left out.
+        data: bytes that contain the records.
+        begins: int64[n], where each record begins.
+        sizes: int64[n], its length.
+        specs: the wanted features; others are skipped.
+        faulty: the known faults of some records, which are left out.
 
     Returns:
-        The columns of the good records, in order, and what is wrong with the others, by record.
+        The columns of the good records, in order, and the faults of the others, by record.
     """
     columns, odd, faults = _attempt(data, begins, sizes, specs)
     if odd.any():
-        # A layout that writers do not produce but protobuf allows: let protobuf write it in the usual one.
+        # Writers do not produce this layout, but protobuf allows it: protobuf rewrites it in the usual one.
         data, begins, sizes, broken = _rewritten(data, begins, sizes, np.flatnonzero(odd).tolist())
         columns, odd, faults = _attempt(data, begins, sizes, specs)
         assert not odd.any(), "protobuf wrote a tf.Example that cannot be read"
@@ -67,7 +67,7 @@ def _attempt(
         begin = np.full(len(begins), -1, np.int64)
         end = begin.copy()
         rows = entries.rows[found]
-        begin[rows], end[rows] = entries.begins[found], entries.ends[found]  # the last one of a name counts
+        begin[rows], end[rows] = entries.begins[found], entries.ends[found]  # the last entry with a name counts
         decoded = decode_column(wire, spec, begin, end)
         columns[name] = decoded.column
         odd[decoded.odd] = True
@@ -82,7 +82,7 @@ def _attempt(
 def _rewritten(
     data: bytes, begins: np.ndarray, sizes: np.ndarray, rows: list[int]
 ) -> tuple[bytes, np.ndarray, np.ndarray, dict[int, Fault]]:
-    """The records of `rows`, written again behind the others by protobuf."""
+    """The records of `rows`, rewritten by protobuf after the others."""
     from google.protobuf.message import DecodeError
 
     message: Any = example_class()

@@ -20,7 +20,7 @@ class Entries(NamedTuple):
         rows: int64[m], the record.
         key_begins, key_sizes: int64[m].
         begins, ends: int64[m], the bytes of the Feature message.
-        odd: bool[n], records that are laid out in a way that only a general parser reads, or that are broken.
+        odd: bool[n], broken records, and records in a layout that only a general parser reads.
     """
 
     rows: np.ndarray
@@ -32,7 +32,7 @@ class Entries(NamedTuple):
 
 
 def find_entries(wire: Wire, begins: np.ndarray, ends: np.ndarray) -> Entries:
-    """The entries of records that lie at `begins` to `ends`.
+    """The entries of records from `begins` to `ends`.
 
     All records are walked at once, entry by entry: a few numpy calls per entry of the longest record.
     """
@@ -92,7 +92,7 @@ def which_key(wire: Wire, entries: Entries, names: list[str]) -> np.ndarray:
     given = _fingerprints(wire, entries.key_begins, entries.key_sizes, int(sizes.max()))
     place = np.minimum(np.searchsorted(ordered, given), len(names) - 1)
     index = np.where(ordered[place] == given, order[place], len(names))
-    for number in np.flatnonzero(sizes > 16):  # more bytes than the fingerprint can tell apart for certain
+    for number in np.flatnonzero(sizes > 16):  # longer keys than the fingerprint can certainly distinguish
         where = np.flatnonzero(index == number)
         whole = np.frombuffer(encoded[number], np.uint8)
         index[where[(wire.fixed(entries.key_begins[where], len(whole)) != whole).any(1)]] = len(names)

@@ -22,11 +22,11 @@ class Frames(NamedTuple):
 
     Attributes:
         data: the piece.
-        begins, sizes: int64[n], where each record lies in it.
-        offset: of the piece in the (decompressed) file, in bytes.
-        record: number of its first record, from 0.
-        after: offset behind the last record, or where reading goes on behind a fault.
-        fault: why the record behind the last one cannot be read; None: the file goes on, or is at its end.
+        begins, sizes: int64[n], the place and length of each record in it.
+        offset: the offset of the piece in the (decompressed) file, in bytes.
+        record: the number of its first record, from 0.
+        after: the offset after the last record, or where reading continues after a fault.
+        fault: why the record after the last one cannot be read; None: the file continues, or is at its end.
     """
 
     data: bytes
@@ -39,11 +39,11 @@ class Frames(NamedTuple):
 
     @property
     def next_record(self) -> int:
-        """Number of the record at `after`; one that cannot be read is counted as one, whatever was lost with it."""
+        """The number of the record at `after`. An unreadable record counts as one, even if more were lost."""
         return self.record + len(self.begins) + (self.fault is not None)
 
     def stored_checksums(self) -> np.ndarray:
-        """The masked checksum behind each record: uint32[n]."""
+        """The masked checksum after each record: uint32[n]."""
         return _little_endian(self.data, self.begins + self.sizes)
 
 
@@ -58,17 +58,17 @@ class _Walk:
 def read_frames(
     stream: BinaryIO, *, block_bytes: int, offset: int = 0, record: int = 0, resync: bool = False
 ) -> Iterator[Frames]:
-    """Cuts a stream that stands at `offset`, where record number `record` begins.
+    """Cuts a stream that is at `offset`, where record number `record` begins.
 
-    The checksums of lengths are verified here, because the next record cannot be found without them; those of records
-    where they are decoded.
+    The checksums of lengths are verified here, because the next record cannot be found without them. Those of records
+    are verified when the records are decoded.
 
     Args:
-        stream: of a file.
-        block_bytes: bytes of a piece, or a longer record.
-        offset: in bytes, where it stands.
-        record: number of the record there.
-        resync: goes on behind a length whose checksum is wrong, with the next record whose checksums hold.
+        stream: the stream of a file.
+        block_bytes: the size of a piece in bytes; a longer record is a piece of its own.
+        offset: its position, in bytes.
+        record: the number of the record there.
+        resync: whether to continue after a length with a wrong checksum, at the next record with valid checksums.
     """
     source = Rewound(stream)
     rest, wanted = b"", block_bytes
@@ -97,7 +97,7 @@ def read_frames(
         record += len(walk.begins)
         offset += walk.end
         rest = data[walk.end :]
-        # What a block holds depends on where it begins alone: a position can return to it.
+        # The content of a block depends only on its beginning, so a position can return to it.
         wanted = max(block_bytes - len(rest), _missing(rest), 1)
 
 
@@ -105,11 +105,11 @@ def write_tfrecord(path: str | Path, records: Iterable[bytes]) -> int:
     """Writes records into a TFRecord file, with checksums.
 
     Args:
-        path: of the file; it is written over.
-        records: such as serialized tf.Examples.
+        path: the path of the file, which is overwritten.
+        records: the records, such as serialized tf.Examples.
 
     Returns:
-        How many there were.
+        The number of records.
 
     Example:
         >>> import tempfile
@@ -161,7 +161,7 @@ def _length_holds(data: bytes, at: int) -> bool:
 
 
 def _missing(rest: bytes) -> int:
-    """Bytes of an incomplete record that are still to be read; its length has been verified."""
+    """How many bytes of an incomplete record are still to be read. Its length has been verified."""
     return HEAD + FOOT + _LENGTH.unpack_from(rest, 0)[0] - len(rest) if len(rest) >= HEAD else 0
 
 

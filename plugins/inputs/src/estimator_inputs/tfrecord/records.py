@@ -1,4 +1,4 @@
-"""The records of a TFRecord file as they are."""
+"""The records of a TFRecord file, without decoding."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def read_tfrecord(path: str | Path, *, compression: str = "auto") -> Iterator[by
     """The records of a TFRecord file, one after the other; a block of them is held in memory.
 
     Args:
-        path: of the file.
-        compression: "auto" (by suffix), or one of those of `ReadOptions`.
+        path: the path of the file.
+        compression: "auto" (by suffix), or another value of `ReadOptions`.
 
     Raises:
         InputError: while reading: a file that cannot be read, or a record whose checksum is wrong; names file and

@@ -1,4 +1,4 @@
-"""Finding the next record of a file behind one whose length is damaged."""
+"""Finds the next record of a file after one with a damaged length."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 
 from estimator_inputs.tfrecord.checksums import FOOT, HEAD, masked_crc32c, wrong_lengths
 
-#: No record is longer: the checksum is computed of numbers alone whose three high bytes are zero.
+#: The longest possible record: the checksum is computed only for numbers whose three high bytes are zero.
 _LONGEST = 1 << 40
 
 
 class Rewound:
-    """A stream to which bytes can be given back; reading goes on with them.
+    """A stream that takes bytes back; reading continues with them.
 
     Args:
-        stream: that is read.
+        stream: the stream to read.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -24,20 +24,20 @@ class Rewound:
         self._back = b""
 
     def read(self, size: int) -> bytes:
-        """So many bytes, or all there are."""
+        """This many bytes, or all that are left."""
         found, self._back = self._back[:size], self._back[size:]
         return found if len(found) == size else found + self._stream.read(size - len(found))
 
     def give_back(self, data: bytes) -> None:
-        """The next `read` begins with these bytes."""
+        """Puts bytes back: the next `read` begins with them."""
         self._back = data + self._back
 
 
 class Next(NamedTuple):
-    """Where reading goes on.
+    """The place where reading continues.
 
     Attributes:
-        skipped: bytes that were passed over.
+        skipped: how many bytes were skipped.
         rest: bytes from the next record on, as far as they were read; empty at the end of the file.
     """
 
@@ -46,18 +46,18 @@ class Next(NamedTuple):
 
 
 def next_record(stream: Rewound, data: bytes, block_bytes: int) -> Next:
-    """The next place where the checksums of a length and of the record behind it hold: a chance of 2**-64 elsewhere.
+    """The next place with valid checksums of a length and of its record. Elsewhere both hold with a chance of 2**-64.
 
     Args:
-        stream: stands behind `data`.
-        data: begins with the damaged record.
-        block_bytes: read at once; so much is held, or the longest record.
+        stream: the stream after `data`.
+        data: bytes that begin with the damaged record.
+        block_bytes: how many bytes are read at once. Memory holds this many, or the longest record.
     """
     skipped, at, ended = 0, 1, False
     while True:
         at = _length_from(data, at)
         if at < 0:
-            passed = max(len(data) - HEAD + 1, 0)  # bytes at which no record begins
+            passed = max(len(data) - HEAD + 1, 0)  # no record begins at these bytes
             if ended:
                 return Next(skipped + len(data), b"")
             skipped, data, at = skipped + passed, data[passed:], 0
@@ -76,7 +76,7 @@ def next_record(stream: Rewound, data: bytes, block_bytes: int) -> Next:
 
 
 def _length_from(data: bytes, start: int) -> int:
-    """The first position from `start` on with a length and its checksum; -1 where there is none."""
+    """The first position from `start` on with a length and its checksum; -1 if there is none."""
     count = len(data) - HEAD + 1
     if start >= count:
         return -1

@@ -1,4 +1,4 @@
-"""tf.SequenceExamples as tf.Examples: the steps of each feature list put together."""
+"""tf.SequenceExamples as tf.Examples: the steps of each feature list are joined."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from estimator_inputs.examples.message import sequence_example_class
 def flattened(
     data: bytes, begins: np.ndarray, sizes: np.ndarray, kinds: Mapping[str, str]
 ) -> tuple[bytes, np.ndarray, np.ndarray, dict[int, str]]:
-    """Records that are tf.SequenceExamples, as tf.Examples whose features are those of the context and of the lists.
+    """Turns tf.SequenceExamples into tf.Examples with the features of the context and of the lists.
 
     Args:
-        data: bytes with the records somewhere in them.
-        begins: int64[n], where each lies.
-        sizes: int64[n], how long it is.
-        kinds: the list that values of a feature stand in, by name: for feature lists without a step.
+        data: bytes that contain the records.
+        begins: int64[n], where each begins.
+        sizes: int64[n], its length.
+        kinds: the kind of list for the values of a feature, by name: for feature lists without a step.
 
     Returns:
-        Their bytes, where each lies and how long it is; and what is wrong with those that are none.
+        Their bytes, the place and length of each, and the faults of invalid records.
     """
     from google.protobuf.message import DecodeError
 
@@ -42,7 +42,7 @@ def flattened(
 
 
 def _flat(record: Any, kinds: Mapping[str, str]) -> bytes:
-    """One record.
+    """Flattens one record.
 
     Raises:
         ValueError: a list whose steps have values of several kinds, or the name of a feature of the context.

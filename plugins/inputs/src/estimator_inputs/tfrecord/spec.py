@@ -1,4 +1,4 @@
-"""Feature specifications, checked and in one form."""
+"""Feature specifications, checked and in a common form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_inputs.reading.vocabulary import Vocabularies, Vocabulary, vocabulary_of
 
 STRING = np.dtype(object)
-#: The list a value of this kind of dtype stands in, and its tag in a Feature message.
+#: The list for values of this kind of dtype, and its tag in a Feature message.
 KINDS = {"bytes_list": 0x0A, "float_list": 0x12, "int64_list": 0x1A}
 _KIND_OF = {"f": "float_list", "i": "int64_list", "u": "int64_list", "b": "int64_list"}
 
@@ -24,11 +24,11 @@ class FeatureSpec:
 
     Attributes:
         form: "fixed", "varlen" or "sequence".
-        shape: of one example ("fixed") or one item ("sequence"); () for "varlen".
-        dtype: of the array; object for strings.
-        kind: of the list in the record.
-        default: object[size] or number[size], for records that lack it; None: they are refused.
-        fill: what shorter rows are filled up with.
+        shape: the shape of one example ("fixed") or one item ("sequence"); () for "varlen".
+        dtype: the dtype of the array; object for strings.
+        kind: the kind of the list in the record.
+        default: object[size] or number[size], for records without the feature; None: they are refused.
+        fill: the value that fills up shorter rows.
         vocabulary: the values that are allowed; None: all.
     """
 
@@ -42,19 +42,19 @@ class FeatureSpec:
 
     @property
     def size(self) -> int:
-        """Values of one example or item."""
+        """How many values one example or item has."""
         return math.prod(self.shape)
 
 
 def feature_specs(features: Mapping[str, Any], vocabularies: Vocabularies | None = None) -> dict[str, FeatureSpec]:
-    """What `ec.export.FixedLenFeature`, `VarLenFeature` and `FixedLenSequenceFeature`, or TensorFlow's, say.
+    """Reads `ec.export.FixedLenFeature`, `VarLenFeature` and `FixedLenSequenceFeature`, or those of TensorFlow.
 
     Args:
-        features: by name.
+        features: the specifications by name.
         vocabularies: allowed values by name; None: all.
 
     Raises:
-        ArgumentError, ArgumentTypeError: naming the feature.
+        ArgumentError, ArgumentTypeError: an invalid specification; the message names the feature.
 
     Example:
         >>> from estimator_core import export

@@ -1,7 +1,7 @@
 """The wire format of protocol buffers, read for many messages at once with numpy.
 
-Single bytes of Python cost more than whole columns of numpy: every function here takes the positions of one thing in
-all records of a block and gives its values in all of them.
+Handling single bytes in Python costs more than handling whole columns in numpy. So each function here takes the
+positions of one element in all records of a block, and returns its values in all of them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _ONE = np.uint64(1)
 
 
 class Wire(NamedTuple):
-    """Bytes, seen in three ways.
+    """Bytes in three views.
 
     Attributes:
-        data: the bytes, with padding behind.
+        data: the bytes, with padding at the end.
         octets: uint8.
         words: uint64, the eight bytes from each position on.
     """
@@ -34,7 +34,7 @@ class Wire(NamedTuple):
 
     @classmethod
     def of(cls, data: bytes) -> Wire:
-        """Sees `data` so."""
+        """The views of `data`."""
         padded = data + bytes(_PAD)
         octets = np.frombuffer(padded, np.uint8)
         # fancy indexing of overlapping words reads eight bytes in the time of one
@@ -49,7 +49,7 @@ class Wire(NamedTuple):
 
 
 def lengths_at(wire: Wire, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The varints at positions, as lengths: (value, bytes it takes), int64. Longer than 8 bytes: a huge value."""
+    """The varints at positions, as lengths: (value, bytes it takes), int64. Varints over 8 bytes have a huge value."""
     first = wire.octets[positions]
     if not (first & 0x80).any():
         return first.astype(np.int64), np.ones(len(positions), np.int64)
@@ -116,7 +116,7 @@ def byte_strings(wire: Wire, begins: np.ndarray, ends: np.ndarray) -> np.ndarray
 
 
 def _width(words: np.ndarray) -> np.ndarray:
-    """Bytes of the varint at the beginning of each word; 9 where it goes on behind the word."""
+    """Bytes of the varint at the beginning of each word; 9 if it continues after the word."""
     stop = ~words & _CONTINUED
     lowest = stop & (~stop + _ONE)
     width = (np.bitwise_count(lowest - _ONE).astype(np.int64) + 1) >> 3
@@ -125,7 +125,7 @@ def _width(words: np.ndarray) -> np.ndarray:
 
 
 def _compact(words: np.ndarray, width: np.ndarray) -> np.ndarray:
-    """The seven-bit groups of the first `width` bytes, put together."""
+    """Joins the seven-bit groups of the first `width` bytes."""
     unused = np.maximum(64 - 8 * width, 0).astype(np.uint64)
     x = (words << unused) >> unused
     x &= _SEVEN_BITS

@@ -12,7 +12,7 @@ import os
 import socket
 from typing import Any
 
-#: Variables by which schedulers and launchers tell who a process is.
+#: Variables in which schedulers and launchers describe a process.
 _PREFIXES = ("JAX_", "SLURM_", "OMPI_COMM_", "PMI_", "MV2_COMM_", "SM_", "TPU_WORKER", "MEGASCALE_", "JOB_COMPLETION_")
 _NAMES = ("TF_CONFIG", "WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints it; 1 where process 0 is not reached."""
+    """Prints what this process knows; returns 1 if process 0 is not reached."""
     from estimator_core.config import RunConfig
 
     config = RunConfig()

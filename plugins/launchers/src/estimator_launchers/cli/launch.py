@@ -1,11 +1,12 @@
 """Run a command as several processes that train together: here, under Slurm, on Kubernetes, on Ray.
 
+Example:
     estimator launch --processes 4 -- python train.py
     estimator launch --on slurm --processes 8 --hosts 2 --option partition=gpu -- estimator run experiment.py
     estimator launch --on kubernetes --processes 4 --image IMAGE --model-dir gs://b/run --dry-run -- python train.py
 
-Shows what the processes write, each line with the number of its process. Returns 0 when all end well, 75 when starting
-again goes on, 1 when the job failed. SIGTERM and SIGINT ask the processes to save and end.
+Shows what the processes write, each line with the number of its process. Returns 0 if all succeed, 75 if a new start
+continues the job, 1 if the job failed. SIGTERM and SIGINT ask the processes to save and end.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Submits and follows a job, or does one thing with an earlier one."""
+    """Submits and follows a job, or carries out one action on an earlier job."""
     launcher = find_launcher(args.on)
     if args.status:
         return _tell(launcher.status(args.status))

@@ -1,4 +1,4 @@
-"""Checkpoints of TensorFlow turned into checkpoints that training goes on from."""
+"""Converts checkpoints of TensorFlow into checkpoints from which training continues."""
 
 from estimator_migration.checkpoints.convert import Converted, convert
 from estimator_migration.checkpoints.write import convert_checkpoint

@@ -1,4 +1,4 @@
-"""The arrays of a checkpoint of TensorFlow in the places where a model of ours has them, and a report of each."""
+"""Moves the arrays of a checkpoint of TensorFlow to their places in a model of estimator-core, with a report."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ GLOBAL_STEP = "global_step"
 
 @dataclass(frozen=True, kw_only=True)
 class Converted:
-    """A checkpoint of ours made of one of TensorFlow.
+    """A checkpoint of estimator-core, made from one of TensorFlow.
 
     Args:
-        items: what it holds.
-        taken: where each array of ours came from: names there, by name here.
-        unused: arrays there that nothing here takes.
+        items: its content.
+        taken: the origin of each array: names in TensorFlow, by name here.
+        unused: arrays of TensorFlow that no array here uses.
         step: the global step.
     """
 
@@ -33,7 +33,7 @@ class Converted:
     step: int
 
     def report(self) -> str:
-        """A line an array."""
+        """One line for each array."""
         lines = [f"{ours} <- {theirs}" for ours, theirs in self.taken.items()]
         return "\n".join([*lines, *(f"not used: {name}" for name in self.unused), f"global step {self.step}"])
 
@@ -41,13 +41,12 @@ class Converted:
 def convert(
     template: CheckpointItems, tensors: Mapping[str, np.ndarray], names: Mapping[str, str] | None = None
 ) -> Converted:
-    """Puts the arrays of a checkpoint of TensorFlow where a model of ours has them: variables, slots, global step.
+    """Fills a checkpoint of a model with the arrays of TensorFlow: variables, slots, global step.
 
     Args:
-        template: a checkpoint of the model, as `read_checkpoint` gives it, whatever its values.
+        template: a checkpoint of the model, as `read_checkpoint` returns it, with any values.
         tensors: the arrays of TensorFlow, by name.
-        names: names there by name here, of variables (or of leaves of the optimizer's state) that are called
-            differently.
+        names: different names of variables, or of leaves of the optimizer's state: names in TensorFlow by name here.
 
     Raises:
         CheckpointMismatchError: arrays are missing or have another shape; all of them are named.
@@ -84,7 +83,7 @@ def convert(
 
 
 class _Places:
-    """Fills places, and notes where each value came from and what is wrong."""
+    """Fills places, and notes the origin of each value and every fault."""
 
     def __init__(self, tensors: Mapping[str, np.ndarray], names: Mapping[str, str]) -> None:
         self.tensors = tensors

@@ -1,11 +1,11 @@
-"""Slots of optimizers: what they are called in TensorFlow, and which of ours they are."""
+"""Slots of optimizers: their names in TensorFlow, and the matching slots of optax."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-#: Our word for a slot, as optax has it: the endings it has in TensorFlow. Of Keras optimizers, under `training/NAME`;
+#: The name of a slot in optax: its endings in TensorFlow. Of Keras optimizers, under `training/NAME`;
 #: of tf.compat.v1.train, whose second slot has `_1`; of BERT's optimizer.
 _ENDINGS: Mapping[str, tuple[str, ...]] = {
     "mu": ("m", "Adam", "adam_m"),
@@ -23,8 +23,8 @@ class Slot:
     """A leaf of the optimizer's state.
 
     Args:
-        word: what it is: "mu", "nu", "count", ...
-        variable: the path of the variable it belongs to; "" for one of the whole optimizer.
+        word: its kind: "mu", "nu", "count", ...
+        variable: the path of its variable; "" for a slot of the whole optimizer.
     """
 
     word: str
@@ -32,12 +32,12 @@ class Slot:
 
     @property
     def counts_steps(self) -> bool:
-        """Whether it is the number of steps."""
+        """Whether the slot is the number of steps."""
         return self.word in _COUNTERS
 
 
 def slot_of(leaf: str, variables: Iterable[str]) -> Slot:
-    """What a leaf of the optimizer's state is.
+    """The slot of a leaf of the optimizer's state.
 
     Args:
         leaf: its path in a checkpoint.
@@ -59,11 +59,11 @@ def slot_of(leaf: str, variables: Iterable[str]) -> Slot:
 
 
 def names_of(slot: Slot, tensors: Iterable[str]) -> list[str]:
-    """The names of a checkpoint of TensorFlow that may be the slot, the likeliest first.
+    """The names in a checkpoint of TensorFlow that may be the slot, the likeliest first.
 
     Args:
-        slot: one that belongs to a variable.
-        tensors: the names there are.
+        slot: a slot of a variable.
+        tensors: the names in the checkpoint.
     """
     endings = [f"{slot.variable}/{ending}" for ending in _ENDINGS.get(slot.word, ())]
     return [

@@ -1,4 +1,4 @@
-"""A checkpoint of TensorFlow written as one of ours."""
+"""Writes a checkpoint of TensorFlow as one of estimator-core."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def convert_checkpoint(
     *,
     names: Mapping[str, str] | None = None,
 ) -> Converted:
-    """Makes a model_dir that training goes on from out of a checkpoint of TensorFlow.
+    """Makes a model_dir, from which training continues, out of a checkpoint of TensorFlow.
 
     Args:
         path: a model_dir of tf.estimator, or a prefix (`model.ckpt-50`).
         model_dir: a new directory for the checkpoint.
-        estimator: the model here, with an empty model_dir of its own that may be thrown away: one step is trained in
-            it, which tells the names and shapes of all arrays.
-        input_fn: gives a batch for that step.
-        names: names there by name here, of arrays that are called differently.
+        estimator: the model here, with an empty model_dir of its own that may be deleted. One step is trained in it,
+            which determines the names and shapes of all arrays.
+        input_fn: returns a batch for that step.
+        names: different names of arrays: names in TensorFlow by name here.
 
     Raises:
         ArgumentError: `model_dir` has checkpoints.

@@ -1,8 +1,8 @@
-"""Makes a model_dir that training goes on from out of a checkpoint of TensorFlow.
+"""Makes a model_dir, from which training continues, out of a checkpoint of TensorFlow.
 
-Variables, slots of the optimizer and the global step are put where the model of FILE has them; every array is listed.
-FILE is as for `estimator run`, and is read by estimator-experiment. One step of it is trained in a scratch directory,
-which tells the names of its arrays. Of names that differ, --names is a JSON file: {"name here": "name there"}.
+Variables, slots of the optimizer and the global step go to their places in the model of FILE; every array is listed.
+FILE is as for `estimator run`, and estimator-experiment reads it. One step of it is trained in a scratch directory,
+which determines the names of its arrays. For different names, --names is a JSON file: {"name here": "name there"}.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         from estimator_experiment import open_program
     except ModuleNotFoundError as error:
         if error.name != "estimator_experiment":
-            raise  # it is installed; what it imports is not
+            raise  # the package is installed, but an import of it is not
         raise ArgumentError(
             "`estimator migrate checkpoint` reads --program with estimator-experiment, which is not installed: "
             'pip install "estimator-migration[checkpoint]".'

@@ -9,10 +9,10 @@ from estimator_core.errors import ArgumentError
 
 
 def python_files(named: Iterable[str]) -> list[Path]:
-    """Files as named, and of directories every `.py` file below.
+    """Files as named, and every `.py` file below a directory.
 
     Raises:
-        ArgumentError: there is no such file, or a directory without any.
+        ArgumentError: no such file, or a directory without a `.py` file.
     """
     found: list[Path] = []
     for name in named:

@@ -3,8 +3,8 @@
 `migrate check FILES` lists every name of TensorFlow with its line, its home here and what becomes of it: the same,
 renamed, behaves differently, rewrite by hand, no successor, or unknown. It ends with 3 where something must change, so
 that a build can wait for the last one. `migrate rewrite FILES` prints what is mechanical as a diff, with a marked note
-(# MIGRATE:) at every other place; `--write` does it. `migrate checkpoint TF_DIR OUT` makes a model_dir that training
-goes on from. `migrate prove OLD NEW --tf-python PYTHON` runs both programs and compares what they compute.
+(# MIGRATE:) at every other place; `--write` does it. `migrate checkpoint TF_DIR OUT` makes a model_dir from which
+training continues. `migrate prove OLD NEW --tf-python PYTHON` runs both programs and compares what they compute.
 """
 
 from __future__ import annotations

@@ -15,14 +15,14 @@ _GLOBAL_STEP = "global_step"
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """Something that both sides compute.
+    """A quantity that both sides compute.
 
     Args:
-        stage: where in the run, as "gradients of step 1".
-        name: which of the stage; "" for its only one.
-        difference: the largest; of numbers relative to the largest absolute value there, or absolute where that is
-            below 1; of strings the share that differs; infinite where they cannot be compared.
-        note: why they cannot be compared; "" where they can.
+        stage: the place in the run, such as "gradients of step 1".
+        name: its name in the stage; "" for the only one.
+        difference: the largest difference. For numbers, relative to the largest absolute value there, or absolute if
+            that is below 1. For strings, the share that differs. Infinite if they cannot be compared.
+        note: why they cannot be compared; "" if they can.
     """
 
     stage: str
@@ -35,9 +35,9 @@ def compare(here: Computed, there: Computed, names: Mapping[str, str]) -> list[Q
     """All quantities, in the order of the run.
 
     Args:
-        here: of estimator-core.
-        there: of TensorFlow.
-        names: names there by name here, of variables, metrics and predictions that are called differently.
+        here: the side of estimator-core.
+        there: the side of TensorFlow.
+        names: different names of variables, metrics and predictions: names there by name here.
     """
     return list(_quantities(here, there, {there_: here_ for here_, there_ in names.items()}))
 
@@ -83,7 +83,7 @@ def _quantity(stage: str, name: str, here: Any, there: Any) -> Quantity:
 
 
 def _largest(here: np.ndarray, there: np.ndarray) -> float:
-    """Values that are the same, infinite ones and two NaN too, differ by nothing; one NaN by everything."""
+    """The largest difference. Equal values, also infinite ones and two NaN, differ by 0; a single NaN by infinity."""
     equal = (here == there) | (np.isnan(here) & np.isnan(there))
     if equal.all():
         return 0.0

@@ -1,4 +1,4 @@
-"""What one program computed for a proof."""
+"""The quantities that one program computed for a proof."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Arrays = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluated:
-    """Results on the evaluation batches, by one state of the weights.
+    """Results on the evaluation batches, with one state of the weights.
 
     Args:
-        metrics: by name, "loss" among them.
-        predictions: of all batches, by key; "" for a prediction that is one array.
+        metrics: the metrics by name, including "loss".
+        predictions: the predictions of all batches, by key; "" for a prediction that is one array.
     """
 
     metrics: Arrays
@@ -30,13 +30,13 @@ class Computed:
     """The quantities of one side.
 
     Args:
-        losses: of each training step.
-        gradients: of the loss of the first step, by trainable variable.
+        losses: the loss of each training step.
+        gradients: the gradients of the loss of the first step, by trainable variable.
         weights: all variables, at the start and after each step.
-        start: before the first step.
-        end: after the last.
-        trainable: names of the trainable variables.
-        random: whether the loss of one batch by the same weights differs between two times.
+        start: the results before the first step.
+        end: the results after the last step.
+        trainable: the names of the trainable variables.
+        random: whether a repeated loss of one batch with the same weights differs.
     """
 
     losses: Sequence[float]
@@ -49,6 +49,6 @@ class Computed:
 
 
 def joined(batches: Sequence[Any]) -> Arrays:
-    """Predictions of batches as one array a key."""
+    """Predictions of batches as one array for each key."""
     dicts = [dict(batch) if isinstance(batch, Mapping) else {"": batch} for batch in batches]
     return {str(key): np.concatenate([np.asarray(each[key]) for each in dicts]) for key in dicts[0]}

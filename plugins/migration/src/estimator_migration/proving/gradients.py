@@ -1,4 +1,4 @@
-"""The gradients of a loss, read from an optimizer that keeps them and changes nothing."""
+"""The gradients of a loss, read from an optimizer that only stores them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from estimator_migration.proving.starting import StartFrom
 
 
 def keeping_gradients() -> optax.GradientTransformation:
-    """An optimizer whose state is the gradients it was given last."""
+    """An optimizer whose state is the last gradients that it received."""
 
     def init(params: optax.Params) -> Any:
         return jax.tree.map(jnp.zeros_like, params)
@@ -37,10 +37,10 @@ def gradients(
     """Loss and gradients of the first batch.
 
     Args:
-        estimator: whose model_fn is differentiated; it is not trained.
-        input_fn: of the batch.
-        start: puts the weights in place.
-        scratch: a directory that may be thrown away.
+        estimator: the estimator whose model_fn is differentiated; it is not trained.
+        input_fn: returns the batch.
+        start: sets the weights.
+        scratch: a directory that may be deleted.
     """
     batch = estimator.first_batch(input_fn)
     assert batch is not None, "a recording has batches"
@@ -53,7 +53,7 @@ def gradients(
     def again() -> Any:
         yield batch.features, batch.labels
 
-    seed = (estimator.config.tf_random_seed or 0) + 1  # another one: what is random shows
+    seed = (estimator.config.tf_random_seed or 0) + 1  # another seed, so that random parts show
     config = estimator.config.replace(model_dir=str(Path(scratch)), tf_random_seed=seed)
     probing = ec.Estimator(probe, config=config)
     probing.train(again, hooks=[start], steps=1)

@@ -20,9 +20,9 @@ def record(python: str, program: str, folder: str | os.PathLike[str], *, steps: 
         program: FILE[:FUNCTION]; the function takes a model_dir and returns a dict with the keys estimator,
             train_input_fn, eval_input_fn (the training one unless given), train_hooks and eval_hooks (that the inputs
             need).
-        folder: where the recording goes.
-        steps: training batches.
-        eval_batches: evaluation batches.
+        folder: the folder of the recording.
+        steps: the number of training batches.
+        eval_batches: the number of evaluation batches.
 
     Raises:
         ArgumentError: there is no such file or interpreter, or the program fails.
@@ -30,7 +30,7 @@ def record(python: str, program: str, folder: str | os.PathLike[str], *, steps: 
     path, function = place_of(program)
     script = Path(__file__).with_name("tf_side.py")
     command = [python, str(script), str(path), function, os.fspath(folder), str(steps), str(eval_batches)]
-    # Packages of this interpreter are none of the other's.
+    # The other interpreter must not see the packages of this one.
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     try:
         done = subprocess.run(command, capture_output=True, text=True, env=environment)

@@ -11,7 +11,7 @@ from typing import Any
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.estimator import Estimator
 
-#: What the function is called unless FILE:FUNCTION says so.
+#: The name of the function, unless FILE:FUNCTION names another.
 DEFAULT = "proof"
 _KEYS = ("estimator", "train_input_fn", "eval_input_fn", "train_hooks", "eval_hooks")
 
@@ -60,10 +60,10 @@ def load(named: str) -> Callable[[str], Mapping[str, Any]]:
 
 
 def estimator_of(parts: Any, named: str) -> Estimator:
-    """The Estimator of what a function returned.
+    """The Estimator in the result of a function.
 
     Raises:
-        ArgumentTypeError: it is not a dict with an Estimator, or has keys that mean nothing.
+        ArgumentTypeError: the result is not a dict with an Estimator, or has unknown keys.
     """
     estimator = parts.get("estimator") if isinstance(parts, Mapping) else None
     if not isinstance(estimator, Estimator):

@@ -20,10 +20,10 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """What a comparison found.
+    """The result of a comparison.
 
     Args:
-        quantities: in the order of the run.
+        quantities: the quantities, in the order of the run.
         tolerance: the largest difference of programs that agree.
         steps: training steps that were made.
         made_by: the versions of the other side.
@@ -48,7 +48,7 @@ class Proof:
         return tuple(stages.values())
 
     def to_json(self) -> dict[str, Any]:
-        """For files; a difference that is infinite is null."""
+        """The proof as JSON values; an infinite difference is null."""
         rows = [{**asdict(each), "difference": _number(each.difference)} for each in self.quantities]
         first = self.diverging[0] if self.diverging else None
         return {
@@ -72,9 +72,9 @@ def prove(
 
     Args:
         recorded: a folder written by `estimator migrate prove --record FOLDER`.
-        program: FILE[:FUNCTION] of the new one.
-        names: names there by name here, of variables, metrics and predictions that are called differently.
-        tolerance: of differences, as `Quantity` has them.
+        program: FILE[:FUNCTION] of the new program.
+        names: different names of variables, metrics and predictions: names there by name here.
+        tolerance: the tolerance of differences, as in `Quantity`.
 
     Raises:
         ArgumentError: there is no such recording or program, or a side computes another loss each time.

@@ -1,4 +1,4 @@
-"""What the program of TensorFlow computed, as `tf_side.py` wrote it."""
+"""Reads the quantities of the TensorFlow program that `tf_side.py` wrote."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Recording:
     """The other side of a proof.
 
     Args:
-        computed: what it computed.
-        train_batches: what it was trained on: dicts with "features" and perhaps "labels".
-        eval_batches: what it was evaluated on.
+        computed: the quantities that it computed.
+        train_batches: its training batches: dicts with "features" and perhaps "labels".
+        eval_batches: its evaluation batches.
         made_by: the versions that made it.
     """
 
@@ -35,7 +35,7 @@ class Recording:
 
 
 def read_recording(folder: str | os.PathLike[str]) -> Recording:
-    """Reads what `estimator migrate prove --record FOLDER` wrote.
+    """Reads a recording of `estimator migrate prove --record FOLDER`.
 
     Raises:
         ArgumentError: the folder holds no recording.
@@ -82,5 +82,5 @@ def _tree(kept: Any, values: Mapping[str, np.ndarray]) -> Any:
 
 
 def _with_objects(array: np.ndarray) -> np.ndarray:
-    """Strings as inputs give them: bytes objects."""
+    """Strings as inputs return them: bytes objects."""
     return array.astype(object) if array.dtype.kind == "S" else array

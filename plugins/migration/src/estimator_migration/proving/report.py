@@ -40,7 +40,7 @@ def verdict(proof: Proof) -> str:
 
 
 def html_page(proof: Proof) -> str:
-    """A page that needs nothing else: every quantity in the order of the run."""
+    """A self-contained page with every quantity in the order of the run."""
     rows = "\n".join(
         f'<tr class="{"same" if each.difference <= proof.tolerance else "apart"}"><td>{escape(each.stage)}</td>'
         f"<td>{escape(each.name)}</td><td>{escape(_size(each))}</td></tr>"

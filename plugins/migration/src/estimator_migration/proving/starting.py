@@ -15,11 +15,11 @@ from estimator_migration.proving.computed import Arrays
 
 
 class StartFrom(Hook):
-    """Puts weights in place before the first step.
+    """Sets the weights before the first step.
 
     Args:
-        there: by name there.
-        names: names there by name here, where they differ.
+        there: the weights by name there.
+        names: different names: names there by name here.
     """
 
     place: ClassVar[Literal["early", "normal", "late"]] = "early"
@@ -30,10 +30,10 @@ class StartFrom(Hook):
         self.losses: list[float] = []
 
     def after_create(self, run: Run) -> None:
-        """Replaces what the run starts from.
+        """Replaces the initial weights of the run.
 
         Raises:
-            CheckpointMismatchError: variables that are not there, or have another shape.
+            CheckpointMismatchError: variables that are missing there, or have another shape.
         """
         numbers = {path: value for path, value in run.state.model_state.items() if _is_float(value)}
         template = CheckpointItems(
@@ -49,5 +49,5 @@ class StartFrom(Hook):
 
 
 def _is_float(value: Any) -> bool:
-    """Seeds of random layers and counters are nobody's weights."""
+    """Whether a value is a weight: seeds of random layers and counters are not."""
     return bool(jnp.issubdtype(value.dtype, jnp.floating))

@@ -35,7 +35,7 @@ class Arrays:
         self.kept: dict[str, np.ndarray] = {}
 
     def tree(self, value: Any) -> Any:
-        """What JSON keeps of dicts, tuples, None and arrays."""
+        """A form of dicts, tuples, None and arrays that JSON can hold."""
         if value is None:
             return None
         if isinstance(value, dict):
@@ -66,7 +66,7 @@ def _bytes_of_fixed_length(array: np.ndarray) -> np.ndarray:
 
 
 class Feed:
-    """Batches of an input_fn, and an input_fn that returns what is fed."""
+    """Batches of an input_fn, and an input_fn that returns the fed batches."""
 
     def __init__(self, estimator: Any, input_fn: Any, mode: str, count: int, hooks: Any) -> None:
         self.batches: list[Any] = []
@@ -97,16 +97,16 @@ class Feed:
         return packed["features"], packed.get("labels")
 
     def features_fn(self, params: Any = None) -> Any:
-        """The same without labels."""
+        """The fed features, without labels."""
         return self.input_fn()[0]
 
     def feed(self, batch: Any) -> Any:
-        """A feed_dict."""
+        """A feed_dict for a batch."""
         return dict(zip(self._places, nest.flatten(batch, expand_composites=True)))
 
 
 class _Shape:
-    """What is known of a tensor before it has values; a leaf of structures."""
+    """The known properties of a tensor before it has values; a leaf of structures."""
 
     def __init__(self, dtype: Any, shape: Any, sparse: bool) -> None:
         self.dtype, self.shape, self.sparse = dtype, shape, sparse
@@ -131,29 +131,29 @@ def _joined(shape: _Shape, places: Any) -> Any:
 
 
 def _with_mode(estimator: Any, mode: str) -> Any:
-    """TPUEstimator tells batch sizes by mode."""
+    """Sets the mode, from which TPUEstimator determines the batch size."""
     context = getattr(estimator, "_ctx", None)
     return contextlib.nullcontext() if context is None else context.with_mode(mode)
 
 
 class Feeder(v1.train.SessionRunHook):
-    """Feeds one batch a step, and asks for the end after the last."""
+    """Feeds one batch for each step, and asks for the end after the last one."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed, self._left = feed, list(feed.batches)
 
     def before_run(self, run_context: Any) -> Any:
-        """Gives the next batch."""
+        """Feeds the next batch."""
         return v1.train.SessionRunArgs(None, feed_dict=self._feed.feed(self._left.pop(0)))
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Asks for the end where nothing is left."""
+        """Asks for the end if no batch is left."""
         if not self._left:
             run_context.request_stop()
 
 
 class Recorder(Feeder):
-    """Notes loss, gradients and weights of a training, beside its own steps."""
+    """Records loss, gradients and weights of a training, in addition to its own steps."""
 
     def __init__(self, feed: Feed, spec_of: Any) -> None:
         super().__init__(feed)
@@ -177,7 +177,7 @@ class Recorder(Feeder):
         self.weights.append(session.run(self._variables))
 
     def before_run(self, run_context: Any) -> Any:
-        """Computes on the batch what the step itself does not tell."""
+        """Computes the values on the batch that the step itself does not return."""
         fed = self._feeding.feed(self._left[0])
         session = run_context.session
         if not self.losses:
@@ -198,7 +198,7 @@ def _name(variable: Any) -> str:
 
 
 def _evaluated(estimator: Any, feed: Feed, checkpoint: str) -> Any:
-    """Metrics and predictions by a checkpoint."""
+    """Metrics and predictions of a checkpoint."""
     metrics = estimator.evaluate(
         feed.input_fn, steps=len(feed.batches), hooks=[Feeder(feed)], checkpoint_path=checkpoint
     )
@@ -209,10 +209,10 @@ def _evaluated(estimator: Any, feed: Feed, checkpoint: str) -> Any:
 
 
 class _Features(Feeder):
-    """Feeds what predictions are made of."""
+    """Feeds the features for predictions."""
 
     def before_run(self, run_context: Any) -> Any:
-        """Gives the features of the next batch."""
+        """Feeds the features of the next batch."""
         batch = {"features": self._left.pop(0)["features"]}
         return v1.train.SessionRunArgs(None, feed_dict=self._feed.feed(batch))
 

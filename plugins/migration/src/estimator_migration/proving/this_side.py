@@ -17,23 +17,23 @@ from estimator_migration.proving.program import estimator_of
 from estimator_migration.proving.recording import Recording
 from estimator_migration.proving.starting import StartFrom
 
-#: Relative: two compilations of one loss.
+#: The relative tolerance between two compilations of one loss.
 _SAME_LOSS = 1e-5
 
 
 def run_here(
     function: Callable[[str], Mapping[str, Any]], named: str, recording: Recording, names: Mapping[str, str]
 ) -> Computed:
-    """Runs the program as the recorded one ran.
+    """Runs the program in the same way as the recorded one.
 
     Args:
         function: makes the parts in a model_dir.
-        named: of the function, for messages.
-        recording: of batches and weights.
-        names: names there by name here.
+        named: the name of the function, for messages.
+        recording: the batches and weights.
+        names: different names: names there by name here.
 
     Raises:
-        CheckpointMismatchError: variables here that are not there, or have another shape.
+        CheckpointMismatchError: variables here that are missing there, or have another shape.
     """
     train, evaluation = _input_fn(recording.train_batches), _input_fn(recording.eval_batches)
     with tempfile.TemporaryDirectory(prefix="estimator-prove-") as scratch:

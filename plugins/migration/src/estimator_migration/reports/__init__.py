@@ -1,4 +1,4 @@
-"""What a check found, for people, for programs and for browsers."""
+"""The findings of a check, for people, for programs and for browsers."""
 
 from estimator_migration.reports.html_page import html_page
 from estimator_migration.reports.program import Program, counts

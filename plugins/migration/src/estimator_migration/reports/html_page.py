@@ -24,7 +24,7 @@ _STYLE = (
 
 
 def html_page(programs: Sequence[Program]) -> str:
-    """A page that needs nothing else."""
+    """A self-contained page."""
     return "\n".join(_parts(programs))
 
 

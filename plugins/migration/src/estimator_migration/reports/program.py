@@ -1,4 +1,4 @@
-"""A program and what was found in it."""
+"""A program and its findings."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Program:
     """A checked file.
 
     Args:
-        path: as the user named it.
+        path: its path, as the user wrote it.
         source: its text.
-        uses: what it uses, by line.
-        error: why it could not be read; "" where it could.
+        uses: its uses of TensorFlow, by line.
+        error: why it could not be read; "" if it could.
     """
 
     path: str
@@ -28,7 +28,7 @@ class Program:
     error: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """For files."""
+        """The program as JSON values."""
         return {"file": self.path, "error": self.error, "uses": [use.to_json() for use in self.uses]}
 
 

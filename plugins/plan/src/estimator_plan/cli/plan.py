@@ -1,9 +1,9 @@
 """Compile the training step of an experiment for devices that are not there.
 
-FILE is as for `estimator run`. Prints, for one step: memory of each device against what it has, whether it fits and
-what to change, operations, an estimate of the time from peak figures, and the collectives with their bytes. Nothing is
-trained or written. TPU topologies need estimator-backends-tpu[tpu], GPU topologies estimator-backends-gpu[cuda]; no
-device is needed. FILE is read by estimator-experiment.
+FILE is as for `estimator run`. Prints, for one step: the memory that each device needs and has, whether the step fits,
+and what to change. It also prints operations, an estimate of the time from peak figures, and the collectives with their
+bytes. Nothing is trained or written. TPU topologies need estimator-backends-tpu[tpu], and GPU topologies need
+estimator-backends-gpu[cuda]; no device is needed. estimator-experiment reads FILE.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the command; 3: it does not fit."""
+    """Runs the command; returns 3 if the step does not fit."""
     from estimator_core.config import FullySharded
     from estimator_core.plugins import default_plugins
     from estimator_plan import find_topology, parse_mesh, plan_training, report
@@ -109,16 +109,16 @@ def _search(args: argparse.Namespace, estimator: Any, batch: Any, found: Any) ->
 
 
 def _program_opener() -> Callable[..., Any]:
-    """What reads the user's file.
+    """The function that reads the user's file.
 
     Raises:
-        ArgumentError: estimator-experiment, which brings it, is not installed.
+        ArgumentError: estimator-experiment, which has the function, is not installed.
     """
     try:
         from estimator_experiment import open_program
     except ModuleNotFoundError as error:
         if error.name != "estimator_experiment":
-            raise  # it is installed; what it imports is not
+            raise  # the package is installed, but an import of it is not
         raise ArgumentError(
             "`estimator plan` reads FILE with estimator-experiment, which is not installed: "
             'pip install "estimator-plan[cli]". From a program, call estimator_plan.plan_training instead.'

@@ -15,12 +15,12 @@ _MOST_SLICES = 4
 
 
 class CurveSection:
-    """What `report_metrics` counted: of all examples, and of the largest slices."""
+    """The counts of `report_metrics`: of all examples, and of the largest slices."""
 
     title, order = "Curves", 30
 
     def body(self, source: ReportSource) -> str | None:
-        """None where the newest evaluation was made without `report_metrics`."""
+        """The curves; None if the newest evaluation was made without `report_metrics`."""
         newest = source.newest
         if _SCORES not in newest:
             return None

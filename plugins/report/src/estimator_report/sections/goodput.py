@@ -10,7 +10,7 @@ from estimator_report.contract import ReportSource
 
 
 class GoodputSection:
-    """The account that `GoodputHook` keeps, as the newest checkpoint has it.
+    """The time account of `GoodputHook`, from the newest checkpoint.
 
     Example:
         >>> from pathlib import Path
@@ -21,7 +21,7 @@ class GoodputSection:
     title, order = "Where the time went", 6
 
     def body(self, source: ReportSource) -> str | None:
-        """A table, the longest entry first; None where no hook kept an account."""
+        """A table, the longest entry first; None if no hook kept an account."""
         from estimator_core.checkpoint import all_checkpoints, read_checkpoint
         from estimator_core.errors import CheckpointError
 

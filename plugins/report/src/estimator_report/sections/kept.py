@@ -1,4 +1,4 @@
-"""What a run has kept: checkpoints and exports."""
+"""The checkpoints and exports that a run kept."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class KeptSection:
     title, order = "Checkpoints and exports on disk", 40
 
     def body(self, source: ReportSource) -> str | None:
-        """Two tables; None where nothing is kept."""
+        """Two tables; None if nothing is kept."""
         from estimator_core.checkpoint import all_checkpoints, checkpoint_step
         from estimator_core.export import exports_in
 

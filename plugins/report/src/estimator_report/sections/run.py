@@ -1,4 +1,4 @@
-"""What a run was made with: environment, hyperparameters, settings, and how it ended."""
+"""The record of a run: environment, hyperparameters, settings, and how it ended."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RunSection:
     title, order = "Run", 1
 
     def body(self, source: ReportSource) -> str | None:
-        """The record as tables; None where there is none."""
+        """The record as tables; None if there is none."""
         try:
             record = json.loads((source.model_dir / "run.json").read_text())
         except (OSError, ValueError):

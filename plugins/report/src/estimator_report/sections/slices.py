@@ -10,9 +10,9 @@ from typing import Any
 from estimator_report.charts import interval_chart, line_chart
 from estimator_report.contract import ReportSource
 
-#: Metrics of which less is better; of all others more is taken to be.
+#: Metrics of which less is better; for all others more is assumed to be better.
 _ERRORS = ("loss", "error", "perplexity", "brier")
-#: Metrics that say what the data is like, not how good the model is.
+#: Metrics that describe the data, not the quality of the model.
 _OF_DATA = ("label/mean", "prediction/mean", "accuracy_baseline")
 _MOST_IN_CHART, _MOST_LINES, _MOST_METRICS = 15, 5, 6
 Row = Mapping[str, Any]
@@ -24,7 +24,7 @@ class SliceSection:
     title, order = "Slices", 20
 
     def body(self, source: ReportSource) -> str | None:
-        """None where the newest evaluation has no slices."""
+        """The tables and charts; None if the newest evaluation has no slices."""
         rows: Sequence[Row] = source.newest.get("slices", ())
         if len(rows) < 2:
             return None

@@ -1,4 +1,4 @@
-"""The curves of a training: what its event files hold."""
+"""The curves of a training, from its event files."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ class TrainingSection:
 
 
 def _thinned(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """At most about 500 points, the last one among them."""
+    """At most about 500 points, including the last one."""
     every = max(1, -(-len(points) // _MOST_POINTS))
     return [*points[:-1:every], points[-1]]

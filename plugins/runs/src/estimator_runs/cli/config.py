@@ -1,11 +1,12 @@
 """Read configuration files: TOML or YAML that describe a whole experiment.
 
+Example:
     estimator config show digits.toml
     estimator config check digits.toml --set hparams.learning_rate=0.01
     estimator config run digits.toml
 
-`show` prints everything that is in force, with the origin of each value, as TOML. `check` says every fault with file,
-line and key. `run` is `estimator run`.
+`show` prints all effective values as TOML, each with its origin. `check` reports every fault with file, line
+and key. `run` is `estimator run`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Train and judge an experiment fold by fold, as the [crossval] of a configuration file says.
 
-Each fold is a model_dir. Started again it continues: folds that have ended are kept, one that was cut short continues
-from its checkpoint. At the end mean and interval of every metric are told; predictions of each row by the fold that has
-not seen it are written in the order of the input.
+Each fold is a model_dir. Started again, the command continues: it keeps folds that have ended, and an interrupted fold
+continues from its checkpoint. At the end it prints mean and interval of every metric. The prediction for each row, by
+the fold that has not seen it, is written in the order of the input.
 
 Example:
     estimator crossval iris.toml

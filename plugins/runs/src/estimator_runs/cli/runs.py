@@ -1,7 +1,7 @@
 """Look at many runs: from what they left in their model_dirs, without a server.
 
-DIR is a model_dir, or a directory that holds some. `compare` tells in what runs differ, and for configurations that
-were run with the same seeds the mean difference with its interval by the paired bootstrap.
+DIR is a model_dir, or a directory that holds some. `compare` shows how runs differ. For configurations that were run
+with the same seeds, it shows the mean difference with its interval by the paired bootstrap.
 
 Example:
     estimator runs list runs --metric accuracy --mode max

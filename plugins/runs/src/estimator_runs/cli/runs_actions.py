@@ -15,7 +15,7 @@ from estimator_runs.records.reading import RunRecord, read_run, read_runs, tag_r
 
 
 def list_(args: argparse.Namespace, places: list[Path]) -> int:
-    """A line for each run, the best first."""
+    """Prints a line for each run, the best first."""
     runs = [run for run in read_runs(places) if args.tag is None or args.tag in run.tags]
     ranked = sorted(runs, key=lambda run: _rank(run.best(args.metric, args.mode), args.mode))
     rows = [
@@ -26,7 +26,7 @@ def list_(args: argparse.Namespace, places: list[Path]) -> int:
 
 
 def show_(args: argparse.Namespace, places: list[Path]) -> int:
-    """All about one run."""
+    """Prints everything about one run."""
     run = read_run(places[0])
     print(json.dumps({"tags": run.tags, **run.record}, indent=1))
     for name, results in run.evaluations.items():
@@ -41,7 +41,7 @@ def show_(args: argparse.Namespace, places: list[Path]) -> int:
 
 
 def compare_(args: argparse.Namespace, places: list[Path]) -> int:
-    """In what runs differ, and whether it is more than chance."""
+    """Prints how runs differ, and whether the difference is more than chance."""
     runs = read_runs(places)
     varying = differences(runs)
     rows = [
@@ -68,7 +68,7 @@ def compare_(args: argparse.Namespace, places: list[Path]) -> int:
 
 
 def plot_(args: argparse.Namespace, places: list[Path]) -> int:
-    """One HTML page with curves overlaid."""
+    """Writes one HTML page with the curves of all runs."""
     runs = read_runs(places)
     print(f"{write_page(runs, args.metrics, Path(args.output))}: {len(runs)} runs")
     return 0
@@ -81,7 +81,7 @@ def tag_(args: argparse.Namespace, places: list[Path]) -> int:
 
 
 def rm_(args: argparse.Namespace, places: list[Path]) -> int:
-    """Removes runs: model_dirs alone, never what merely holds some."""
+    """Removes runs: only model_dirs, never a directory that merely holds some."""
     runs = [read_run(place) for place in places]
     working = [str(run.path) for run in runs if "ended" not in run.record]
     if working and not args.force:

@@ -1,7 +1,7 @@
 """Search hyperparameters as the [sweep] of a configuration file says, with Optuna.
 
-Every trial is a model_dir. Killed at any moment and started again it continues, and comes to the same trials. At the
-end the best trials are told, what mattered, and where the winning configuration is: `estimator run` takes it.
+Every trial is a model_dir. Killed at any moment and started again, the sweep continues and makes the same trials. At
+the end it prints the best trials, what mattered, and the file of the winning configuration for `estimator run`.
 
 Example:
     estimator sweep digits.toml

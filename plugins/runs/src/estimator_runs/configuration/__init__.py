@@ -1,1 +1,1 @@
-"""Programs from configuration files: read, put together, checked, built."""
+"""Programs from configuration files: read, merged, checked, built."""

@@ -23,10 +23,10 @@ def build_program(found: Configuration, resolved: Resolved, path: Path) -> Progr
     Args:
         found: the configuration.
         resolved: its values and their origins.
-        path: of the file; the run is named after it.
+        path: the path of the file; the run is named after it.
 
     Raises:
-        ConfigurationError: it names code, components or arguments that are not there.
+        ConfigurationError: it names code, components or arguments that do not exist.
     """
     fields = run_config_fields(found, resolved)
     plugins = plugins_of(found)
@@ -77,7 +77,7 @@ def _of_file(found: Configuration, resolved: Resolved) -> Program:
 
 
 def _replaced(defaults: HParams | None, found: Configuration, resolved: Resolved) -> HParams | None:
-    """The program's hyperparameters with those of the configuration in their place."""
+    """The program's hyperparameters, replaced by those of the configuration."""
     if defaults is None:
         if found.hparams:
             text = "the program defines no HPARAMS, so there is nothing to replace."
@@ -142,7 +142,7 @@ def build_input(one: Input, resolved: Resolved, path: KeyPath, plugins: Plugins)
     """The input_fn that a table describes.
 
     Raises:
-        ConfigurationError: it names code, components or arguments that are not there.
+        ConfigurationError: it names code, components or arguments that do not exist.
     """
     if one.function is not None:
         return find_object(resolved, (*path, "function"), one.function)
@@ -202,7 +202,7 @@ def _receiver(found: Configuration, resolved: Resolved) -> Callable[[], Any] | N
 
 
 def _check_components(found: Configuration, resolved: Resolved, plugins: Plugins) -> None:
-    """Every component by name exists; imports none of them."""
+    """Checks that every named component exists, without importing any."""
     asked: list[tuple[str, str | None, KeyPath]] = [
         *(("hook", one.name, ("hooks", place)) for place, one in enumerate(found.hooks)),
         *(("hook", one.name, ("evaluate", "hooks", place)) for place, one in enumerate(found.evaluate.hooks)),

@@ -1,4 +1,4 @@
-"""Values against the schema: every fault with its place, and what is nearest to right."""
+"""Checks values against the schema: every fault with its place, and the nearest valid name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from estimator_runs.configuration.schema import Configuration
 
 
 def checked(resolved: Resolved) -> Configuration:
-    """The configuration that the values say.
+    """The configuration that the values describe.
 
     Raises:
         ConfigurationError: unknown keys, values of another type, keys that are missing or exclude each other.
@@ -35,7 +35,7 @@ def checked(resolved: Resolved) -> Configuration:
 
 
 def _problems(error: ValidationError, resolved: Resolved) -> list[Problem]:
-    """A problem for each place; forms that a value might have had are joined."""
+    """A problem for each place; the possible forms of a value are joined."""
     texts: dict[KeyPath, list[str]] = {}
     for fault in error.errors(include_url=False):
         unknown = fault["type"] == "extra_forbidden"
@@ -63,7 +63,7 @@ def _problems(error: ValidationError, resolved: Resolved) -> list[Problem]:
 
 
 def _existing(place: KeyPath, values: Any) -> KeyPath:
-    """The part of a place that the values have: behind it pydantic names the form that it tried."""
+    """The part of a place that exists in the values: after it pydantic names the form that it tried."""
     for length, part in enumerate(place):
         try:
             values = values[part]
@@ -97,13 +97,13 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 
 
 def _other_table(place: KeyPath) -> str:
-    """A hint where the key belongs to another table."""
+    """A hint if the key belongs to another table."""
     homes = [name for name in Configuration.model_fields if place[-1] in keys_at((name,)) and (name,) != place[:-1]]
     return f" It belongs in [{homes[0]}]." if homes and place[-1] not in ("name", "args", "file", "function") else ""
 
 
 def _exclusive(found: Configuration, resolved: Resolved) -> Iterable[Problem]:
-    """Keys that say the same thing twice, or nothing."""
+    """Problems of keys that define the same thing twice, or nothing."""
     if found.program is None and found.model is None:
         yield Problem(
             origin=resolved.whole,
@@ -130,7 +130,7 @@ def _exclusive(found: Configuration, resolved: Resolved) -> Iterable[Problem]:
 
 
 def _incomplete(found: Configuration, resolved: Resolved) -> Iterable[Problem]:
-    """Keys that need others."""
+    """Problems of keys that need others."""
     if found.model is not None and found.inputs is None:
         yield at(resolved, ("inputs",), "is missing: [model] needs [inputs.train].")
     if found.exporters and found.serving is None and found.program is None:

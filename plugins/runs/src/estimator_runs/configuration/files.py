@@ -15,10 +15,10 @@ _READERS = {".toml": read_toml, ".yaml": read_yaml, ".yml": read_yaml}
 
 
 def read_layers(path: Path) -> list[Layer]:
-    """The layers of a file: those of the files it includes, in their order, then its own.
+    """The layers of a file: those of the included files, in their order, then its own.
 
     Args:
-        path: of a TOML or YAML file. `include` in it is a file or a list of them, relative to it.
+        path: the path of a TOML or YAML file. `include` in it is a file or a list of them, relative to it.
 
     Raises:
         ConfigurationError: a file is missing or broken, or includes itself.

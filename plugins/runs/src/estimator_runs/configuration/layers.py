@@ -1,4 +1,4 @@
-"""Layers of settings: values, and where each was said. Later layers override earlier ones."""
+"""Layers of settings: values, and the origin of each. Later layers override earlier ones."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ KeyPath = tuple[str | int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where a value was said.
+    """The origin of a value.
 
     Args:
         source: a file, as it was named, or "--set", or "default".
-        line: in that file, from 1; None where there are no lines.
-        directory: where relative names of code in the value start.
+        line: the line in that file, from 1; None if there are no lines.
+        directory: the base of relative names of code in the value.
 
     Example:
         >>> str(Origin(source="base.toml", line=3))
@@ -40,7 +40,7 @@ class Layer:
     Args:
         whole: the origin of the layer as a whole.
         values: nested tables.
-        origins: of every table, list and value in it.
+        origins: the origin of every table, list and value in it.
     """
 
     whole: Origin
@@ -50,12 +50,12 @@ class Layer:
 
 @dataclass(frozen=True, kw_only=True)
 class Resolved:
-    """Layers put together.
+    """The result of merged layers.
 
     Args:
-        values: what is in force.
-        origins: where each of them was said last.
-        whole: the origin of the last layer, for what nobody said.
+        values: the effective values.
+        origins: the last origin of each value.
+        whole: the origin of the last layer, for values without an origin.
     """
 
     values: Mapping[str, Any]
@@ -63,7 +63,7 @@ class Resolved:
     whole: Origin
 
     def origin(self, path: KeyPath) -> Origin:
-        """Where a value was said, or the table that it would stand in."""
+        """The origin of a value, or of the table to which it would belong."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.origins:
                 return self.origins[path[:length]]
@@ -71,10 +71,10 @@ class Resolved:
 
 
 def resolve(layers: Sequence[Layer]) -> Resolved:
-    """Puts layers together: tables are merged key by key, all else is replaced.
+    """Merges layers: tables are merged key by key, all else is replaced.
 
     Args:
-        layers: at least one; the last one has the last word.
+        layers: at least one; the last one wins.
 
     Example:
         >>> file, typed = Origin(source="a.toml", line=1), Origin(source="--set")
@@ -111,7 +111,7 @@ def _copy(value: Any) -> Any:
 
 
 def paths_of(value: Any, at: KeyPath = ()) -> list[KeyPath]:
-    """Every way into a value, its own included.
+    """Every path into a value, including the empty one.
 
     Example:
         >>> paths_of({"a": [1]})

@@ -1,4 +1,4 @@
-"""`--set a.b=c`: settings of the command line."""
+"""`--set a.b=c`: reads settings of the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def read_settings(texts: Iterable[str]) -> list[Layer]:
     """A layer for each setting.
 
     Args:
-        texts: `key.in.full=value`. The value is one of TOML or of Python; what is neither is a text.
+        texts: `key.in.full=value`. The value is in TOML or Python; any other value is a text.
 
     Raises:
         ConfigurationError: a text has another form.
@@ -31,7 +31,7 @@ def read_settings(texts: Iterable[str]) -> list[Layer]:
 
 
 def layer_of(key: str, value: Any, origin: Origin) -> Layer | None:
-    """A layer that says one value; None: the key cannot be read.
+    """A layer with one value; None: the key cannot be read.
 
     Example:
         >>> layer_of("hparams.rate", 0.1, Origin(source="trial 3")).values

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, each time with its place and its cure."""
+"""The faults of a configuration, each with its place and its cure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from estimator_runs.configuration.layers import KeyPath, Origin, Resolved, name_
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One fault.
+    """A fault of a configuration.
 
     Args:
-        origin: where it was said.
-        key: the key in full; empty where the file as a whole is meant.
-        text: what is wrong, and what to write.
+        origin: the origin of the value.
+        key: the key in full; empty for the file as a whole.
+        text: the fault, and what to write instead.
     """
 
     origin: Origin
@@ -49,7 +49,7 @@ def at(resolved: Resolved, path: KeyPath, text: str) -> Problem:
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """A hint with the known name that is most like the given one; empty where none is.
+    """A hint with the known name that is most similar to the given one; empty if none is similar.
 
     Example:
         >>> nearest("modle", ["model", "inputs"])

@@ -17,7 +17,7 @@ from estimator_runs.configuration.schema import Configuration
 
 @dataclass(frozen=True, kw_only=True)
 class Read:
-    """A configuration, and where each of its values was said."""
+    """A configuration, and the origin of each of its values."""
 
     path: Path
     configuration: Configuration
@@ -27,7 +27,7 @@ class Read:
         """The program that it describes.
 
         Raises:
-            ConfigurationError: it names code, components or arguments that are not there.
+            ConfigurationError: it names code, components or arguments that do not exist.
         """
         return build_program(self.configuration, self.resolved, self.path)
 
@@ -38,8 +38,8 @@ def read_configuration(
     """Reads and checks a configuration file.
 
     Args:
-        path: of a TOML or YAML file.
-        settings: of the command line, `key.in.full=value`; the last ones have the last word.
+        path: the path of a TOML or YAML file.
+        settings: the settings of the command line, `key.in.full=value`; the last ones win.
         more: layers that come before the file, such as those of an organisation.
         over: layers that come after the command line, such as the values of a trial.
 

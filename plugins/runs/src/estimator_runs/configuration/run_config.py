@@ -13,7 +13,7 @@ from estimator_runs.configuration.schema import NONE, Configuration
 
 
 def run_config_fields(found: Configuration, resolved: Resolved) -> dict[str, Any]:
-    """The fields of RunConfig that somebody said, as Python has them.
+    """The fields of RunConfig that the configuration sets, as Python values.
 
     Raises:
         ConfigurationError: RunConfig refuses a value.

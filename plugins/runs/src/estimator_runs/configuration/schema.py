@@ -26,7 +26,7 @@ def _named(value: Any) -> Any:
 
 
 class Component(Part):
-    """A component of a plugin by its name, with arguments; the name alone may stand for it."""
+    """A component of a plugin by its name, with arguments; the name alone is enough."""
 
     name: str
     args: dict[str, Any] = {}
@@ -51,7 +51,7 @@ class Model(Part):
 
 
 class Input(Part):
-    """A registered input; a function whose call gives an input_fn; or an input_fn itself."""
+    """A registered input, a function whose call returns an input_fn, or an input_fn itself."""
 
     component: str | None = None
     call: str | None = None
@@ -81,7 +81,7 @@ class Evaluate(Part):
 
 
 class Serving(Part):
-    """What requests of an export look like: a function as `module:function`, or features by name."""
+    """The form of requests of an export: a function as `module:function`, or features by name."""
 
     function: str | None = None
     features: dict[str, Feature] = {}
@@ -135,7 +135,7 @@ def _run_config_part() -> type[Part]:
     for one in fields(RunConfig):
         form = _FORMS.get(one.name, hints[one.name])
         default = one.default if one.default is not MISSING else None
-        # "none" is a word of its own where there is no null to mean.
+        # "none" is an ordinary word where null is not possible.
         parts[one.name] = (Annotated[form, BeforeValidator(_none)] if NoneType in get_args(form) else form), default
     made: Any = create_model("RunConfigPart", __base__=Part, **parts)
     return made
@@ -156,14 +156,14 @@ def _hparam(value: Any) -> Any:
 
 
 class Objective(Part):
-    """A metric of the evaluations, and which way it is good."""
+    """A metric of the evaluations, and whether more or less is better."""
 
     metric: str
     mode: Literal["min", "max"]
 
 
 class Parameter(Part):
-    """What a value is drawn from: numbers from low to high, or choices."""
+    """The range of a value: numbers from low to high, or choices."""
 
     low: int | float | None = None
     high: int | float | None = None
@@ -173,7 +173,7 @@ class Parameter(Part):
 
 
 class Sweep(Part):
-    """A search: which values, judged by what, how often."""
+    """A search: its values, objectives and trials."""
 
     space: Annotated[dict[str, Parameter], Field(min_length=1)]
     objectives: Annotated[list[Objective], Field(min_length=1)]
@@ -187,7 +187,7 @@ class Sweep(Part):
 
 
 class Crossval(Part):
-    """Cross-validation: how rows are split, and in what batches they are trained on."""
+    """Cross-validation: how rows are split, and the batches of the training."""
 
     folds: Annotated[int, Field(ge=2)] = 5
     splitter: Literal["k_fold", "stratified", "grouped", "stratified_grouped", "time_ordered"] = "k_fold"

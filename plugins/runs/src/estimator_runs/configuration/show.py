@@ -21,10 +21,10 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def effective(read: Read) -> Iterator[tuple[str, Any, str]]:
-    """Key, value and origin of everything that is in force; secrets are hidden."""
+    """Key, value and origin of every effective value; secrets are hidden."""
     resolved = read.resolved
     dumped = read.configuration.model_dump(mode="python", exclude={"run_config"})
-    # What nobody said is what RunConfig makes of the rest.
+    # Values that nobody set are the defaults of RunConfig for the rest.
     config = RunConfig(**run_config_fields(read.configuration, resolved))
     said_there = read.configuration.run_config.model_dump(include=set(resolved.values.get("run_config", {})))
     dumped["run_config"] = {one.name: said_there.get(one.name, getattr(config, one.name)) for one in fields(config)}
@@ -37,7 +37,7 @@ def effective(read: Read) -> Iterator[tuple[str, Any, str]]:
 
 
 def show(read: Read) -> str:
-    """The whole as TOML, a line for each value, with its origin behind it."""
+    """The whole configuration as TOML: one line for each value, followed by its origin."""
     rows = [(f"{key} = {_toml(value)}", origin) for key, value, origin in effective(read)]
     width = max(len(line) for line, _ in rows if len(line) <= 60)
     return "\n".join(f"{line.ljust(width)}  # {origin}" for line, origin in rows)

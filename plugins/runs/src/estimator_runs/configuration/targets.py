@@ -22,8 +22,8 @@ def find_object(resolved: Resolved, path: KeyPath, text: str) -> Any:
     """The object that a text at a key names.
 
     Args:
-        resolved: says where the text was written: files are found from there, and modules beside it.
-        path: of the key.
+        resolved: knows the origin of the text: files are found from there, and modules beside it.
+        path: the path of the key.
         text: `package.module:name` or `file.py:name`.
 
     Raises:
@@ -56,25 +56,25 @@ def _module(resolved: Resolved, path: KeyPath, name: str, directory: Path) -> An
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise  # it is there; what it imports is not
+            raise  # the module exists, but an import of it does not
         known = [each.stem for each in Path(beside).glob("*.py")]
         raise _refused(resolved, path, f"there is no module {error.name!r}.{nearest(error.name, known)}") from None
 
 
 def public_names(holder: Any) -> list[str]:
-    """Names without an underscore."""
+    """The names without an underscore."""
     return [name for name in dir(holder) if not name.startswith("_")]
 
 
 def call(resolved: Resolved, path: KeyPath, function: Callable[..., Any], args: Mapping[str, Any], **given: Any) -> Any:
-    """Calls a function with the arguments that stand at a key.
+    """Calls a function with the arguments at a key.
 
     Args:
-        resolved: says where they were written.
-        path: of the arguments.
-        function: what is called.
-        args: as they stand there: tables with `call` or `object` name code, and become what it gives.
-        **given: arguments that no file says.
+        resolved: knows the origin of the arguments.
+        path: the path of the arguments.
+        function: the function to call.
+        args: the arguments as in the file. Tables with `call` or `object` name code, and are replaced by its result.
+        **given: arguments that do not come from a file.
 
     Raises:
         ConfigurationError: the function takes no such argument, or needs others, or refuses their values.
@@ -106,14 +106,14 @@ def call(resolved: Resolved, path: KeyPath, function: Callable[..., Any], args: 
     except ConfigurationError:
         raise
     except (ValueError, TypeError) as error:
-        # The argument that the message speaks of, where it speaks of one.
+        # The argument that the message names, if it names one.
         named = next((name for name in args if name in str(error)), None)
         place = path if named is None else (*path, named)
         raise _refused(resolved, place, f"{_called(function)} refuses it: {error}") from error
 
 
 def argument(resolved: Resolved, path: KeyPath, value: Any) -> Any:
-    """A value of a file as code gets it: "none" is None, `${here}` the directory of the file."""
+    """A value of a file as code receives it: "none" is None, `${here}` is the directory of the file."""
     if isinstance(value, Mapping):
         if _CALL in value or _OBJECT in value:
             return _coded(resolved, path, value)
@@ -156,7 +156,7 @@ def _positional(resolved: Resolved, path: KeyPath, function: Callable[..., Any],
 
 
 def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """What a function takes by name; empty where it does not tell."""
+    """The named parameters of a function; empty if they are not known."""
     try:
         return inspect.signature(function).parameters
     except (ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""TOML with the line of every key: the parser of the standard library, asked statement by statement for the lines."""
+"""TOML with the line of every key: the parser of the standard library, called statement by statement for the lines."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def read_toml(text: str, source: str, directory: Path) -> Layer:
 
     Args:
         text: the document.
-        source: what messages call it.
-        directory: where relative names in it start.
+        source: its name in messages.
+        directory: the base of relative names in it.
 
     Raises:
-        ConfigurationError: it is no TOML.
+        ConfigurationError: the text is not TOML.
 
     Example:
         >>> layer = read_toml("[a]\nb = 1\n", "x.toml", Path())

@@ -9,7 +9,7 @@ from estimator_core.errors import ArgumentError
 from estimator_runs.configuration.layers import KeyPath, Layer, Origin
 from estimator_runs.configuration.problems import ConfigurationError, Problem
 
-#: More values than a person writes: aliases of aliases make any number of them.
+#: More values than a person writes. Aliases of aliases can make any number of values.
 _MOST_VALUES = 100_000
 _SCALARS = ("str", "int", "float", "bool", "null")
 
@@ -19,11 +19,11 @@ def read_yaml(text: str, source: str, directory: Path) -> Layer:
 
     Args:
         text: the document.
-        source: what messages call it.
-        directory: where relative names in it start.
+        source: its name in messages.
+        directory: the base of relative names in it.
 
     Raises:
-        ConfigurationError: it is no YAML, or holds more than tables, lists, texts, numbers, truths and nulls.
+        ConfigurationError: it is not YAML, or holds more than tables, lists, texts, numbers, booleans and nulls.
         ArgumentError: ruamel.yaml is not installed.
     """
     try:
@@ -55,7 +55,7 @@ def read_yaml(text: str, source: str, directory: Path) -> Layer:
 
 
 class _Reader:
-    """Turns nodes into values, and notes where they stand."""
+    """Turns nodes into values, and notes their places."""
 
     def __init__(self, constructor: Any, source: str, directory: Path, origins: dict[KeyPath, Origin]) -> None:
         self._constructor, self._source, self._directory, self._origins = constructor, source, directory, origins

@@ -1,1 +1,1 @@
-"""Cross-validation: rows split by scikit-learn, a model_dir a fold, predictions in the order of the input."""
+"""Cross-validation: rows split by scikit-learn, a model_dir for each fold, predictions in the order of the input."""

@@ -1,4 +1,4 @@
-"""Cross-validation, driven: each fold trained, evaluated and predicted in a model_dir of its own, once."""
+"""Runs a cross-validation: each fold is trained, evaluated and predicted once, in a model_dir of its own."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Folds:
 
     Args:
         read: the configuration.
-        crossval: how it is split.
-        folder: where it writes.
+        crossval: how rows are split.
+        folder: the output directory.
         rows: all rows.
         splits: rows to train on and rows held out, fold by fold.
     """
@@ -53,9 +53,9 @@ def open_folds(path: Path, folder: Path | None = None, settings: Sequence[str] =
     """Reads a configuration and its rows, and splits them.
 
     Args:
-        path: of the configuration file. Rows are those of [crossval.input], else of [inputs.eval], read once.
-        folder: where to write; None: `runs/<name of the file>-crossval`.
-        settings: of the command line.
+        path: the path of the configuration file. Rows come from [crossval.input], else from [inputs.eval], read once.
+        folder: the output directory; None: `runs/<name of the file>-crossval`.
+        settings: the settings of the command line.
 
     Raises:
         ConfigurationError: the file cannot be used.
@@ -76,7 +76,7 @@ def open_folds(path: Path, folder: Path | None = None, settings: Sequence[str] =
 
 
 def run_folds(folds: Folds) -> None:
-    """Runs the folds that have not ended; one that was cut short continues from its checkpoint.
+    """Runs the folds that have not ended. An interrupted fold continues from its checkpoint.
 
     Raises:
         ArgumentError: the plan has no last step.
@@ -129,7 +129,7 @@ def _rows(read: Read, crossval: Crossval) -> Rows:
 
 
 def _check_same(folds: Folds) -> None:
-    """A directory holds the folds of one set of rows."""
+    """Checks that the directory holds the folds of the same rows and configuration."""
     digest = hashlib.sha256()
     for train, held_out in folds.splits:
         digest.update(train.tobytes() + b"/" + held_out.tobytes())
@@ -148,5 +148,5 @@ def _check_same(folds: Folds) -> None:
 
 
 def _configuration(read: Read) -> str:
-    """What the folds are trained with."""
+    """The configuration with which the folds are trained."""
     return json.dumps(read.resolved.values, sort_keys=True, default=str)

@@ -1,4 +1,4 @@
-"""What the folds came to: metrics with intervals, and predictions in the order of the input."""
+"""The results of the folds: metrics with intervals, and predictions in the order of the input."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class MetricOverFolds:
     """A metric over all folds.
 
     Args:
-        values: one a fold.
-        mean: of them.
-        low: lower end of the 95% interval.
-        high: upper end.
+        values: one value for each fold.
+        mean: their mean.
+        low: the lower end of the 95% interval.
+        high: the upper end.
     """
 
     values: tuple[float, ...]
@@ -33,7 +33,7 @@ class MetricOverFolds:
 def metrics_over_folds(folds: Folds) -> dict[str, MetricOverFolds]:
     """Mean and interval of every metric.
 
-    The interval is Student's t with the variance of Nadeau and Bengio (2003): folds share their training rows, so that
+    The interval is Student's t with the variance of Nadeau and Bengio (2003): folds share their training rows, so
     the plain variance of their mean is too small.
 
     Raises:

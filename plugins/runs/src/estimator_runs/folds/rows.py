@@ -18,7 +18,7 @@ class Rows:
     """Rows in memory.
 
     Args:
-        features: arrays by name, all with one row an example.
+        features: arrays by name, all with one row for each example.
         labels: an array, [rows, ...].
     """
 
@@ -38,11 +38,11 @@ def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any =
 
     Args:
         input_fn: yields batches of a dict of features and an array of labels, once through the data.
-        params: handed to it.
-        config: handed to it.
+        params: passed to it.
+        config: passed to it.
 
     Raises:
-        ArgumentError: it is empty, or its batches have another form.
+        ArgumentError: the input is empty, or its batches have another form.
 
     Example:
         >>> rows = read_rows(lambda: [({"x": np.ones((2, 1), np.float32)}, np.zeros(2, np.int32))])

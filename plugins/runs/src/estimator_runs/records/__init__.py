@@ -1,1 +1,1 @@
-"""Many runs, read from what they left: tables, differences, statistics, a page. No server, no jax."""
+"""Many runs, read from their model_dirs: tables, differences, statistics, a page. No server, no jax."""

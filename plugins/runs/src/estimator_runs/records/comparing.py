@@ -1,4 +1,4 @@
-"""Runs beside each other: what differs, which is best, and whether the difference is more than chance."""
+"""Compares runs: what differs, which is best, and whether the difference is more than chance."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _RESAMPLES = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Paired:
-    """Two configurations over the seeds that both were run with.
+    """Two configurations over their common seeds.
 
     Args:
-        seeds: of the pairs.
+        seeds: the seeds of the pairs.
         difference: the mean of second minus first.
-        low: lower end of its 95% interval by the paired bootstrap.
-        high: upper end.
+        low: the lower end of its 95% interval by the paired bootstrap.
+        high: the upper end.
     """
 
     seeds: tuple[int, ...]
@@ -32,7 +32,7 @@ class Paired:
 
 
 def differences(runs: Sequence[RunRecord]) -> dict[str, list[Any]]:
-    """The settings in which runs differ: for each key a value a run; None where a run does not have it."""
+    """The settings in which runs differ: for each key one value per run; None if a run lacks it."""
     settings = [run.settings for run in runs]
     keys = dict.fromkeys(key for one in settings for key in one)
     columns = {key: [one.get(key) for one in settings] for key in keys}
@@ -40,7 +40,7 @@ def differences(runs: Sequence[RunRecord]) -> dict[str, list[Any]]:
 
 
 def by_configuration(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
-    """Runs that differ in the seed alone, together; the key names what distinguishes them."""
+    """Groups of runs that differ only in the seed; the key names what distinguishes the groups."""
     varying = differences(runs)
     groups: dict[str, list[RunRecord]] = {}
     for place, run in enumerate(runs):
@@ -50,15 +50,15 @@ def by_configuration(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
 
 
 def paired_bootstrap(first: Mapping[int, float], second: Mapping[int, float]) -> Paired | None:
-    """Whether one configuration is better than another by more than the seed does.
+    """Whether the difference of two configurations is more than the effect of the seed.
 
     Args:
         first: a metric by seed.
-        second: the same of the other configuration.
+        second: the same metric of the other configuration.
 
     Returns:
-        The mean difference over the seeds of both, with an interval; None below two seeds. The same values give the
-        same interval.
+        The mean difference over the seeds of both, with an interval; None below two seeds. The same values have
+        the same interval.
 
     Example:
         >>> found = paired_bootstrap({1: 0.5, 2: 0.6, 3: 0.7}, {1: 0.6, 2: 0.7, 3: 0.8})

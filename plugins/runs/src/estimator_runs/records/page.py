@@ -1,4 +1,4 @@
-"""A page about many runs, by the page builder of estimator-report: curves overlaid, and a table."""
+"""A page about many runs, made with the page builder of estimator-report: overlaid curves, and a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from estimator_core.errors import ArgumentError
 from estimator_runs.records.comparing import differences
 from estimator_runs.records.reading import RunRecord
 
-#: More lines in one chart cannot be told apart.
+#: More lines in one chart cannot be distinguished.
 _MOST_LINES, _MOST_POINTS = 12, 400
 
 
@@ -20,9 +20,9 @@ def write_page(runs: Sequence[RunRecord], metrics: Sequence[str], path: Path) ->
     """Writes one HTML file that loads nothing.
 
     Args:
-        runs: what it is about.
-        metrics: a chart each; of more than 12 runs the first 12 are drawn.
-        path: of the file.
+        runs: the runs of the page.
+        metrics: one chart for each; only the first 12 runs are drawn.
+        path: the path of the file.
 
     Raises:
         ArgumentError: estimator-report is not installed.
@@ -84,7 +84,7 @@ class _Curves:
 
 
 def thinned(run: RunRecord, metric: str) -> list[tuple[float, float]]:
-    """Points of a curve, evenly chosen where there are more than can be seen; first and last are kept."""
+    """Points of a curve, evenly chosen if there are more than can be seen; the first and the last are kept."""
     points = [(float(step), value) for step, value in run.curve(metric).items()]
     if len(points) <= _MOST_POINTS:
         return points

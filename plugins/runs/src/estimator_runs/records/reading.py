@@ -12,19 +12,19 @@ from estimator_core.errors import ArgumentError
 from estimator_core.summaries import read_eval_metrics
 
 _RECORD, _TAGS = "run.json", "tags.json"
-#: What names a run and is no setting of it.
+#: Keys that name a run and are not its settings.
 _OF_THE_RUN = ("run_config.model_dir", "run_config.tf_random_seed")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """What a run left.
+    """The record of a run.
 
     Args:
         path: its model_dir.
-        record: what `run.json` says.
-        evaluations: metrics by name of the evaluation and step; "" is the one without a name.
-        tags: given by `estimator runs tag`.
+        record: the content of `run.json`.
+        evaluations: metrics by name of the evaluation and step; "" is the evaluation without a name.
+        tags: the tags of `estimator runs tag`.
     """
 
     path: Path
@@ -82,7 +82,7 @@ def read_run(model_dir: Path) -> RunRecord:
     """Reads one run.
 
     Raises:
-        ArgumentError: the directory holds none, or its record cannot be read.
+        ArgumentError: the directory holds no run, or its record cannot be read.
     """
     try:
         record = json.loads((model_dir / _RECORD).read_text())
@@ -96,7 +96,7 @@ def read_run(model_dir: Path) -> RunRecord:
 
 
 def tag_run(model_dir: Path, tags: Iterable[str], *, remove: bool = False) -> tuple[str, ...]:
-    """Adds tags to a run, or takes them away; returns those it has then.
+    """Adds tags to a run, or removes them; returns its tags afterwards.
 
     Raises:
         ArgumentError: the directory holds no run.

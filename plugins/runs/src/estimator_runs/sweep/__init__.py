@@ -1,1 +1,1 @@
-"""Sweeps: Optuna chooses, estimators train, a directory keeps what is done."""
+"""Sweeps: Optuna chooses values, estimators train, a directory keeps the results."""

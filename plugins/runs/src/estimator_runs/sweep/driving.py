@@ -1,4 +1,4 @@
-"""A sweep, driven: one worker in this process, several in processes of their own."""
+"""Runs a sweep: one worker in this process, or several in processes of their own."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _WAIT = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """A sweep that is ready to be worked on.
+    """A sweep that is ready to run.
 
     Args:
-        path: of the configuration file.
-        settings: of the command line.
+        path: the path of the configuration file.
+        settings: the settings of the command line.
         sweep: the search.
         space: distributions by name.
         shelf: its directory.
@@ -49,9 +49,9 @@ def open_search(path: Path, folder: Path | None = None, settings: Sequence[str] 
     """Reads a configuration with a [sweep], and opens its directory.
 
     Args:
-        path: of the configuration file.
-        folder: of the sweep; None: `runs/<name of the file>-sweep`.
-        settings: of the command line.
+        path: the path of the configuration file.
+        folder: the directory of the sweep; None: `runs/<name of the file>-sweep`.
+        settings: the settings of the command line.
 
     Raises:
         ConfigurationError: the file, its space, sampler or pruner cannot be used.
@@ -72,7 +72,7 @@ def open_search(path: Path, folder: Path | None = None, settings: Sequence[str] 
 
 
 def _check_keys(sweep: Sweep, resolved: Resolved) -> None:
-    """A key of the space names a value that the file has: a key that nobody reads would be searched in vain."""
+    """Checks that each key of the space names a value of the file: a search of an unused key would be useless."""
     known = [path for path in paths_of(resolved.values)[1:] if path[0] != "sweep"]
     names = [".".join(map(str, path)) for path in known]
     problems = []
@@ -87,7 +87,7 @@ def _check_keys(sweep: Sweep, resolved: Resolved) -> None:
 
 
 def run_search(search: Search) -> None:
-    """Works until all trials have ended; started again after any end, it continues.
+    """Works until all trials have ended. Started again after any end, it continues.
 
     Raises:
         ArgumentError: a worker failed.
@@ -99,14 +99,14 @@ def run_search(search: Search) -> None:
 
 
 def work(search: Search) -> None:
-    """Takes one trial after the other, first those that were left, until all have ended."""
+    """Takes one trial after the other, first those that were left over, until all have ended."""
     while search.shelf.ended() < search.sweep.trials:
         if not any(_tried(search, number) for number in _open_numbers(search)):
-            time.sleep(_WAIT)  # others work on what this one would have to know
+            time.sleep(_WAIT)  # others work on trials whose results this one needs
 
 
 def _open_numbers(search: Search) -> range:
-    """Trials that may be worked on: those whose known trials have all ended."""
+    """The trials that can run: those whose known trials have all ended."""
     ended = search.shelf.ended()
     return range(ended, min(ended + search.sweep.workers, search.sweep.trials))
 
@@ -130,13 +130,13 @@ def _tried(search: Search, number: int) -> bool:
 
         outcome = run_trial(read, shelf.trial_dir(number), search.sweep, pruned)
         shelf.end(number, outcome)
-        shelf.study()  # where other tools of Optuna see it
+        shelf.study()  # so other tools of Optuna see it
         _log.info("Trial %d of %d: %s %s", number, search.sweep.trials, outcome.state, list(outcome.values))
     return True
 
 
 def _run_workers(search: Search) -> None:
-    """Processes that end with this one: each reads a pipe that closes with it."""
+    """Runs processes that end with this one: each reads a pipe that closes with it."""
     said = json.dumps({"path": str(search.path), "folder": str(search.shelf.folder), "settings": search.settings})
     command = [sys.executable, "-m", "estimator_runs.sweep.worker", said]
     workers = [subprocess.Popen(command, stdin=subprocess.PIPE) for _ in range(search.sweep.workers)]

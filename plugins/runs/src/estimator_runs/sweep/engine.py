@@ -1,7 +1,7 @@
 """Optuna as the engine: which values a trial gets and whether it continues, from the trials that it knows.
 
-A trial knows exactly the trials that ended `workers` places before it. So the same trials come out of one seed,
-however the workers take turns and whoever is killed.
+A trial knows exactly the trials that ended `workers` places before it. So a seed always leads to the same trials, in
+any order of the workers and after any kill.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def engine() -> Any:
     """The package optuna, without its log of every trial.
 
     Raises:
-        ArgumentError: it is not installed.
+        ArgumentError: optuna is not installed.
     """
     try:
         import optuna
@@ -36,10 +36,10 @@ def engine() -> Any:
 
 
 def distributions(space: Mapping[str, Parameter], resolved: Resolved) -> dict[str, Any]:
-    """What each value is drawn from.
+    """The distribution of each value.
 
     Raises:
-        ConfigurationError: a parameter says neither a range nor choices, or a range that cannot be.
+        ConfigurationError: a parameter has neither a range nor choices, or an invalid range.
     """
     found: dict[str, Any] = {}
     for name, one in space.items():
@@ -67,7 +67,7 @@ def _distribution(one: Parameter) -> Any:
 
 
 def directions(sweep: Sweep) -> list[str]:
-    """Which way each objective is good, in Optuna's words."""
+    """The direction of each objective, in Optuna's words."""
     return ["minimize" if one.mode == "min" else "maximize" for one in sweep.objectives]
 
 
@@ -75,7 +75,7 @@ def check_engine(sweep: Sweep, resolved: Resolved) -> None:
     """Refuses samplers and pruners that Optuna does not have, or that their arguments do not fit.
 
     Raises:
-        ConfigurationError: says which, and the nearest right one.
+        ConfigurationError: one is not valid; the message names it and the nearest valid name.
     """
     if len(sweep.objectives) > 1 and sweep.pruner.name != "NopPruner":
         raise ConfigurationError([at(resolved, ("sweep", "pruner"), "trials of several objectives are not pruned.")])
@@ -97,8 +97,8 @@ def sample(sweep: Sweep, space: Mapping[str, Any], number: int, known: Sequence[
     Args:
         sweep: the search.
         space: distributions by name.
-        number: of the trial.
-        known: the trials that it knows of, in order.
+        number: the number of the trial.
+        known: the trials that it knows, in order.
     """
     study = _view(sweep, number, known)
     return dict(study.ask(dict(space)).params)
@@ -117,10 +117,10 @@ def is_pruned(
     Args:
         sweep: the search.
         space: distributions by name.
-        number: of the trial.
-        known: the trials that it knows of, in order.
+        number: the number of the trial.
+        known: the trials that it knows, in order.
         params: its values.
-        values: of its evaluations, by step.
+        values: the results of its evaluations, by step.
     """
     optuna = engine()
     trial = optuna.trial.create_trial(

@@ -1,4 +1,4 @@
-"""What a sweep has found: the best trials, what mattered, and the winner as a configuration file."""
+"""The results of a sweep: the best trials, what mattered, and the winner as a configuration file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimator_runs.sweep.engine import engine
 
 
 def best_trials(search: Search) -> list[Any]:
-    """The Pareto front: trials that no other one beats in every objective; of one objective the best trial.
+    """The Pareto front: trials that no other trial beats in every objective. With one objective, the best trial.
 
     Raises:
         ArgumentError: no trial is complete.
@@ -33,7 +33,7 @@ def importances(search: Search) -> dict[str, float]:
     """How much each value mattered to the first objective, the most important first (PED-ANOVA).
 
     Returns:
-        Shares that sum to 1; empty where the trials do not tell.
+        Shares that sum to 1; empty if the trials are not enough.
     """
     optuna = engine()
     study = search.shelf.study()
@@ -47,12 +47,12 @@ def importances(search: Search) -> dict[str, float]:
 
 
 def write_winner(search: Search, path: Path | None = None, number: int | None = None) -> Path:
-    """Writes the configuration of a trial: it includes the file of the sweep, and `estimator run` takes it.
+    """Writes the configuration of a trial, for `estimator run`. It includes the file of the sweep.
 
     Args:
         search: the sweep.
-        path: of the file; None: `best.toml` in the directory of the sweep.
-        number: of the trial; None: the best one.
+        path: the path of the file; None: `best.toml` in the directory of the sweep.
+        number: the number of the trial; None: the best one.
 
     Raises:
         ArgumentError: no trial is complete, or that one is not planned.

@@ -1,8 +1,8 @@
-"""The directory of a sweep: what was planned, who works on it, what came out; and Optuna's storage of finished trials.
+"""The directory of a sweep: plans, owners and outcomes of trials, and Optuna's storage of finished trials.
 
-A trial is planned by one file and ended by another, each written at once. Whoever works on a trial holds a lock on it
-that the operating system takes back when the process dies, however it dies. Finished trials go into the storage in the
-order of their numbers, so that the storage is the same whoever was killed.
+One file plans a trial and another one ends it, each written atomically. The process that works on a trial holds a lock
+on it, which the operating system releases when the process dies in any way. Finished trials go into the storage in the
+order of their numbers, so the storage is the same whichever process was killed.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Outcome:
     """How a trial ended.
 
     Args:
-        state: Optuna's word.
-        values: one an objective; empty where it failed.
+        state: the state in Optuna's words.
+        values: one for each objective; empty if it failed.
         steps: the first objective at each evaluation.
         reason: why it failed.
     """
@@ -42,7 +42,7 @@ class Shelf:
     """The directory of a sweep.
 
     Args:
-        folder: where it is, or will be.
+        folder: its path; it may not exist yet.
         sweep: the search.
         space: distributions by name.
     """
@@ -77,14 +77,14 @@ class Shelf:
 
     @contextlib.contextmanager
     def locked(self) -> Generator[None]:
-        """One process at a time."""
+        """A block that one process enters at a time."""
         with (self.folder / "sweep.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
     @contextlib.contextmanager
     def owned(self, number: int) -> Generator[bool]:
-        """Whether this process may work on a trial; nobody else may, within."""
+        """Whether this process may work on a trial; no other process may do so within the block."""
         self.trial_dir(number).mkdir(parents=True, exist_ok=True)
         with (self.trial_dir(number) / "owner.lock").open("w") as file:
             try:
@@ -128,7 +128,7 @@ class Shelf:
         return [self.frozen(one) for one in range(max(0, number - self._sweep.workers + 1))]
 
     def frozen(self, number: int) -> Any:
-        """A trial that has ended, as Optuna has it."""
+        """A trial that has ended, as an object of Optuna."""
         optuna = engine()
         outcome, params = self.outcome(number), self.params(number)
         assert outcome is not None
@@ -164,7 +164,7 @@ class Shelf:
 
 
 def write_whole(path: Path, value: Any) -> None:
-    """Writes JSON so that nobody sees half of it."""
+    """Writes JSON atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with draft.open("w") as file:

@@ -17,7 +17,7 @@ from estimator_runs.sweep.shelf import Outcome
 
 
 def configured(path: Path, settings: Sequence[str], name: str, values: Mapping[str, Any], seed: int) -> Read:
-    """A configuration with the values of a trial over it; the seed counts where the file has none.
+    """A configuration with the values of a trial over it; the seed is used if the file has none.
 
     Raises:
         ConfigurationError: a value does not fit its key.
@@ -30,13 +30,13 @@ def configured(path: Path, settings: Sequence[str], name: str, values: Mapping[s
 
 
 def run_trial(read: Read, model_dir: Path, sweep: Sweep, is_pruned: Callable[[Mapping[int, float]], bool]) -> Outcome:
-    """Trains and evaluates; continues where a run that was cut short has left its checkpoint.
+    """Trains and evaluates; continues from the checkpoint of an interrupted run.
 
     Args:
         read: the configuration of the trial.
-        model_dir: where it writes.
-        sweep: says when it is evaluated, and by what it is judged.
-        is_pruned: of the first objective by step; asked after every evaluation but the last.
+        model_dir: the directory of the run.
+        sweep: defines the evaluations and the objectives.
+        is_pruned: takes the first objective by step; called after every evaluation but the last.
 
     Raises:
         ArgumentError: the plan has no last step, or an evaluation lacks an objective.
@@ -64,7 +64,7 @@ def run_trial(read: Read, model_dir: Path, sweep: Sweep, is_pruned: Callable[[Ma
 
 
 def evaluated(experiment: Any, step: int) -> Mapping[str, Any]:
-    """The metrics at a step: trained up to it and evaluated, unless both is done already."""
+    """The metrics at a step. Trains up to it and evaluates, unless both are done already."""
     estimator = experiment.estimator
     done = read_eval_metrics(estimator.eval_dir())
     if step in done:

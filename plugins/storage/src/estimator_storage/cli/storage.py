@@ -1,9 +1,9 @@
 """Examine a storage: a bucket, a container, a mount or a directory.
 
 `estimator storage doctor URL` writes a few small objects below the URL, removes them again, and says whether runs are
-safe there: whether the store refuses a second conditional write of a key, alone and among 16 at once, whether lists,
-ranges and deletes show what has just happened, which permission is missing, and how fast it is. Exit status 1: it is
-not safe.
+safe there. It checks that the store refuses a second conditional write of a key, alone and among 16 at once. It checks
+that lists, ranges and deletes show the latest changes. It names a missing permission and measures the speed. Exit
+status 1: the store is not safe.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Examines, prints, and returns 0 where runs are safe, else 1."""
+    """Examines the storage, prints the findings, and returns 0 if runs are safe, else 1."""
     from estimator_storage.doctor import examine, measure, verdict
 
     try:

@@ -35,9 +35,9 @@ def show_old_forms(module: str, also: list[Path], *, fix: bool) -> int:
     """Prints each old hook member, moved path and private use with its new form; returns 0 if there is none, else 1.
 
     Args:
-        module: of the plugin's entry point.
+        module: the module of the plugin's entry point.
         also: more files or folders.
-        fix: rewrite what can be, and print the diff.
+        fix: rewrite what can be rewritten, and print the diff.
     """
     found = 0
     for path in source_files(module, also):
@@ -55,8 +55,8 @@ def show_lacking(module: str, distribution: str | None, also: list[Path]) -> int
     """Prints the packages that a plugin needs since their names have left the core; returns 0 if there is none, else 1.
 
     Args:
-        module: of the plugin's entry point.
-        distribution: that has it; None for a plugin without one.
+        module: the module of the plugin's entry point.
+        distribution: the distribution of the plugin; None for a plugin without one.
         also: more files or folders.
     """
     missing = [] if distribution is None else lacking(distribution, source_files(module, also))
@@ -66,7 +66,7 @@ def show_lacking(module: str, distribution: str | None, also: list[Path]) -> int
 
 
 def examine(name: str) -> int:
-    """Prints what is known of a plugin and what is wrong with it; returns 0 if nothing is, else 1.
+    """Prints what is known about a plugin and what is wrong with it; returns 0 if nothing is wrong, else 1.
 
     Raises:
         ArgumentError: no such plugin is installed.
@@ -99,5 +99,5 @@ def examine(name: str) -> int:
 
 
 def _suite(kind: Kind) -> str:
-    """Where the suite of a kind is; a kind of a plugin names the module, one of the core only the class."""
+    """Where the suite of a kind is. A kind of a plugin names the module, a kind of the core only the class."""
     return kind.suite if ":" in kind.suite else f"{kind.suite} of estimator_testing"

@@ -17,7 +17,7 @@ from estimator_core.plugins import Kind, PluginRecord, default_plugins
 from estimator_testing._core import core_version
 
 _TEMPLATES = resources.files("estimator_testing.cli") / "templates"
-#: What each kind's example is: the ending of its name in code, a line for lists, requirements beside the core.
+#: The example of each kind: the ending of its name in code, a line for lists, requirements besides the core.
 _EXAMPLES: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "head": ("Head", "Regression with the Huber loss.", ("optax>=0.2.5",)),
     "hook": ("Hook", "Ends the training once the loss is low enough.", ()),
@@ -52,15 +52,15 @@ def write_package(name: str, kind: str, parent: Path) -> list[Path]:
     """Writes a plugin package into a new folder `parent/name`.
 
     Args:
-        name: of the distribution: lower-case words joined by hyphens.
-        kind: what it gives, one of `KINDS`, or one that an installed plugin defines with a scaffold.
+        name: the name of the distribution: lower-case words joined by hyphens.
+        kind: the kind of its component: one of `KINDS`, or one that an installed plugin defines with a scaffold.
         parent: an existing folder.
 
     Returns:
         The files written.
 
     Raises:
-        ArgumentError: the name cannot be used, the folder exists, or there is no such kind or no scaffold of it.
+        ArgumentError: the name cannot be used, the folder exists, or the kind or its scaffold does not exist.
     """
     values = _values(name, kind)
     folder = parent / name
@@ -93,7 +93,7 @@ def _templates_of(kind: str) -> Traversable:
 
 
 def _example(kind: str) -> tuple[str, str, tuple[str, ...]]:
-    """As in `_EXAMPLES`; a package that gives a component of a plugin's kind requires the plugin."""
+    """The entry of `_EXAMPLES`. A package with a component of a plugin's kind requires that plugin."""
     if kind in _EXAMPLES:
         return _EXAMPLES[kind]
     record = _defined(kind)[1]
@@ -136,7 +136,7 @@ def _values(name: str, kind: str) -> dict[str, str]:
 
 
 def _core_requirement() -> str:
-    """From this version of the core, below the next minor one.
+    """The requirement of the core: from this version, below the next minor one.
 
     Example:
         >>> _core_requirement()

@@ -1,4 +1,4 @@
-"""Changes of exact parts of a source text; everything between them stays as it is."""
+"""Edits exact parts of a source text; everything between them stays unchanged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Edit:
-    """Puts `text` in the place of the bytes from `start` to `end` of a source in UTF-8."""
+    """Replaces the bytes from `start` to `end` of a source in UTF-8 with `text`."""
 
     start: int
     end: int
@@ -17,13 +17,13 @@ class Edit:
 
 
 class Source:
-    """A source text that knows where its syntax nodes stand.
+    """A source text that knows the places of its syntax nodes.
 
     Args:
         text: valid Python.
 
     Raises:
-        SyntaxError: it is not.
+        SyntaxError: the text is not valid Python.
     """
 
     def __init__(self, text: str) -> None:
@@ -45,12 +45,12 @@ class Source:
         return start, self._starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
 
     def replace(self, node: ast.expr | ast.stmt | ast.alias, text: str) -> Edit:
-        """Puts a text in the place of a node."""
+        """Replaces a node with a text."""
         start, end = self.span(node)
         return Edit(start=start, end=end, text=text)
 
     def insert_line(self, line: int, text: str) -> Edit:
-        """Puts a line of text before a line (from 1)."""
+        """Inserts a line of text before a line (from 1)."""
         at = self._starts[line - 1]
         return Edit(start=at, end=at, text=text + "\n")
 

@@ -1,4 +1,4 @@
-"""What is found in a file."""
+"""A finding in a file."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from estimator_testing.migration.edits import Edit
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """An old form, where it stands, and the new one.
+    """An old form, its place, and the new form.
 
     Attributes:
-        line: from 1.
+        line: the line, from 1.
         old: the old form, as the reader would recognise it.
         new: the new form, or what to do.
-        edits: what makes the new form of the old; none where it cannot be rewritten safely.
+        edits: the edits that make the new form; none where it cannot be rewritten safely.
     """
 
     line: int

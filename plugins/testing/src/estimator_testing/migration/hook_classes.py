@@ -1,4 +1,4 @@
-"""The hooks of a file: their classes, members and what the other modules ask about them."""
+"""The hooks of a file: their classes, their members, and what the other modules need to know about them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from estimator_testing.migration.edits import Edit, Source
 
 
 def hook_classes(tree: ast.Module) -> list[ast.ClassDef]:
-    """Classes with a base whose name ends with Hook, or that is such a class of this file."""
+    """Classes with a base whose name ends with Hook, or whose base is such a class of this file."""
     found: dict[str, ast.ClassDef] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
@@ -30,7 +30,7 @@ def members(cls: ast.ClassDef, name: str) -> list[ast.stmt]:
 
 
 def methods(cls: ast.ClassDef, name: str) -> list[ast.FunctionDef]:
-    """The functions of a class body that have a name."""
+    """The functions of a class body with this name."""
     return [one for one in members(cls, name) if isinstance(one, ast.FunctionDef)]
 
 
@@ -59,12 +59,12 @@ def returns(function: ast.FunctionDef) -> list[ast.Return]:
 
 
 def removed(source: Source, statement: ast.stmt) -> Edit:
-    """The lines of a statement taken away."""
+    """Removes the lines of a statement."""
     return source.remove_lines(statement.lineno, statement.end_lineno or statement.lineno)
 
 
 def renamed(source: Source, function: ast.FunctionDef, name: str) -> Edit:
-    """A method under another name."""
+    """Renames a method."""
     start, _ = source.span(function)
     at = start + source.segment(function).index(function.name, len("def"))
     return Edit(start=at, end=at + len(function.name.encode()), text=name)

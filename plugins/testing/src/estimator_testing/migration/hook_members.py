@@ -1,4 +1,4 @@
-"""Finds the members that hooks had, and names of their own that Hook reserves now."""
+"""Finds the former members of hooks, and own names of hooks that Hook now reserves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NEW = {**wakes.NEW, "values": followed.NEW, "settle": _SETTLE}
 
 
 def hook_findings(source: Source) -> Iterator[Finding]:
-    """What is to change in the hooks of a file."""
+    """What must change in the hooks of a file."""
     for cls in hook_classes(source.tree):
         yield from wakes.wake_findings(source, cls)
         yield from followed.values_findings(source, cls)
@@ -33,7 +33,7 @@ def _settle_findings(source: Source, cls: ast.ClassDef) -> Iterator[Finding]:
 
 
 def _after_step_edits(source: Source, cls: ast.ClassDef, function: ast.FunctionDef) -> tuple[Edit, ...]:
-    """`settle` as the `after_step` of a class that has none and says itself when it is due."""
+    """Makes `settle` the `after_step` of a class that has none and decides itself when it is due."""
     arguments = function.args.args
     says_when = members(cls, "next_step") or members(cls, "comes_along")
     taken = [name for name in ("after_step", "before_step", "place") if members(cls, name)]
@@ -51,7 +51,7 @@ def _after_step_edits(source: Source, cls: ast.ClassDef, function: ast.FunctionD
 
 
 def _reserved_names(source: Source, cls: ast.ClassDef) -> Iterator[Finding]:
-    """Methods of the class's own whose names are reserved for members of Hook."""
+    """Own methods of the class whose names are reserved for members of Hook."""
     for one in cls.body:
         if not isinstance(one, ast.FunctionDef) or not one.name.startswith(RESERVED) or one.name in METHODS:
             continue
@@ -63,7 +63,7 @@ def _reserved_names(source: Source, cls: ast.ClassDef) -> Iterator[Finding]:
 
 
 def _renamed_everywhere(source: Source, cls: ast.ClassDef, function: ast.FunctionDef) -> tuple[Edit, ...]:
-    """A method of one class under a private name, where only the class itself uses it."""
+    """Renames a method of one class to a private name, if only the class itself uses it."""
     own = [one for one in ast.walk(cls) if isinstance(one, ast.Attribute) and one.attr == function.name]
     anywhere = [one for one in ast.walk(source.tree) if isinstance(one, ast.Attribute) and one.attr == function.name]
     of_self = all(isinstance(one.value, ast.Name) and one.value.id == "self" for one in own)

@@ -1,4 +1,4 @@
-"""One file: what is old in it, and its text with the new forms."""
+"""The old forms in one file, and its text with the new forms."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from estimator_testing.migration.texts import text_findings
 
 @dataclass(frozen=True, kw_only=True)
 class Migrated:
-    """A file, what is old in it, and the text it would have.
+    """A file, its old forms, and its text after the rewrite.
 
     Attributes:
         path: the file.
-        findings: by line.
+        findings: its old forms, by line.
         before: its text.
-        after: its text with everything rewritten that can be.
+        after: its text with every old form rewritten that can be.
     """
 
     path: Path
@@ -32,7 +32,7 @@ class Migrated:
     after: str
 
     def diff(self) -> str:
-        """The change as a unified diff; empty where there is none."""
+        """The change as a unified diff; empty if there is none."""
         lines = (self.before.splitlines(keepends=True), self.after.splitlines(keepends=True))
         return "".join(difflib.unified_diff(*lines, fromfile=str(self.path), tofile=str(self.path)))
 
@@ -52,10 +52,10 @@ def migrate_file(path: Path) -> Migrated:
 
 
 def _migrated(text: str) -> tuple[list[Finding], str]:
-    """What is old in a program, and the program with its new forms."""
+    """The old forms in a program, and the program with the new forms."""
     source = Source(text)
     paths = [*import_findings(source), *text_findings(source, _migrated)]
     findings = [*paths, *hook_findings(source), *private_use_findings(source)]
-    # Paths first, hooks on what comes out: both may change one import.
+    # Paths come first, then hooks on the result: both may change the same import.
     moved = Source(source.apply(edit for one in paths for edit in one.edits))
     return findings, moved.apply(edit for one in hook_findings(moved) for edit in one.edits)

@@ -1,4 +1,4 @@
-"""Where each old path of the core has gone, and which names are public."""
+"""The new place of each old path of the core, and which names are public."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CORE = "estimator_core"
 
 #: Modules of the core whose names are those of a package.
 _FACES_OF_PACKAGES = ("estimator_core.learn_runner", "estimator_core.testing")
-#: Old module, with all below it -> module of the package that holds its names now.
+#: Old module, with everything below it -> module of the package that holds its names now.
 _LEFT: dict[str, str] = {
     "estimator_core.experiment": "estimator_experiment",
     "estimator_core.hparams": "estimator_experiment",
@@ -55,14 +55,14 @@ _STAYED: dict[str, str] = {
 
 @cache
 def public_modules() -> frozenset[str]:
-    """The modules of the core whose path has no part that begins with an underscore, and which have not left it."""
+    """The modules that are still in the core, and whose path has no part that begins with an underscore."""
     names = [f"{CORE}.{one.name}" for one in pkgutil.iter_modules(estimator_core.__path__) if one.name[0] != "_"]
     return frozenset({CORE, *(name for name in names if name not in _LEFT or name in _FACES_OF_PACKAGES)})
 
 
 @cache
 def public_names(module: str) -> frozenset[str]:
-    """The names that a public module of the core gives, those that packages bring included."""
+    """The names that a public module of the core offers, including those from packages."""
     loaded = importlib.import_module(module)
     names = getattr(loaded, "__all__", None) or [name for name in dir(loaded) if not name.startswith("_")]
     faces = (f"{CORE}.{name}".rpartition(".") for name in MOVED)
@@ -70,7 +70,7 @@ def public_names(module: str) -> frozenset[str]:
 
 
 def has_name(module: str, name: str) -> bool:
-    """Whether a module of a package gives a name; so it is taken where the package, or what it needs, is missing."""
+    """Whether a module of a package has a name; true if the package, or one that it needs, is missing."""
     try:
         return name in dir(importlib.import_module(module))
     except ImportError as error:
@@ -95,7 +95,7 @@ def is_public_import(module: str, name: str) -> bool:
 
 
 def new_module_of(module: str, name: str) -> str | None:
-    """The public module that holds what `from module import name` asked for; None where there is none.
+    """The public module that holds the name of `from module import name`; None if there is none.
 
     Example:
         >>> new_module_of("estimator_core.export.outputs", "PredictOutput")
@@ -117,7 +117,7 @@ def new_module_of(module: str, name: str) -> str | None:
 
 
 def public_of(module: str) -> str | None:
-    """The public module of the room that a path leads into: a path below a face, or a private room with a face."""
+    """The public module of the room that a path leads into. The path is below a face, or in a private room with one."""
     parts = [part.removeprefix("_") for part in module.split(".")]
     if parts[1:3] == ["loop", "builtin_hooks"]:
         return f"{CORE}.builtin_hooks"
@@ -126,7 +126,7 @@ def public_of(module: str) -> str | None:
 
 
 def whole_module(module: str) -> str | None:
-    """What to import in the place of a whole old module; None where its names have gone to several places."""
+    """What to import in place of a whole old module; None if its names moved to several places."""
     if module in _LEFT:
         return _LEFT[module]
     return public_of(module) if module == f"{CORE}.loop.builtin_hooks" else None

@@ -11,7 +11,7 @@ from estimator_testing.migration.paths import is_core
 
 
 def private_use_findings(source: Source) -> Iterator[Finding]:
-    """Private attributes of what is imported from the core, made by it, or annotated as such."""
+    """Findings of private attributes of objects imported from the core, made by it, or annotated with its types."""
     ours = _names_of_core(source.tree)
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.Attribute) or not node.attr.startswith("_") or node.attr.startswith("__"):
@@ -22,7 +22,7 @@ def private_use_findings(source: Source) -> Iterator[Finding]:
 
 
 def _names_of_core(tree: ast.Module) -> set[str]:
-    """Names in a file that hold something of the core."""
+    """Names in a file that refer to an object of the core."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -11,7 +11,7 @@ def source_files(module: str, more: Iterable[Path] = ()) -> list[Path]:
     """The Python files of the package that holds a module, found without importing it, and those below more folders.
 
     Args:
-        module: what the plugin's entry point names.
+        module: the module that the plugin's entry point names.
         more: further files or folders, such as the tests of a checkout.
     """
     spec = importlib.util.find_spec(module.partition(".")[0])

@@ -1,4 +1,4 @@
-"""Finds old paths in texts: targets of components, programs that a test starts, examples of docstrings."""
+"""Finds old paths in texts: targets of components, programs that a test starts, and examples in docstrings."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from estimator_testing.migration.findings import Finding
 from estimator_testing.migration.paths import CORE, is_core, is_private, new_module_of
 from estimator_testing.migration.paths import public_modules as public
 
-#: What is old in a program, and the program with its new forms.
+#: The old forms in a program, and the program with the new forms.
 Migrate = Callable[[str], tuple[list[Finding], str]]
 _EXAMPLE = re.compile(rf"^(?P<prompt>[ ]*(?:>>>|\.\.\.)[ ]+)(?P<code>(?:from|import) {CORE}.*)$", re.MULTILINE)
 
 
 def text_findings(source: Source, migrate: Migrate) -> Iterator[Finding]:
-    """What is to change in the texts of a file.
+    """What must change in the texts of a file.
 
     Args:
         source: the file.
-        migrate: does the same for a program that stands in a text.
+        migrate: finds and rewrites the old forms of a program inside a text.
     """
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and CORE in node.value:
@@ -33,7 +33,7 @@ def text_findings(source: Source, migrate: Migrate) -> Iterator[Finding]:
 
 
 def _path(source: Source, node: ast.Constant, value: str) -> Iterator[Finding]:
-    """The path of a module or of what it holds, as a component's target names it."""
+    """A finding for the path of a module or of an object in it, as in a component's target."""
     module, _, name = value.replace(":", ".").rpartition(".")
     if not is_core(module) or not all(part.isidentifier() for part in value.replace(":", ".").split(".")):
         return
@@ -42,7 +42,7 @@ def _path(source: Source, node: ast.Constant, value: str) -> Iterator[Finding]:
         if home is None:
             yield Finding(line=node.lineno, old=repr(value), new="no public module has it; ask for it, or do without")
             return
-        # A target is looked up by its path. What else a path with dots is for, such as a patch, nobody can tell.
+        # A target is looked up by its path. Any other use of a path with dots, such as a patch, cannot be recognised.
         edits = _written(source, node, f"{home}:{name}") if ":" in value and not is_private(module) else ()
         sign = ":" if edits else "."
         yield Finding(
@@ -51,12 +51,12 @@ def _path(source: Source, node: ast.Constant, value: str) -> Iterator[Finding]:
 
 
 def _is_deep(value: str) -> bool:
-    """Whether a target lies in a module below a public one."""
+    """Whether a target is in a module below a public one."""
     return ":" in value and value.partition(":")[0] not in public()
 
 
 def _programs(source: Source, node: ast.Constant, value: str, migrate: Migrate) -> Iterator[Finding]:
-    """A text that is Python, or has examples that are."""
+    """Findings in a text that is Python, or that has examples in Python."""
     flat = textwrap.dedent(value)
     margin = next((line[: len(line) - len(line.lstrip())] for line in value.splitlines() if line.strip()), "")
     try:
@@ -71,13 +71,13 @@ def _programs(source: Source, node: ast.Constant, value: str, migrate: Migrate) 
 
 
 def _examples(source: Source, node: ast.Constant, value: str, migrate: Migrate) -> Iterator[Finding]:
-    """Imports in the examples of a docstring."""
+    """Findings in imports in the examples of a docstring."""
     found: list[Finding] = []
 
     def rewritten(match: re.Match[str]) -> str:
         try:
             findings, after = migrate(match["code"] + "\n")
-        except SyntaxError:  # the first of several lines
+        except SyntaxError:  # the first of several lines of a statement
             return match[0]
         line = value.count("\n", 0, match.start())
         found.extend(Finding(line=one.line + line, old=one.old, new=one.new, edits=one.edits) for one in findings)
@@ -88,7 +88,7 @@ def _examples(source: Source, node: ast.Constant, value: str, migrate: Migrate) 
 
 
 def _all_at_once(source: Source, node: ast.Constant, findings: list[Finding], after: str | None) -> Iterator[Finding]:
-    """The findings inside a text; those that can be rewritten carry the change of the whole text."""
+    """The findings inside a text. Those that can be rewritten carry the change of the whole text."""
     edits = () if after is None else _written(source, node, after)
     for one in findings:
         new = one.new if edits or not one.fixable else f"{one.new}, by hand"
@@ -96,7 +96,7 @@ def _all_at_once(source: Source, node: ast.Constant, findings: list[Finding], af
 
 
 def _written(source: Source, node: ast.Constant, text: str) -> tuple[Edit, ...]:
-    """The literal with another text; none where it is written with escapes, or in parts."""
+    """The edit that writes another text into the literal; none if the literal has escapes or several parts."""
     literal = source.segment(node)
     for quotes in ('"""', "'''", '"', "'"):
         if literal == f"{quotes}{node.value}{quotes}":

@@ -1,4 +1,4 @@
-"""The old answers of a hook about its next control, `slack`, `next_time` and `comes_along`, put into one `Wake`."""
+"""Turns `slack`, `next_time` and `comes_along`, the old answers of a hook about its next call, into one `Wake`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NEW = {
 
 
 def wake_findings(source: Source, cls: ast.ClassDef) -> Iterator[Finding]:
-    """One finding a member; each carries all edits, which change the same `return` together."""
+    """Yields one finding for each member. Each carries all edits, because they change the same `return` together."""
     olds = [(name, one) for name in FIELDS for one in members(cls, name)]
     values = {name: _value(source, cls, one) for name, one in olds}
     edits: tuple[Edit, ...] = ()
@@ -44,7 +44,7 @@ def wake_findings(source: Source, cls: ast.ClassDef) -> Iterator[Finding]:
 
 
 def _value(source: Source, cls: ast.ClassDef, statement: ast.stmt) -> str:
-    """What a member comes down to inside `next_step`, with `{step}` for the step it asks for; empty: by hand."""
+    """The expression for a member inside `next_step`, with `{step}` for the step it asks for; empty: by hand."""
     if not isinstance(statement, ast.FunctionDef):
         constant = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
         return "True" if isinstance(constant, ast.Constant) and constant.value is True else ""
@@ -55,7 +55,7 @@ def _value(source: Source, cls: ast.ClassDef, statement: ast.stmt) -> str:
     if value is not None and _means_the_same(value, names[1:]):
         return source.segment(value)
     private = f"_{statement.name}"
-    # It stays a method, under a name of its own. `slack(step)` was asked with the step that is due.
+    # It stays a method, under its own name. `slack(step)` was called with the step that is due.
     return "" if members(cls, private) else f"self.{private}({'{step}' if len(names) == 2 else ''})"
 
 
@@ -69,14 +69,14 @@ _CHANGING = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda)
 
 
 def _kept(source: Source, statement: ast.stmt, value: str) -> Edit:
-    """The old member: gone, or under the private name by which the answer calls it."""
+    """Removes the old member, or renames it to the private name that the answer calls."""
     if isinstance(statement, ast.FunctionDef) and value.startswith(f"self._{statement.name}("):
         return renamed(source, statement, f"_{statement.name}")
     return removed(source, statement)
 
 
 def _answers(source: Source, cls: ast.ClassDef, fields: dict[str, str]) -> list[Edit]:
-    """The answers of `next_step` with these fields; none where they cannot be written safely."""
+    """Adds these fields to the answers of `next_step`; no edits if they cannot be written safely."""
     steps = methods(cls, "next_step")
     if not steps and not members(cls, "next_step"):
         return _new_next_step(source, cls, fields)
@@ -84,7 +84,7 @@ def _answers(source: Source, cls: ast.ClassDef, fields: dict[str, str]) -> list[
         return []
     edits: list[Edit] = []
     found = returns(steps[0])
-    # A hook without a step was called at its time, and with the others.
+    # A hook without a step was called at its time, and together with the others.
     stays = [f"{name}={value}" for name, value in fields.items() if name != "within"]
     if not found or (stays and not isinstance(steps[0].body[-1], ast.Return | ast.Raise)):
         return []
@@ -104,7 +104,7 @@ def _answers(source: Source, cls: ast.ClassDef, fields: dict[str, str]) -> list[
 
 
 def _new_next_step(source: Source, cls: ast.ClassDef, fields: dict[str, str]) -> list[Edit]:
-    """A `next_step` that says what the inherited one says, and these fields."""
+    """Writes a `next_step` that adds these fields to the answer of the inherited one."""
     calls = [*methods(cls, "after_step"), *methods(cls, "before_step")]
     if not is_direct(cls) or "within" in fields:  # without a step of its own, slack never counted
         return []

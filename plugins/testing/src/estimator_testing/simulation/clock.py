@@ -1,4 +1,4 @@
-"""Time and chance of simulated processes: the real functions, which answer otherwise in their threads."""
+"""Time and randomness of simulated processes: the real functions return virtual values in their threads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Timed(Protocol):
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Lets others go on until then."""
+        """Lets other processes run for this time."""
         ...
 
 
@@ -41,7 +41,7 @@ _here = _Here()
 
 @contextlib.contextmanager
 def acting_as(process: Timed) -> Generator[None]:
-    """Within, this thread is a simulated process."""
+    """Within the block, this thread is a simulated process."""
     before, _here.process = _here.process, process
     try:
         yield
@@ -51,7 +51,7 @@ def acting_as(process: Timed) -> Generator[None]:
 
 @contextlib.contextmanager
 def virtual_time() -> Generator[None]:
-    """Within, `time.time`, `monotonic` and `sleep`, and `uuid.uuid4`, are virtual in threads that act as a process."""
+    """In the block, `time.time`, `monotonic`, `sleep` and `uuid.uuid4` are virtual in threads that act as a process."""
     with (
         mock.patch.object(time, "time", _time),
         mock.patch.object(time, "monotonic", _monotonic),

@@ -1,4 +1,4 @@
-"""What the processes of a simulation share: named objects, and everything that ever happened to them."""
+"""The named objects that the processes of a simulation share, and their complete history."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import NamedTuple, TypeAlias
 from estimator_core.storage import Entry, ObjectExistsError, ObjectMissingError, StorageGoneError
 
 URL = "virtual://model_dir"
-#: How many changes ago a stale list is of.
+#: A stale list shows the objects before this many changes.
 _STALE = 10
 
 
 class Change(NamedTuple):
-    """Something that happened to an object.
+    """A change of an object.
 
     Attributes:
         time: by the clock of the storage.
-        process: who did it.
-        life: which life of it, from 0.
+        process: the process that made it.
+        life: the life of the process, from 0.
         call: put_new, put, put_stream, delete, or removed for the whole root.
-        key: of the object.
-        data: what it holds from now on; None for one that is gone.
+        key: the key of the object.
+        data: its new content; None for a removed object.
     """
 
     time: float
@@ -34,14 +34,14 @@ class Change(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Something that a process says it has done or learnt.
+    """An action or an observation that a process reports.
 
     Attributes:
         time: by the clock of the storage.
-        process: who says it.
-        life: which life of it.
+        process: the process that reports it.
+        life: the life of the process.
         what: the name of the event.
-        about: whatever belongs to it.
+        about: the data of the event.
     """
 
     time: float
@@ -51,7 +51,7 @@ class Note(NamedTuple):
     about: object
 
 
-#: What a simulated run does to its disk, or notes about itself.
+#: A change that a simulated run makes on its disk, or a note about itself.
 Event: TypeAlias = Change | Note
 
 
@@ -68,7 +68,7 @@ class Disk:
         self.gone = False
         self._durable = durable
         self._objects: dict[str, tuple[bytes, float]] = {}
-        self._flushed: dict[str, tuple[bytes, float] | None] = {}  # of objects that differ from what power would leave
+        self._flushed: dict[str, tuple[bytes, float] | None] = {}  # objects that a power loss would change
 
     def write(self, who: tuple[str, int], call: str, key: str, data: bytes) -> None:
         """Carries out put_new, put or put_stream."""
@@ -95,7 +95,7 @@ class Disk:
         return key in self._objects
 
     def list(self, prefix: str, *, stale: bool = False) -> Iterator[Entry]:
-        """The objects below a prefix; those of some changes ago, if `stale`."""
+        """The objects below a prefix; if `stale`, as they were some changes ago."""
         self._require_root()
         begin = f"{prefix}/" if prefix else ""
         objects = self._older() if stale else self._objects
@@ -103,18 +103,18 @@ class Disk:
         return iter([Entry(key=key, size=len(objects[key][0]), modified=objects[key][1]) for key in found])
 
     def remove_root(self, who: tuple[str, int]) -> None:
-        """Removes everything; nothing can be done here until `make_root`."""
+        """Removes everything. No call succeeds until `make_root`."""
         self._objects.clear()
         self._flushed.clear()
         self.events.append(Change(self.clock, *who, "removed", "", None))
         self.gone = True
 
     def make_root(self) -> None:
-        """An empty root where one was removed."""
+        """Makes an empty root in place of a removed one."""
         self.gone = False
 
     def lose_power(self, chance: random.Random) -> None:
-        """Of the changes that are not durable, each is lost or not, whatever their order was."""
+        """Loses some of the changes that are not durable, at random and in any order."""
         for key, before in self._flushed.items():
             if chance.random() < 0.5:
                 data = None if before is None else before[0]
@@ -137,7 +137,7 @@ class Disk:
         self.events.append(Change(self.clock, *who, call, key, data))
 
     def _older(self) -> dict[str, tuple[bytes, float]]:
-        """The objects some changes ago."""
+        """The objects as they were some changes ago."""
         objects: dict[str, tuple[bytes, float]] = {}
         for event in [event for event in self.events if isinstance(event, Change)][:-_STALE]:
             if event.data is not None:

@@ -1,4 +1,4 @@
-"""Many schedules: every fault, every pair, or as many as are asked for out of a seed; a failing one is made small."""
+"""Runs many schedules: every fault, every pair, or a number drawn from a seed. Makes a failing schedule small."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from estimator_testing.simulation.faults import KINDS, WITHIN_CONTRACT, Fault
 from estimator_testing.simulation.simulate import Outcome, Scenario, simulate
 
-#: A schedule from a seed begins with up to so many turns that processes give away.
+#: A schedule from a seed begins with up to this many points at which a process lets the others run.
 _TURNS = 12
-#: With so many first faults, and each with so many second ones, before turns are drawn anew.
+#: This many first faults, and this many second faults for each of them, are tried before turns are drawn again.
 _BRANCHES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What an exploration has found.
+    """The result of an exploration.
 
     Args:
-        schedules: how many were run with as many faults as were asked for.
-        kinds: of faults that took part.
-        seconds: that it took.
-        seed: that it was drawn from; None if it was systematic.
-        failure: the first schedule that violates something, made as small as it goes; None if there is none.
+        schedules: how many were run with the requested number of faults.
+        kinds: the kinds of faults that took part.
+        seconds: the duration.
+        seed: the seed of the schedules; None for a systematic exploration.
+        failure: the first schedule with a violation, made as small as possible; None if there is none.
     """
 
     schedules: int
@@ -49,16 +49,16 @@ def explore(
     seed: int | None = None,
     kinds: Sequence[str] = WITHIN_CONTRACT,
 ) -> Report:
-    """Runs schedules of a scenario until one violates something.
+    """Runs schedules of a scenario until one has a violation.
 
-    A second fault is put after the first one, in what the processes do because of it: so it meets the recovery.
+    A second fault comes after the first one, in the calls that the processes make because of it: it hits the recovery.
 
     Args:
-        scenario: what runs, and what must be true of it.
-        faults: how many a schedule has.
-        schedules: how many to run at most; None: all that there are (systematic), which suits small scenarios.
-        seed: draws schedules, also of the turns that processes take; None: in order, from the first.
-        kinds: of faults.
+        scenario: the processes that run, and what must be true of them.
+        faults: how many faults a schedule has.
+        schedules: the largest number to run; None: all (systematic), which suits small scenarios.
+        seed: the seed of random schedules and of the turns of processes; None: in order, from the first.
+        kinds: the kinds of faults.
 
     Raises:
         ValueError: a seed without a number of schedules.
@@ -93,10 +93,10 @@ def explore(
 
 
 def shrink(scenario: Scenario, failure: Outcome) -> Outcome:
-    """The failing schedule without the faults that it does not need.
+    """Removes the faults that a failing schedule does not need.
 
     Args:
-        scenario: it is of.
+        scenario: the scenario of the schedule.
         failure: an outcome with violations.
     """
     smaller = True
@@ -112,12 +112,12 @@ def shrink(scenario: Scenario, failure: Outcome) -> Outcome:
 
 
 def _systematic(scenario: Scenario, faults: int, kinds: Sequence[str]) -> Iterator[tuple[Outcome, bool]]:
-    """Every schedule, and whether it has all its faults; those with fewer on the way too."""
+    """Yields every schedule, and whether it has all its faults. Those with fewer faults come on the way."""
     yield from _deeper(scenario, simulate(scenario), kinds, depth=0, faults=faults, choose=lambda possible: possible)
 
 
 def _drawn(scenario: Scenario, faults: int, kinds: Sequence[str], seed: int) -> Iterator[tuple[Outcome, bool]]:
-    """Schedules without end."""
+    """Yields schedules without end."""
     chance = random.Random(seed)
     plain = simulate(scenario)
 
@@ -138,7 +138,7 @@ def _deeper(
     faults: int,
     choose: Callable[[Sequence[Fault]], Sequence[Fault]],
 ) -> Iterator[tuple[Outcome, bool]]:
-    """A schedule, and those with one fault more after its last one."""
+    """Yields a schedule, and those with one more fault after its last one."""
     yield outcome, depth == faults
     if depth == faults or outcome.violations:
         return
@@ -160,6 +160,6 @@ def _possible(outcome: Outcome, kinds: Sequence[str], last: Fault | None) -> lis
 
 
 def _turns(plain: Outcome, chance: random.Random) -> tuple[Fault, ...]:
-    """Points at which processes let the others go on: a way to mix their calls."""
+    """Points at which processes let the others run, so that their calls mix."""
     points = chance.sample(plain.calls, k=min(chance.randint(0, _TURNS), len(plain.calls)))
     return tuple(Fault("turn", point.process, point.number) for point in points)

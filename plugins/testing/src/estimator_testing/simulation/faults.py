@@ -8,9 +8,9 @@ from dataclasses import dataclass
 #: Calls that change something.
 CHANGES = ("put_new", "put", "put_stream", "delete")
 CALLS = (*CHANGES, "get", "get_ranges", "list", "now")
-#: A late request arrives after so many further calls of all processes.
+#: A late request arrives after this many further calls of all processes.
 LATE = 4
-#: How long a process is frozen, in seconds; others do a whole run meanwhile, or outlast every lease.
+#: How long a process is frozen, in seconds. Meanwhile the others make a whole run, or outlast every lease.
 FROZEN, FROZEN_LONG = 90.0, 100_000.0
 #: How long a throttled call takes.
 THROTTLED = 120.0
@@ -18,12 +18,12 @@ THROTTLED = 120.0
 
 @dataclass(frozen=True, order=True)
 class Fault:
-    """One thing that goes wrong.
+    """A fault at a call of a process.
 
     Args:
         kind: one of `KINDS`.
         process: the name of a process of the scenario.
-        call: which of its calls to a storage, from 1 and over all its lives.
+        call: the number of its call to a storage, from 1, over all its lives.
     """
 
     kind: str
@@ -54,9 +54,9 @@ KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "replaced": ("the root is removed before the call, and a stranger begins another model_dir there", CALLS),
     "stale_list": ("the list is that of ten changes ago: no storage may do that", ("list",)),
 }
-#: What no storage may do.
+#: Faults that no storage may show.
 OUTSIDE_CONTRACT = ("stale_list",)
-#: What people do to a directory that is in use.
+#: Things that people do to a directory in use.
 BY_HAND = ("removed", "replaced")
-#: What programs can meet on any storage that keeps the contract.
+#: Faults that programs can meet on any storage that keeps the contract.
 WITHIN_CONTRACT = tuple(kind for kind in KINDS if kind not in (*OUTSIDE_CONTRACT, *BY_HAND))

@@ -1,4 +1,4 @@
-"""Which reader holds which checkpoint at a moment, by the leases that lie there."""
+"""Which reader holds which checkpoint at a moment, according to the existing leases."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from estimator_testing.simulation.disk import Change
 
 
 class Holds:
-    """Follows leases. A lease that has run out does not live again: its reader came too late.
+    """Follows leases. An expired lease does not become valid again: its reader was too late.
 
     Args:
-        lease_seconds: how long a lease counts.
+        lease_seconds: how long a lease is valid.
     """
 
     def __init__(self, lease_seconds: float) -> None:
@@ -18,7 +18,7 @@ class Holds:
         self._held: set[tuple[tuple[str, int], str]] = set()
 
     def follow(self, change: Change) -> None:
-        """A change of an object below `leases`."""
+        """Follows a change of an object below `leases`."""
         place = change.key.removeprefix("leases/").rpartition("/")[0]
         who = (change.process, change.life)
         ends = self._ends.setdefault(who, {})
@@ -29,13 +29,13 @@ class Holds:
             ends[place] = change.time + self._lease_seconds
 
     def begin(self, who: tuple[str, int], place: str) -> None:
-        """A reader has its lease, and knows that the checkpoint is kept."""
+        """Records that a reader has its lease, and knows that the checkpoint is kept."""
         self._held.add((who, place))
 
     def holds(self, who: tuple[str, int], place: str, time: float) -> bool:
-        """Whether the reader's lease counts."""
+        """Whether the lease of the reader is valid."""
         return (who, place) in self._held and time < self._ends.get(who, {}).get(place, 0.0)
 
     def holders(self, place: str, time: float) -> list[str]:
-        """Names of the readers whose leases count."""
+        """Names of the readers with valid leases."""
         return sorted(who[0] for who, held in self._held if held == place and self.holds(who, place, time))

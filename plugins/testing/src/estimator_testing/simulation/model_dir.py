@@ -1,4 +1,4 @@
-"""The scenario of a model_dir: writers that supersede each other, a reader with leases, an evaluator beside them."""
+"""The scenario of a model_dir: writers that supersede each other, a reader with leases, and an evaluator."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from estimator_testing.simulation.obligations import Published, check_model_dir
 from estimator_testing.simulation.process import Process
 from estimator_testing.simulation.simulate import DURABLE, Evidence, Scenario
 
-#: A lease of the scenario counts so long: a throttled call or a frozen process outlasts it.
+#: A lease of the scenario is valid for this time. A throttled call or a frozen process outlasts it.
 LEASE = 60.0
-#: A reader takes so long for each part, and renews its lease after it.
+#: A reader takes this time for each part, and renews its lease after it.
 _READ_SECONDS = 50.0
 _PARTS, _READS = 2, 2
 
@@ -44,15 +44,15 @@ def model_dir_scenario(
     keep: int = 1,
     durable: frozenset[str] = DURABLE,
 ) -> Scenario:
-    """Runs of one model_dir at the same time, under the real journal; its check are the nine obligations of a journal.
+    """Runs of one model_dir at the same time, with the real journal. The nine obligations of a journal are the check.
 
     Args:
         writers: how many runs want to be the writer.
         saves: how many checkpoints each of them saves.
         readers: how many processes read the newest checkpoint under a lease.
-        observers: how many processes record an evaluation beside the writer.
+        observers: how many processes record an evaluation in addition to the writer.
         keep: how many checkpoints are kept.
-        durable: as of `Scenario`.
+        durable: as in `Scenario`.
 
     Example:
         >>> from estimator_testing.simulation import Fault, simulate
@@ -70,7 +70,7 @@ def model_dir_scenario(
 
 
 def _noting_faults(program: Callable[[Process], None]) -> Callable[[Process], None]:
-    """Where a model_dir is replaced, two runs of the old one may meet in what is left of it: that is no damage."""
+    """Two runs of a replaced model_dir may meet in the remains of the old one. That is not damage."""
 
     def noting(process: Process) -> None:
         try:
@@ -98,7 +98,7 @@ def _write(process: Process, *, saves: int, keep: int) -> None:
 
 
 def _publish(process: Process, journal: Journal, *entries: Entry) -> None:
-    """Publishes; once more where the storage failed, as a run does whose save is tried again."""
+    """Publishes entries. Tries once more after a failure of the storage, as a run retries a save."""
     process.note("wants", entries)
     try:
         number = journal.publish(*entries)
@@ -150,7 +150,7 @@ def _observe(process: Process) -> None:
 
 
 def _check(evidence: Evidence) -> list[str]:
-    """The obligations on what happened, and then those on what the next run leaves."""
+    """Checks the obligations on what happened, and then those on what the next run leaves."""
     found = check_model_dir(evidence, lease_seconds=LEASE)
     if evidence.removed or found:
         return found
@@ -159,7 +159,7 @@ def _check(evidence: Evidence) -> list[str]:
     journal = take_over(storage, "the next run", _newest_step)
     collect(storage, journal, lease_seconds=LEASE)
     kept = {saved.place for saved in journal.lineage.saved.values()}
-    folders = ("leases", f"data/{journal.lineage.identity}")  # what a replaced model_dir leaves is nobody's to remove
+    folders = ("leases", f"data/{journal.lineage.identity}")  # nobody removes the remains of a replaced model_dir
     left = {entry.key.rpartition("/")[0] for folder in folders for entry in storage.list(folder)}
     if left != kept:
         found.append(f"The next run keeps {sorted(kept)}, and there are {sorted(left)}.")

@@ -1,14 +1,14 @@
-"""The nine obligations of a journal, as checks of what happened to a model_dir.
+"""The nine obligations of a journal, as checks of the history of a model_dir.
 
-1. There is one record a number; they are chained, and epochs never fall.
-2. What was acknowledged is in the journal for ever.
-3. What was not acknowledged is there wholly, or not at all; and no attempt stands there twice.
+1. Each number has one record. The records are chained, and epochs never fall.
+2. An acknowledged record is in the journal for ever.
+3. A record that was not acknowledged is there completely or not at all, and no attempt is recorded twice.
 4. A writer appends nothing after the record of the next epoch.
 5. A checkpoint that a record names is whole, when the record appears and for as long as it is kept.
-6. Nothing is removed that a reader has leased.
-7. What derives from the journal equals it: each snapshot comes to what the records come to.
-8. Only what is dead is removed: retired, or never recorded and of an earlier epoch.
-9. Where the model_dir is gone or another one, a run stops within one publish and leaves nothing in the other's journal.
+6. Nothing that a reader has leased is removed.
+7. Derived data equals the journal: each snapshot equals the state that the records describe.
+8. Only dead checkpoints are removed: retired ones, and those of an earlier epoch that were never recorded.
+9. If the model_dir is removed or replaced, a run stops within one publish and leaves nothing in another journal.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _NOBODY = ("", 0)
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """What a program was told: it notes `published` with this.
+    """The answer to a program that published a record. The program notes `published` with it.
 
     Args:
-        number: of the record.
-        epoch: of the writer; None for an observer.
-        entries: of the record.
+        number: the number of the record.
+        epoch: the epoch of the writer; None for an observer.
+        entries: the entries of the record.
     """
 
     number: int
@@ -47,15 +47,15 @@ class Published:
 
 
 def check_model_dir(evidence: Evidence, *, lease_seconds: float) -> list[str]:
-    """A sentence for each obligation that is violated.
+    """A sentence for each violated obligation.
 
-    Programs note `wants` with a tuple of entries before they publish them, `published` with a `Published`, `leased`
-    with a place, `found nothing` and `read something else` with a place when they read under a lease, and `damaged`
-    with the message of a `JournalError`.
+    Programs note `wants` with a tuple of entries before they publish them, and `published` with a `Published`. They
+    note `leased` with a place. When they read under a lease, they note `found nothing` and `read something else` with
+    a place, and `damaged` with the message of a `JournalError`.
 
     Args:
-        evidence: of a schedule.
-        lease_seconds: how long a lease counts.
+        evidence: the evidence of a schedule.
+        lease_seconds: how long a lease is valid.
     """
     audit = _Audit(lease_seconds)
     for event in evidence.events:
@@ -64,7 +64,7 @@ def check_model_dir(evidence: Evidence, *, lease_seconds: float) -> list[str]:
 
 
 class _Audit:
-    """Follows the events of a schedule in order, and keeps what the journal comes to at each moment."""
+    """Follows the events of a schedule in order, and keeps the state of the journal at each moment."""
 
     def __init__(self, lease_seconds: float) -> None:
         self.violations: list[str] = []
@@ -79,8 +79,8 @@ class _Audit:
         self._disk = Disk(DURABLE)
         self._lineage = Lineage()
         self._records: list[tuple[Entry, ...]] = []
-        self._strangers = {*self._takers, *self._publishing}  # at work in another model_dir: this is not theirs
-        self._older = set(self._begun)  # may have read of the other
+        self._strangers = {*self._takers, *self._publishing}  # they work in another model_dir, not in this one
+        self._older = set(self._begun)  # they may have read the other one
         self._takers = {}
         self._there: Counter[str] = Counter()
         self._dead: set[str] = set()
@@ -90,7 +90,7 @@ class _Audit:
         self._stopping: Counter[tuple[str, int]] = Counter()
 
     def follow(self, event: Event) -> None:
-        """One event."""
+        """Follows one event."""
         self._disk.clock = event.time
         match event:
             case Note():
@@ -101,7 +101,7 @@ class _Audit:
                 self._changed(event)
 
     def at_the_end(self) -> list[str]:
-        """What is wrong with what is left."""
+        """The violations in the final state."""
         return [*self._journal_faults(), *self._snapshot_faults()]
 
     def _said(self, note: Note) -> None:
@@ -135,7 +135,7 @@ class _Audit:
         folder = change.key.partition("/")[0]
         if folder == "leases":
             self._holds.follow(change)
-        ours = change.key.startswith(f"{folder}/{self._lineage.identity}/")  # not of one that was replaced
+        ours = change.key.startswith(f"{folder}/{self._lineage.identity}/")  # not in one that was replaced
         if folder == "data" and ours and change.data is None and change.call == "delete":
             self._removed_data(change)
         if folder == "journal" and self._disk.holds(change.key):
@@ -172,7 +172,7 @@ class _Audit:
                 self._accuse(5, f"{change.key} names {entry.place}, which is not whole")
 
     def _removed_data(self, change: Change) -> None:
-        """Obligations 6 and 8 where an object of a checkpoint goes."""
+        """Checks obligations 6 and 8 when an object of a checkpoint is removed."""
         place = change.key.rpartition("/")[0]
         match = _PLACE.fullmatch(place)
         if any(saved.place == place for saved in self._lineage.saved.values()):
@@ -202,17 +202,17 @@ class _Audit:
         return found
 
     def _compare(self, key: str, data: bytes) -> None:
-        """A snapshot is a function of the records before it, so it can be made again, byte for byte."""
+        """Checks a snapshot: it is a function of the records before it, so it can be made again, byte for byte."""
         same = Disk(DURABLE)
         if key == key_of_snapshot(self._lineage):
             write_snapshot(_plain(same), self._lineage)
             if same.read(key) != data:
                 self._accuse(7, f"{key} is not what the records come to")
-        else:  # more records have appeared since: they are added to both
+        else:  # more records have appeared since: both get them
             self._overtaken.append(key)
 
     def _snapshot_faults(self) -> list[str]:
-        """Each snapshot that was overtaken, with the records after it, comes to what all records come to."""
+        """Checks that each overtaken snapshot, with the records after it, equals the state of all records."""
         found: list[str] = []
         snapshots = [entry.key for entry in self._disk.list(f"snapshots/{self._lineage.identity}")]
         storage = _plain(self._disk)
@@ -237,7 +237,7 @@ class _Audit:
 
 
 def _is_of_the_journal(entries: Sequence[Entry]) -> bool:
-    """Whether the journal's own code recorded this, which no program asked for in these words."""
+    """Whether the journal's own code recorded this, without a request of a program."""
     return all(isinstance(entry, Took | Removed) for entry in entries)
 
 

@@ -16,11 +16,11 @@ _Answer = TypeVar("_Answer")
 
 
 class ProcessKilledError(BaseException):
-    """The process is killed: no code of it may go on, so this is no Exception."""
+    """The process is killed. None of its code may continue, so this is not an Exception."""
 
 
 class World(Protocol):
-    """What a process needs of the simulation around it."""
+    """The part of the simulation that a process needs."""
 
     disk: Disk
 
@@ -29,7 +29,7 @@ class World(Protocol):
         ...
 
     def sleep(self, process: Process, seconds: float) -> None:
-        """Lets others go on until then."""
+        """Lets other processes run for this time."""
         ...
 
 
@@ -37,10 +37,10 @@ class Process:
     """A process of a scenario.
 
     Attributes:
-        name: as the scenario calls it.
+        name: its name in the scenario.
         life: how often it was started again, from 0.
-        chance: the only source of chance that replays.
-        storage: the virtual storage; the same objects for all processes.
+        chance: the only random numbers that a replay repeats.
+        storage: the virtual storage, with the same objects for all processes.
     """
 
     def __init__(self, world: World, name: str, faults: Sequence[Fault]) -> None:
@@ -60,13 +60,13 @@ class Process:
         self.storage = self._opened()
 
     def start_again(self) -> None:
-        """Begins the next life: nothing of the one before is in memory."""
+        """Begins the next life, with nothing of the previous one in memory."""
         self.life += 1
         self.killed = False
         self.storage = self._opened()
 
     def note(self, what: str, about: object = None) -> None:
-        """Puts an event of the program's own into the record that `Scenario.check` reads."""
+        """Adds an event of the program to the record that `Scenario.check` reads."""
         self._world.disk.events.append(Note(self._world.disk.clock, self.name, self.life, what, about))
 
     def time(self) -> float:
@@ -78,7 +78,7 @@ class Process:
         return self._world.disk.clock
 
     def sleep(self, seconds: float) -> None:
-        """Lets others go on until then."""
+        """Lets other processes run for this time."""
         self._world.sleep(self, seconds)
 
     def _opened(self) -> VirtualStorage:

@@ -1,4 +1,4 @@
-"""One schedule: the processes of a scenario run together, with these faults, and what is left is judged."""
+"""Runs one schedule: the processes of a scenario together, with given faults, and then a check of the result."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from estimator_testing.simulation.faults import Fault
 from estimator_testing.simulation.process import Process
 from estimator_testing.simulation.world import Call, End, World, expected
 
-#: What the contract of a storage promises to be durable when it returns.
+#: The calls that are durable when they return, by the contract of a storage.
 DURABLE = frozenset({"put_new", "put", "put_stream"})
 
 
 class Evidence:
-    """What a schedule has left, for `Scenario.check`.
+    """The result of a schedule, for `Scenario.check`.
 
     Attributes:
-        storage: as anybody sees it now; nothing goes wrong any more.
+        storage: the storage as any reader now sees it, without further faults.
         events: every change and every note of a process, in order.
-        ends: how each life of each process has ended.
+        ends: how each life of each process ended.
     """
 
     def __init__(self, disk: Disk, storage: Storage, ends: Sequence[End]) -> None:
@@ -40,7 +40,7 @@ class Evidence:
         return self._disk.gone
 
     def pass_time(self, seconds: float) -> None:
-        """Lets the clock of the storage go on, so that leases run out."""
+        """Advances the clock of the storage, so that leases expire."""
         self._disk.clock += seconds
 
 
@@ -48,15 +48,15 @@ class Evidence:
 class Scenario:
     """Processes that use one storage, and what must be true whatever happens to them.
 
-    A program gets its `Process` and uses `process.storage` for all that shall survive it: a process that is killed is
-    started again with nothing in memory. It runs in a thread of its own, one at a time; it starts no threads.
+    A program gets its `Process` and uses `process.storage` for all data that must survive it: a killed process is
+    started again with nothing in memory. Programs run in threads of their own, one at a time, and start no threads.
     `time.time`, `time.sleep` and `uuid.uuid4` are virtual there.
 
     Args:
-        programs: by name of the process, in the order of their first turns.
-        check: a sentence for each thing that is not as it must be; asked after all have ended.
-        lives: how often a process is started at most: again after a kill, or when a storage failed it.
-        stranger: begins something else where the fault `replaced` has removed everything.
+        programs: the programs by name of the process, in the order of their first turns.
+        check: returns a sentence for each violation; called after all processes ended.
+        lives: how often a process is started at most: it starts again after a kill or a failure of the storage.
+        stranger: begins another model_dir where the fault `replaced` removed everything.
         durable: calls of the storage after which power can fail without loss; default: what the contract promises.
     """
 
@@ -69,13 +69,13 @@ class Scenario:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of a schedule.
+    """The outcome of a schedule.
 
     Args:
-        faults: that it was made of.
-        violations: what was not as it must be; none is good.
+        faults: the faults of the schedule.
+        violations: the violations that the check found; empty for a good outcome.
         calls: every call of every process to its storage, in order.
-        events: what these changed, and what the processes said.
+        events: the changes that these made, and the notes of the processes.
     """
 
     faults: tuple[Fault, ...]
@@ -89,11 +89,11 @@ class Outcome:
 
 
 def simulate(scenario: Scenario, faults: Iterable[Fault] = ()) -> Outcome:
-    """Runs a scenario once. The same faults give the same outcome, byte for byte.
+    """Runs a scenario once. The same faults lead to the same outcome, byte for byte.
 
     Args:
-        scenario: what runs, and what must be true of it.
-        faults: what goes wrong; a fault at a call that does not take place does nothing.
+        scenario: the processes that run, and what must be true of them.
+        faults: the faults; a fault at a call that does not take place does nothing.
 
     Raises:
         ValueError: a fault is of an unknown kind, or of a process that the scenario does not have.
@@ -146,7 +146,7 @@ def _told(end: End) -> str:
 
 
 class _Outside:
-    """Whoever judges: its clock is that of the storage."""
+    """The caller of the check: its clock is that of the storage."""
 
     def __init__(self, disk: Disk) -> None:
         self.chance = random.Random("outside")
@@ -161,5 +161,5 @@ class _Outside:
         return self._disk.clock
 
     def sleep(self, seconds: float) -> None:
-        """Nobody else is there to go on."""
+        """Does nothing: no other process is left to run."""
         self._disk.clock += seconds

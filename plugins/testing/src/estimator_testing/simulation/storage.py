@@ -1,4 +1,4 @@
-"""A storage of a simulation: every call is a point at which faults happen and other processes go on."""
+"""A storage of a simulation: at every call, faults can happen and other processes can run."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _Answer = TypeVar("_Answer")
 
 
 class Carry(Protocol):
-    """Carries out a call of a process, with whatever happens to it."""
+    """Carries out a call of a process, with its faults."""
 
     def __call__(self, call: str, key: str, perform: Callable[[bool], _Answer]) -> _Answer:
-        """The answer of `perform`, which is told whether to answer from what is out of date."""
+        """The answer of `perform`; its argument says whether to answer with outdated data."""
         ...
 
 
@@ -24,9 +24,9 @@ class VirtualStorage:
     """A `Storage` in memory.
 
     Args:
-        disk: what it shares with others.
+        disk: the disk that it shares with others.
         who: process and life, for the record.
-        carry: what happens to each call.
+        carry: carries out each call.
     """
 
     def __init__(self, disk: Disk, who: tuple[str, int], carry: Carry) -> None:
@@ -36,7 +36,7 @@ class VirtualStorage:
 
     @property
     def url(self) -> str:
-        """The root, as errors name it."""
+        """The root, in the form that errors show."""
         return URL
 
     def put_new(self, key: str, data: bytes) -> None:
@@ -79,7 +79,7 @@ class VirtualStorage:
             self._delete(key)
 
     def close(self) -> None:
-        """Holds nothing open."""
+        """Does nothing: nothing is open."""
 
     def _write(self, call: str, key: str, data: bytes) -> None:
         self._carry(call, check_key(key), lambda stale: self._disk.write(self._who, call, key, data))

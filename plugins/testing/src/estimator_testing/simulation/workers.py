@@ -1,4 +1,4 @@
-"""Threads that are used again: a simulation needs a few for a millisecond."""
+"""Reusable threads: a simulation needs a few for a millisecond."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Worker:
 
 
 def _nothing() -> None:
-    """What an idle worker does."""
+    """The job of an idle worker."""
 
 
 def in_thread(job: Callable[[], None]) -> None:

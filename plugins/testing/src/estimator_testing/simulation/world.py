@@ -30,14 +30,14 @@ from estimator_testing.simulation.workers import in_thread
 
 _Answer = TypeVar("_Answer")
 Main = Callable[[Process], None]
-#: A call takes so long, in seconds.
+#: The duration of a call, in seconds.
 _TICK = 0.01
-#: A process that makes so many calls does not end.
+#: A process with this many calls is taken for one that does not end.
 _MOST_CALLS = 20_000
 
 
 class Call(NamedTuple):
-    """A call of a process to a storage: where a fault can happen."""
+    """A call of a process to a storage, at which a fault can happen."""
 
     process: str
     number: int
@@ -58,9 +58,9 @@ class World:
 
     Args:
         mains: the programs of the processes by name, in the order of their first turns.
-        faults: what goes wrong.
+        faults: the faults.
         lives: how often a process is started, if it is killed or a storage fails it.
-        stranger: what begins another model_dir where the fault `replaced` has removed one.
+        stranger: begins another model_dir where the fault `replaced` removed one.
         durable: the calls after which power can fail without loss.
     """
 
@@ -89,7 +89,7 @@ class World:
         self._idle = threading.Lock()
 
     def run(self) -> None:
-        """Runs all processes to their ends, and carries out what is under way then."""
+        """Runs all processes to their ends, and then carries out the pending requests."""
         self._idle.acquire()
         for process in self._processes:
             in_thread(lambda process=process: self._live(process))
@@ -115,17 +115,17 @@ class World:
         return self._happen(process, faults[-1].kind, call, perform)
 
     def sleep(self, process: Process, seconds: float) -> None:
-        """Lets others go on until then."""
+        """Lets other processes run for this time."""
         self._stop_if_killed(process)
         heapq.heappush(self._asleep, (self.disk.clock + seconds, next(self._order), process))
         self._give_turn(process)
 
     def outside(self) -> VirtualStorage:
-        """The storage without faults, for those who stand outside."""
+        """The storage without faults, for readers outside the simulation."""
         return VirtualStorage(self.disk, ("outside", 0), lambda call, key, perform: perform(False))
 
     def _happen(self, process: Process, kind: str, call: str, perform: Callable[[bool], _Answer]) -> _Answer:
-        """A fault, and the call where it still takes place."""
+        """Applies a fault, and carries out the call if it still takes place."""
         match kind:
             case "answer_lost":
                 perform(False)
@@ -178,7 +178,7 @@ class World:
         self._late.append((_MOST_CALLS * len(self._processes) if last else len(self.calls) + LATE, perform))
 
     def _deliver(self, *, everything: bool = False) -> None:
-        """Carries out the requests that have been under way for long enough."""
+        """Carries out the requests that have been pending for long enough."""
         due = [perform for time, perform in self._late if everything or time <= len(self.calls)]
         self._late = [late for late in self._late if not (everything or late[0] <= len(self.calls))]
         for perform in due:
@@ -205,7 +205,7 @@ class World:
     # ---- Turns: one thread runs at a time, the one whose baton was released last ----------------------------------
 
     def _live(self, process: Process) -> None:
-        """All lives of a process, in its thread."""
+        """Runs all lives of a process, in its thread."""
         process.baton.acquire()
         with acting_as(process):
             while self._one_life(process) and process.life + 1 < self._lives:
@@ -216,16 +216,16 @@ class World:
         self._pass_on()
 
     def _one_life(self, process: Process) -> bool:
-        """Whether somebody would start it again."""
+        """Runs one life; returns whether the process would be started again."""
         error: BaseException | None = None
         try:
             process.note("begins")
             self._stop_if_killed(process)  # power was lost before its first call
             self._mains[process.name](process)
-        except BaseException as raised:  # whatever it is belongs to the record, which the check judges
+        except BaseException as raised:  # any error belongs to the record, which the check examines
             error = raised
         if expected(error) and error is not None:
-            error.__traceback__ = None  # nobody looks at it, and it holds all objects of that life
+            error.__traceback__ = None  # it is not used, and it keeps all objects of that life
         self.ends.append(End(process.name, process.life, error))
         return isinstance(error, ProcessKilledError | StorageError) and not isinstance(error, StorageGoneError)
 
@@ -252,11 +252,11 @@ class World:
 
 
 def expected(error: BaseException | None) -> bool:
-    """Whether an error is what a program may end with when its storage fails it."""
+    """Whether a program may end with this error when its storage fails."""
     return error is None or isinstance(error, ProcessKilledError | StorageError | SupersededError)
 
 
 def _lost(call: str) -> StorageError:
-    """What a caller sees of a call whose answer does not come."""
+    """The error that a caller sees when the answer of a call is lost."""
     kind = OutcomeUnknownError if call == "put_new" else StorageError
     return kind(f"{URL}: the answer to {call} was lost (simulated).")

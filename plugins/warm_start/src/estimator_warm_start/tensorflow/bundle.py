@@ -14,7 +14,7 @@ from estimator_core.errors import ArgumentError, CheckpointCorruptError
 from estimator_warm_start.tensorflow.slices import WHOLE_AXIS, slice_key
 from estimator_warm_start.tensorflow.sstable import read_table, varint
 
-# Numbers of tensorflow.DataType.
+# The numbers of tensorflow.DataType.
 _DTYPES = {
     1: "float32",
     2: "float64",
@@ -51,12 +51,12 @@ def read_tensorflow(
     """The numbers of a checkpoint, by name: variables, slots of optimizers, counters; texts are left out.
 
     Args:
-        prefix: as `tensorflow_prefix` gives it.
-        wanted: which names are read.
+        prefix: the prefix that `tensorflow_prefix` returns.
+        wanted: whether a name is read.
 
     Raises:
         ArgumentError: a data file is missing.
-        CheckpointCorruptError: a file is damaged or only half there.
+        CheckpointCorruptError: a file is damaged or incomplete.
 
     Source: tensorflow/core/protobuf/tensor_bundle.proto.
     """
@@ -85,7 +85,7 @@ def read_tensorflow(
 def _joined(
     name: str, whole: _Entry, table: dict[bytes, bytes], read: Callable[[str, _Entry], np.ndarray]
 ) -> np.ndarray:
-    """A partitioned variable, put together."""
+    """A partitioned variable, joined."""
     array = np.zeros(whole.shape, _dtype(_known(name, whole)))
     for part in whole.slices:
         extents = [_extent(extent) for extent in _fields(part).get(1, [])]

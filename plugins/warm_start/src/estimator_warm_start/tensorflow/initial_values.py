@@ -1,4 +1,4 @@
-"""First values out of a checkpoint of TensorFlow."""
+"""Initial values from a checkpoint of TensorFlow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from estimator_warm_start.tensorflow.prefix import tensorflow_prefix
 
 
 class TensorFlowCheckpoint:
-    """First values of variables that a checkpoint of TensorFlow has by the same name.
+    """Initial values of the variables that a checkpoint of TensorFlow has by the same name.
 
     Args:
         path: a model_dir of tf.estimator, a prefix such as `model.ckpt-50`, or its index file.
@@ -35,7 +35,7 @@ class TensorFlowCheckpoint:
     def initial_values(
         self, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
     ) -> Mapping[str, InitialValue]:
-        """The values of the variables that it has."""
+        """The values of the variables that the checkpoint has."""
         return WarmStartSettings(self.path, reader=TensorFlowCheckpoint.load).initial_values(specs, key)
 
     @staticmethod
@@ -43,8 +43,8 @@ class TensorFlowCheckpoint:
         """All its numbers, by name.
 
         Raises:
-            ArgumentError: there is none, or several.
-            CheckpointCorruptError: it is damaged.
+            ArgumentError: the path names no checkpoint, or several.
+            CheckpointCorruptError: the checkpoint is damaged.
         """
         prefix = tensorflow_prefix(path)
         if prefix is None:

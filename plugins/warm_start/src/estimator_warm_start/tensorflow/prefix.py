@@ -1,4 +1,4 @@
-"""Which files a path names, where checkpoints of TensorFlow lie."""
+"""Finds the files of a checkpoint of TensorFlow from a path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def tensorflow_prefix(path: str | os.PathLike[str]) -> Path | None:
 
     Args:
         path: a prefix (`.../model.ckpt-50`), its index file, or a directory: the newest checkpoint that its file
-            `checkpoint` names, or the only one there is.
+            `checkpoint` names, or the only one.
 
     Raises:
         ArgumentError: a directory with several checkpoints and no file `checkpoint`.

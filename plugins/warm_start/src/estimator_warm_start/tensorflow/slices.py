@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 
 WHOLE_AXIS = -1
-# The first two bytes of a number of so many bytes, from 2 on.
+# The first two bytes of a number with this many bytes, from 2 on.
 _HEADERS = ((0xC0, 0), (0xE0, 0), (0xF0, 0), (0xF8, 0), (0xFC, 0), (0xFE, 0), (0xFF, 0), (0xFF, 0x80), (0xFF, 0xC0))
 
 
@@ -14,7 +14,7 @@ def slice_key(name: str, extents: Sequence[tuple[int, int]]) -> bytes:
     """The key under which the index has a part of a variable.
 
     Args:
-        name: of the variable.
+        name: the name of the variable.
         extents: start and length on each axis; a length of `WHOLE_AXIS` is all of it.
 
     Example:

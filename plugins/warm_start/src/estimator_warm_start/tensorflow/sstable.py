@@ -18,7 +18,7 @@ def read_table(data: bytes, where: str) -> dict[bytes, bytes]:
         where: its name, for messages.
 
     Raises:
-        CheckpointCorruptError: it is no table, or torn, or compressed.
+        CheckpointCorruptError: the data is not a table, or is torn or compressed.
 
     Source: doc/table_format.md of LevelDB.
     """
@@ -38,7 +38,7 @@ def read_table(data: bytes, where: str) -> dict[bytes, bytes]:
 
 
 def varint(data: bytes, place: int) -> tuple[int, int]:
-    """A number of variable length, and the place behind it.
+    """A number of variable length, and the place after it.
 
     Example:
         >>> varint(bytes([0xAC, 0x02]), 0)
