@@ -39,7 +39,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("exprot", "Did you mean export"),
     ("checkpoint", "Did you mean checkpoints?"),
     ("plugni", "Did you mean plugins"),
-    ("sevre", "Did you mean serve?"),
+    ("sevre", "Did you mean serve"),
     ("xyzzy", "there is no command 'xyzzy'. `estimator --help` lists all."),
     ("acme:run x.py", "there is no command 'acme:run'"),
     ("RUN x.py", "there is no command 'RUN'"),

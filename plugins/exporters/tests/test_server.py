@@ -3,6 +3,7 @@
 import concurrent.futures
 import gzip
 import json
+import logging
 import re
 import shutil
 import socket
@@ -51,6 +52,22 @@ def test_every_datatype_in_binary(server, name):
     status, answer, content = server.request("POST", f"/v2/models/echo_{name}/infer", body, headers)
     assert status == 200, content
     assert content[int(answer[HEADER_LENGTH]) :] == to_bytes(array)
+
+
+def test_a_server_leaves_the_log_handlers_of_the_process_open():
+    """A configuration of logging closes them all, and absl's closes its stream, too."""
+    closed = []
+
+    class Watched(logging.StreamHandler):
+        def close(self):
+            closed.append(self)
+            super().close()
+
+    watched = Watched()
+    with running({"m": {"1": echo("float32")}}):
+        pass
+    assert closed == []
+    watched.close()
 
 
 def test_health_metadata_and_index(real):

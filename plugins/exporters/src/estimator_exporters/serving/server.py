@@ -123,6 +123,8 @@ def configuration(app: Application, engine: Engine, **more: Any) -> uvicorn.Conf
     """How uvicorn is to run the application; `more` of its arguments may be given."""
     return uvicorn.Config(
         app,
+        # Uvicorn's own configuration closes every log handler of the process, and some close their stream with it.
+        log_config=None,
         log_level="warning",
         access_log=False,
         http=connections(engine.limits, engine.budget),
