@@ -166,13 +166,13 @@ def test_when_the_grace_time_is_over_the_log_says_what_is_waited_for(
     logging.getLogger("estimator_core").addHandler(handler)
     try:
         with pytest.raises(PreemptedError, match="saved at step 7"):
-            make_estimator(grace_secs=0.05).train(
+            make_estimator(grace_secs=1.0).train(
                 train_input, hooks=[Terminate(7)], max_steps=20, saving_listeners=[SlowListener()]
             )
     finally:
         logging.getLogger("estimator_core").removeHandler(handler)
     (record,) = [record for record in caplog.records if "grace time" in record.getMessage()]
     text = record.getMessage()
-    assert "The grace time of 0.05 s since SIGTERM is over (RunConfig.grace_secs) and the run still waits for " in text
+    assert "The grace time of 1 s since SIGTERM is over (RunConfig.grace_secs) and the run still waits for " in text
     assert "in before_save" in text
     assert "Thread MainThread" in text
