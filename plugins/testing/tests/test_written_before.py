@@ -27,6 +27,14 @@ PACKAGES = {
 KINDS = sorted(path.name for path in BEFORE.iterdir())
 #: Kinds whose plugins import other packages than the core and the kit.
 NEED_PACKAGES = ("format", "input", "model")
+#: Kinds whose suites start processes of their own.
+TAKE_LONG = ("backend", "transform")
+
+
+def marks_of(kind: str) -> list[pytest.MarkDecorator]:
+    """What the test of a kind needs."""
+    needs = [pytest.mark.plugins] if kind in NEED_PACKAGES else []
+    return [*needs, pytest.mark.slow] if kind in TAKE_LONG else needs
 
 
 class Package:
@@ -83,9 +91,7 @@ class Package:
         )
 
 
-@pytest.fixture(
-    params=[pytest.param(kind, marks=[pytest.mark.plugins] if kind in NEED_PACKAGES else []) for kind in KINDS]
-)
+@pytest.fixture(params=[pytest.param(kind, marks=marks_of(kind)) for kind in KINDS])
 def package(request, tmp_path, monkeypatch):
     made = Package(request.param, tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path / "src"))
