@@ -80,9 +80,16 @@ def crossing_axes(mesh: Mesh) -> tuple[str, ...]:
 
 
 def _within_a_slice(devices: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
-    if devices[0].platform != "tpu":
-        return np.array(devices, dtype=object).reshape(shape)
+    plain = np.array(devices, dtype=object).reshape(shape)
+    if devices[0].platform != "tpu" or not _fill_a_box(devices):
+        return plain
     try:
         return mesh_utils.create_device_mesh(shape, list(devices), allow_split_physical_axes=True)
-    except (NotImplementedError, AssertionError):  # no arrangement has this shape, or the devices fill no whole box
-        return np.array(devices, dtype=object).reshape(shape)
+    except NotImplementedError:  # jax knows no arrangement of this shape
+        return plain
+
+
+def _fill_a_box(devices: Sequence[Any]) -> bool:
+    """Whether the chips are a whole part of their slice, which jax requires: a mesh may use only some of the chips."""
+    places = np.array([(*device.coords, device.core_on_chip) for device in devices])
+    return len(devices) == np.prod(np.ptp(places, axis=0) + 1)

@@ -21,7 +21,7 @@ CORE = ROOT / "estimator_core"
 
 #: Code lines by room; modules directly in the package count together.
 BUDGETS = {
-    "_backends": 545,  # meshes that follow the hardware and names of axes included
+    "_backends": 549,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 541,
     "_checkpoint": 2608,  # the catalog, the audit, incremental saves and checkpoints of others included
     "_cli": 577,  # options of all commands anywhere, errors of one line with a suggestion

@@ -109,42 +109,50 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize(
-    ("change", "more", "message"),
+    ("change", "more", "code", "message"),
     [
-        (lambda text: text, ["--label", "wage"], "There is no column 'wage'. Columns: name, age, city, hours, income"),
+        (
+            lambda text: text,
+            ["--label", "wage"],
+            2,
+            "There is no column 'wage'. Columns: name, age, city, hours, income",
+        ),
         (
             lambda text: text.replace("\nn7,", "\nn7,extra,"),
             [],
+            1,
             "people.csv, line 9: 6 fields, more than the 5 columns",
         ),
-        (lambda text: HEADER[0] + "\n", [], "has no rows"),
-        (lambda text: text.replace("name,age", "age,age"), [], "line 1: two columns have the name 'age'"),
-        (lambda text: text + "x,1,Oslo,3,\n", [], "The label 'income' is empty in 1 rows"),
-        (lambda text: text, ["--columns", "{tmp}/none.json"], "none.json cannot be read"),
-        (lambda text: text, ["--hidden-units", "a"], "--hidden-units should be integers"),
-        (lambda text: text, ["--epochs", "0"], "--epochs should be positive"),
-        (lambda text: text, ["--patience", "-1"], "--patience should not be negative"),
-        (lambda text: text, ["--learning-rate", "0"], "--learning-rate should be positive"),
+        (lambda text: HEADER[0] + "\n", [], 1, "has no rows"),
+        (lambda text: text.replace("name,age", "age,age"), [], 1, "line 1: two columns have the name 'age'"),
+        (lambda text: text + "x,1,Oslo,3,\n", [], 2, "The label 'income' is empty in 1 rows"),
+        (lambda text: text, ["--columns", "{tmp}/none.json"], 2, "none.json cannot be read"),
+        (lambda text: text, ["--hidden-units", "a"], 2, "--hidden-units should be integers"),
+        (lambda text: text, ["--epochs", "0"], 2, "--epochs should be positive"),
+        (lambda text: text, ["--patience", "-1"], 2, "--patience should not be negative"),
+        (lambda text: text, ["--learning-rate", "0"], 2, "--learning-rate should be positive"),
         (
             lambda text: text.replace("\nn7,", "\nn7,inf,Oslo,1,low\nn7,"),
             ["--columns", "{tmp}/columns.json"],
+            1,
             "Feature 'age' holds inf in {tmp}/people.csv, line 9: it is not finite",
         ),
         (
             lambda text: text,
             ["--weight-column", "hours"],
+            1,
             "Weight 'hours' holds -3.0 in {tmp}/people.csv, line 12: it must be at least 0",
         ),
     ],
 )
-def test_wrong_inputs_are_refused_at_the_start(people, tmp_path, capsys, change, more, message):
+def test_wrong_inputs_are_refused_at_the_start(people, tmp_path, capsys, change, more, code, message):
     lines = change(people.read_text()).splitlines(keepends=True)
     if "--weight-column" in more:
         cells = lines[11].split(",")
         lines[11] = ",".join([*cells[:3], "-3", cells[4]])
     people.write_text("".join(lines))
     (tmp_path / "columns.json").write_text(json.dumps(COLUMNS))
-    assert command(people, tmp_path, *(argument.format(tmp=tmp_path) for argument in more)) in (1, 2)  # data, or words
+    assert command(people, tmp_path, *(argument.format(tmp=tmp_path) for argument in more)) == code
     assert message.format(tmp=tmp_path) in capsys.readouterr().err
     assert not (tmp_path / "model").exists()
 

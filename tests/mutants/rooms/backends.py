@@ -89,7 +89,7 @@ MUTANTS = (
         name="a-mesh-keeps-the-order-of-the-devices",
         guarantee="rule 75",
         file=_ROOM + "mesh.py",
-        old='if devices[0].platform != "tpu":',
+        old='if devices[0].platform != "tpu" or not _fill_a_box(devices):',
         new="if True:",
         tests=("test_neighbours_on_one_axis_are_neighbours_in_the_slice",),
         in_cut=False,
