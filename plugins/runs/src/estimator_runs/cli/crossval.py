@@ -14,20 +14,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from estimator_runs.cli.arguments import add_file_arguments
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator crossval`."""
-    parser.add_argument("file", metavar="FILE", help="a TOML or YAML file")
-    parser.add_argument("--dir", metavar="DIR", help="where to write (default: runs/<name of the file>-crossval)")
-    parser.add_argument(
-        "--set",
-        dest="settings",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="a value that overrides the file's, for example crossval.folds=10",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_file_arguments(parser, table="crossval", example="crossval.folds=10")
 
 
 def run(args: argparse.Namespace) -> int:

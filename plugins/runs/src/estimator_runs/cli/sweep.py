@@ -14,21 +14,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from estimator_runs.cli.arguments import add_file_arguments
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator sweep`."""
-    parser.add_argument("file", metavar="FILE", help="a TOML or YAML file with [sweep]")
-    parser.add_argument("--dir", metavar="DIR", help="of the sweep (default: runs/<name of the file>-sweep)")
-    parser.add_argument(
-        "--set",
-        dest="settings",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="a value that overrides the file's, for example sweep.trials=60",
-    )
+    add_file_arguments(parser, table="sweep", example="sweep.trials=60")
     parser.add_argument("--show", action="store_true", help="run nothing; tell what has been found")
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,0 +1,26 @@
+"""The arguments that `estimator sweep` and `estimator crossval` share."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_file_arguments(parser: argparse.ArgumentParser, *, table: str, example: str) -> None:
+    """Adds FILE, `--dir`, `--set` and `--json`.
+
+    Args:
+        parser: of the command.
+        table: of the configuration file that the command reads; the default folder ends in its name.
+        example: of `--set`.
+    """
+    parser.add_argument("file", metavar="FILE", help=f"a TOML or YAML file with [{table}]")
+    parser.add_argument("--dir", metavar="DIR", help=f"where to write (default: runs/<name of the file>-{table})")
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help=f"a value that overrides the file's, for example {example}",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
