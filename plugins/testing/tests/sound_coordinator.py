@@ -13,7 +13,7 @@ from pathlib import Path
 from estimator_core.coordinator import Lost
 from estimator_core.errors import ProcessLostError
 
-BEAT_SECS, SILENCE_SECS = 0.1, 1.5
+BEAT_SECS, SILENCE_SECS = 0.1, 4.0
 
 
 def connect(processes, options):
