@@ -45,7 +45,7 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Any]) -> Estimato
         )
     inner = estimator.model_fn
 
-    def model_fn(features: Any, labels: Any, mode: str, config: Any, params: Any) -> EstimatorSpec:
+    def model_fn(features: object, labels: object, mode: str, config: object, params: object) -> EstimatorSpec:
         spec: EstimatorSpec = inner(features, labels, mode, config)
         if mode != ModeKeys.EVAL:
             return spec
