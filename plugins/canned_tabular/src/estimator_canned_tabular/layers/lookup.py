@@ -10,10 +10,19 @@ import jax.numpy as jnp
 import estimator_core as ec
 from estimator_canned_tabular.columns.embedding import EmbeddingTable
 from estimator_canned_tabular.layers.inputs import DeviceIds
+from estimator_core.errors import ArgumentError
+from estimator_core.model import RowAccess, WholeTable
 
 
 def table_rows(
-    name: str, ids: jax.Array, shape: tuple[int, int], initializer: Any, *, row_sparse: bool, trainable: bool = True
+    name: str,
+    ids: jax.Array,
+    shape: tuple[int, int],
+    initializer: Any,
+    *,
+    row_sparse: bool,
+    trainable: bool = True,
+    access: RowAccess | None = None,
 ) -> jax.Array:
     """Rows of a variable, float32[*ids.shape, columns]; zeros where an id is -1.
 
@@ -24,9 +33,19 @@ def table_rows(
         initializer: a function of `(key, shape, dtype)`.
         row_sparse: True: gradients and optimizer touch the rows of the batch alone.
         trainable: False: the variable is not trained.
+        access: how rows are read and updated.
+
+    Raises:
+        ArgumentError: an access, where the optimizer touches all rows.
     """
     if row_sparse and trainable:
-        return ec.sparse_lookup(name, ids, shape, initializer)
+        return ec.sparse_lookup(name, ids, shape, initializer, access=access or WholeTable())
+    if access is not None:
+        raise ArgumentError(
+            f"The table {name!r} has an access ({access}), which updates the rows of a batch. It needs trainable=True, "
+            "and an optimizer that leaves other rows alone: pass row_sparse=True to the model, or an optax "
+            "transformation as its optimizer."
+        )
     table = ec.get_variable(name, shape, initializer, trainable=trainable)
     return jnp.take(table, jnp.where(ids < 0, shape[0], ids), axis=0, mode="fill", fill_value=0)
 
@@ -65,6 +84,7 @@ def embedding_rows(table: EmbeddingTable, name: str, ids: jax.Array, buckets: in
         table.initial_values,
         row_sparse=row_sparse,
         trainable=table.trainable,
+        access=table.access,
     )
     if table.ckpt_to_load_from is not None and table.tensor_name_in_ckpt is not None:
         ec.init_from_checkpoint(table.ckpt_to_load_from, {table.tensor_name_in_ckpt: name})
