@@ -340,7 +340,7 @@ def _full_precision(loss: jax.Array) -> jax.Array:
     return loss.astype(jnp.float32) if loss.dtype.itemsize < 4 else loss
 
 
-def _first(result: tuple[tuple[Any, ...], dict[str, Any]]) -> tuple[PyTree, dict[str, Any]]:
+def _first(result: tuple[tuple[object, ...], dict[str, Any]]) -> tuple[PyTree, dict[str, Any]]:
     losses, aux = result
     return losses[0], aux
 

@@ -12,29 +12,15 @@ import pytest
 from estimator_core.cli import main
 from estimator_runs import capsule_differences, read_starts
 from estimator_runs.capsule.shelf import keep
-from plugins.runs.tests.line_files import TOML
+from plugins.runs.tests import line_files
 
-CODE = """
-import pathlib
-import jax.numpy as jnp, numpy as np, optax
-import acme_scale
-import estimator_core as ec
-
-HERE = pathlib.Path(__file__).parent
-
-
-def model_fn(features, labels, mode, params):
-    y = features["x"] * ec.get_variable("slope", ()) + ec.get_variable("offset", ())
-    if mode == ec.ModeKeys.PREDICT:
-        return ec.EstimatorSpec(mode, predictions={"y": y})
-    loss = acme_scale.SCALE * jnp.mean((y - labels) ** 2)
-    return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(params.rate))
-
-
-def batches(batch_size, epochs=None):
-    x, y = np.load(HERE / "x.npy"), np.load(HERE / "y.npy")
-    return ec.inputs.numpy_input_fn({"x": x}, y, batch_size=batch_size, num_epochs=epochs, shuffle=True)
-"""
+CODE = (
+    line_files.CODE.replace("import estimator_core as ec", "import acme_scale, pathlib\nimport estimator_core as ec")
+    .replace("jnp.mean(", "acme_scale.SCALE * jnp.mean(")
+    .replace("np.linspace(-1, 1, 32, dtype=np.float32)", "np.load(pathlib.Path(__file__).parent / 'x.npy')")
+    .replace("3 * x + 1", "np.load(pathlib.Path(__file__).parent / 'y.npy')")
+    .replace("shuffle=False", "shuffle=True")
+)
 RECORD = "acme_scale.py,sha256=HASH,20\nacme_scale-VERSION.dist-info/METADATA,sha256=b,30\n"
 
 
@@ -57,7 +43,7 @@ def write_all(folder):
     np.save(folder / "x.npy", x)
     np.save(folder / "y.npy", 3 * x + 1)
     (folder / "line_code.py").write_text(CODE)
-    (folder / "line.toml").write_text(TOML)
+    (folder / "line.toml").write_text(line_files.TOML)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +81,7 @@ def change_a_byte(folder):
 CHANGES = {
     "package": (lambda folder: write_package(folder / "site", "1.1", scale="0.5"), [], "acme-scale: was 1.0, now 1.1"),
     "code": (
-        lambda folder: (folder / "line_code.py").write_text(CODE.replace("mean", "sum")),
+        lambda folder: (folder / "line_code.py").write_text(CODE.replace("jnp.mean", "jnp.sum")),
         [],
         "line_code.py: has changed",
     ),
