@@ -39,6 +39,5 @@ MUTANTS = (
         old='int(state["epoch"]), int(state["batch"])',
         new='int(state["epoch"]), 0',
         tests=("test_a_position_is_that_of_a_sentence_a_row_and_is_taken_up",),
-        in_cut=False,
     ),
 )
