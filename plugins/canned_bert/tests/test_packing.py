@@ -170,6 +170,27 @@ def test_sentences_of_a_row_see_nothing_of_each_other(dropped):
     assert changed.tolist() == [3]
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_cudnn_gets_a_mask_of_queries_and_keys_that_heads_share(monkeypatch, packed):
+    # There is no GPU here: this looks at what cuDNN would be given. It raises where the third axis is not the length.
+    given = []
+
+    def fused(query, key, value, *, mask, implementation):
+        given.append((implementation, mask.shape, query.shape))
+        return query
+
+    monkeypatch.setattr(jax.nn, "dot_product_attention", fused)
+    features = both_layouts(encoded_examples(14))[packed]
+    options = EncoderOptions(attention="cudnn")
+    jax.eval_shape(
+        lambda: loss_of(parameters_of(BERT, 3), BERT, Classification(3), features, np.zeros(14, np.int32), options)
+    )
+    for implementation, mask, (rows, length, heads, _) in given:
+        assert (implementation, mask) == ("cudnn", (rows, 1, length, length))
+        assert heads > 1
+    assert len(given) == BERT.num_hidden_layers
+
+
 @pytest.fixture
 def data(tmp_path):
     folder = tmp_path / "data"

@@ -326,4 +326,13 @@ MUTANTS = (
         tests=("test_a_position_is_that_of_a_sentence_a_row_and_is_taken_up",),
         in_cut=False,
     ),
+    Mutant(
+        name="cudnn-gets-no-axis-of-queries",
+        guarantee="rule 93",
+        file="plugins/canned_bert/src/estimator_canned_bert/encoder/attention.py",
+        old="(query.shape[0], 1, query.shape[1], key.shape[1])",
+        new="(query.shape[0], query.shape[2], query.shape[1], key.shape[1])",
+        tests=("test_cudnn_gets_a_mask_of_queries_and_keys_that_heads_share",),
+        in_cut=False,
+    ),
 )

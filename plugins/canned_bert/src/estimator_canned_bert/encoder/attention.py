@@ -37,6 +37,9 @@ def attend(
         [batch, length, heads, size], in the dtype of `query`. Softmax runs in float32.
     """
     if dropout_key is None or dropout_rate == 0.0:
+        if implementation == "cudnn":
+            # cuDNN takes the mask as a bias, and refuses one without an axis of queries. Heads still share it.
+            mask = jnp.broadcast_to(mask, (query.shape[0], 1, query.shape[1], key.shape[1]))
         return jax.nn.dot_product_attention(query, key, value, mask=mask, implementation=implementation)
     scores = jnp.einsum("bqhd,bkhd->bhqk", query, key, preferred_element_type=jnp.float32)
     scores = scores * (query.shape[-1] ** -0.5)
