@@ -65,9 +65,7 @@ def test_losses_that_only_grow_leave_the_first_checkpoint_the_best(
 
     estimator = make_estimator(save_checkpoints_steps=4, keep_checkpoint_max=1)
     best = BestExporter("best", ec.export.build_raw_serving_input_receiver_fn({"x": ec.export.Feature((None, 3))}))
-    plan = ec.Experiment(
-        estimator, train_input, turned, train_steps=20, min_eval_frequency=4, export_strategies=best
-    )
+    plan = ec.Experiment(estimator, train_input, turned, train_steps=20, min_eval_frequency=4, export_strategies=best)
     plan.train_and_evaluate()
     losses = [row["loss"] for row in estimator.history.evaluations]
     assert losses == sorted(losses)
