@@ -290,4 +290,13 @@ MUTANTS = (
         new="opened.fingerprint()",
         tests=("test_an_input_that_divides_itself_starts_again_in_another_number_of_processes",),
     ),
+    Mutant(
+        name="a-cross-drops-unknown-words",
+        guarantee="rule 82",
+        file="plugins/canned_tabular/src/estimator_canned_tabular/columns/crossed.py",
+        old="if isinstance(part, VOCABULARIES):",
+        new="if False:",
+        tests=("test_a_cross_of_dense_features_and_unknown_words_has_the_buckets_of_tensorflow_2_15_1",),
+        in_cut=False,
+    ),
 )
