@@ -74,4 +74,13 @@ MUTANTS = (
         tests=("test_the_audit_finds_and_mends[bytes beyond]",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-held-request-that-is-refused-counts-as-made",
+        guarantee="rule 78",
+        file="estimator_core/_journal/writer.py",
+        old="            return storage.get(key) == data  # the nonce",
+        new="            return True  # the nonce",
+        tests=("test_a_writer_whose_network_pauses_is_refused",),
+        in_cut=False,
+    ),
 )
