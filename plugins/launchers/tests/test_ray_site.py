@@ -62,7 +62,7 @@ config = ec.RunConfig(model_dir=str(OUT / "run"), save_checkpoints_steps=10, tf_
 estimator = ec.Estimator(model_fn, config=config)
 estimator.train(data, max_steps=STEPS, hooks=[Fault()])
 group = estimator.config.process_group
-print("done", group.count, group.index, [value.hex() for value in estimator.get_variable_value("w").tolist()])
+print("done", group.count if group else 1, WHO, [value.hex() for value in estimator.get_variable_value("w").tolist()])
 """
 
 
