@@ -270,16 +270,23 @@ class HookSuite(Suite):
         assert_same_state(self._state(second), untouched, "running one hook changed another object of its class")
 
     def _drive(
-        self, hook: Hook, *, resume: Sequence[Mapping[str, Any]] = (), still: bool = False, **arguments: Any
+        self,
+        hook: Hook,
+        *,
+        run: FakeRun | None = None,
+        resume: Sequence[Mapping[str, Any]] = (),
+        outputs: Mapping[str, Callable[[int], Any]] | None = None,
+        still: bool = False,
+        **arguments: Any,
     ) -> FakeRun:
         """Drives it by a clock of the steps, or one that stands still: how long a late hook waits is not its doing. A
         resumed run is in another process, with another `time.monotonic`.
         """
-        begun = arguments["run"].step if "run" in arguments else 0
-        pace, origin = 0.0 if still else 1.0, 50.0 if resume else 1000.0 + begun
-        clock = StepClock(seconds_per_step=pace, monotonic=origin, now=_NOON + begun)
+        run = run or FakeRun()
+        pace, origin = 0.0 if still else 1.0, 50.0 if resume else 1000.0 + run.step
+        clock = StepClock(seconds_per_step=pace, monotonic=origin, now=_NOON + run.step)
         self._clocks[id(hook)] = clock
-        return drive([hook], **{"outputs": self.outputs(), "resume": resume, "clock": clock, **arguments})
+        return drive([hook], run=run, resume=resume, outputs=outputs or self.outputs(), clock=clock, **arguments)
 
     @functools.cached_property
     def _clocks(self) -> dict[int, StepClock]:
@@ -299,8 +306,8 @@ class HookSuite(Suite):
 
     def _same(self, actual: Mapping[str, Any], expected: Mapping[str, Any], message: str) -> None:
         """Compares the states of two runs, but for what is each run's own."""
-        shared = [{key: one[key] for key in one if key not in self.own_keys} for one in (actual, expected)]
-        assert_same_state(*shared, message)
+        shared, wanted = ({key: one[key] for key in one if key not in self.own_keys} for one in (actual, expected))
+        assert_same_state(shared, wanted, message)
 
     def _same_effects(self, run: FakeRun, expected: FakeRun, when: str, *, after: int = 0) -> None:
         points, wanted = (
@@ -322,11 +329,25 @@ class _FullDisk(RecordedSummaries):
 
     failures = 0
 
-    def _refuse(self, *arguments: Any) -> None:
+    def scalar(self, tag: str, value: float, step: int) -> None:
+        """Fails."""
+        self._refuse()
+
+    def histogram(self, tag: str, values: Any, step: int) -> None:
+        """Fails."""
+        self._refuse()
+
+    def image(self, tag: str, image: Any, step: int) -> None:
+        """Fails."""
+        self._refuse()
+
+    def text(self, tag: str, text: str, step: int) -> None:
+        """Fails."""
+        self._refuse()
+
+    def _refuse(self) -> None:
         self.failures += 1
         raise InjectedError("the disk is full")
-
-    scalar = histogram = image = text = _refuse
 
 
 def _as_it_is(function: Callable[[int], Any]) -> Callable[[int], Any]:
