@@ -256,5 +256,3 @@ class TestSecondEpochIsTheFirst(Suite):
 
     def epochs(self, count):
         return lambda: self.Broken()
-
-
