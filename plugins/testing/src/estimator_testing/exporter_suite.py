@@ -53,7 +53,7 @@ class FakeExporting:
         return str(directory)
 
     def made_as(self, directory: str | None) -> int | None:
-        """Which of the exports lies in a directory, whatever that is called now; None: none."""
+        """The number of the export that lies in a directory, whatever its name is now, or None."""
         manifest = Path(directory or "", "manifest.json")
         return json.loads(manifest.read_text())["number"] if directory and manifest.is_file() else None
 
@@ -161,8 +161,8 @@ class ExporterSuite(Suite):
             self._run(self.make(), estimator)
 
     def test_a_restart_changes_nothing(self, tmp_path: Path) -> None:
-        """A new object before each evaluation exports the same checkpoints as one object for all, however the results
-        go up and down: what it compares with is not in its memory alone.
+        """A new object before each evaluation exports the same checkpoints as one object for all. Results go up and
+        down. What it compares with is on disk.
         """
         for number, order in enumerate(_ORDERS):
             course = self._course(order)
@@ -170,10 +170,8 @@ class ExporterSuite(Suite):
             many = self._exported(tmp_path / f"many-{number}", course, restarts=True)
             assert many == one, f"started again before each evaluation, it exports {many}, otherwise {one}"
 
-    def test_what_is_no_number_is_no_improvement(self, tmp_path: Path) -> None:
-        """Where it declines worse results, it declines those that are not numbers, too; better ones after them are
-        exported.
-        """
+    def test_nan_is_not_an_improvement(self, tmp_path: Path) -> None:
+        """An exporter that declines worse results also declines NaN, and exports better results after it."""
         course = self._course((0, 1, 2))
         taken = {
             value: self._exported(tmp_path / str(value), [*course, _at(_with_numbers(course[-1], value), 40)])
@@ -184,14 +182,14 @@ class ExporterSuite(Suite):
         worse = min(taken, key=lambda value: len(taken[value]))
         expected = self._exported(tmp_path / "worse", self._mixed(course, worse))
         among = self._exported(tmp_path / "nan", self._mixed(course, float("nan")))
-        assert among == expected, f"among results that are no numbers it exports {among}, among worse ones {expected}"
+        assert among == expected, f"among results of NaN it exports {among}, among worse results {expected}"
         first = self._exported(tmp_path / "first", [_at(_with_numbers(course[0], float("nan")), 5), *course])
         missing = [checkpoint for checkpoint in self._exported(tmp_path / "all", course) if checkpoint not in first]
-        assert not missing, f"after a first result that is no number, it does not export {missing}"
+        assert not missing, f"after a first result of NaN it does not export {missing}"
 
     def test_killed_while_it_writes(self, tmp_path: Path) -> None:
-        """Killed in the middle of any of its own writes and started again, it exports what it would have: a file that
-        is half written is not taken for a whole one.
+        """Killed in the middle of any of its own writes and started again, it exports the same checkpoints. It does
+        not trust a file that is half written.
         """
         course = self._course(_ORDERS[-1])
         expected = self._exported(tmp_path / "whole", course)

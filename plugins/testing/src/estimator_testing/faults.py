@@ -89,11 +89,11 @@ class Unreadable:
         self.read = False
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        """Raises."""
+        """Raises the failure."""
         raise self._failure()
 
     def __getitem__(self, index: Any) -> Any:
-        """Raises."""
+        """Raises the failure."""
         raise self._failure()
 
     def _failure(self) -> InjectedError:

@@ -158,7 +158,9 @@ class HeadSuite(Suite):
         if not near:
             pytest.skip("distances finds no prediction that has the form of the labels")
         wrong = [key for key in near if near[key] >= far[key]]
-        assert not wrong, f"having learned the labels, {', '.join(wrong)} is no nearer to them: {near}, not {far}"
+        assert not wrong, (
+            f"having learned the labels, {', '.join(wrong)} does not come nearer to them: {near}, otherwise {far}"
+        )
 
     def test_loss_is_stable(self) -> None:
         """Loss and gradient are finite for large logits, right and wrong ones."""
@@ -170,11 +172,11 @@ class HeadSuite(Suite):
             finite = all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
             assert finite, f"with logits of {self.largest_logit} the gradient is not finite"
 
-    def test_what_is_no_number_is_not_hidden(self) -> None:
-        """The loss of logits that are no numbers is none: a training that diverges must not look well."""
+    def test_nan_is_not_hidden(self) -> None:
+        """The loss of logits of NaN is not finite, so that a training that diverges does not look well."""
         features, labels, logits = self._batch()
         loss = self._loss((features, labels, jax.tree.map(lambda leaf: np.full_like(leaf, np.nan), logits)))
-        assert not np.isfinite(loss), f"the loss of logits that are no numbers is {loss}"
+        assert not np.isfinite(loss), f"the loss of logits of NaN is {loss}"
 
     def test_regularization_is_added(self) -> None:
         """Regularization losses are added to the loss unchanged."""

@@ -164,8 +164,8 @@ class HookSuite(Suite):
                 )
 
     def test_resume_has_the_same_effects(self) -> None:
-        """Resumed from any state, it goes on writing the same points and stops at the same step, for the same reason,
-        whatever the course of the outputs.
+        """Resumed from any state, it writes the same further points and stops at the same step for the same reason,
+        whether the outputs fall or go up and down.
         """
         for course in (_as_it_is, _uneven):
             outputs = {name: course(function) for name, function in self.outputs().items()}
@@ -179,8 +179,8 @@ class HookSuite(Suite):
                 self._same_effects(run, straight, f"resumed at step {at}", after=at)
 
     def test_the_same_run_has_the_same_effects(self) -> None:
-        """Run after run, it writes the same points, stops at the same step and ends in the same state: nothing of one
-        run is in the next, whatever the objects of its class have seen.
+        """Run after run, it writes the same points, stops at the same step and ends in the same state. Nothing that
+        one object has seen is known to another one.
         """
         expected, state = self._run_fresh()
         for _ in range(2):
@@ -199,8 +199,8 @@ class HookSuite(Suite):
         same_under_another_seed(request, [points, run.stop_reason, run.step, sorted(own.items())])
 
     def test_saves_change_nothing(self) -> None:
-        """A run that saves after every step has the same effects as one that never does: `state` changes nothing, and
-        `on_values` goes by the steps it is told, which `run.step` may be ahead of.
+        """A run that saves after every step has the same effects as one that never does. `state` changes nothing, and
+        `on_values` uses its own `steps`, since `run.step` may be ahead of them.
         """
         hook, saving = self.make(), self.make()
         expected = self._drive(hook, steps=STEPS)
@@ -222,17 +222,17 @@ class HookSuite(Suite):
             pass
         else:
             read = [name for name, value in values.items() if value.read]
-            assert not read, f"it read {', '.join(read)}, which failed, and the run went on"
+            assert not read, f"it read {', '.join(read)}, which failed, and the run continued"
         full = _FullDisk()
         try:
             self._drive(self.make(), steps=STEPS, run=FakeRun(summaries=full))
         except Exception:
             return
-        assert self.forgives_writing or not full.failures, "it wrote summaries, which failed, and the run went on"
+        assert self.forgives_writing or not full.failures, "it wrote summaries, which failed, and the run continued"
 
     def test_leaves_nothing_behind(self) -> None:
-        """After the end of a run, also of one that fails, no thread runs, no file is open and the process is as it
-        was: its environment, signal handlers, filters of warnings and random generators.
+        """After a run, also one that fails, no thread runs and no file is open. Environment, signal handlers, filters
+        of warnings and random generators of the process are as before.
         """
         kept = [self.make()]
         self._drive(kept[0], steps=5)  # what is loaded once
@@ -330,19 +330,19 @@ class _FullDisk(RecordedSummaries):
     failures = 0
 
     def scalar(self, tag: str, value: float, step: int) -> None:
-        """Fails."""
+        """Raises the failure."""
         self._refuse()
 
     def histogram(self, tag: str, values: Any, step: int) -> None:
-        """Fails."""
+        """Raises the failure."""
         self._refuse()
 
     def image(self, tag: str, image: Any, step: int) -> None:
-        """Fails."""
+        """Raises the failure."""
         self._refuse()
 
     def text(self, tag: str, text: str, step: int) -> None:
-        """Fails."""
+        """Raises the failure."""
         self._refuse()
 
     def _refuse(self) -> None:

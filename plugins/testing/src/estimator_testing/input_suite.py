@@ -155,8 +155,8 @@ class InputSuite(Suite):
         same_under_another_seed(request, [[_digest(batch) for batch in batches], named])
 
     def test_closing_leaves_nothing_behind(self) -> None:
-        """After a close in the middle, and at its end, no thread runs, no file is open, the random generators of the
-        process are as they were, and the input can be opened again.
+        """After a close, in the middle or at the end, no thread runs, no file is open, and the random generators of
+        the process are as before. The input can be opened again.
         """
         input_fn = self.make()
         self._read(input_fn)  # what is loaded once

@@ -1,4 +1,4 @@
-"""What a component leaves behind in its process: threads, open files, changes of global state."""
+"""Checks that a component leaves no thread, no open file and no change of global state in its process."""
 
 from __future__ import annotations
 

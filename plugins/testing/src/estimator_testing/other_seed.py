@@ -62,7 +62,7 @@ def _recorded(request: pytest.FixtureRequest) -> Path:
 
 
 def _run(config: pytest.Config, tests: Sequence[str], folder: Path) -> str:
-    """Runs the tests with another seed of hashes; gives what was printed."""
+    """Runs the tests with another seed of hashes, and returns their output."""
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")},
         "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1",

@@ -113,7 +113,7 @@ class _Paused:
         self._estimator, self._writes = estimator, writes
 
     def export_saved_model(self, *arguments: Any, **named: Any) -> Any:
-        """Exports."""
+        """Exports without a torn write."""
         with self._writes.paused():
             return self._estimator.export_saved_model(*arguments, **named)
 

@@ -130,7 +130,7 @@ class TestBestInMemoryAlone(Suite):
 
 
 class TestNanIsTheBest(Suite):
-    fails = ("test_what_is_no_number_is_no_improvement",)
+    fails = ("test_nan_is_not_an_improvement",)
 
     class Broken(SoundExporter):
         def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
@@ -145,7 +145,7 @@ class TestNanIsTheBest(Suite):
 class TestNothingIsBetterThanNan(Suite):
     """Keeps a first result that is no number as the best."""
 
-    fails = ("test_what_is_no_number_is_no_improvement",)
+    fails = ("test_nan_is_not_an_improvement",)
 
     class Broken(SoundExporter):
         def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):

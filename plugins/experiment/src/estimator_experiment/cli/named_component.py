@@ -19,7 +19,7 @@ def made(kind: str, text: str, *arguments: Any) -> Any:
         arguments: what it gets before those.
 
     Raises:
-        PluginLookupError: there is none of that name.
+        PluginLookupError: no plugin has a component of that name.
         ArgumentError: the text has another form, or it does not take these arguments.
 
     Example:

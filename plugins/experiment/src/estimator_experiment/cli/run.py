@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="adds a hook of an installed plugin to the training run; NAME(a=1, b=word) gives it arguments",
+        help="adds a hook of an installed plugin to the training run; with arguments: NAME(a=1, b=word)",
     )
     parser.add_argument(
         "--exporter",
@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="adds an exporter of an installed plugin; NAME(a=1, b=word) gives it arguments",
+        help="adds an exporter of an installed plugin; with arguments: NAME(a=1, b=word)",
     )
     parser.add_argument(
         "--predictions", type=int, default=5, metavar="N", help="predictions to show at the end (default: 5)"
