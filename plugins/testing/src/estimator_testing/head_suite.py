@@ -158,9 +158,7 @@ class HeadSuite(Suite):
         if not near:
             pytest.skip("distances finds no prediction that has the form of the labels")
         wrong = [key for key in near if near[key] >= far[key]]
-        assert not wrong, (
-            f"having learned the labels, {', '.join(wrong)} does not come nearer to them: {near}, otherwise {far}"
-        )
+        assert not wrong, f"having learned the labels, {', '.join(wrong)} does not come nearer: {near}, otherwise {far}"
 
     def test_loss_is_stable(self) -> None:
         """Loss and gradient are finite for large logits, right and wrong ones."""
