@@ -30,6 +30,7 @@ NEED_PACKAGES = ("format", "input", "model")
 #: Faults of what `new-plugin` wrote then, which the suites did not find then: the tests of suites that find them.
 FOUND_SINCE = {
     "exporter": ("test_nan_is_not_an_improvement",),
+    "format": ("test_has_raw_signatures",),
     "head": ("test_loss_leaves_padding_out",),
 }
 #: Kinds whose suites start processes of their own.
