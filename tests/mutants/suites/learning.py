@@ -18,7 +18,10 @@ MUTANTS = (
             '{"predictions": jnp.asarray(logits)}',
             '{"predictions": jnp.asarray(logits) - jnp.mean(logits)}',
         ),
-        keys_are_ignored=("for key in (everything if keys is None else keys)", "for key in everything"),
+        keys_select_nothing=(
+            "for key in (everything if keys is None else keys)",
+            "for key in (everything if keys is None else ())",
+        ),
         metric_without_the_name=('f"average_loss{suffix}"', '"average_loss"'),
         metric_of_the_batch=(
             "ec.metrics.mean(losses, self._weights(features, losses))",
@@ -65,7 +68,7 @@ MUTANTS = (
     *faults(
         "initial_values",
         INITIAL,
-        gives_zeros=("value=value, origin", "value=0 * value, origin"),
+        gives_another_shape=("value=value, origin", "value=value[None], origin"),
         gives_what_nobody_asked_for=("for path in specs if path in arrays}", "for path in arrays}"),
         fails_for_unknown_names=("for path in specs if path in arrays}", "for path in specs}"),
         gives_noise=("value=value, origin", "value=value + np.random.default_rng().normal(), origin"),

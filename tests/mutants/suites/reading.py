@@ -12,7 +12,11 @@ MUTANTS = (
         "input",
         INPUTS,
         SQLITE,
-        never_closes=("self.connection.close()", "pass"),
+        keeps_every_connection=(
+            "self.connection = sqlite3.connect(self.path)",
+            "self.connection = sqlite3.connect(self.path)\n"
+            "        RowsOfSQLite.kept = [*getattr(RowsOfSQLite, 'kept', ()), self.connection]",
+        ),
         forgets_where_it_stands=('self.at, self.left = state["at"], state["left"]', 'self.left = state["left"]'),
         stands_one_ahead=('return {"at": self.at, "left": self.left}', 'return {"at": self.at + 1, "left": self.left}'),
         forgets_the_epoch=('return {"at": self.at, "left": self.left}', 'return {"at": self.at, "left": self.count}'),
@@ -33,9 +37,10 @@ MUTANTS = (
             "names = [member.name for member in archive.getmembers()]",
             "names = sorted({member.name for member in archive.getmembers()}, key=hash)",
         ),
-        leaves_the_archive_open=(
+        leaves_an_archive_open=(
             "with tarfile.open(path) as archive:",
-            "if archive := tarfile.open(open(path, 'rb').name):",
+            "vars(members_of_tar).setdefault('kept', []).append(tarfile.open(path))\n"
+            "        with tarfile.open(path) as archive:",
         ),
         form_of_the_batch=(
             'np.array([row["x"] for row in rows], np.float32)',

@@ -59,9 +59,12 @@ MUTANTS = (
         begins_anew_when_resumed=("if not run.resumed or self.base is None:", "if True:"),
         asks_for_the_step_itself=(
             "return max((self.base or 0) + self.gap, step + 1)",
-            "return (self.base or 0) + self.gap - 1",
+            "return step",
         ),
-        does_not_note_a_save=("self.base, self.gap = step, 2 * self.gap", "self.gap = 2 * self.gap"),
+        state_is_not_json=(
+            'return {"gap": self.gap, "base": self.base}',
+            'return {"gap": {self.gap}, "base": self.base}',
+        ),
         restores_one_field=('self.gap, self.base = state["gap"], state["base"]', 'self.base = state["base"]'),
     ),
     *faults(

@@ -147,18 +147,17 @@ class HeadSuite(Suite):
             np.testing.assert_allclose(weighted, scale * wanted, rtol=1e-3, atol=1e-5, err_msg="by example")
 
     def test_predictions_are_what_it_learns(self) -> None:
-        """Logits that follow the gradient of the loss predict the labels better than logits that go against it."""
-        features, labels, logits = self._batch()
+        """Logits that followed the gradient of the loss predict their own labels, not those of other examples."""
+        features, labels, learned = self._batch()
         gradient = jax.jit(jax.grad(lambda given: self.make().loss(labels, given, features, ModeKeys.TRAIN)))
-        learned, unlearned = logits, logits
         for _ in range(_LEARNING_STEPS):
             learned = jax.tree.map(lambda leaf, slope: leaf - 0.25 * np.sign(slope), learned, gradient(learned))
-            unlearned = jax.tree.map(lambda leaf, slope: leaf + 0.25 * np.sign(slope), unlearned, gradient(unlearned))
-        near, far = (self.distances(self.make().predictions(one), labels) for one in (learned, unlearned))
+        predictions, others = self.make().predictions(learned), jax.tree.map(lambda leaf: np.roll(leaf, 1, 0), labels)
+        near, far = (self.distances(predictions, one) for one in (labels, others))
         if not near:
             pytest.skip("distances finds no prediction that has the form of the labels")
         wrong = [key for key in near if near[key] >= far[key]]
-        assert not wrong, f"having learned the labels, {', '.join(wrong)} does not come nearer: {near}, otherwise {far}"
+        assert not wrong, f"{', '.join(wrong)}: {near} from the labels that it learned, {far} from those of others"
 
     def test_loss_is_stable(self) -> None:
         """Loss and gradient are finite for large logits, right and wrong ones."""
@@ -204,9 +203,11 @@ class HeadSuite(Suite):
         assert predictions, "there are no predictions"
         order = np.random.default_rng(3).permutation(BATCH)
         shuffled = self.make().predictions(jax.tree.map(lambda leaf: leaf[order], logits))
+        part = self.make().predictions(jax.tree.map(lambda leaf: leaf[:2], logits))
         for key, value in predictions.items():
             assert value.shape[:1] == (BATCH,), f"{key!r} has shape {value.shape}; the first axis must be the example"
             np.testing.assert_allclose(np.asarray(shuffled[key]), np.asarray(value)[order], rtol=1e-5, err_msg=str(key))
+            np.testing.assert_allclose(np.asarray(part[key]), np.asarray(value)[:2], rtol=1e-5, err_msg=str(key))
 
     def test_predictions_by_key(self) -> None:
         """`keys` selects predictions, and selecting changes none."""
