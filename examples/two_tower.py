@@ -3,7 +3,8 @@
     uv run estimator run examples/two_tower.py
     uv run python examples/two_tower.py
 
-`two_tower.toml` runs the same model from a file. The data are made up: users and items are vectors, and a user clicks on an item that points in the same direction.
+`two_tower.toml` runs the same model from a file. The data are made up: users and items are vectors, and a user clicks
+on an item that points in the same direction.
 """
 
 from itertools import pairwise
