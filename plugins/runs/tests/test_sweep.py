@@ -1,5 +1,6 @@
 """Sweeps: spaces, the same trials from one seed whoever is killed, pruning, results."""
 
+import functools
 import json
 import logging
 import os
@@ -257,6 +258,7 @@ def children_of(pid):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="children are found in /proc")
 def test_sixty_trials_are_killed_ten_times(line, tmp_path, monkeypatch):
     """Five times everything, five times one worker. One program is compiled for each shape."""
@@ -268,25 +270,29 @@ def test_sixty_trials_are_killed_ten_times(line, tmp_path, monkeypatch):
     arguments = [f"--set={text}" for text in settings]
     command = [sys.executable, "-c", COMMAND, "sweep", "line.toml", "--dir", "killed", *arguments]
     random = np.random.default_rng(5)
-    driver, killed = None, []
-    for target in range(5, 55, 5):
-        while True:
-            if driver is None or driver.poll() is not None:
-                driver = subprocess.Popen(command, start_new_session=True)
-            if len(list(Path("killed").glob("trials/*/outcome.json"))) >= target:
-                break
-            time.sleep(0.2)
-        time.sleep(float(random.uniform(0, 1)))
-        workers = children_of(driver.pid)
-        if len(killed) % 2 and workers:
-            os.kill(workers[int(random.integers(len(workers)))], signal.SIGKILL)
-            killed.append("worker")
-        else:
+    done = functools.partial(Path("killed").glob, "trials/*/outcome.json")
+    driver, killed = subprocess.Popen(command, start_new_session=True), []
+    try:
+        for target in range(5, 55, 5):
+            while len(list(done())) < target:
+                if driver.poll() is not None:
+                    driver = subprocess.Popen(command, start_new_session=True)
+                time.sleep(0.2)
+            time.sleep(float(random.uniform(0, 1)))
+            workers = children_of(driver.pid)
+            if len(killed) % 2 and workers:
+                os.kill(workers[int(random.integers(len(workers)))], signal.SIGKILL)
+                killed.append("worker")
+            else:
+                os.killpg(driver.pid, signal.SIGKILL)
+                driver.wait()
+                killed.append("all")
+        driver.wait()
+    finally:
+        if driver.poll() is None:
             os.killpg(driver.pid, signal.SIGKILL)
             driver.wait()
-            killed.append("all")
     assert len(killed) == 10
-    driver.wait()
     assert subprocess.run(command, check=False).returncode == 0
     found = told(open_search(line, Path("killed"), settings))
     assert [number for number, *_ in found] == list(range(60))
