@@ -11,6 +11,8 @@ import estimator_core as ec
 from estimator_canned_tabular.columns.embedding import EmbeddingTable
 from estimator_canned_tabular.layers.inputs import DeviceIds
 from estimator_canned_tabular.optimizers import RowSparse
+from estimator_core.errors import ArgumentError
+from estimator_core.model import RowAccess, WholeTable
 
 
 def table_rows(
@@ -21,6 +23,7 @@ def table_rows(
     *,
     row_sparse: RowSparse,
     trainable: bool = True,
+    access: RowAccess | None = None,
 ) -> jax.Array:
     """Rows of a variable, float32[*ids.shape, columns]; zeros where an id is -1.
 
@@ -31,9 +34,19 @@ def table_rows(
         initializer: a function of `(key, shape, dtype)`.
         row_sparse: unless False, gradients and optimizer touch the rows of the batch alone.
         trainable: False: the variable is not trained.
+        access: how rows are read and updated.
+
+    Raises:
+        ArgumentError: an access, where the optimizer touches all rows.
     """
     if row_sparse and trainable:
-        return ec.sparse_lookup(name, ids, shape, initializer)
+        return ec.sparse_lookup(name, ids, shape, initializer, access=access or WholeTable())
+    if access is not None:
+        raise ArgumentError(
+            f"The table {name!r} has an access ({access}), which updates the rows of a batch. It needs trainable=True, "
+            "and an optimizer that leaves other rows alone: pass row_sparse=True to the model, or an optax "
+            "transformation as its optimizer."
+        )
     table = ec.get_variable(name, shape, initializer, trainable=trainable)
     return jnp.take(table, jnp.where(ids < 0, shape[0], ids), axis=0, mode="fill", fill_value=0)
 
@@ -88,6 +101,7 @@ def embedding_rows(
         table.initial_values,
         row_sparse=row_sparse,
         trainable=table.trainable,
+        access=table.access,
     )
     if table.ckpt_to_load_from is not None and table.tensor_name_in_ckpt is not None:
         ec.init_from_checkpoint(table.ckpt_to_load_from, {table.tensor_name_in_ckpt: name})
