@@ -149,7 +149,7 @@ class Normaliser:
         return (element, None) if kind is dict or kind is np.ndarray else None
 
     def _check_structure(
-        self, features: PyTree, labels: PyTree, leaves: list[PyTree], treedef: Any
+        self, features: PyTree, labels: PyTree, leaves: list[PyTree], treedef: object
     ) -> tuple[list[PyTree], Any]:
         if not self._names and any(isinstance(leaf, (str, bytes)) for leaf in leaves):
             self._is_leaf = is_text_list

@@ -335,4 +335,13 @@ MUTANTS = (
         tests=("test_cudnn_gets_a_mask_of_queries_and_keys_that_heads_share",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-cross-drops-unknown-words",
+        guarantee="rule 82",
+        file="plugins/canned_tabular/src/estimator_canned_tabular/columns/crossed.py",
+        old="if isinstance(part, VOCABULARIES):",
+        new="if False:",
+        tests=("test_a_cross_of_dense_features_and_unknown_words_has_the_buckets_of_tensorflow_2_15_1",),
+        in_cut=False,
+    ),
 )
