@@ -5,6 +5,10 @@ thread of its own. So nothing but steps is measured, and contestants alternate s
 changing speed of a shared machine hardly disturbs. Of two identical loops in one process one is up to 14% slower than
 the other for good, by where its memory happens to lie; so a round is a process, and makes the contestants in an order
 of its own.
+
+With `--busy N`, every round is made on the idle machine and beside N spinning processes, in an order of its own.
+Besides seconds, a turn is measured in processor time of all threads and in context switches: other work changes these
+less.
 """
 
 from __future__ import annotations
@@ -17,13 +21,18 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
 import jax
 import numpy as np
 from _finished import Finished
+from _load import IDLE, Load, add_options, loads_of
+from _report import Table, report, write
+from _side_by_side import compared
 
 import estimator_core as ec
 
@@ -88,6 +97,17 @@ def hand_written(step: Callable[..., Any], state: Any, source: Iterator[Any], st
     return run
 
 
+BARE, CONTROL = "bare loop", "another bare loop"
+#: What is measured of a turn, and how it is shown: a title, the unit of a step, and units a second (or switch).
+QUANTITIES = {
+    "seconds": ("", ("us/step", 1e6)),
+    "cpu": ("processor time of all threads, ", ("us/step", 1e6)),
+    "switches": ("context switches, ", ("/step", 1.0)),
+}
+#: Of one quantity: the rounds' values by contestant.
+Values = dict[str, list[float]]
+
+
 def arguments(*, rounds: int, turns: int, steps: int) -> argparse.ArgumentParser:
     """The options of such a benchmark, with these defaults."""
     parser = argparse.ArgumentParser()
@@ -96,37 +116,104 @@ def arguments(*, rounds: int, turns: int, steps: int) -> argparse.ArgumentParser
     parser.add_argument("--steps", type=int, default=steps, help="of a turn")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    add_options(parser)
     return parser
 
 
+def used() -> dict[str, float]:
+    """What this process has used so far, by quantity."""
+    usage = getrusage(RUSAGE_SELF)
+    return {
+        "seconds": time.perf_counter(),
+        "cpu": usage.ru_utime + usage.ru_stime,
+        "switches": usage.ru_nvcsw + usage.ru_nivcsw,
+    }
+
+
 def print_round(makers: Mapping[str, Callable[[], Callable[[], None]]], turns: int) -> None:
-    """Prints the median seconds of a turn of each contestant, in this process."""
+    """Prints the medians of what a turn of each contestant used, in this process."""
     order = np.random.default_rng()
     contestants = {name: makers[name]() for name in order.permutation(list(makers))}
-    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    measured: dict[str, Values] = {quantity: {name: [] for name in contestants} for quantity in QUANTITIES}
     for turn in range(turns + 2):
         for name in order.permutation(list(contestants)):
-            began = time.perf_counter()
+            before = used()
             contestants[name]()
-            if turn >= 2:
-                seconds[name].append(time.perf_counter() - began)
+            after = used()
+            for quantity in QUANTITIES if turn >= 2 else ():
+                measured[quantity][name].append(after[quantity] - before[quantity])
     for contestant in contestants.values():
         if isinstance(contestant, LongTraining):
             contestant.end()
-    print(json.dumps({name: float(np.median(times)) for name, times in seconds.items()}))
+    print(
+        json.dumps(
+            {
+                quantity: {name: float(np.median(found)) for name, found in values.items()}
+                for quantity, values in measured.items()
+            }
+        )
+    )
 
 
-def measured_rounds(args: argparse.Namespace, *options: str) -> dict[str, list[float]]:
-    """What so many processes of this script print, by contestant.
+def measured_rounds(args: argparse.Namespace, loads: Sequence[Load], *options: str) -> dict[str, dict[Load, Values]]:
+    """What so many processes of this script print under each load, by quantity.
 
     Args:
         args: as `arguments` gave them.
+        loads: what else runs; every round has all of them, in an order of its own.
         options: further ones for each process.
     """
     child = [sys.executable, sys.argv[0], "--child", "--steps", str(args.steps), "--turns", str(args.turns), *options]
-    measured: dict[str, list[float]] = {}
+    measured: dict[str, dict[Load, Values]] = {quantity: {load: {} for load in loads} for quantity in QUANTITIES}
+    order = np.random.default_rng()
     for _ in range(args.rounds):
-        printed = subprocess.run(child, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-        for name, seconds in json.loads(printed).items():
-            measured.setdefault(name, []).append(seconds)
-    return {name: measured[name] for name in sorted(measured)}
+        for place in order.permutation(len(loads)):
+            with loads[place].running():
+                printed = subprocess.run(child, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+            for quantity, values in json.loads(printed).items():
+                for name, value in values.items():
+                    measured[quantity][loads[place]].setdefault(name, []).append(value)
+    return measured
+
+
+def report_steps(
+    title: str,
+    args: argparse.Namespace,
+    *options: str,
+    idle: Mapping[tuple[str, str], float],
+    busy: Mapping[tuple[str, str], float],
+) -> None:
+    """Measures, and reports every contestant beside the bare loop, idle and under each load in one table.
+
+    Args:
+        title: of the tables.
+        args: as `arguments` gave them.
+        options: further ones for each process.
+        idle: what a ratio of seconds should reach, by `(contestant, reference)`.
+        busy: the same beside other work.
+    """
+    loads = loads_of(args)
+    measured = measured_rounds(args, loads, *options)
+    names = sorted(measured["seconds"][IDLE])
+    pairs = dict.fromkeys([*((name, BARE) for name in names if name != BARE), *idle, *busy])
+    targets = {
+        (load.of(one), load.of(other)): target
+        for load in loads
+        for (one, other), target in (idle if load == IDLE else busy).items()
+    }
+    tables: list[Table] = []
+    for quantity, (what, (unit, scale)) in QUANTITIES.items():
+        timed = quantity == "seconds"
+        results = [
+            replace(
+                compared(measured[quantity][load], one, other, smaller_is_better=not timed),
+                name=load.of(one),
+                reference=load.of(other),
+            )
+            for load in loads
+            for one, other in pairs
+        ]
+        of_step, wanted = (unit, scale / args.steps), targets if timed else None
+        title_of = f"Steps of a long training: {what}{title}"
+        tables.append(report(title_of, results, steps=args.steps, targets=wanted, unit=of_step))
+    write(args.json, *tables)

@@ -41,17 +41,18 @@ def report(
     unit_name, scale = unit or ("us/step", 1e6 / steps)
     machine = platform.processor() or platform.machine()
     print(f"\n{title} ({max((item.rounds for item in results), default=0)} rounds of {steps} steps; {machine})")
+    wide = max([33, *(len(name) for item in results for name in (item.name, item.reference))]) + 1
     print(
-        f"{'contestant':<34} {'reference':<32} {'ratio':>7} {'95% interval':>16} {'target':>7} "
+        f"{'contestant':<{wide}} {'reference':<{wide}} {'ratio':>7} {'95% interval':>16} {'target':>7} "
         f"{unit_name:>9} {'reference':>9}"
     )
     for item in results:
         target = wanted.get((item.name, item.reference))
         sign = "<=" if item.smaller_is_better else ">="
         print(
-            f"{item.name:<34} {item.reference:<32} {item.ratio:7.3f}   [{item.low:.3f}, {item.high:.3f}] "
+            f"{item.name:<{wide}} {item.reference:<{wide}} {item.ratio:7.3f}   [{item.low:.3f}, {item.high:.3f}] "
             f"{'' if target is None else f'{sign} {target:g}':>7} "
-            f"{item.median * scale:9.1f} {item.reference_median * scale:9.1f}"
+            f"{item.median * scale:9.4g} {item.reference_median * scale:9.4g}"
         )
     for name, reference in sorted(wanted.keys() - {(item.name, item.reference) for item in results}):
         print(f"not measured: {name} / {reference}")  # a peer that is not here

@@ -22,6 +22,7 @@ TF, TORCH = "--tf-python", "--torch-python"
 SUITE: dict[str, tuple[str, ...]] = {
     "mlp": ("mlp.py", "--steps", "3000", "--rounds", "41"),
     "mlp_steps": ("mlp_steps.py",),
+    "mlp_steps_busy": ("mlp_steps.py", "--busy", "1", "2", "4", "--memory-traffic", "1", "--rounds", "9"),
     "mlp_peers": ("mlp_peers.py", TF),
     "convnet_digits": ("convnet.py", "--network", "digits", "--steps", "1792"),
     "convnet_mnist": ("convnet.py", "--network", "mnist", "--steps", "168"),

@@ -1,7 +1,7 @@
 """The steps of a long training against a hand-written loop: convolutional networks.
 
     uv run python benchmarks/convnet_steps.py [--network digits|mnist] [--rounds 15] [--turns 9] [--steps 150]
-        [--json FILE]
+        [--busy N ...] [--json FILE]
 
 A round is a process, see `_long_training.py`. `convnet.py` measures whole calls, beside Keras too.
 """
@@ -14,9 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import optax
-from _long_training import LongTraining, arguments, hand_written, measured_rounds, print_round
-from _report import report, write
-from _side_by_side import compared
+from _long_training import BARE, CONTROL, LongTraining, arguments, hand_written, print_round, report_steps
 from convnet import NETWORKS, Network, batches, logits_of, loss_of, model_of
 
 
@@ -41,19 +39,17 @@ def main() -> None:
     parser = arguments(rounds=15, turns=9, steps=150)
     parser.add_argument("--network", choices=list(NETWORKS), default="digits")
     args = parser.parse_args()
-    network, steps, bare, ours = NETWORKS[args.network], args.steps, "bare loop", "estimator, default hooks"
+    network, steps, ours = NETWORKS[args.network], args.steps, "estimator, default hooks"
     if args.child:
         makers: dict[str, Callable[[], Callable[[], None]]] = {
-            bare: lambda: loop(network, steps),
-            "another bare loop": lambda: loop(network, steps),
+            BARE: lambda: loop(network, steps),
+            CONTROL: lambda: loop(network, steps),
             ours: lambda: LongTraining(model_of(network), lambda: batches(network), steps),
         }
         print_round(makers, args.turns)
         return
-    measured = measured_rounds(args, "--network", args.network)
-    results = [compared(measured, name, bare) for name in measured if name != bare]
-    title = f"Steps of a long training: {network.title}"
-    write(args.json, report(title, results, steps=steps, targets={(ours, bare): 0.99}))
+    options = ("--network", args.network)
+    report_steps(network.title, args, *options, idle={(ours, BARE): 0.99}, busy={(ours, CONTROL): 0.97})
 
 
 if __name__ == "__main__":

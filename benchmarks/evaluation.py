@@ -1,6 +1,7 @@
 """Evaluation with five metrics: 2,000 batches of 32, MLP 64-128-128-10.
 
-    uv run python benchmarks/evaluation.py [--rounds 15] [--batches 2000] [--tf-python PYTHON] [--json FILE]
+    uv run python benchmarks/evaluation.py [--rounds 15] [--batches 2000] [--tf-python PYTHON] [--busy N ...]
+        [--json FILE]
 
 The hand-written loop keeps a float32 sum of each metric and of the loss on the device and reads them once, at the end.
 The Estimator's totals are exact in any order, which costs more arithmetic.
@@ -16,10 +17,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from _load import add_options, compare_beside, loads_of
 from _mlp_model import arrays, loss_of, trained, values_of
 from _peers import tf_estimator
 from _report import report, write
-from _side_by_side import compare
 from mlp import BATCH, initial_variables, logits_of
 
 import estimator_core as ec
@@ -54,6 +55,7 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=2000)
     parser.add_argument("--tf-python")
     parser.add_argument("--json", type=Path)
+    add_options(parser)
     args = parser.parse_args()
     x, y = arrays(args.batches * BATCH)
     estimator = trained()
@@ -65,8 +67,12 @@ def main() -> None:
         "estimator, no default hooks": lambda: plain.evaluate(source),
         **tf_estimator(args.tf_python, "evaluate", batches=args.batches),
     }
-    results = compare(
-        contestants, reference="hand-written loop", rounds=args.rounds, pairs=[("estimator", "tf.estimator")]
+    results = compare_beside(
+        loads_of(args),
+        contestants,
+        reference="hand-written loop",
+        rounds=args.rounds,
+        pairs=[("estimator", "tf.estimator")],
     )
     title = f"Evaluation of {args.batches} batches, five metrics"
     targets = {("estimator", "hand-written loop"): 0.95}

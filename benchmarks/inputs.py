@@ -1,6 +1,6 @@
 """Training on the same rows from memory, from a CSV file and from a generator: MLP 16-64-10, batch 128, Adam.
 
-    uv run python benchmarks/inputs.py [--rounds 15] [--rows 192000] [--json FILE]
+    uv run python benchmarks/inputs.py [--rounds 15] [--rows 192000] [--busy N ...] [--json FILE]
 
 A round is one pass over the rows, in order. The hand-written loops read the same source by hand: slices of the arrays,
 blocks of pyarrow's CSV reader cut into batches, the generator itself. Their columns come as one matrix, those of the
@@ -21,8 +21,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from _finished import Finished
+from _load import add_options, compare_beside, loads_of
 from _report import report, write
-from _side_by_side import compare
 
 import estimator_core as ec
 from estimator_inputs import csv_input_fn
@@ -147,6 +147,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--rows", type=int, default=192_000)
     parser.add_argument("--json", type=Path)
+    add_options(parser)
     args = parser.parse_args()
     steps, rest = divmod(args.rows, BATCH)
     assert rest == 0, f"--rows must be a multiple of {BATCH}"
@@ -165,7 +166,7 @@ def main() -> None:
             contestants |= {f"estimator, {name}": estimator_loop(ours, steps)}
             contestants |= {f"bare loop, {name}": hand_written(by_hand)}
         pairs = [(f"estimator, {name}", f"bare loop, {name}") for name in sources]
-        results = compare(contestants, rounds=args.rounds, pairs=pairs)
+        results = compare_beside(loads_of(args), contestants, rounds=args.rounds, pairs=pairs)
     title = f"Training on {args.rows:,} rows of 16 columns from three sources, batch {BATCH}"
     write(args.json, report(title, results, steps=steps, rows=args.rows))
 

@@ -1,6 +1,6 @@
 """Latency of one row: `Estimator.predictor()` against the jitted function with `device_get`, MLP 64-128-128-10.
 
-uv run python benchmarks/latency.py [--rounds 15] [--calls 3000] [--json FILE]
+uv run python benchmarks/latency.py [--rounds 15] [--calls 3000] [--busy N ...] [--json FILE]
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 
 import jax
 import numpy as np
+from _load import add_options, compare_beside, loads_of
 from _mlp_model import arrays, trained
 from _peers import keras_mlp
 from _report import report, write
-from _side_by_side import compare
 from mlp import WIDTHS, initial_variables, logits_of
 
 
@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--calls", type=int, default=3000)
     parser.add_argument("--json", type=Path)
+    add_options(parser)
     args = parser.parse_args()
     jitted = jax.jit(lambda variables, features: {"logits": logits_of(variables, features["x"])})
     variables, keras = initial_variables(), keras_mlp(WIDTHS)
@@ -44,7 +45,7 @@ def main() -> None:
         "predictor()": calls(trained().predictor(), args.calls),
         "Keras, predict_on_batch": calls(lambda row: np.asarray(keras.predict_on_batch(row["x"])), args.calls),
     }
-    results = compare(contestants, reference="jitted function", rounds=args.rounds)
+    results = compare_beside(loads_of(args), contestants, reference="jitted function", rounds=args.rounds)
     targets = {("predictor()", "jitted function"): 0.67}
     write(args.json, report("One row", results, steps=args.calls, targets=targets))
 

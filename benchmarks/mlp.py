@@ -1,6 +1,6 @@
 """Cost of a training step against a hand-written jitted loop: MLP 64-128-128-10, batch 32, Adam.
 
-    uv run python benchmarks/mlp.py [--rounds 15] [--steps 1000] [--json FILE]
+    uv run python benchmarks/mlp.py [--rounds 15] [--steps 1000] [--busy N ...] [--json FILE]
 
 Both sides draw the same fresh numpy batches. Figures of this machine are in docs/performance.md.
 """
@@ -20,8 +20,8 @@ import numpy as np
 import optax
 from _batches import shuffled_rows
 from _finished import Finished
+from _load import add_options, compare_beside, loads_of
 from _report import report, write
-from _side_by_side import compare
 
 import estimator_core as ec
 
@@ -167,6 +167,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--json", type=Path)
+    add_options(parser)
     args = parser.parse_args()
     contestants = {
         "bare loop": bare_loop(args.steps),
@@ -180,7 +181,7 @@ def main() -> None:
         ("estimator, no hooks, mesh of one", "estimator, no hooks"),
         ("estimator, 20 steps a dispatch", "hand-written scan of 20"),
     ]
-    results = compare(contestants, reference="bare loop", rounds=args.rounds, pairs=pairs)
+    results = compare_beside(loads_of(args), contestants, reference="bare loop", rounds=args.rounds, pairs=pairs)
     targets = {
         ("estimator, default hooks", "bare loop"): 0.95,
         ("estimator, no hooks, mesh of one", "estimator, no hooks"): 0.97,

@@ -1,6 +1,7 @@
 """A model of many small variables: a dense layer of 4 x 16 for each of 32 columns, batch 32, Adam.
 
-    uv run python benchmarks/small_variables.py [--rounds 15] [--turns 9] [--steps 300] [--columns 32] [--json FILE]
+    uv run python benchmarks/small_variables.py [--rounds 15] [--turns 9] [--steps 300] [--columns 32]
+        [--busy N ...] [--json FILE]
 
 Both sides draw the same fresh numpy batches. A round is a process, see `_long_training.py`.
 """
@@ -15,9 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from _batches import shuffled_rows
-from _long_training import LongTraining, arguments, hand_written, measured_rounds, print_round
-from _report import report, write
-from _side_by_side import compared
+from _long_training import BARE, CONTROL, LongTraining, arguments, hand_written, print_round, report_steps
 
 import estimator_core as ec
 
@@ -89,19 +88,20 @@ def main() -> None:
     parser = arguments(rounds=15, turns=9, steps=300)
     parser.add_argument("--columns", type=int, default=32)
     args = parser.parse_args()
-    columns, steps, bare, ours = args.columns, args.steps, "bare loop", "estimator, default hooks"
+    columns, steps, ours = args.columns, args.steps, "estimator, default hooks"
     if args.child:
         print_round(
             {
-                bare: lambda: loop(steps, columns),
+                BARE: lambda: loop(steps, columns),
+                CONTROL: lambda: loop(steps, columns),
                 ours: lambda: LongTraining(model_of(columns), lambda: batches(columns, 1), steps),
             },
             args.turns,
         )
         return
-    results = [compared(measured_rounds(args, "--columns", str(columns)), ours, bare)]
-    title = f"Many small variables: {len(shapes(columns))}, and two slots of each"
-    write(args.json, report(title, results, steps=steps, targets={(ours, bare): 0.95}))
+    title = f"{len(shapes(columns))} small variables, and two slots of each"
+    options = ("--columns", str(columns))
+    report_steps(title, args, *options, idle={(ours, BARE): 0.95}, busy={(ours, CONTROL): 0.95})
 
 
 if __name__ == "__main__":

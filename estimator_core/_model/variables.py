@@ -133,9 +133,10 @@ def _spec_of_array(
             "jax.nn.initializers.ones."
         )
     array = np.asarray(value)
-    if array.dtype == object:
+    if array.dtype.kind in "OUS":
         raise VariableError(
-            f"The initializer of variable {name!r} is {value!r}; give an array or a function of (key, shape, dtype)."
+            f"The initializer of variable {name!r} is {value!r}; give an array or a function of (key, shape, dtype), "
+            "such as jax.nn.initializers.ones."
         )
     checked_dtype = _check_dtype(name, array.dtype if dtype is None else dtype)
     if shape is not None and _check_shape(name, shape) != array.shape:

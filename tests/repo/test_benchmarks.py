@@ -87,6 +87,36 @@ def test_every_workload_writes_json_and_stands_in_the_suite(benchmarks: Path) ->
     others = {benchmarks / "two_trees.py", benchmarks / "tabular_accuracy.py"}
     for path in set(benchmarks.glob("[!_]*.py")) - others:
         text = path.read_text()
-        options = shared if "from _long_training import LongTraining, arguments," in text else text
+        options = shared if "from _long_training import" in text and "report_steps" in text else text
         assert '"--json"' in options, path.name
         assert f'"{path.name}"' in suite, path.name
+
+
+WORKS_BESIDE_OTHERS = """
+import json, os, sys
+from _load import Load
+
+load = Load(spinning=2, memory=1)
+with load.running():
+    entries = [entry.path + "/status" for entry in os.scandir("/proc") if entry.name.isdigit()]
+    mine = 0
+    for entry in entries:
+        try:
+            mine += f"PPid:\\t{os.getpid()}\\n" in open(entry).read()
+        except OSError:
+            pass
+print(json.dumps([mine, load.of("a loop"), Load().of("a loop")]))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="counts processes in /proc")
+def test_a_load_runs_its_processes_and_ends_them(benchmarks: Path) -> None:
+    printed = subprocess.run(
+        [sys.executable, "-c", WORKS_BESIDE_OTHERS],
+        env={**os.environ, "PYTHONPATH": str(benchmarks)},
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    ).stdout
+    assert json.loads(printed) == [3, "a loop, 2 spinning, 1 moving memory", "a loop"]

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import estimator_core as ec
 from estimator_canned_tabular.columns.embedding import EmbeddingTable
 from estimator_canned_tabular.layers.inputs import DeviceIds
+from estimator_canned_tabular.optimizers import RowSparse
 from estimator_core.errors import ArgumentError
 from estimator_core.model import RowAccess, WholeTable
 
@@ -20,7 +21,7 @@ def table_rows(
     shape: tuple[int, int],
     initializer: Any,
     *,
-    row_sparse: bool,
+    row_sparse: RowSparse,
     trainable: bool = True,
     access: RowAccess | None = None,
 ) -> jax.Array:
@@ -31,7 +32,7 @@ def table_rows(
         ids: int32 of any shape.
         shape: (rows, columns) of the variable.
         initializer: a function of `(key, shape, dtype)`.
-        row_sparse: True: gradients and optimizer touch the rows of the batch alone.
+        row_sparse: unless False, gradients and optimizer touch the rows of the batch alone.
         trainable: False: the variable is not trained.
         access: how rows are read and updated.
 
@@ -48,6 +49,20 @@ def table_rows(
         )
     table = ec.get_variable(name, shape, initializer, trainable=trainable)
     return jnp.take(table, jnp.where(ids < 0, shape[0], ids), axis=0, mode="fill", fill_value=0)
+
+
+def looked_up(given: DeviceIds, combiner: str, row_sparse: RowSparse) -> jax.Array:
+    """The ids whose rows are touched, int32[batch, values].
+
+    With "as_tf" they are those of `safe_embedding_lookup_sparse`: an example without a category that counts looks up
+    row 0, whose value does not count.
+    """
+    if row_sparse != "as_tf" or not given.ids.shape[1]:
+        return given.ids
+    ids = given.ids
+    if given.weights is not None and combiner != "sum":
+        ids = jnp.where(given.weights > 0, ids, -1)
+    return ids.at[:, 0].set(jnp.where(jnp.all(ids < 0, axis=1), 0, ids[:, 0]))
 
 
 def combine(rows: jax.Array, given: DeviceIds, combiner: str) -> jax.Array:
@@ -75,7 +90,9 @@ def limit_norms(rows: jax.Array, max_norm: float | None) -> jax.Array:
     return rows * jnp.where(norms > max_norm, max_norm / norms, 1.0)
 
 
-def embedding_rows(table: EmbeddingTable, name: str, ids: jax.Array, buckets: int, *, row_sparse: bool) -> jax.Array:
+def embedding_rows(
+    table: EmbeddingTable, name: str, ids: jax.Array, buckets: int, *, row_sparse: RowSparse
+) -> jax.Array:
     """Rows of an embedding table by its settings."""
     rows = table_rows(
         name,
