@@ -25,6 +25,7 @@ _HOME = {
     "estimator": ("Estimator",),
     "predictor": ("Predictor",),
     "train_eval": ("train_and_evaluate",),
+    "_door": ("with_model_fn",),
     "_extenders": ("add_metrics",),
     "_step.train_op": ("custom_train_op", "group", "minimize"),
     "_step.sparse": ("sparse_lookup",),

@@ -12,6 +12,7 @@ from estimator_core._backends.logical_axes import with_logical_constraint as wit
 from estimator_core._checkpoint import latest_checkpoint as latest_checkpoint
 from estimator_core._checkpoint.read import load_variables as load_variables
 from estimator_core._cluster import Processes as Processes
+from estimator_core._door import with_model_fn as with_model_fn
 from estimator_core._extenders import add_metrics as add_metrics
 from estimator_core._metrics.example_weights import example_weights as example_weights
 from estimator_core._model.access import get_variable as get_variable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 from estimator_core._builtin_hooks.evaluation import RunEvaluations
 from estimator_core._loop.context import RunContext
 from estimator_core._summaries import NO_SUMMARIES
+from estimator_core._types import Params, PyTree
+from estimator_core.config import RunConfig
 from estimator_core.estimator import Estimator
 from estimator_core.hooks import CheckpointListener
 from estimator_core.modes import ModeKeys
-from estimator_core.specs import EvalSpec, TrainSpec, check_hooks
+from estimator_core.specs import EstimatorSpec, EvalSpec, TrainSpec, check_hooks
 
 # pyright: reportPrivateUsage=false
 
@@ -70,11 +73,31 @@ def train_within(
     estimator._train(spec.input_fn, spec.hooks, None, spec.max_steps, listeners, evaluations=evaluations)
 
 
-def with_model_fn(estimator: Estimator, model_fn: Callable[..., Any]) -> Estimator:
-    """An Estimator like this one around another model_fn."""
+def with_model_fn(estimator: Estimator, model_fn: Callable[..., Any], config: RunConfig | None = None) -> Estimator:
+    """An Estimator like another one, around another model_fn.
+
+    Host transforms, the contract with the data and initial values remain those of the given Estimator.
+
+    Args:
+        estimator: the one to start from; it is not changed. Its `model_fn` is what a new one may call.
+        model_fn: `(features, labels, mode, config) -> EstimatorSpec`, as `Estimator.model_fn` has it.
+        config: replaces that of the Estimator, for example to write to another model_dir.
+
+    Example:
+        >>> import estimator_core as ec
+        >>> def model_fn(features, mode):
+        ...     return ec.EstimatorSpec(mode, predictions=features["x"] * ec.get_variable("slope", ()))
+        >>> estimator = ec.Estimator(model_fn, "runs/slope")
+        >>> ec.with_model_fn(estimator, estimator.model_fn, estimator.config.replace(model_dir="runs/other")).model_dir
+        'runs/other'
+    """
+
+    def bound(features: PyTree, labels: PyTree, mode: str, config: Any, params: Params) -> EstimatorSpec:
+        return model_fn(features, labels, mode, config)
+
     return Estimator(
-        model_fn,
-        config=estimator.config,
+        bound if estimator.params is not None else functools.partial(bound, params=None),
+        config=estimator.config if config is None else config,
         params=estimator.params,
         warm_start_from=estimator._warm_start,
         host_transforms=estimator._preparation.features,

@@ -172,10 +172,6 @@ class Evaluations:
                 if isinstance(exporter, ExportsInBackground):
                     self.exports[spec.name][index] = exporter.wait() or self.exports[spec.name][index]
 
-    def evaluate_during(self, run: Run, spec: EvalSpec) -> None:
-        """One evaluation of the newest state, inside a training call. A request of the platform waits for its end."""
-        self.evaluate_now(spec, replace(_context(run), decisions=NOBODY_ASKS))
-
     def evaluate_now(self, spec: EvalSpec, context: RunContext, path: str | None = None) -> None:
         """One evaluation, of the newest state or of the checkpoint at a path."""
         self.metrics[spec.name] = evaluate_within(context, spec, path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import logging
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from estimator_core._door import with_model_fn
+from estimator_core._types import PyTree
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.estimator import Estimator
 from estimator_core.modes import ModeKeys
@@ -45,7 +45,7 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Any]) -> Estimato
         )
     inner = estimator.model_fn
 
-    def model_fn(features: Any, labels: Any, mode: str, config: Any, params: Any) -> EstimatorSpec:
+    def model_fn(features: PyTree, labels: PyTree, mode: str, config: Any) -> EstimatorSpec:
         spec: EstimatorSpec = inner(features, labels, mode, config)
         if mode != ModeKeys.EVAL:
             return spec
@@ -56,5 +56,4 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Any]) -> Estimato
             _log.warning("add_metrics: %s of the model's metrics are replaced by those of metric_fn.", replaced)
         return replace(spec, eval_metric_ops={**before, **added})
 
-    bound = model_fn if estimator.params is not None else functools.partial(model_fn, params=None)
-    return with_model_fn(estimator, bound)
+    return with_model_fn(estimator, model_fn)

@@ -59,7 +59,7 @@ def check_members(kind: type[Any]) -> None:
         raise HookError(f"{where}: `place` is {place!r}; it must be one of {', '.join(map(repr, PLACES))}.")
 
 
-def refuse_shadowed(hook: Any, describe: Callable[[Any], str]) -> None:
+def refuse_shadowed(hook: object, describe: Callable[[Any], str]) -> None:
     """Refuses a hook with an attribute in the place of a method, before it is called.
 
     Raises:
@@ -76,5 +76,5 @@ def refuse_shadowed(hook: Any, describe: Callable[[Any], str]) -> None:
             )
 
 
-def _is_method(value: Any) -> bool:
+def _is_method(value: object) -> bool:
     return callable(value) or isinstance(value, (staticmethod, classmethod, property))

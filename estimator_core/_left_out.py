@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from estimator_core.errors import ArgumentError
 
@@ -12,7 +12,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def leaving_out(owner: str, removed: Mapping[str, tuple[Any, str]]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def leaving_out(owner: str, removed: Mapping[str, tuple[object, str]]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorates a function so that it takes arguments and leaves them out.
 
     Args:

@@ -60,6 +60,7 @@ MOVED_COMMANDS: dict[str, str] = {
     "policy": "estimator-policy",
     "report": "estimator-report",
     "run": "estimator-experiment",
+    "reproduce": "estimator-runs",
     "runs": "estimator-runs",
     "sweep": "estimator-runs",
 }

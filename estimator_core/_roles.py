@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
@@ -63,7 +62,7 @@ class Choices(Mapping[str, str | None]):
         return repr(self._names)
 
 
-def checked_choices(given: Any) -> Choices:
+def checked_choices(given: object) -> Choices:
     """The components of a RunConfig.
 
     Raises:

@@ -12,6 +12,7 @@ from estimator_core._model.module_values import ModuleValues
 from estimator_core._model.scope import in_model_fn
 from estimator_core._model.tensors import tensor
 from estimator_core._model.variables import VariableSpec
+from estimator_core._step.sparse import RowAccess, WholeTable
 
 __all__ = [
     "Binding",
@@ -20,7 +21,9 @@ __all__ = [
     "ModuleAdapter",
     "ModuleValues",
     "ReadsCheckpoints",
+    "RowAccess",
     "VariableSpec",
+    "WholeTable",
     "check_names",
     "check_value",
     "declared_variables",

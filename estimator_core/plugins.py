@@ -7,6 +7,7 @@ functions a plugin may define are in `estimator_core.hookspecs`.
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._plugins.contract import HOOK_NAMES
 from estimator_core._plugins.discovery import plugins_to_lock
+from estimator_core._plugins.identity import code_hash
 from estimator_core._plugins.kinds import KINDS, Kind
 from estimator_core._plugins.manifest import compare_versions
 from estimator_core._plugins.policy import Policy, policy_files
@@ -25,6 +26,7 @@ __all__ = [
     "PluginRecord",
     "Plugins",
     "Policy",
+    "code_hash",
     "compare_versions",
     "default_plugins",
     "hookimpl",

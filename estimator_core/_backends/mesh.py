@@ -14,7 +14,7 @@ from jax.sharding import Mesh
 from estimator_core._backends.partition import BATCH_AXES
 
 
-def arranged(devices: Sequence[Any], sizes: Mapping[str, int]) -> Mesh:
+def arranged(devices: Sequence[object], sizes: Mapping[str, int]) -> Mesh:
     """The mesh of these axes over all of the devices.
 
     Neighbours along an axis are neighbours in the hardware where jax knows the topology. Several slices are joined by a
@@ -42,7 +42,7 @@ def arranged(devices: Sequence[Any], sizes: Mapping[str, int]) -> Mesh:
     return Mesh(grid, tuple(sizes), axis_types=(jax.sharding.AxisType.Auto,) * len(shape))
 
 
-def slice_count(devices: Sequence[Any]) -> int:
+def slice_count(devices: Sequence[object]) -> int:
     """How many groups of devices there are that only a network joins; 1 where they cannot be told apart or are uneven.
 
     Example:

@@ -180,7 +180,7 @@ class Placement:
 
         return jax.tree_util.tree_map_with_path(of, tree)
 
-    def put(self, value: Any, sharding: NamedSharding) -> jax.Array:
+    def put(self, value: object, sharding: NamedSharding) -> jax.Array:
         """A host array on the devices; each device gets a copy of its own part, never the whole.
 
         In several processes, every one must give the same array.

@@ -32,7 +32,7 @@ class History:
     evaluations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     stop_reason: str | None = None
 
-    def add_evaluation(self, name: str | None, metrics: Mapping[str, Any]) -> None:
+    def add_evaluation(self, name: str | None, metrics: Mapping[str, object]) -> None:
         """Adds one evaluation."""
         self.evaluations.append({"name": name, **metrics})
 
@@ -80,6 +80,6 @@ class HistoryRecorderHook(Hook):
         """The cadence."""
         return self._timer.state()
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, object]) -> None:
         """Continues the cadence."""
         self._timer.restore(state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, final
+from typing import final
 
 from estimator_core._summaries import NO_SUMMARIES, EventFile, open_summary_writer
 from estimator_core.hooks import Run, SummaryWriter
@@ -41,11 +41,11 @@ class HookWriter:
         """Writes one number."""
         self._writer.scalar(tag, value, step)
 
-    def histogram(self, tag: str, values: Any, step: int) -> None:
+    def histogram(self, tag: str, values: object, step: int) -> None:
         """Writes the distribution of an array."""
         self._writer.histogram(tag, values, step)
 
-    def image(self, tag: str, image: Any, step: int) -> None:
+    def image(self, tag: str, image: object, step: int) -> None:
         """Writes one image."""
         self._writer.image(tag, image, step)
 

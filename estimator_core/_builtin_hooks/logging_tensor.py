@@ -113,13 +113,13 @@ class LoggingTensorHook(Hook):
         """The cadence."""
         return {} if self._timer is None else self._timer.state()
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, object]) -> None:
         """Continues the cadence."""
         if self._timer is not None:
             self._timer.restore(state)
             self._restored = True  # the pause of the process does not count as time between two lines
 
-    def _line(self, step: int, values: Mapping[str, Any], elapsed: float | None) -> None:
+    def _line(self, step: int, values: Mapping[str, object], elapsed: float | None) -> None:
         self._logged_step = step
         shown = {
             label: step if name in _STEP_NAMES else values[name]

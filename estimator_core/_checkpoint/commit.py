@@ -117,7 +117,7 @@ def _write(work: Path, manifest: Manifest, draft: Draft) -> None:
     seal(work, manifest, draft.files)
 
 
-def seal(work: Path, manifest: Manifest, files: Mapping[str, Any]) -> None:
+def seal(work: Path, manifest: Manifest, files: Mapping[str, object]) -> None:
     """Writes what stands beside the arrays, the manifest last."""
     for name, value in files.items():
         write_durably(work / name, dump_json(value))

@@ -175,7 +175,7 @@ class HostBuffers:
         return buffer
 
 
-def _as_numpy(item: str, path: str, value: Any) -> np.ndarray:
+def _as_numpy(item: str, path: str, value: object) -> np.ndarray:
     array = np.asarray(value)
     if array.dtype.kind in "OSUMm" or array.dtype.fields is not None:
         raise CheckpointError(
@@ -185,7 +185,7 @@ def _as_numpy(item: str, path: str, value: Any) -> np.ndarray:
     return array
 
 
-def _is_jax_array(value: Any) -> bool:
+def _is_jax_array(value: object) -> bool:
     jax = sys.modules.get("jax")  # nothing is a jax array before jax is imported
     return jax is not None and isinstance(value, jax.Array)
 

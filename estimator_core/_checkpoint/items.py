@@ -51,7 +51,7 @@ class CheckpointItems:
 _MARK = "__array__"
 
 
-def split_hook_states(states: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+def split_hook_states(states: Mapping[str, Mapping[str, object]]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Splits hook states into JSON and arrays.
 
     Args:
@@ -72,12 +72,12 @@ def split_hook_states(states: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str
     return {hook: _split(state, hook, hook, arrays) for hook, state in states.items()}, arrays
 
 
-def join_hook_states(tree: Mapping[str, Any], arrays: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def join_hook_states(tree: Mapping[str, object], arrays: Mapping[str, object]) -> dict[str, dict[str, Any]]:
     """The inverse of `split_hook_states`."""
     return {hook: _join(state, arrays) for hook, state in tree.items()}
 
 
-def _split(value: Any, hook: str, place: str, arrays: dict[str, Any]) -> Any:
+def _split(value: object, hook: str, place: str, arrays: dict[str, Any]) -> Any:
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int | float) and not isinstance(value, np.generic):
@@ -97,7 +97,7 @@ def _split(value: Any, hook: str, place: str, arrays: dict[str, Any]) -> Any:
     )
 
 
-def _key(key: Any, hook: str, place: str) -> str:
+def _key(key: object, hook: str, place: str) -> str:
     if not isinstance(key, str):
         raise HookError(
             f"The state of hook {hook!r} has the key {key!r} at {place!r}; keys must be strings, as JSON's."
@@ -110,7 +110,7 @@ def _key(key: Any, hook: str, place: str) -> str:
     return key
 
 
-def _join(value: Any, arrays: Mapping[str, Any]) -> Any:
+def _join(value: object, arrays: Mapping[str, object]) -> Any:
     if isinstance(value, dict):
         return arrays[value[_MARK]] if _MARK in value else {key: _join(inner, arrays) for key, inner in value.items()}
     return [_join(inner, arrays) for inner in value] if isinstance(value, list) else value

@@ -190,7 +190,7 @@ def checksum(data: bytes | memoryview) -> str:
     return f"{zlib.crc32(data):08x}"
 
 
-def dump_json(value: Any) -> bytes:
+def dump_json(value: object) -> bytes:
     """JSON, indented for people, in UTF-8."""
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
 
@@ -228,7 +228,7 @@ def _parse(directory: Path, data: bytes) -> Manifest:
         ) from error
 
 
-def _seal(body: Mapping[str, Any]) -> str:
+def _seal(body: Mapping[str, object]) -> str:
     return checksum(json.dumps(body, sort_keys=True, separators=(",", ":")).encode())
 
 

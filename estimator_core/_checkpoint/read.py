@@ -135,7 +135,7 @@ def load_variables(path: str | os.PathLike[str], names: Iterable[str] | None = N
     return {name: array for named in arrays.values() for name, array in named.items()}
 
 
-def _present(names: Iterable[str], there: Mapping[str, Any], place: str | os.PathLike[str]) -> set[str]:
+def _present(names: Iterable[str], there: Mapping[str, object], place: str | os.PathLike[str]) -> set[str]:
     chosen = set(names)
     absent = sorted(chosen - there.keys())
     if absent:

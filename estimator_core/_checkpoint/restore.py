@@ -91,7 +91,7 @@ def check_fits(
         )
 
 
-def _fit(found: Mapping[str, Any], wanted: Mapping[str, Shaped]) -> dict[str, Any]:
+def _fit(found: Mapping[str, object], wanted: Mapping[str, Shaped]) -> dict[str, Any]:
     return {path: _cast(found[path], wanted[path].dtype) for path in wanted if path in found}
 
 

@@ -261,7 +261,7 @@ def _check_clock(step: int, clock: np.ndarray) -> None:
         raise CheckpointError(f"Asked to save step {step}, but the state's clock stands at {int(clock[0])}.")
 
 
-def _json_copy(what: str, value: Any) -> Any:
+def _json_copy(what: str, value: object) -> Any:
     try:
         return json.loads(json.dumps(value))
     except (TypeError, ValueError) as error:

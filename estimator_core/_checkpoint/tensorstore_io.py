@@ -12,7 +12,7 @@ from estimator_core._checkpoint.manifest import ArrayEntry
 from estimator_core._packs.deltas import piece_name
 
 
-def read_pieces(directory: Path, wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, np.ndarray]]:
+def read_pieces(directory: Path, wanted: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, np.ndarray]]:
     """Reads the named pieces of each item; what `wanted` maps them to does not matter."""
     import tensorstore as ts
 

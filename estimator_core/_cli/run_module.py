@@ -24,7 +24,7 @@ def module_parser(module: Any, program: str) -> CommandParser:
     return parser
 
 
-def run_module(module: Any, program: str, arguments: Sequence[str]) -> int:
+def run_module(module: object, program: str, arguments: Sequence[str]) -> int:
     """Parses the arguments of a command and runs it; returns its exit code.
 
     Args:

@@ -85,7 +85,7 @@ class ClusterInfo:
         return _cluster_info(_mapping(tf_config, "TF_CONFIG"))
 
 
-def _cluster_info(tf_config: Mapping[str, Any]) -> ClusterInfo:
+def _cluster_info(tf_config: Mapping[str, object]) -> ClusterInfo:
     service = tf_config.get("service")
     if service is not None and not isinstance(service, Mapping):
         raise ArgumentTypeError(f'If "service" is set in TF_CONFIG, it must be a dict. Given {type(service)}')
@@ -156,7 +156,7 @@ def _distributed(
 
 
 def _validated_task(
-    cluster: Mapping[str, tuple[str, ...]], task: Mapping[str, Any], chief_type: str
+    cluster: Mapping[str, tuple[str, ...]], task: Mapping[str, object], chief_type: str
 ) -> tuple[str, int]:
     if not cluster.get(chief_type):
         raise ArgumentError(f'If "cluster" is set in TF_CONFIG, it must have one "{chief_type}" node.')
@@ -202,7 +202,7 @@ def _global_id(cluster: Mapping[str, tuple[str, ...]], task_type: str, task_id: 
     return sum(len(cluster[role]) for role in before) + task_id
 
 
-def _addresses(cluster: Any) -> dict[str, tuple[str, ...]]:
+def _addresses(cluster: object) -> dict[str, tuple[str, ...]]:
     result: dict[str, tuple[str, ...]] = {}
     for role, addresses in _mapping(cluster, 'The "cluster" entry of TF_CONFIG').items():
         if isinstance(addresses, Mapping):  # sparse form: {"0": "host:port"}
@@ -216,7 +216,7 @@ def _addresses(cluster: Any) -> dict[str, tuple[str, ...]]:
     return result
 
 
-def _mapping(value: Any, what: str) -> Mapping[str, Any]:
+def _mapping(value: object, what: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ArgumentTypeError(f"{what} must be a dict. Given {type(value)}: {value!r}")
     return cast("Mapping[str, Any]", value)

@@ -17,7 +17,7 @@ from estimator_core.errors import ArgumentError, EstimatorError, PreemptedError,
 _NEWS_SECS = 30.0
 
 
-def gather(processes: Coordinator, topic: str, value: Any = None) -> list[Any]:
+def gather(processes: Coordinator, topic: str, value: object = None) -> list[Any]:
     """The JSON values of all processes, in order of their index. The call waits as long as all are alive.
 
     Raises:
@@ -33,7 +33,7 @@ def gather(processes: Coordinator, topic: str, value: Any = None) -> list[Any]:
     return [json.loads(text) for text in processes.agree(topic, json.dumps(value), math.inf)]
 
 
-def chief_says(processes: Coordinator, topic: str, value: Any = None) -> Any:
+def chief_says(processes: Coordinator, topic: str, value: object = None) -> Any:
     """The JSON value of process 0. The values of the others do not matter.
 
     Raises:
@@ -82,7 +82,7 @@ def announce(
             )
 
 
-def _in_words(index: int, one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+def _in_words(index: int, one: Mapping[str, object], other: Mapping[str, object]) -> str:
     differs = [f"{name}={value!r}" for name, value in one.items() if name != "call" and other.get(name) != value]
     return f"process {index} calls {one['call']}({', '.join(differs) or '...'})"
 

@@ -10,7 +10,7 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 
 def beside_outputs(
-    function: Callable[..., tuple[Mapping[str, Any], Any]], arguments: tuple[Any, ...], outputs: Mapping[str, Any]
+    function: Callable[..., tuple[Mapping[str, Any], Any]], arguments: tuple[object, ...], outputs: Mapping[str, object]
 ) -> Any:
     """Computes the second result of a function from other values of its first result; traceable.
 

@@ -76,7 +76,7 @@ def _wanted(programs: Sequence[HostProgram]) -> tuple[dict[str, _Wanted], dict[s
     return wanted, records
 
 
-def _learn(operation: Any, about: _Wanted) -> None:
+def _learn(operation: object, about: _Wanted) -> None:
     if isinstance(operation, Lookup):
         about.values += operation.words
     elif isinstance(operation, Within):
@@ -134,7 +134,7 @@ def _values(feature: ParsedFeature, values: np.ndarray) -> tuple[int, list[Any]]
     return kind, found
 
 
-def serialized_example(features: Mapping[str, tuple[int, Sequence[Any]]]) -> bytes:
+def serialized_example(features: Mapping[str, tuple[int, Sequence[object]]]) -> bytes:
     """A tf.Example as protobuf has it: for each feature the number of its list (1 bytes, 2 float, 3 int64) and values.
 
     Example:

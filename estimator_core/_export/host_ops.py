@@ -118,20 +118,20 @@ class Cross:
     """Every combination of one place of each input, the last input changing fastest: int64[batch, combinations].
 
     A combination is `FingerprintCat64(...FingerprintCat64(key, first)..., last) % buckets`, where text enters by its
-    Fingerprint64 and integers as they are. It is -1 if one of its places is blank.
+    Fingerprint64 and integers as they are. It is -1 where a place of one of `blanks` is blank.
 
     Attributes:
         inputs: string or int64 [batch, places] each.
         buckets: the number of buckets.
         key: uint64.
-        blank_counts: for each input whether a blank is a value like any other.
+        blanks: for each input the value of its shape whose blanks leave a combination out; None: none does.
     """
 
     inputs: tuple[str, ...]
     output: str
     buckets: int
     key: int
-    blank_counts: tuple[bool, ...]
+    blanks: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -138,7 +138,7 @@ class EvalOutput:
 ExportOutput = PredictOutput | ClassificationOutput | RegressionOutput | EvalOutput
 
 
-def _check_array(value: Any, what: str, kinds: str | None = None, expected: str = "an array") -> None:
+def _check_array(value: object, what: str, kinds: str | None = None, expected: str = "an array") -> None:
     dtype = getattr(value, "dtype", None)
     # numpy assigns kind "V" to bfloat16 and the float8 types; here they are floats.
     fits = dtype is not None and (kinds is None or dtype.kind in kinds or ("f" in kinds and "float" in str(dtype)))

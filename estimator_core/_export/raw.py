@@ -76,7 +76,7 @@ def renaming(received: Mapping[Any, Feature], features: Mapping[Any, Feature]) -
 def features_after(
     transforms: Sequence[HostTransform],
     features: Mapping[Any, Feature],
-    examples: Mapping[Any, Any] = MappingProxyType({}),
+    examples: Mapping[Any, object] = MappingProxyType({}),
 ) -> dict[Any, Feature]:
     """What host transforms return, found with a batch of zeros and empty strings.
 
@@ -148,7 +148,7 @@ class RawSignature:
                 outputs[name] = Feature(outputs[name].shape, "string")
         return outputs
 
-    def __call__(self, **arrays: Any) -> dict[str, np.ndarray]:
+    def __call__(self, **arrays: object) -> dict[str, np.ndarray]:
         """Runs transforms and signature on one batch.
 
         Raises:

@@ -93,7 +93,7 @@ class TensorServingInputReceiver(ServingInputReceiver):
 
 
 def build_raw_serving_input_receiver_fn(
-    features: Mapping[str, Any], default_batch_size: int | None = None
+    features: Mapping[str, object], default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
     """A serving_input_receiver_fn for requests that carry the features themselves.
 
@@ -125,13 +125,13 @@ def with_batch_size(feature: Feature, batch_size: int | None) -> Feature:
     )
 
 
-def check_batch_size(batch_size: Any) -> None:
+def check_batch_size(batch_size: object) -> None:
     """Refuses what is neither None nor a positive int."""
     if batch_size is not None and (isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1):
         raise ArgumentError(f"default_batch_size must be a positive int or None, given: {batch_size!r}.")
 
 
-def named_features(value: Any, single: str, what: str, *, integers: bool) -> dict[Any, Feature]:
+def named_features(value: object, single: str, what: str, *, integers: bool) -> dict[Any, Feature]:
     """Features by name. A feature without a name is named `single`."""
     named = dict(value) if isinstance(value, Mapping) else {single: value}
     if not named:

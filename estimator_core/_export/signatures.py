@@ -70,13 +70,13 @@ def _serving_outputs(spec: EstimatorSpec) -> dict[str, Any]:
     return named
 
 
-def _predicted(predictions: Any) -> PredictOutput:
+def _predicted(predictions: object) -> PredictOutput:
     return PredictOutput(
         {_name(name): value for name, value in predictions.items()} if isinstance(predictions, Mapping) else predictions
     )
 
 
-def _outputs(value: Any) -> dict[str, Any]:
+def _outputs(value: object) -> dict[str, Any]:
     if not isinstance(value, (PredictOutput, ClassificationOutput, RegressionOutput)):
         raise ExportError(
             "export_outputs: values must be ec.export.PredictOutput, ClassificationOutput or RegressionOutput, "
@@ -89,7 +89,7 @@ def _eval_outputs(value: EvalOutput) -> dict[str, Any]:
     return {**_prefixed(LOSS, value.loss), **_prefixed(PREDICTIONS, value.predictions)}
 
 
-def _prefixed(prefix: str, value: Any) -> dict[str, Any]:
+def _prefixed(prefix: str, value: object) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -100,6 +100,6 @@ def _prefixed(prefix: str, value: Any) -> dict[str, Any]:
     }
 
 
-def _name(name: Any) -> str:
+def _name(name: object) -> str:
     """Names of outputs are strings. The tuples of a MultiHead are joined."""
     return "/".join(map(str, name)) if isinstance(name, tuple) else str(name)

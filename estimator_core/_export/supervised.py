@@ -63,7 +63,7 @@ class SupervisedInputReceiver(ServingInputReceiver):
 
 
 def build_supervised_input_receiver_fn_from_input_fn(
-    input_fn: Callable[..., Any], **input_fn_args: Any
+    input_fn: Callable[..., Any], **input_fn_args: object
 ) -> Callable[[], SupervisedInputReceiver]:
     """A receiver function for TRAIN and EVAL exports: draws one batch of an input_fn to learn names, shapes and dtypes.
 
@@ -120,6 +120,6 @@ def _merged(numbers: Any, text: dict[str, Any], bare: str) -> Any:
     return text[bare] if not isinstance(numbers, Mapping) and set(text) == {bare} else {**(numbers or {}), **text}
 
 
-def _examples(given: Any, single: str) -> dict[Any, Any]:
+def _examples(given: object, single: str) -> dict[Any, Any]:
     named: Mapping[Any, Any] = given if isinstance(given, Mapping) else {single: given}
     return {name: value for name, value in named.items() if not isinstance(value, Feature) and value is not None}

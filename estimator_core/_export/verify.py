@@ -51,7 +51,7 @@ def _verify_arrays(
     request: ExportRequest,
     loaded: LoadedExport,
     check: ExportCheck,
-    variables: Mapping[str, Any],
+    variables: Mapping[str, object],
     generator: np.random.Generator,
 ) -> None:
     checked: set[Callable[..., Any]] = set()
@@ -85,7 +85,7 @@ def _verify_host_part(
     request: ExportRequest,
     loaded: HoldsHostPart,
     check: ExportCheck,
-    variables: Mapping[str, Any],
+    variables: Mapping[str, object],
     generator: np.random.Generator,
 ) -> None:
     """Compares what a file returns for requests with what the host transforms themselves return."""
@@ -121,7 +121,7 @@ class _Traced:
     def outputs(self) -> Mapping[str, Feature]:
         return self.signature.outputs
 
-    def __call__(self, **arrays: Any) -> dict[str, np.ndarray]:
+    def __call__(self, **arrays: object) -> dict[str, np.ndarray]:
         return jax.device_get(jax.jit(self.signature.function)(self.variables, arrays))
 
 
@@ -133,7 +133,7 @@ def _rows(request: ExportRequest, signature: SignatureSpec) -> int:
     return max(size for size in request.fixed_batch_sizes if size <= _BATCH)
 
 
-def _compare(expected: Mapping[str, Any], found: Mapping[str, Any], check: ExportCheck, where: str) -> None:
+def _compare(expected: Mapping[str, object], found: Mapping[str, object], check: ExportCheck, where: str) -> None:
     for key, value in expected.items():
         if key not in found:
             raise ExportError(f"{_FAILS}: {where}, output {key!r} is missing; there are {sorted(found)}.")
@@ -146,7 +146,7 @@ def _compare(expected: Mapping[str, Any], found: Mapping[str, Any], check: Expor
             raise ExportError(f"{_FAILS}: {where}, output {key!r} {difference}")
 
 
-def _outputs(signature: LoadedSignature, inputs: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+def _outputs(signature: LoadedSignature, inputs: Mapping[str, object], where: str) -> Mapping[str, Any]:
     try:
         return signature(**inputs)
     except Exception as error:

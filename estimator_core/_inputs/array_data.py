@@ -30,7 +30,7 @@ class ArrayData(NamedTuple):
     summary: str
 
     @classmethod
-    def of(cls, x: Any, y: Any) -> ArrayData:
+    def of(cls, x: object, y: object) -> ArrayData:
         """Checks and narrows.
 
         Raises:
@@ -106,7 +106,7 @@ def _tree_gatherer(tree: Arrays, of: Callable[[np.ndarray], Callable[[Any], np.n
     return lambda rows: {name: gather(rows) for name, gather in gathers.items()}
 
 
-def _checked(argument: str, tree: Any) -> Arrays:
+def _checked(argument: str, tree: object) -> Arrays:
     if isinstance(tree, Mapping):
         items: Mapping[Any, Any] = tree
         if not items:
@@ -117,7 +117,7 @@ def _checked(argument: str, tree: Any) -> Arrays:
     return _checked_array(argument, tree)
 
 
-def _checked_array(argument: str, array: Any) -> np.ndarray:
+def _checked_array(argument: str, array: object) -> np.ndarray:
     if not isinstance(array, np.ndarray):
         if isinstance(array, (str, bytes)) or not hasattr(array, "__array__"):
             raise ArgumentTypeError(

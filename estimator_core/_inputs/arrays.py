@@ -119,7 +119,7 @@ class ArrayInput:
         self._load = load
         self._plan = plan
 
-    def __call__(self, *, config: Any = None, input_context: InputContext | None = None) -> ArrayIterator:
+    def __call__(self, *, config: object = None, input_context: InputContext | None = None) -> ArrayIterator:
         """A fresh iterator over this process's rows.
 
         Args:

@@ -38,7 +38,7 @@ def check_input_fn(input_fn: object) -> None:
     accepted_arguments(input_fn)
 
 
-def call_input_fn(input_fn: InputFn, arguments: Mapping[str, Any]) -> Any:
+def call_input_fn(input_fn: InputFn, arguments: Mapping[str, object]) -> Any:
     """Calls `input_fn` with those of `arguments` that it names. Its errors pass through.
 
     Example:
@@ -79,7 +79,7 @@ _ARRAYS_HELP = (
 )
 
 
-def make_input(input_fn: InputFn, arguments: Mapping[str, Any]) -> Any:
+def make_input(input_fn: InputFn, arguments: Mapping[str, object]) -> Any:
     """Calls `input_fn`, and its result as long as that is a function, until an input is returned.
 
     Only the outermost function that names `input_context` gets the process's shard: what it returns is sharded already.

@@ -87,7 +87,7 @@ def _merged(known: InputOptions, declared: InputOptions | None) -> InputOptions:
     )
 
 
-def _says_endless(source: Any) -> bool:
+def _says_endless(source: object) -> bool:
     """Whether an input says that it never ends: tf.data by its cardinality, a repeated grain data set by its length."""
     with contextlib.suppress(Exception):  # an error of this question must not end a working input
         if callable(cardinality := getattr(source, "cardinality", None)):
@@ -96,7 +96,7 @@ def _says_endless(source: Any) -> bool:
     return False
 
 
-def _at_start(source: Any, elements: Any) -> bool:
+def _at_start(source: object, elements: object) -> bool:
     if elements is not source:
         return True
     if inspect.isgenerator(elements):

@@ -136,7 +136,7 @@ class Normaliser:
         return Parts({} if features is None else features, labels, host, recipe.rows)
 
     def _check_structure(
-        self, features: PyTree, labels: PyTree, leaves: list[PyTree], treedef: Any
+        self, features: PyTree, labels: PyTree, leaves: list[PyTree], treedef: object
     ) -> tuple[list[PyTree], Any]:
         if not self._names and any(isinstance(leaf, (str, bytes)) for leaf in leaves):
             self._is_leaf = is_text_list

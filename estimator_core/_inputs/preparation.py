@@ -87,9 +87,9 @@ class Preparation:
     @classmethod
     def of(
         cls,
-        model_fn: Any,
-        features: Sequence[Any],
-        labels: Sequence[Any],
+        model_fn: object,
+        features: Sequence[object],
+        labels: Sequence[object],
         contract: DataContract | None,
         *,
         check: bool,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Generator, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from estimator_core._inputs.batch import Batch
 from estimator_core._inputs.calling import InputFn, check_input_fn, make_input
@@ -28,7 +28,7 @@ def open_input(
     *,
     mode: str,
     params: Params = None,
-    config: Any = None,
+    config: object = None,
     input_context: InputContext | None = None,
     position: InputPosition | None = None,
 ) -> BatchSource:

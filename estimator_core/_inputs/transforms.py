@@ -152,7 +152,7 @@ def _through(transforms: tuple[HostTransform, ...], tree: PyTree, bare: str) -> 
     return result[bare] if not isinstance(tree, Mapping) and set(result) == {bare} else result
 
 
-def _shapes(batch: Mapping[str, Any]) -> str:
+def _shapes(batch: Mapping[str, object]) -> str:
     return ", ".join(
         f"{name} {getattr(value, 'dtype', '')}{getattr(value, 'shape', '')}" for name, value in batch.items()
     )

@@ -58,7 +58,12 @@ class WrappedInput:
     opened: Callable[[Any, Any], tuple[Any, Callable[[PyTree], PyTree] | None]] | None = None
 
     def __call__(
-        self, *, mode: Any = None, params: Params = None, config: Any = None, input_context: InputContext | None = None
+        self,
+        *,
+        mode: object = None,
+        params: Params = None,
+        config: object = None,
+        input_context: InputContext | None = None,
     ) -> Wrapped:
         """Calls the inner input_fn."""
         whole = self.options is not None and self.options.whole  # then it is not divided a second time
@@ -71,7 +76,7 @@ class WrappedInput:
         return Wrapped(source=source, options=self.options, convert=convert, needed=self.needed)
 
 
-def shown(input_fn: InputFn, hooks: Sequence[Any]) -> InputFn:
+def shown(input_fn: InputFn, hooks: Sequence[object]) -> InputFn:
     """An input_fn whose elements hooks see as they are drawn; the input_fn itself if no hook does."""
     see = [hook.see for hook in hooks if isinstance(hook, SeesBatches)]
     if not see:
@@ -86,7 +91,7 @@ def shown(input_fn: InputFn, hooks: Sequence[Any]) -> InputFn:
 
 
 def from_iterable(
-    source: Any,
+    source: object,
     *,
     fresh_arrays: bool = False,
     replay: bool = True,

@@ -153,7 +153,7 @@ def entry_to_json(entry: Entry) -> dict[str, Any]:
     return {"is": type(entry).__name__.lower(), **values}
 
 
-def entry_from_json(value: Any) -> Entry:
+def entry_from_json(value: object) -> Entry:
     """The entry of JSON values.
 
     Raises:

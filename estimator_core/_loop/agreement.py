@@ -105,7 +105,7 @@ class _Decides:
     def agree(self, run: Run) -> None:
         """Called after hooks had control. There are no other processes to inform."""
 
-    def follow(self, batches: Any) -> None:
+    def follow(self, batches: object) -> None:
         """Called for the batches of an evaluation inside training. There are no other processes to inform."""
 
 
@@ -132,7 +132,7 @@ class OwnDecisions(_Decides):
         """Whether the platform wants a stop."""
         return self._preemption.requested
 
-    def watch(self, batches: Any, schedule: HookSchedule) -> None:
+    def watch(self, batches: object, schedule: HookSchedule) -> None:
         """Called for the batches of training. There are no other processes to inform."""
 
 

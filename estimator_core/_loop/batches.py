@@ -100,7 +100,7 @@ class Batches:
         self._error: Exception | None = None
         self._over = False
 
-    def group(self, k: int, *, only: Any = None, patience: float = math.inf) -> None:
+    def group(self, k: int, *, only: object = None, patience: float = math.inf) -> None:
         """From now on `k` batches make a dispatch.
 
         Args:

@@ -253,7 +253,7 @@ class Checkpointer:
         _log.info("%s It is made up for when the run goes on from step %d.", broken_off, self._run.step)
         self.owed_step, self._owed_between, self._evaluated_step = self._run.step, between, None
 
-    def _ask(self, method: str, *arguments: Any) -> Any:
+    def _ask(self, method: str, *arguments: object) -> Any:
         try:
             return getattr(self._policy, method)(*arguments)
         except BaseException as error:
@@ -300,7 +300,7 @@ class _Ahead(Hook):
         """The state of the Checkpointer."""
         return self._checkpointer.state()
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, object]) -> None:
         """Restores the Checkpointer."""
         self._checkpointer.restore(state)
 

@@ -62,7 +62,7 @@ class RunContext:
     checkpoint: str | None = None
     outer: RunContext | None = None
 
-    def within(self, **changes: Any) -> RunContext:
+    def within(self, **changes: object) -> RunContext:
         """The context of a call inside this one, which differs from it in these fields."""
         return replace(self, outer=self, **changes)
 
@@ -102,7 +102,7 @@ def inner_context(outer: RunContext, call: CallOf) -> RunContext:
     )
 
 
-def outermost_context(call: CallOf, estimator: Owner, devices: Devices, params: Any, plugins: Plugins) -> RunContext:
+def outermost_context(call: CallOf, estimator: Owner, devices: Devices, params: object, plugins: Plugins) -> RunContext:
     """The context of a call that is not inside another one."""
     _ = devices.processes  # then the config says which of them this is
     return RunContext(

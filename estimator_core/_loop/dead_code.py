@@ -20,7 +20,7 @@ def without_dead_code(function: Callable[..., Any]) -> Callable[..., Any]:
         function: a traceable function of arrays in any structure.
     """
 
-    def pruned(*arguments: Any) -> Any:
+    def pruned(*arguments: object) -> Any:
         closed, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
         leaves, structure = jax.tree.flatten(shapes)
         jaxpr, _ = partial_eval.dce_jaxpr(closed.jaxpr, [True] * len(leaves), instantiate=True)

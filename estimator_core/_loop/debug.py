@@ -36,7 +36,7 @@ def program(step: TrainStep) -> Callable[[int], Callable[..., Any]]:
     return lambda count: run
 
 
-def check_finite(kind: str, name: str, value: Any, step: int) -> None:
+def check_finite(kind: str, name: str, value: object, step: int) -> None:
     """Raises with the name, the shape and the place of the first value that is not finite."""
     for leaf in jax.tree_util.tree_leaves(value):
         array = np.asarray(leaf)

@@ -143,7 +143,7 @@ class DeviceState:
         )
 
     @contextlib.contextmanager
-    def swapped(self, values: Mapping[str, Any]) -> Generator[None]:
+    def swapped(self, values: Mapping[str, object]) -> Generator[None]:
         """Within, some variables have other values. After it, the state and its version are the previous ones."""
         state, version = self.ready, self.version
         self.state = _with(state, values)
@@ -184,7 +184,7 @@ class DeviceState:
         self.version = self._versions
 
 
-def _with(state: TrainState, values: Mapping[str, Any]) -> TrainState:
+def _with(state: TrainState, values: Mapping[str, object]) -> TrainState:
     return state._replace(
         variables={path: values.get(path, value) for path, value in state.variables.items()},
         model_state={path: values.get(path, value) for path, value in state.model_state.items()},

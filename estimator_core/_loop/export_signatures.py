@@ -107,7 +107,7 @@ def _traced(
 ) -> ModeSignatures:
     function, measured, seen = _functions(devices, programs, mode, receiver, features, labels, state)
 
-    def traced(named: Mapping[str, Feature], batch: Any) -> Outputs:
+    def traced(named: Mapping[str, Feature], batch: object) -> Outputs:
         return jax.eval_shape(function, variables, _abstract(named, batch))
 
     outputs, fixed = _output_features(traced, inputs)
@@ -132,7 +132,7 @@ def _all_variables(state: TrainState) -> dict[str, Any]:
 
 
 def _selected(function: Callable[..., Outputs], name: str) -> Callable[..., dict[str, Any]]:
-    def selected(variables: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def selected(variables: Mapping[str, object], inputs: Mapping[str, object]) -> dict[str, Any]:
         return dict(function(variables, inputs)[name])
 
     return without_dead_code(selected)
@@ -163,7 +163,7 @@ def _functions(
     clock[STEP] = 0  # so that the program is the same at every step
     seen: dict[str, Any] = {}
 
-    def spec_of(variables: Mapping[str, Any], inputs: Mapping[str, Any]) -> EstimatorSpec:
+    def spec_of(variables: Mapping[str, object], inputs: Mapping[str, object]) -> EstimatorSpec:
         own = {name: value for name, value in variables.items() if name in trainable}
         rest = {name: value for name, value in variables.items() if name not in trainable}
         given: Any = {name: inputs[str(name)] for name in features}
@@ -174,7 +174,7 @@ def _functions(
             (wanted,) = wanted.values()
         return serve(own, rest, clock, given, wanted)
 
-    def function(variables: Mapping[str, Any], inputs: Mapping[str, Any]) -> Outputs:
+    def function(variables: Mapping[str, object], inputs: Mapping[str, object]) -> Outputs:
         spec = spec_of(variables, inputs)
         seen.update(
             measures=mode != ModeKeys.PREDICT and bool(spec.eval_metric_ops),
@@ -186,11 +186,13 @@ def _functions(
         seen["same_as"] = _first_equal(outputs)
         return outputs
 
-    def both(variables: Mapping[str, Any], inputs: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    def both(
+        variables: Mapping[str, object], inputs: Mapping[str, object]
+    ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         spec = spec_of(variables, inputs)
         return signature_outputs(spec)[mode], dict(spec.eval_metric_ops or {})
 
-    def measured(variables: Mapping[str, Any], inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
+    def measured(variables: Mapping[str, object], inputs: Mapping[str, object], outputs: Mapping[str, object]) -> Any:
         return beside_outputs(both, (variables, inputs), outputs)
 
     return function, measured, seen
@@ -253,7 +255,7 @@ def _feature(signature: str, name: str, leaf: Any, is_batch: Callable[[Any], boo
     return Feature(shape, str(leaf.dtype))
 
 
-def _abstract(inputs: Mapping[str, Feature], batch: Any) -> dict[str, jax.ShapeDtypeStruct]:
+def _abstract(inputs: Mapping[str, Feature], batch: object) -> dict[str, jax.ShapeDtypeStruct]:
     return {
         name: jax.ShapeDtypeStruct(tuple(batch if size is None else size for size in feature.shape), feature.dtype)
         for name, feature in inputs.items()

@@ -41,7 +41,7 @@ def default_hooks(config: RunConfig, plugins: Plugins, history: History) -> Defa
         PluginError: a component cannot be made, or is not a hook.
     """
 
-    def made(role: str, **arguments: Any) -> list[Hook]:
+    def made(role: str, **arguments: object) -> list[Hook]:
         hook: Hook | None = component_of(role, config.components, plugins, **arguments)
         return [] if hook is None else [hook]
 
@@ -71,7 +71,7 @@ class HookOrder:
     late: Sequence[Hook]
     last: Sequence[Hook]
 
-    def with_spec(self, chief_hooks: Sequence[Any] = (), spec_hooks: Sequence[Any] = ()) -> list[Any]:
+    def with_spec(self, chief_hooks: Sequence[object] = (), spec_hooks: Sequence[object] = ()) -> list[Any]:
         """All hooks, with those that the EstimatorSpec has for the chief and for every process."""
         return [*self.first, *chief_hooks, *self.early, *self.given, *self.late, *spec_hooks, *self.last]
 
@@ -97,7 +97,7 @@ def hook_order(
     return HookOrder(first=first, early=default.early, given=given, late=default.late, last=last)
 
 
-def in_order(hooks: Sequence[Any]) -> list[Any]:
+def in_order(hooks: Sequence[object]) -> list[Any]:
     """The hooks of plugins and of a call by their `place`. Hooks of one place keep their order.
 
     Example:

@@ -35,7 +35,7 @@ class InFlightLimiter:
         """Dispatches that have not been waited for."""
         return len(self._values)
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         """Notes a dispatch by one of its outputs; waits until few enough are under way."""
         values = self._values
         values.append(value)

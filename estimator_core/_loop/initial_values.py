@@ -49,7 +49,7 @@ def initial_overrides(warm_start: InitialValues | None) -> Overrides:
     """The function that returns the values to replace in a fresh run, and logs the origin of each."""
 
     def overrides(
-        values: Mapping[str, Any], specs: Mapping[str, VariableSpec], discovery: Discovery, seed: int
+        values: Mapping[str, object], specs: Mapping[str, VariableSpec], discovery: Discovery, seed: int
     ) -> Mapping[str, np.ndarray]:
         sources = [*([] if warm_start is None else [warm_start]), *discovery.requests]
         init_fn = None if discovery.scaffold is None else discovery.scaffold.init_fn
@@ -63,7 +63,7 @@ def initial_overrides(warm_start: InitialValues | None) -> Overrides:
 
 
 def replaced_values(
-    values: Mapping[str, Any],
+    values: Mapping[str, object],
     specs: Mapping[str, VariableSpec],
     *,
     seed: int,

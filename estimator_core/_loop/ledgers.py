@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from estimator_core._checkpoint.layout import checkpoint_path
 from estimator_core._checkpoint.lock import Holder
 from estimator_core._journal import Ended, Entry, Evaluated, Segment, lineage_of, observe
-from estimator_core._journal.views import results_dir, sync_event_files
+from estimator_core._journal.views import results_dir, results_line, sync_event_files
 from estimator_core._journal.writer import RunJournal
+from estimator_core._loop.device_state import DeviceState
 from estimator_core._storage.local import LocalStorage
-from estimator_core._summaries import EventFile, event_files_below, open_summary_writer, read_eval_metrics
+from estimator_core._summaries import EventFile, append_line, event_files_below, open_summary_writer, read_eval_metrics
 
 
 class Ledger(Protocol):
@@ -47,11 +50,12 @@ class WriterLedger:
         journal: the journal of the run.
         model_dir: its directory.
         step: the step at which the call starts.
+        live: the state of the call, whose version says which values a result is of.
     """
 
-    def __init__(self, journal: RunJournal, model_dir: Path, step: int) -> None:
-        self._journal, self._model_dir, self._saved = journal, model_dir, step
-        self._waiting: list[Evaluated] = []
+    def __init__(self, journal: RunJournal, model_dir: Path, step: int, live: DeviceState) -> None:
+        self._journal, self._model_dir, self._saved, self._live = journal, model_dir, step, live
+        self._waiting: list[tuple[int, Evaluated]] = []
 
     @property
     def epoch(self) -> int:
@@ -72,7 +76,7 @@ class WriterLedger:
             below = results_dir(self._model_dir, result.name)
             self._publish(result, *segments(self._model_dir, below, result.step))
         else:
-            self._waiting.append(result)
+            self._waiting.append((self._live.version, result))
 
     def for_save(self, step: int) -> Sequence[Entry]:
         """What is to be recorded with the checkpoint of a step: results, and event files up to here.
@@ -82,12 +86,23 @@ class WriterLedger:
         """
         self._journal.check()
         waiting, self._waiting, self._saved = self._waiting, [], step
-        return [*waiting, *segments(self._model_dir, self._model_dir, step)]
+        held = (self._live.version, step)
+        told = [self._held(one) if (version, one.step) == held else one for version, one in waiting]
+        return [*told, *segments(self._model_dir, self._model_dir, step)]
 
     def end(self, step: int, reason: str, *, failed: bool) -> None:
         """Records that the call has ended by itself, and all waiting results."""
         ended = Ended(step=step, reason=reason, failed=failed)
-        self._publish(*self._waiting, *segments(self._model_dir, self._model_dir, step), ended)
+        waiting = [result for _, result in self._waiting]
+        self._publish(*waiting, *segments(self._model_dir, self._model_dir, step), ended)
+
+    def _held(self, result: Evaluated) -> Evaluated:
+        """A result of the very values that a checkpoint holds is a result of it, whoever asked for the evaluation."""
+        if result.between:
+            where = relative_to(self._model_dir, checkpoint_path(self._model_dir, result.step))
+            result = replace(result, between=False, checkpoint=where)
+            append_line(results_dir(self._model_dir, result.name), results_line(self._model_dir, result))
+        return result
 
     def _publish(self, *entries: Entry) -> None:
         sync_event_files(self._model_dir, entries)

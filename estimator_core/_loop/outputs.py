@@ -34,7 +34,7 @@ class LazyOutputs(Mapping[str, Any]):
 
     def __init__(
         self,
-        values: Mapping[str, Any],
+        values: Mapping[str, object],
         *,
         steps: range,
         stacked: bool,
@@ -126,7 +126,7 @@ def unknown_name(name: str, available: Any) -> str:
     )
 
 
-def _to_host(value: Any, *, last: bool) -> Any:
+def _to_host(value: object, *, last: bool) -> Any:
     if isinstance(value, jax.Array) and (not last or value.nbytes <= _SMALL_BYTES):
         host = np.asarray(value)  # without the detours below, which cost more than a scalar itself
         return np.asarray(host[-1]) if last else host

@@ -162,7 +162,7 @@ class PredictCall:
         run.batch, run.batch_size = first, first.size
         schedule.start()
 
-        def fetched(dispatch: Dispatch, predictions: Any) -> Iterator[Any]:
+        def fetched(dispatch: Dispatch, predictions: object) -> Iterator[Any]:
             weights = placement.whole(dispatch.weights)  # of other processes' rows too
             return on_host(dispatch._replace(weights=weights), predictions, step.prediction_transforms)
 

@@ -165,5 +165,5 @@ def state_shardings(placement: Placement, discovery: Discovery) -> TrainState | 
     )
 
 
-def _never_initialised(key: Any, shape: Any, dtype: Any) -> Any:
+def _never_initialised(key: object, shape: object, dtype: object) -> Any:
     raise AssertionError("a variable that came out of a checkpoint is not initialised")

@@ -111,7 +111,7 @@ def restored_state(
     return placed(devices.placement, programs, items, _slots(devices.placement, items.opt_state, discovery))
 
 
-def _slots(placement: Placement, leaves: Mapping[str, Any], discovery: Discovery) -> Any:
+def _slots(placement: Placement, leaves: Mapping[str, object], discovery: Discovery) -> Any:
     expected = flatten_opt_state(discovery.opt_state)
     shardings = state_shardings(placement, discovery)
     slots = put_all(

@@ -39,9 +39,9 @@ class LoopRun:
         self,
         *,
         mode: str,
-        estimator: Any,
+        estimator: object,
         config: RunConfig,
-        params: Any,
+        params: object,
         model_dir: Path,
         summaries: EventFile | NoSummaries,
         live: DeviceState,
@@ -97,7 +97,7 @@ class LoopRun:
         if self.stop_reason is None:
             self.stop_reason = reason
 
-    def add_result(self, name: str, value: Any) -> None:
+    def add_result(self, name: str, value: object) -> None:
         """Adds to the results of an evaluation."""
         self.results[name] = value
 
@@ -128,7 +128,7 @@ class LoopRun:
         """An input_fn whose elements go through the functions that hooks declare with `transform_batches`."""
         functions = self._batch_functions
 
-        def convert(element: Any) -> Any:
+        def convert(element: object) -> Any:
             features, labels = split_element(element)
             for function in functions:
                 features, labels = function(features, labels)
@@ -160,11 +160,11 @@ class LoopRun:
         """The state on the devices. The next training step donates it, so keep no part of it."""
         return self.live.ready
 
-    def assign(self, values: Mapping[str, Any]) -> None:
+    def assign(self, values: Mapping[str, object]) -> None:
         """Replaces variables and model state by path. The next step starts from the new values."""
         self.live.assign(values)
 
-    def swapped(self, values: Mapping[str, Any]) -> AbstractContextManager[None]:
+    def swapped(self, values: Mapping[str, object]) -> AbstractContextManager[None]:
         """Within, evaluations see other values of some trainable variables."""
         return self.live.swapped(values)
 
@@ -173,5 +173,5 @@ def _unknown() -> float | None:
     return None
 
 
-def _no_metrics(state: Any, features: Any, labels: Any, weights: Any) -> dict[str, Metric]:
+def _no_metrics(state: object, features: object, labels: object, weights: object) -> dict[str, Metric]:
     raise HookError("batch_metrics is of evaluations, from `after_create` on.")

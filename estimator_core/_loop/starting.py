@@ -25,7 +25,7 @@ from estimator_core._step.state import clock_seed
 Overrides = Callable[[Mapping[str, Any], Mapping[str, VariableSpec], Discovery, int], Mapping[str, Any]]
 
 
-def on_device(placement: Placement, value: Any, spec: VariableSpec) -> jax.Array:
+def on_device(placement: Placement, value: object, spec: VariableSpec) -> jax.Array:
     """A copy of a host array on the devices."""
     where = placement.variables({spec.name: spec})
     return put_all(placement, {spec.name: value}, where, {spec.name: spec.dtype})[spec.name]
@@ -56,12 +56,12 @@ def put_all(
     return {name: found[name] for name in values}
 
 
-def clock_on_device(placement: Placement, clock: Any) -> jax.Array:
+def clock_on_device(placement: Placement, clock: object) -> jax.Array:
     """A copy of a clock, whole on every device."""
     return jnp.array(clock, copy=True) if placement.single else placement.replicate(clock)
 
 
-def placed(placement: Placement, programs: Programs, items: CheckpointItems, opt_state: Any = ()) -> TrainState:
+def placed(placement: Placement, programs: Programs, items: CheckpointItems, opt_state: object = ()) -> TrainState:
     """The state that a checkpoint holds, on the devices.
 
     Args:
@@ -73,7 +73,7 @@ def placed(placement: Placement, programs: Programs, items: CheckpointItems, opt
     programs.adopt(items.variables, trainable=True)
     programs.adopt(items.model_state, trainable=False)
 
-    def place_all(values: Mapping[str, Any]) -> dict[str, jax.Array]:
+    def place_all(values: Mapping[str, object]) -> dict[str, jax.Array]:
         specs = {name: programs.specs[name] for name in values}
         dtypes = {name: spec.dtype for name, spec in specs.items()}
         return put_all(placement, values, placement.variables(specs), dtypes)
@@ -82,7 +82,7 @@ def placed(placement: Placement, programs: Programs, items: CheckpointItems, opt
     return TrainState(clock, place_all(items.variables), place_all(items.model_state), opt_state)
 
 
-def _lies_in_packs(value: Any) -> bool:
+def _lies_in_packs(value: object) -> bool:
     packs = sys.modules.get("estimator_core._packs.stored")  # no array is in packs before some have been opened
     return packs is not None and isinstance(value, packs.StoredArray)
 
@@ -135,7 +135,7 @@ def completed(
     return state
 
 
-def _split(values: Mapping[str, Any], specs: Mapping[str, VariableSpec]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split(values: Mapping[str, object], specs: Mapping[str, VariableSpec]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Trainable variables, and model state."""
     variables = {name: value for name, value in values.items() if specs[name].trainable}
     return variables, {name: value for name, value in values.items() if not specs[name].trainable}

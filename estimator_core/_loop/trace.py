@@ -65,7 +65,7 @@ def trace_step(
     model_fn: Callable[..., Any],
     config: RunConfig,
     batch: Batch,
-    devices: Sequence[Any],
+    devices: Sequence[object],
     *,
     batch_size: int | None = None,
 ) -> TracedStep:

@@ -353,7 +353,7 @@ def _compiled(step: TrainStep) -> Callable[[int], Program]:
     return lambda count: step.step if count == 1 else step.scan(count)
 
 
-def _flops(step: TrainStep, state: Any, batch: Batch) -> float | None:
+def _flops(step: TrainStep, state: object, batch: Batch) -> float | None:
     """The result of XLA's analysis of the step, before optimisation. It reuses the trace that compiled the step."""
     jitted: Any = step.step
     analysis = jitted.lower(state, batch.features, batch.labels, batch.weights).cost_analysis()

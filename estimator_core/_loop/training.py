@@ -65,6 +65,8 @@ def execute(call: TrainCall) -> str:
             if start.items is not None:
                 call.plugins.require_made_with(start.items.manifest.get("plugins", ()))
             ledger = (
-                ObserverLedger(call.model_dir) if journal is None else WriterLedger(journal, call.model_dir, start.step)
+                ObserverLedger(call.model_dir)
+                if journal is None
+                else WriterLedger(journal, call.model_dir, start.step, call.state)
             )
             return TrainRun(call, start, store, ledger, preemption, cleanup).to_end()

@@ -194,7 +194,7 @@ class GroupTuner:
     def _seconds(self) -> float:
         return self._trials.seconds + (0.0 if self._began is None else perf_counter() - self._began)
 
-    def _settle(self, batches: Batches, shapes: Any, count: int) -> None:
+    def _settle(self, batches: Batches, shapes: object, count: int) -> None:
         self._open = False
         self._trials.counts[shapes] = count
         batches.group(count, only=shapes, patience=_PATIENCE_SECONDS)
@@ -259,7 +259,7 @@ def _alike(batches: list[Batch]) -> bool:
     return len(batches) == CANDIDATE and len({shapes_of(batch) for batch in batches}) == 1
 
 
-def _bytes(tree: Any) -> int:
+def _bytes(tree: object) -> int:
     return sum(leaf.nbytes for leaf in jax.tree.leaves(tree))
 
 
@@ -269,7 +269,7 @@ def _seconds(run: Callable[[], Any]) -> float:
     return time.perf_counter() - began
 
 
-def _same_bits(one: Any, other: Any) -> bool:
+def _same_bits(one: object, other: object) -> bool:
     return all(
         a.tobytes() == b.tobytes()
         for left, right in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)

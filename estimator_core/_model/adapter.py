@@ -127,7 +127,7 @@ class Binding:
         )
         return self.scope.read(make_spec(path, shape, first, dtype, trainable and self.trainable(name), sharding))
 
-    def write(self, name: str, value: Any) -> None:
+    def write(self, name: str, value: object) -> None:
         """The next value of a variable of the model state."""
         self.scope.write(f"{self.path}/{name}", value)
 
@@ -135,7 +135,7 @@ class Binding:
         """A random key of this step, by name within the module."""
         return self.scope.key(f"{self.path}/{name}")
 
-    def tensor(self, name: str, value: Any) -> None:
+    def tensor(self, name: str, value: object) -> None:
         """Names a value of the module for hooks. A name that is already used gets a number."""
         from estimator_core._model.scope import Output
 

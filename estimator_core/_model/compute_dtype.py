@@ -42,15 +42,15 @@ def as_stored(spec: VariableSpec, value: Any) -> Any:
     return value.astype(spec.dtype) if dtype is not None and value.dtype == dtype else value
 
 
-def reduced(tree: Any, dtype: np.dtype[Any] | None) -> Any:
+def reduced(tree: object, dtype: np.dtype[Any] | None) -> Any:
     """The float32 arrays of a tree in the dtype to compute in."""
     return tree if dtype is None else jax.tree.map(lambda leaf: _converted(leaf, _FULL, dtype), tree)
 
 
-def restored(tree: Any, dtype: np.dtype[Any] | None) -> Any:
+def restored(tree: object, dtype: np.dtype[Any] | None) -> Any:
     """The arrays of a tree that were computed in the reduced dtype, as float32."""
     return tree if dtype is None else jax.tree.map(lambda leaf: _converted(leaf, dtype, _FULL), tree)
 
 
-def _converted(leaf: Any, source: np.dtype[Any], target: np.dtype[Any]) -> Any:
+def _converted(leaf: object, source: np.dtype[Any], target: np.dtype[Any]) -> Any:
     return jnp.asarray(leaf, target) if getattr(leaf, "dtype", None) == source else leaf

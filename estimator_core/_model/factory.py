@@ -64,7 +64,7 @@ class Factory:
             random.setstate(outside)
 
 
-def factory_of(thing: Any) -> Factory | None:
+def factory_of(thing: object) -> Factory | None:
     """How to make a module from the argument of `ec.module`; None for a function of inputs or something not callable.
 
     Raises:

@@ -17,7 +17,7 @@ class FunctionAdapter:
     name = "function"
     library = "builtins"
 
-    def handles(self, module: Any) -> bool:
+    def handles(self, module: object) -> bool:
         """Whether it is a function, not a class."""
         return callable(module) and not inspect.isclass(module)
 
@@ -26,13 +26,13 @@ class FunctionAdapter:
         function, scope, path = binding.module, binding.scope, binding.path
 
         @functools.wraps(function)
-        def in_scope(*args: Any, **kwargs: Any) -> Any:
+        def in_scope(*args: object, **kwargs: object) -> Any:
             with scope.at(path):
                 return function(*args, **kwargs)
 
         return in_scope
 
-    def write_back(self, module: Any, values: Mapping[str, Any]) -> None:
+    def write_back(self, module: object, values: Mapping[str, object]) -> None:
         """Refused: a function holds no values.
 
         Raises:

@@ -20,7 +20,7 @@ _QUICK = {"xla_backend_optimization_level": 1}
 
 
 def initialize(
-    specs: Mapping[str, VariableSpec], seed: int, *, out_shardings: Mapping[str, Any] | None = None
+    specs: Mapping[str, VariableSpec], seed: int, *, out_shardings: Mapping[str, object] | None = None
 ) -> dict[str, jax.Array]:
     """Computes the first values of variables.
 
@@ -66,7 +66,7 @@ def _is_on_host(spec: VariableSpec) -> bool:
     return isinstance(spec.initializer, ModuleInitializer) and spec.initializer.module.on_host
 
 
-def _first_values(specs: Mapping[str, VariableSpec], words: Any) -> dict[str, Any]:
+def _first_values(specs: Mapping[str, VariableSpec], words: object) -> dict[str, Any]:
     modules: dict[str, Mapping[str, Any]] = {}
     values: dict[str, Any] = {}
     for path, spec in specs.items():
@@ -95,14 +95,14 @@ def _checked(spec: VariableSpec, value: Any) -> Any:
     return value
 
 
-def _placed(path: str, value: Any, out_shardings: Mapping[str, Any] | None) -> jax.Array:
+def _placed(path: str, value: object, out_shardings: Mapping[str, object] | None) -> jax.Array:
     # A separate copy: on CPU, JAX may use a numpy array's memory in place, and the caller's array must never change.
     return (
         jnp.array(value, copy=True) if out_shardings is None else jax.device_put(np.array(value), out_shardings[path])
     )
 
 
-def _leak(computed: Mapping[str, VariableSpec], words: Any) -> VariableError:
+def _leak(computed: Mapping[str, VariableSpec], words: object) -> VariableError:
     """Names the variable whose initialiser carries a traced value, by trying them one at a time."""
     for path, spec in computed.items():
         try:

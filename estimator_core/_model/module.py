@@ -28,7 +28,7 @@ _FUNCTION = FunctionAdapter()
 
 
 def module(
-    factory_or_module: Any,
+    factory_or_module: object,
     name: str,
     *,
     trainable: Trainable = None,
@@ -108,7 +108,7 @@ def module(
 
 
 def write_back(
-    instance: Any, values: Mapping[str, np.ndarray], *, name: str, adapters: AdapterLookup | None = None
+    instance: object, values: Mapping[str, np.ndarray], *, name: str, adapters: AdapterLookup | None = None
 ) -> None:
     """Loads the values of a module into an instance outside of model_fn.
 
@@ -134,7 +134,7 @@ def write_back(
     adapter.write_back(instance, of_module)
 
 
-def _adapter_of(thing: Any, lookup: AdapterLookup) -> ModuleAdapter | None:
+def _adapter_of(thing: object, lookup: AdapterLookup) -> ModuleAdapter | None:
     """The first adapter that handles a module. If a plugin takes a plain function before the core, this is logged."""
     plain = inspect.isroutine(thing) or isinstance(thing, functools.partial)
     asked = _first_ones() if plain and lookup is _plugin_adapters else lookup()

@@ -41,6 +41,6 @@ class ModuleInitializer:
     module: ModuleValues
     name: str
 
-    def __call__(self, key: jax.Array, shape: tuple[int, ...], dtype: Any) -> Any:
+    def __call__(self, key: jax.Array, shape: tuple[int, ...], dtype: object) -> Any:
         """The first value, from the module's key."""
         return self.module.compute(key)[self.name]

@@ -32,7 +32,7 @@ def seed_words(seed: int) -> tuple[int, int]:
     return seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF
 
 
-def variable_key(words: Any, path: str) -> jax.Array:
+def variable_key(words: object, path: str) -> jax.Array:
     """The key of a variable's first value: a function of the seed and the path, not of what else is declared.
 
     Args:
@@ -63,7 +63,7 @@ def named_key(key: jax.Array, name: str, count: int = 0) -> jax.Array:
     return jax.random.fold_in(jax.random.fold_in(key, path_hash(name)), count)
 
 
-def _seed_key(words: Any, purpose: str) -> jax.Array:
+def _seed_key(words: object, purpose: str) -> jax.Array:
     low_high = jnp.asarray(words, jnp.uint32)
     key = jax.random.wrap_key_data(low_high[::-1], impl=_IMPLEMENTATION)
     return jax.random.fold_in(key, path_hash(purpose))

@@ -126,7 +126,7 @@ class Scope:
             return self._written[spec.name]
         return as_computed(known or spec, self._first_value(known or spec))
 
-    def write(self, path: str, value: Any) -> None:
+    def write(self, path: str, value: object) -> None:
         """Sets the next value of a variable of the model state.
 
         Raises:
@@ -340,7 +340,7 @@ def in_model_fn() -> bool:
     return _active.get() is not None
 
 
-def check_model_state(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+def check_model_state(before: Mapping[str, object], after: Mapping[str, object]) -> None:
     """Refuses a model state that has changed its form.
 
     Raises:
@@ -382,7 +382,7 @@ def _activated(scope: Scope) -> Generator[Scope]:
         _active.reset(token)
 
 
-def _has_no_dtype(value: Any) -> bool:
+def _has_no_dtype(value: object) -> bool:
     return isinstance(value, bool | int | float) or bool(getattr(value, "weak_type", False))
 
 

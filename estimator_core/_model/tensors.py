@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
@@ -11,7 +9,7 @@ from estimator_core._model.scope import Output, active_scope
 from estimator_core.errors import ModelFnError
 
 
-def tensor(name: str, value: Any) -> jax.Array:
+def tensor(name: str, value: object) -> jax.Array:
     """Names an array, so that hooks can request it.
 
     Args:
@@ -33,7 +31,7 @@ def tensor(name: str, value: Any) -> jax.Array:
     return array
 
 
-def scalar(name: str, value: Any) -> None:
+def scalar(name: str, value: object) -> None:
     """Adds a number to the outputs of the step and to the event file.
 
     Args:
@@ -59,7 +57,7 @@ def scalar(name: str, value: Any) -> None:
     _add("ec.summary.scalar", name, Output("scalar", array.reshape(())))
 
 
-def histogram(name: str, values: Any) -> None:
+def histogram(name: str, values: object) -> None:
     """Adds an array to the outputs of the step; its distribution goes to the event file.
 
     Args:
@@ -74,7 +72,7 @@ def histogram(name: str, values: Any) -> None:
     _add("ec.summary.histogram", name, Output("histogram", _as_array("ec.summary.histogram", name, values)))
 
 
-def image(name: str, images: Any, max_outputs: int = 3) -> None:
+def image(name: str, images: object, max_outputs: int = 3) -> None:
     """Adds images to the outputs of the step and to the event file.
 
     Args:
@@ -123,7 +121,7 @@ def _add(function: str, name: str, output: Output) -> None:
     scope.add_output(scope.path(name), output)
 
 
-def _as_array(function: str, name: str, value: Any) -> jax.Array:
+def _as_array(function: str, name: str, value: object) -> jax.Array:
     active_scope(function)
     try:
         return jnp.asarray(value)

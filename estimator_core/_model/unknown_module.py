@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from estimator_core.errors import ArgumentTypeError
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from estimator_core._plugins import Plugins
 
 
-def refuse_without_package(thing: Any) -> None:
+def refuse_without_package(thing: object) -> None:
     """Refuses what belongs to a library whose adapter comes with a known package that is not in use.
 
     Raises:
@@ -30,7 +30,7 @@ def refuse_without_package(thing: Any) -> None:
             )
 
 
-def unknown_module(made: Any, factory: Factory | None, adapters: Sequence[str]) -> ArgumentTypeError:
+def unknown_module(made: object, factory: Factory | None, adapters: Sequence[str]) -> ArgumentTypeError:
     """The error of something that no adapter knows; `adapters` are the names of those that were asked."""
     from estimator_core._plugins import plugins_in_use
     from estimator_core._plugins.known import known_distribution
@@ -53,11 +53,11 @@ def _absent_adapters(plugins: Plugins) -> list[str]:
     return [name for name in known_names("adapter") if name not in plugins.names("adapter")]
 
 
-def _type_name(thing: Any) -> str:
+def _type_name(thing: object) -> str:
     return f"{type(thing).__module__}.{type(thing).__qualname__}"
 
 
-def _types_of(made: Any) -> Iterator[type]:
+def _types_of(made: object) -> Iterator[type]:
     """The classes a module is made of; some libraries give a module together with its state, as a tuple."""
     for one in made if isinstance(made, tuple) else (made,):
         yield from type(one).__mro__

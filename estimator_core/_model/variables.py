@@ -62,10 +62,10 @@ class VariableSpec:
 def make_spec(
     name: str,
     shape: Sequence[int] | None,
-    initializer: Any = None,
-    dtype: Any = None,
+    initializer: object = None,
+    dtype: object = None,
     trainable: bool = True,
-    sharding: Any = None,
+    sharding: object = None,
 ) -> VariableSpec:
     """Checks a declaration and fills in its defaults.
 
@@ -96,7 +96,7 @@ def make_spec(
     )
 
 
-def check_path(name: Any) -> None:
+def check_path(name: object) -> None:
     """Refuses what cannot be a variable's path.
 
     Raises:
@@ -123,7 +123,7 @@ def conflict(known: VariableSpec, asked: VariableSpec) -> VariableError | None:
 
 
 def _spec_of_array(
-    name: str, shape: Sequence[int] | None, value: Any, dtype: Any, trainable: bool, sharding: Any
+    name: str, shape: Sequence[int] | None, value: object, dtype: object, trainable: bool, sharding: object
 ) -> VariableSpec:
     if inner_trace.is_traced(value):
         raise VariableError(
@@ -133,9 +133,10 @@ def _spec_of_array(
             "jax.nn.initializers.ones."
         )
     array = np.asarray(value)
-    if array.dtype == object:
+    if array.dtype.kind in "OUS":
         raise VariableError(
-            f"The initializer of variable {name!r} is {value!r}; give an array or a function of (key, shape, dtype)."
+            f"The initializer of variable {name!r} is {value!r}; give an array or a function of (key, shape, dtype), "
+            "such as jax.nn.initializers.ones."
         )
     checked_dtype = _check_dtype(name, array.dtype if dtype is None else dtype)
     if shape is not None and _check_shape(name, shape) != array.shape:
@@ -160,7 +161,7 @@ def _check_shape(name: str, shape: Any) -> tuple[int, ...]:
     return sizes
 
 
-def _check_dtype(name: str, dtype: Any) -> np.dtype[Any]:
+def _check_dtype(name: str, dtype: object) -> np.dtype[Any]:
     try:
         # float64 and int64 become what JAX stores while x64 is off.
         return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
@@ -176,7 +177,7 @@ def _default_initializer(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Initia
     return jax.nn.initializers.zeros
 
 
-def _tracer_behind(initializer: Any) -> str | None:
+def _tracer_behind(initializer: object) -> str | None:
     """The name of a traced value that a function carries in its closure, defaults or bound arguments."""
     function = getattr(initializer, "func", initializer)
     carried: dict[str, Any] = {}

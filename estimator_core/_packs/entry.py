@@ -66,6 +66,6 @@ def is_base(name: str) -> bool:
     return name.startswith("base-")
 
 
-def is_size(value: Any) -> bool:
+def is_size(value: object) -> bool:
     """Whether something read from JSON can be a number of bytes or elements."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MAX_SIZE

@@ -82,7 +82,7 @@ def _array(shape: tuple[int, ...], sharding: Sharding | None, parts: dict[Box, n
         return jnp.array(parts[whole(shape)], copy=True)
     left = Counter(_box(index, shape) for index in sharding.addressable_devices_indices_map(shape).values())
 
-    def part(index: Any) -> np.ndarray:
+    def part(index: object) -> np.ndarray:
         # A device may keep the memory it is given, so no two of them get the same.
         box = _box(index, shape)
         left[box] -= 1

@@ -68,7 +68,7 @@ class View:
         why: the end of the message.
     """
 
-    def __init__(self, run: Any, who: str, refused: Sequence[str], why: str) -> None:
+    def __init__(self, run: object, who: str, refused: Sequence[str], why: str) -> None:
         vars(self).update(_run=run, _who=who, _refused=refused, _why=why)
 
     def __getattr__(self, name: str) -> Any:
@@ -76,16 +76,16 @@ class View:
             raise PluginError(f"{self._who} may not use run.{name}: {self._why}")
         return getattr(self._run, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise PluginError(f"{self._who} may not set run.{name}: {self._why}")
 
 
-def observed(run: Any, who: str) -> View:
+def observed(run: object, who: str) -> View:
     """The run as an observer sees it."""
     return View(run, who, _CHANGES, "observers look; a hook of estimator_run_hooks may change a run")
 
 
-def read_only(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+def read_only(metrics: Mapping[str, object]) -> Mapping[str, Any]:
     """Results as an observer sees them: neither they nor their arrays can be changed through it."""
     return MappingProxyType({name: _frozen(value) for name, value in metrics.items()})
 
@@ -99,7 +99,7 @@ def without_batches(hook: Any, who: str) -> None:
     begin = hook.begin
     why = "its plugin does not declare 'changes_batches' (estimator_capabilities)"
 
-    def guarded(run: Any) -> None:
+    def guarded(run: object) -> None:
         begin(View(run, who, ("transform_batches",), why))
 
     try:
@@ -108,7 +108,7 @@ def without_batches(hook: Any, who: str) -> None:
         raise PluginError(f"returned a hook with __slots__: it cannot be kept from changing batches; {why}") from error
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: object) -> Any:
     import numpy as np
 
     if not isinstance(value, np.ndarray):

@@ -14,7 +14,7 @@ from estimator_core.errors import PluginError
 HOOK_NAMES = tuple(name for name in dir(hookspecs) if name.startswith(hookspecs.PREFIX))
 
 
-def checked_api(plugin: Any) -> tuple[int, int]:
+def checked_api(plugin: object) -> tuple[int, int]:
     """The contract version that a plugin states.
 
     Raises:
@@ -39,7 +39,7 @@ def checked_api(plugin: Any) -> tuple[int, int]:
     return major, minor
 
 
-def checked_hook_names(plugin: Any, known: Sequence[str]) -> tuple[str, ...]:
+def checked_hook_names(plugin: object, known: Sequence[str]) -> tuple[str, ...]:
     """The hook specifications that a plugin implements, sorted.
 
     Args:
@@ -69,7 +69,7 @@ def checked_hook_names(plugin: Any, known: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def is_implementation(plugin: Any, name: str) -> bool:
+def is_implementation(plugin: object, name: str) -> bool:
     """Whether an attribute counts as a hook implementation by its name alone: a function with the prefix."""
     attribute = inspect.getattr_static(plugin, name)
     if isinstance(attribute, staticmethod | classmethod):

@@ -30,7 +30,7 @@ class Definitions:
     holder: Any = None
 
 
-def definitions_of(plugin: Any) -> Definitions:
+def definitions_of(plugin: object) -> Definitions:
     """What a plugin module defines.
 
     Raises:
@@ -63,7 +63,7 @@ def colliding(defined: Mapping[str, Definitions], labels: Mapping[str, str]) -> 
     return errors
 
 
-def _kinds(plugin: Any) -> tuple[Kind, ...]:
+def _kinds(plugin: object) -> tuple[Kind, ...]:
     given = _given(plugin, "estimator_kinds")
     kinds: tuple[Any, ...] = () if given is None else tuple(given)
     for kind in kinds:
@@ -73,7 +73,7 @@ def _kinds(plugin: Any) -> tuple[Kind, ...]:
     return kinds
 
 
-def _given(plugin: Any, name: str) -> Any:
+def _given(plugin: object, name: str) -> Any:
     if name not in dir(plugin) or not is_implementation(plugin, name):
         return None
     given = getattr(plugin, name)()
@@ -83,7 +83,7 @@ def _given(plugin: Any, name: str) -> Any:
     return given
 
 
-def _specs(holder: Any) -> tuple[str, ...]:
+def _specs(holder: object) -> tuple[str, ...]:
     marks = {name: _mark(holder, name) for name in dir(holder)}
     names = sorted(name for name, mark in marks.items() if mark is not None)
     if not names:
@@ -95,7 +95,7 @@ def _specs(holder: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _mark(holder: Any, name: str) -> dict[str, Any] | None:
+def _mark(holder: object, name: str) -> dict[str, Any] | None:
     return getattr(inspect.getattr_static(holder, name), f"{hookspecs.PROJECT}_spec", None)
 
 

@@ -73,7 +73,7 @@ def installed_packages() -> list[str]:
     return sorted({entry.module.partition(".")[0] for entry in metadata.entry_points(group=GROUP)})
 
 
-def given_candidates(extra: Sequence[Any]) -> list[Candidate]:
+def given_candidates(extra: Sequence[object]) -> list[Candidate]:
     """Plugins given in code: modules, or objects with hook functions as attributes."""
     candidates: list[Candidate] = []
     for plugin in extra:
@@ -143,9 +143,9 @@ def _importer(entry: metadata.EntryPoint) -> Callable[[], Any]:
     return lambda: entry.load()
 
 
-def _constant(plugin: Any) -> Callable[[], Any]:
+def _constant(plugin: object) -> Callable[[], Any]:
     return lambda: plugin
 
 
-def _name_of(plugin: Any) -> str:
+def _name_of(plugin: object) -> str:
     return getattr(plugin, "__name__", None) or type(plugin).__name__

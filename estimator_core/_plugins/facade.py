@@ -83,8 +83,8 @@ class Plugins:
         block: Iterable[str] | None = None,
         autoload: bool | None = None,
         strict: bool | None = None,
-        extra: Sequence[Any] = (),
-        options: Mapping[str, Mapping[str, Any]] | None = None,
+        extra: Sequence[object] = (),
+        options: Mapping[str, Mapping[str, object]] | None = None,
         lock: str | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
@@ -277,7 +277,7 @@ class Plugins:
         """Tells plugins that a checkpoint was committed."""
         self._ready()[2].notify("estimator_checkpoint_saved", run.config, run=run, step=step, path=path)
 
-    def evaluation_finished(self, run: Run, metrics: Mapping[str, Any]) -> None:
+    def evaluation_finished(self, run: Run, metrics: Mapping[str, object]) -> None:
         """Tells plugins the result of an evaluation."""
         self._ready()[2].notify("estimator_evaluation_finished", run.config, run=run, metrics=metrics)
 
@@ -289,7 +289,7 @@ class Plugins:
 
     # Hook specifications of plugins
 
-    def call(self, specification: str, /, **arguments: Any) -> list[Any]:
+    def call(self, specification: str, /, **arguments: object) -> list[Any]:
         """Calls a hook specification that a plugin defines. An implementation that fails is reported and left out.
 
         Args:

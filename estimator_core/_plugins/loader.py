@@ -36,7 +36,7 @@ class Implementation:
     function: Callable[..., Any]
     argnames: tuple[str, ...]
 
-    def __call__(self, **arguments: Any) -> Any:
+    def __call__(self, **arguments: object) -> Any:
         """Calls it with those of the arguments that it takes."""
         return self.function(**{name: arguments[name] for name in self.argnames})
 
@@ -89,7 +89,7 @@ def load_plugins(candidates: Sequence[Candidate], settings: PluginSettings) -> L
 class _Manager(pluggy.PluginManager):
     """Takes every function whose name starts with the prefix, marked or not."""
 
-    def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> Any:
         marked = super().parse_hookimpl_opts(plugin, name)
         if marked is None and is_implementation(plugin, name):
             return dict.fromkeys(("wrapper", "hookwrapper", "optionalhook", "tryfirst", "trylast")) | {"specname": None}
@@ -173,7 +173,7 @@ def _refuse_unknown_kinds(
             return
 
 
-def _register(manager: _Manager, key: str, plugin: Any, record: PluginRecord, known: Sequence[str]) -> PluginRecord:
+def _register(manager: _Manager, key: str, plugin: object, record: PluginRecord, known: Sequence[str]) -> PluginRecord:
     with observe() as observed:
         try:
             names = checked_hook_names(plugin, known)
@@ -190,7 +190,7 @@ def _register(manager: _Manager, key: str, plugin: Any, record: PluginRecord, kn
     return replace(record, seconds=record.seconds + observed.seconds, notes=record.notes + observed.notes())
 
 
-def _declared(plugin: Any, name: str, type_: type) -> tuple[Any, ...]:
+def _declared(plugin: object, name: str, type_: type) -> tuple[Any, ...]:
     given = getattr(plugin, name)()
     if given is None:
         raise PluginError(f"{name}() returned None; it must return a list of {type_.__name__} records")

@@ -14,7 +14,7 @@ _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 def resolve_options(
-    record: PluginRecord, given: Mapping[str, Any], environ: Mapping[str, str], policy: Mapping[str, Any]
+    record: PluginRecord, given: Mapping[str, object], environ: Mapping[str, str], policy: Mapping[str, object]
 ) -> dict[str, Any]:
     """The value of every option of a plugin: from the environment, else given, else of the policy, else its default.
 
@@ -61,7 +61,7 @@ def hint_for_entry_point(name: str, plugins: Iterable[HasNames]) -> str:
 
 
 def options_by_owner(
-    given: Mapping[str, Mapping[str, Any]], records: Sequence[PluginRecord]
+    given: Mapping[str, Mapping[str, object]], records: Sequence[PluginRecord]
 ) -> Mapping[str, Mapping[str, Any]]:
     """The given options, by the normalised name of their distribution.
 
@@ -82,7 +82,7 @@ def options_by_owner(
     return {normalise(name): values for name, values in given.items()}
 
 
-def _require_known(values: Mapping[str, Any], own: Sequence[PluginRecord]) -> None:
+def _require_known(values: Mapping[str, object], own: Sequence[PluginRecord]) -> None:
     known = [option.name for record in own for option in record.options]
     for name in values:
         if name not in known:
@@ -91,7 +91,7 @@ def _require_known(values: Mapping[str, Any], own: Sequence[PluginRecord]) -> No
             raise ArgumentError(f"plugin {own[0].label} has no option {name!r}; {hint}")
 
 
-def _typed(option: Option, value: Any, where: str) -> Any:
+def _typed(option: Option, value: object, where: str) -> Any:
     if isinstance(value, option.type) and not (option.type is not bool and isinstance(value, bool)):
         return value
     if option.type is float and isinstance(value, int) and not isinstance(value, bool):

@@ -12,7 +12,7 @@ from estimator_core._roles import ROLES
 from estimator_core.errors import PluginError, PluginLookupError
 
 
-def component_of(role: str, choices: Mapping[str, str | None], plugins: Plugins, **arguments: Any) -> Any:
+def component_of(role: str, choices: Mapping[str, str | None], plugins: Plugins, **arguments: object) -> Any:
     """Makes the component of a role; None if the role stays empty.
 
     Args:
@@ -49,7 +49,7 @@ def component_of(role: str, choices: Mapping[str, str | None], plugins: Plugins,
     return made
 
 
-def _taken(make: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _taken(make: Callable[..., Any], arguments: Mapping[str, object]) -> dict[str, Any]:
     parameters = inspect.signature(make).parameters
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return dict(arguments)

@@ -28,7 +28,7 @@ class RunLevel:
     def __init__(
         self,
         implementations: Mapping[str, tuple[Implementation, ...]],
-        options: Mapping[str, Mapping[str, Any]],
+        options: Mapping[str, Mapping[str, object]],
         settings: PluginSettings,
     ) -> None:
         self._implementations = implementations
@@ -67,7 +67,7 @@ class RunLevel:
                 seen["metrics"] = read_only(seen["metrics"])
             self._call(name, implementation, seen)
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> list[Any]:
+    def call(self, name: str, arguments: Mapping[str, object]) -> list[Any]:
         """The results of all implementations of a specification that a plugin defines, without None."""
         given = (self._call(name, implementation, arguments) for implementation in self._implementations[name])
         return [one for one in given if one is not None]
@@ -80,7 +80,7 @@ class RunLevel:
             if all(one is True or (one and matches(one, record.owner)) for one in allowed):
                 yield implementation
 
-    def _call(self, name: str, implementation: Implementation, arguments: Mapping[str, Any]) -> Any:
+    def _call(self, name: str, implementation: Implementation, arguments: Mapping[str, object]) -> Any:
         start = time.perf_counter()
         try:
             return implementation(**arguments, options=self.options(implementation.record))

@@ -42,7 +42,8 @@ class Discovery:
         outputs: the kinds of the outputs of a step by name ("scalar", "histogram", "tensor", ...).
         predictions: shapes and dtypes of the predictions.
         requests: initial values that model_fn requested.
-        lookups: shapes of the row-sparse lookups; `tables` has their variables.
+        lookups: shapes of the row-sparse lookups; `tables` has their variables, and how
+            each is accessed.
         opt_state: shapes and dtypes of the optimizer state (TRAIN).
     """
 
@@ -56,7 +57,7 @@ class Discovery:
     predictions: PyTree
     requests: Sequence[InitialValues]
     lookups: Mapping[str, tuple[tuple[int, ...], np.dtype]]
-    tables: frozenset[str]
+    tables: Mapping[str, sparse.RowAccess]
     opt_state: PyTree
 
     @property
@@ -114,7 +115,7 @@ def discover(
     lookups: sparse.Lookups = found["lookups"]
     specs = dict(scope.specs)
     train_op = opt_state = None
-    tables = frozenset(lookups.tables)
+    tables = dict(lookups.tables)
     if mode == ModeKeys.TRAIN:
         train_op, opt_state = _discover_optimizer(spec, specs, tables, scaled=scales_loss(model_fn.precision))
     outputs = {
@@ -145,7 +146,7 @@ def discover(
 
 
 def _discover_optimizer(
-    spec: EstimatorSpec, specs: Mapping[str, VariableSpec], tables: frozenset[str], *, scaled: bool
+    spec: EstimatorSpec, specs: Mapping[str, VariableSpec], tables: Mapping[str, sparse.RowAccess], *, scaled: bool
 ) -> tuple[TrainOp, PyTree]:
     train_op = normalize(spec.train_op, None)
     trainable = {name: jax.ShapeDtypeStruct(item.shape, item.dtype) for name, item in specs.items() if item.trainable}

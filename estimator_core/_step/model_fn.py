@@ -75,7 +75,7 @@ class BoundModelFn:
         return replace(result, loss=restored(result.loss, dtype), predictions=restored(result.predictions, dtype))
 
 
-def bind_model_fn(model_fn: Any, params: Params, config: Any, plugins: Plugins | None = None) -> BoundModelFn:
+def bind_model_fn(model_fn: object, params: Params, config: object, plugins: Plugins | None = None) -> BoundModelFn:
     """Checks the signature of a model_fn and binds params and config to it.
 
     Raises:
@@ -130,10 +130,10 @@ def _argument_names(function: Callable[..., Any]) -> list[str]:
     return names
 
 
-def _is_bound_by_partial(function: Any, name: str) -> bool:
+def _is_bound_by_partial(function: object, name: str) -> bool:
     keywords: Mapping[str, Any] = getattr(function, "keywords", None) or {}
     return name in keywords
 
 
-def _name(function: Any) -> str:
+def _name(function: object) -> str:
     return getattr(function, "__qualname__", None) or repr(function)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -31,7 +31,7 @@ class MemberState(NamedTuple):
 
 
 def init_opt_state(
-    train_op: TrainOp, variables: Mapping[str, jax.Array], tables: frozenset[str], *, scaled: bool = False
+    train_op: TrainOp, variables: Mapping[str, jax.Array], tables: Container[str], *, scaled: bool = False
 ) -> PyTree:
     """The first optimizer state, followed by the scale of the loss if `scaled`.
 
@@ -55,7 +55,7 @@ def init_opt_state(
 
 
 def _member_state(
-    member: Minimize, paths: Sequence[str], variables: Mapping[str, jax.Array], tables: frozenset[str]
+    member: Minimize, paths: Sequence[str], variables: Mapping[str, jax.Array], tables: Container[str]
 ) -> MemberState:
     dense = {name: variables[name] for name in paths if name not in tables}
     return MemberState(
@@ -107,6 +107,7 @@ def apply_member(
     state: MemberState,
     variables: Arrays,
     gradients: Mapping[str, jax.Array],
+    accesses: Mapping[str, sparse.RowAccess],
     sparse_ids: Mapping[str, jax.Array],
     sparse_gradients: Mapping[str, jax.Array],
     loss: jax.Array,
@@ -126,9 +127,9 @@ def apply_member(
         changed: Arrays = dict(new_dense)
         tables: dict[str, PyTree] = {}
         for name, slots in state.tables.items():
-            indices, rows = sparse.touched_rows(name, sparse_ids, sparse_gradients, variables[name].shape[0])
-            changed[name], tables[name] = sparse.update_rows(
-                transformation, variables[name], slots, indices, rows, value=loss
+            ids, rows = sparse.of_table(name, sparse_ids, sparse_gradients)
+            changed[name], tables[name] = accesses[name].update(
+                transformation, variables[name], slots, ids, rows, value=loss
             )
     except jax.errors.UnexpectedTracerError as error:
         raise ModelFnError(_LEAK) from error

@@ -12,6 +12,7 @@ import contextvars
 import math
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import jax
 import jax.numpy as jnp
@@ -19,10 +20,80 @@ import numpy as np
 import optax
 from jax.typing import DTypeLike
 
-from estimator_core._model.access import get_variable
 from estimator_core._model.scope import active_scope
+from estimator_core._model.variables import make_spec
 from estimator_core._types import Arrays, PyTree
 from estimator_core.errors import VariableError
+from estimator_core.modes import ModeKeys
+
+
+class RowAccess(Protocol):
+    """How a table's rows are read and updated. Packages split tables over devices, or let them grow, with their own.
+
+    It is compared by value: all lookups of a table have the same one.
+    """
+
+    @property
+    def sharding(self) -> tuple[str | tuple[str, ...] | None, ...] | None:
+        """How the table is split where no partition rule decides, one entry an axis; None: not at all."""
+        ...
+
+    def read(self, table: jax.Array, ids: jax.Array) -> jax.Array:
+        """The rows of integer ids of any shape; zeros for an id out of range. PREDICT, which is exported, uses
+        `WholeTable.read`.
+        """
+        ...
+
+    def update(
+        self,
+        transformation: optax.GradientTransformationExtraArgs,
+        table: jax.Array,
+        opt_state: PyTree,
+        ids: jax.Array,
+        gradients: jax.Array,
+        **extra: jax.Array,
+    ) -> tuple[jax.Array, PyTree]:
+        """The table and its optimizer state after a step.
+
+        Args:
+            transformation: of the optimizer.
+            table: all rows.
+            opt_state: that of this table alone.
+            ids: integers[n], of all lookups of a step, in order; ids may repeat or be out of range.
+            gradients: float[n, columns], by what `read` returned.
+            extra: further arguments of the transformation.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class WholeTable:
+    """The access of a table without one of its own; the compiler splits it as it sees fit.
+
+    Example:
+        >>> WholeTable().read(jnp.ones((3, 2)), jnp.array([1, 3])).tolist()
+        [[1.0, 1.0], [0.0, 0.0]]
+    """
+
+    sharding: None = None
+
+    def read(self, table: jax.Array, ids: jax.Array) -> jax.Array:
+        """See `RowAccess`."""
+        ids = jnp.where(ids < 0, table.shape[0], ids)  # jax would count negative ids from the end
+        return jnp.take(table, ids, axis=0, mode="fill", fill_value=0)
+
+    def update(
+        self,
+        transformation: optax.GradientTransformationExtraArgs,
+        table: jax.Array,
+        opt_state: PyTree,
+        ids: jax.Array,
+        gradients: jax.Array,
+        **extra: jax.Array,
+    ) -> tuple[jax.Array, PyTree]:
+        """See `RowAccess`."""
+        indices, rows = touched_rows(ids, gradients, table.shape[0])
+        return update_rows(transformation, table, opt_state, indices, rows, **extra)
 
 
 @dataclass
@@ -34,7 +105,7 @@ class Lookups:
     deltas: Mapping[str, jax.Array] | None = None
     ids: Arrays = field(default_factory=dict)
     shapes: dict[str, tuple[tuple[int, ...], np.dtype]] = field(default_factory=dict)
-    tables: set[str] = field(default_factory=set)
+    tables: dict[str, RowAccess] = field(default_factory=dict)
 
 
 _active: contextvars.ContextVar[Lookups | None] = contextvars.ContextVar("estimator_core_sparse_lookups", default=None)
@@ -57,6 +128,7 @@ def sparse_lookup(
     shape: tuple[int, int],
     initializer: Callable[..., jax.Array] | None = None,
     dtype: DTypeLike = jnp.float32,
+    access: RowAccess = WholeTable(),
 ) -> jax.Array:
     """Rows of a trainable table, with a gradient that touches only those rows.
 
@@ -66,6 +138,7 @@ def sparse_lookup(
         shape: (rows, columns) of the table.
         initializer: as in `get_variable`.
         dtype: the dtype of the table.
+        access: how rows are read and updated.
 
     Returns:
         An array of shape `ids.shape + (columns,)`.
@@ -74,28 +147,25 @@ def sparse_lookup(
     touch neither move nor decay. Transformations that mix variables (a global norm) see each table alone.
 
     Raises:
-        VariableError: the ids are not integers, or the table is also read as a whole.
+        VariableError: the ids are not integers, or another lookup of the table has another access.
     """
     ids = jnp.asarray(ids)
     if not jnp.issubdtype(ids.dtype, jnp.integer):
         raise VariableError(f"sparse_lookup({name!r}): ids must be integers, given {ids.dtype}.")
-    table, path = _table(name, shape, initializer, dtype)
-    ids = jnp.where(ids < 0, shape[0], ids)  # jax would count negative ids from the end
-    rows = jnp.take(jax.lax.stop_gradient(table), ids, axis=0, mode="fill", fill_value=0)
+    scope = active_scope("ec.sparse_lookup")
+    path = scope.path(name)
+    table = scope.read(make_spec(path, shape, initializer, dtype, True, access.sharding))
+    reader = WholeTable() if scope.mode == ModeKeys.PREDICT else access
+    rows = reader.read(jax.lax.stop_gradient(table), ids)
     lookups = _active.get()
     if lookups is None:
         return rows
     key = f"{path}#{sum(existing.rpartition('#')[0] == path for existing in lookups.ids)}"
-    lookups.tables.add(path)
+    if lookups.tables.setdefault(path, access) != access:
+        raise VariableError(f"Lookups of {path!r} differ in their access: {lookups.tables[path]} and {access}.")
     lookups.ids[key] = ids
     lookups.shapes[key] = (rows.shape, rows.dtype)
     return rows if lookups.deltas is None else rows + lookups.deltas[key]
-
-
-def _table(
-    name: str, shape: tuple[int, int], initializer: Callable[..., jax.Array] | None, dtype: DTypeLike
-) -> tuple[jax.Array, str]:
-    return get_variable(name, shape, initializer, dtype), active_scope("ec.sparse_lookup").path(name)
 
 
 def zero_deltas(shapes: Mapping[str, tuple[tuple[int, ...], np.dtype]]) -> Arrays:
@@ -103,22 +173,27 @@ def zero_deltas(shapes: Mapping[str, tuple[tuple[int, ...], np.dtype]]) -> Array
     return {key: jnp.zeros(shape, dtype) for key, (shape, dtype) in shapes.items()}
 
 
-def touched_rows(
-    path: str, ids: Mapping[str, jax.Array], gradients: Mapping[str, jax.Array], rows: int
+def of_table(
+    path: str, ids: Mapping[str, jax.Array], gradients: Mapping[str, jax.Array]
 ) -> tuple[jax.Array, jax.Array]:
-    """The distinct rows of a table that a step touched, and their summed gradients.
+    """All ids that a step looked up in a table, int32[n], and the gradients of their rows, float[n, columns]."""
+    keys = [key for key in ids if key.rpartition("#")[0] == path]
+    flat_ids = jnp.concatenate([ids[key].reshape(-1) for key in keys]).astype(jnp.int32)
+    return flat_ids, jnp.concatenate([gradients[key].reshape(-1, gradients[key].shape[-1]) for key in keys])
+
+
+def touched_rows(ids: jax.Array, gradients: jax.Array, rows: int) -> tuple[jax.Array, jax.Array]:
+    """The distinct rows among some ids, and their summed gradients.
 
     Returns:
         `(indices, gradients)`: int32[n] (unused places hold `rows`, out of range) and float[n, columns]; n is the
-        number of ids that were looked up.
+        number of ids.
     """
-    keys = [key for key in ids if key.rpartition("#")[0] == path]
-    flat_ids = jnp.concatenate([ids[key].reshape(-1) for key in keys]).astype(jnp.int32)
-    flat_ids = jnp.where((flat_ids >= 0) & (flat_ids < rows), flat_ids, rows)
-    flat_gradients = jnp.concatenate([gradients[key].reshape(-1, gradients[key].shape[-1]) for key in keys])
-    size = math.prod(flat_ids.shape)
-    indices, places = jnp.unique(flat_ids, size=size, fill_value=rows, return_inverse=True)
-    return indices, jax.ops.segment_sum(flat_gradients, places.reshape(-1), num_segments=size)
+    ids = jnp.where((ids >= 0) & (ids < rows), ids, rows)
+    size = math.prod(ids.shape)
+    indices, places = jnp.unique(ids, size=size, fill_value=rows, return_inverse=True)
+    sums = jax.ops.segment_sum(gradients, places.reshape(-1), num_segments=size)
+    return indices, jnp.where((indices < rows)[:, None], sums, 0)  # ids out of range do not count in a norm either
 
 
 def update_rows(

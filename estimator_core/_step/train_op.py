@@ -166,7 +166,7 @@ def hyperparameter_kinds(opt_state: PyTree) -> dict[str, str]:
 def _hyperparameters(opt_state: PyTree) -> dict[str, tuple[Any, bool]]:
     """Values, and whether a schedule changes them."""
 
-    def has_hyperparameters(node: Any) -> bool:
+    def has_hyperparameters(node: object) -> bool:
         return isinstance(getattr(node, "hyperparams", None), Mapping)
 
     found: dict[str, tuple[Any, bool]] = {}

@@ -138,12 +138,12 @@ class TrainStep:
             gradients, sparse_gradients, losses, aux = self._gradients(
                 self._train_op, state, scale, features, labels, weights
             )
-            variables, opt_state = dict(state.variables), []
+            variables, opt_state, tables = dict(state.variables), [], self._discovery.tables
             for member, member_slots, member_gradients, rows, loss in zip(
                 self._train_op.members, slots, gradients, sparse_gradients, losses, strict=True
             ):
                 changed, new_slots = apply_member(
-                    member, member_slots, state.variables, member_gradients, aux["ids"], rows, loss
+                    member, member_slots, state.variables, member_gradients, tables, aux["ids"], rows, loss
                 )
                 variables.update(changed)
                 opt_state.append(new_slots)
@@ -340,7 +340,7 @@ def _full_precision(loss: jax.Array) -> jax.Array:
     return loss.astype(jnp.float32) if loss.dtype.itemsize < 4 else loss
 
 
-def _first(result: tuple[tuple[Any, ...], dict[str, Any]]) -> tuple[PyTree, dict[str, Any]]:
+def _first(result: tuple[tuple[object, ...], dict[str, Any]]) -> tuple[PyTree, dict[str, Any]]:
     losses, aux = result
     return losses[0], aux
 

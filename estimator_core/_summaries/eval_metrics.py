@@ -66,7 +66,7 @@ def read_eval_records(eval_dir: str | os.PathLike[str], *, with_checkpoint: bool
 def append_eval_metrics(
     eval_dir: str | os.PathLike[str],
     step: int,
-    metrics: Mapping[str, Any],
+    metrics: Mapping[str, object],
     checkpoint_path: str | os.PathLike[str] | None,
     *,
     between_checkpoints: bool = False,
@@ -97,7 +97,7 @@ def append_eval_metrics(
     append_line(eval_dir, json.dumps(record) + "\n")
 
 
-def plain_metrics(metrics: Mapping[str, Any]) -> dict[str, Any]:
+def plain_metrics(metrics: Mapping[str, object]) -> dict[str, Any]:
     """The values of an evaluation as JSON can hold them."""
     return {name: _plain(value) for name, value in metrics.items()}
 
@@ -120,7 +120,7 @@ def _ends_torn(file: BinaryIO) -> bool:
     return file.read(1) != b"\n"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, (str, bool, int, float)) or value is None:
         return value
     if isinstance(value, bytes):

@@ -247,12 +247,12 @@ class EventFile:
         else:
             self._written[self._path] = stat.st_size
 
-    def _write(self, summary: Any, step: int) -> None:
+    def _write(self, summary: object, step: int) -> None:
         with self._lock:
             self.encode()
             self._append(summary, step, time.time())
 
-    def _append(self, summary: Any, step: int, wall_time: float) -> None:
+    def _append(self, summary: object, step: int, wall_time: float) -> None:
         events, file = _events(), self._opened()
         if self._resume_step is not None:
             start = events.SessionLog(status=events.SessionLog.START)

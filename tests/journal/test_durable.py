@@ -7,6 +7,7 @@ import pytest
 from estimator_core._checkpoint.journaled import JournalShelf
 from estimator_core._journal import Evaluated, take_over
 from estimator_core._journal import Journal as RealJournal
+from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.ledgers import ObserverLedger, WriterLedger
 from estimator_core._storage.local import LocalStorage
 from estimator_core._summaries import open_summary_writer
@@ -53,7 +54,7 @@ def test_a_flush_waits_for_no_disk_and_a_record_does(tmp_path, synced, at_publis
     journal = take_over(LocalStorage(tmp_path), "one", lambda lineage: 0)
     writer, file = a_point(tmp_path / "eval", 0)
     assert file not in synced
-    WriterLedger(journal, tmp_path, 0).record(Evaluated(name="", step=0, metrics={}))
+    WriterLedger(journal, tmp_path, 0, DeviceState()).record(Evaluated(name="", step=0, metrics={}))
     assert file in at_publish[-1]
     writer.close()
 
@@ -61,7 +62,7 @@ def test_a_flush_waits_for_no_disk_and_a_record_does(tmp_path, synced, at_publis
 def test_what_the_end_of_a_run_records_is_on_the_disk(tmp_path, at_publish):
     journal = take_over(LocalStorage(tmp_path), "one", lambda lineage: 0)
     writer, file = a_point(tmp_path, 3)
-    WriterLedger(journal, tmp_path, 0).end(3, "input", failed=False)
+    WriterLedger(journal, tmp_path, 0, DeviceState()).end(3, "input", failed=False)
     assert file in at_publish[-1]
     writer.close()
 
@@ -77,7 +78,7 @@ def test_what_an_observer_records_is_on_the_disk(tmp_path, synced):
 def test_a_checkpoint_is_recorded_after_its_directory_and_the_event_files_are_on_the_disk(tmp_path, at_publish):
     journal = take_over(LocalStorage(tmp_path), "one", lambda lineage: 0)
     writer, file = a_point(tmp_path, 5)
-    entries = WriterLedger(journal, tmp_path, 0).for_save(5)
+    entries = WriterLedger(journal, tmp_path, 0, DeviceState()).for_save(5)
     shelf = JournalShelf(tmp_path / "checkpoints", journal)
     work = shelf.begin(5)
     work.mkdir()

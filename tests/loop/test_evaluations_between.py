@@ -199,6 +199,7 @@ def test_the_last_step_is_evaluated_once_however_training_ends(
     ec.train_and_evaluate(stopped, train_spec, ec.EvalSpec(eval_input, every_steps=4, exporters=exporter))
     assert evaluated(stopped) == [4, 8]
     assert exporter.calls == [(8, 8, False), (8, 8, True)]
+    assert list(ec.read_eval_metrics(stopped.eval_dir(), with_checkpoint=True)) == [8]
     ended = make_estimator(model_dir=tmp_path / "ended")
     ec.train_and_evaluate(ended, ec.TrainSpec(eval_input), ec.EvalSpec(eval_input, every_steps=3))
     assert evaluated(ended) == [3]
@@ -252,6 +253,35 @@ def test_results_without_a_checkpoint_can_be_left_out(make: Any, train_input: An
     estimator = make()
     ec.train_and_evaluate(estimator, ec.TrainSpec(train_input, max_steps=24), ec.EvalSpec(eval_input, every_steps=4))
     assert sorted(ec.read_eval_metrics(estimator.eval_dir(), with_checkpoint=True)) == [10, 20, 24]
+
+
+class Evaluates(ec.Hook):
+    """Evaluates at every third step, as a hook of a user may, and moves the weights behind it at one step."""
+
+    def __init__(self, input_fn: Any, moves_at: int | None = None) -> None:
+        self.input_fn, self.moves_at = input_fn, moves_at
+
+    def next_step(self, step: int) -> int:
+        return (step // 3 + 1) * 3
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        run.estimator.evaluate(self.input_fn, name="own")
+        if step == self.moves_at:
+            run.assign({"w": run.state.variables["w"] + 1.0})
+
+
+@pytest.mark.parametrize(("moves_at", "held"), [(None, [6, 12, 15]), (12, [6, 15])])
+def test_a_result_of_the_very_values_a_checkpoint_holds_is_one_of_it(
+    make_estimator: Any, train_input: Any, eval_input: Any, moves_at: int | None, held: list[int]
+) -> None:
+    estimator = make_estimator(save_checkpoints_steps=6)
+    hooks = [Evaluates(eval_input, moves_at), StopAt(15)]
+    estimator.train(train_input, hooks=hooks, max_steps=100)
+    directory = estimator.eval_dir("own")
+    assert list(ec.read_eval_metrics(directory)) == [3, 6, 9, 12, 15]
+    assert list(ec.read_eval_metrics(directory, with_checkpoint=True)) == held
+    make_estimator(save_checkpoints_steps=6).train(train_input, max_steps=16)  # from the journal, in another process
+    assert list(ec.read_eval_metrics(directory, with_checkpoint=True)) == held
 
 
 class RecordedAtSaves(ec.CheckpointListener):

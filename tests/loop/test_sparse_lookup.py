@@ -4,6 +4,7 @@ the rows touched.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -13,10 +14,16 @@ import optax
 import pytest
 
 import estimator_core as ec
+from estimator_core.model import WholeTable
 
 ROWS, COLUMNS = 50, 4
 IDS = np.array([[1, 7], [7, 7], [3, 49], [-1, 50]], np.int32)  # the last row looks nothing up
-Y = np.array([1.0, -1.0, 0.5, 0.0], np.float32)
+Y = np.array([1.0, -1.0, 0.5, 0.25], np.float32)
+
+
+@dataclass(frozen=True)
+class Other(WholeTable):
+    """An access that differs from the default."""
 
 
 def model_fn_with(optimizer: Any, *, sparse: bool) -> Any:
@@ -57,6 +64,23 @@ def test_equal_to_dense_where_untouched_rows_do_not_move(tmp_path: Any, optimize
     sparse = train(tmp_path / "sparse", optimizer, sparse=True).variables
     np.testing.assert_allclose(sparse["table"], dense["table"], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(sparse["w"], dense["w"], rtol=1e-5, atol=1e-6)
+
+
+def test_ids_out_of_range_do_not_count_in_a_norm(tmp_path: Any) -> None:
+    clipped = optax.chain(optax.clip_by_global_norm(0.01), optax.sgd(1.0))
+    before = train(tmp_path / "start", optax.sgd(0.0), sparse=True, steps=1).variables["table"]
+    after = train(tmp_path / "end", clipped, sparse=True, steps=1).variables["table"]
+    np.testing.assert_allclose(np.linalg.norm(after - before), 0.01, rtol=1e-5)
+
+
+def test_lookups_of_a_table_have_one_access(tmp_path: Any) -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        rows = ec.sparse_lookup("table", features["ids"], (ROWS, COLUMNS))
+        rows += ec.sparse_lookup("table", features["ids"], (ROWS, COLUMNS), access=Other())
+        return ec.EstimatorSpec(mode, loss=jnp.mean(rows), train_op=optax.sgd(0.1))
+
+    with pytest.raises(ec.EstimatorError, match=r"Lookups of 'table' differ in their access: WholeTable.*Other"):
+        ec.Estimator(model_fn, model_dir=str(tmp_path)).train(lambda: [({"ids": IDS}, Y)])
 
 
 def test_untouched_rows_stay_bitwise_and_touched_rows_move(tmp_path: Any) -> None:

@@ -135,6 +135,10 @@ def test_names_that_cannot_be_paths(runner, batch, name):
         ({"shape": (2,), "dtype": "string"}, "which no array of JAX can have"),
         ({"shape": (2,), "initializer": np.zeros(3)}, r"its initializer is an array of shape \(3,\)"),
         ({"shape": (), "initializer": object()}, "give an array or a function"),
+        (
+            {"shape": (), "initializer": "ones"},
+            "give an array or a function of .key, shape, dtype., such as jax.nn.init",
+        ),
     ],
 )
 def test_declarations_that_cannot_be_used(runner, batch, arguments, message):

@@ -27,18 +27,18 @@ BUDGETS = {
     "_cli": 577,  # options of all commands anywhere, errors of one line with a suggestion
     "_cluster": 457,  # every environment read and refused by name
     "_export": 1168,  # words of host transforms, requests made of them, metrics of what an export gives
-    "_inputs": 1567,  # how global batches are dealt out, and the contract with the data, included
+    "_inputs": 1591,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 724,
-    "_loop": 4275,  # what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4350,  # steps nobody wants to see, what a hook may add to an evaluation, flags of a batch, included
     "_metrics": 347,
     "_model": 996,
     "_model_dir": 369,
     "_packs": 618,
     "_plugins": 1548,  # the code of plugins named and locked, policies, included
-    "_step": 1275,
+    "_step": 1313,
     "_storage": 481,  # files at URLs, for plugins, included
     "_summaries": 300,
-    "flat": 2447,  # arguments and names of tf.estimator answered included
+    "flat": 2457,  # arguments and names of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -67,11 +67,11 @@ RING = (
 )
 RING_LINES = 1500
 PAGE_STATEMENTS = 30
-#: Occurrences of `Any` a thousand code lines; the target is 50.
-ANY_DENSITY = 56.0
+#: Occurrences of `Any` a thousand code lines.
+ANY_DENSITY = 45.0
 #: Files of the core that the smallest training enters; the target is 130. 22 belong to the storage of a
-#: model_dir, one to the contract with the data, which the face of inputs names, and one to policies.
-ENTERED = 178
+#: model_dir, one to the contract with the data, which the face of inputs names, one to policies, one to calm steps.
+ENTERED = 179
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 

@@ -89,6 +89,20 @@ def test_from_scratch_it_says_so_and_stops_early(files, tmp_path, capsys):
     assert (tmp_path / "model" / "vocab.txt").is_file()
 
 
+def test_packing_changes_no_result(files, pretrained, tmp_path, capsys):
+    model, found = tmp_path / "model", {}
+    asked = ["--init-checkpoint", pretrained, "--do-eval", "--do-predict"]
+    for pack, steps in (("--pack",), ["--do-train", "--num-train-epochs", "1"]), ((), []):
+        assert command(files, model, *asked, *steps, *pack) == 0
+        metrics = dict(line.split(" = ") for line in (model / "eval_results.txt").read_text().splitlines())
+        rows = [line.split("\t") for line in (model / "test_results.tsv").read_text().splitlines()[1:]]
+        found[pack] = [float(value) for _, value in sorted(metrics.items())], np.array([row[1:] for row in rows], float)
+    (metrics, probabilities), (metrics_packed, probabilities_packed) = found[()], found["--pack",]
+    np.testing.assert_allclose(metrics_packed, metrics, rtol=0, atol=1e-6)
+    # The file has six digits, the last of which may be rounded to either side.
+    np.testing.assert_allclose(probabilities_packed, probabilities, rtol=0, atol=1.1e-6)
+
+
 @pytest.mark.parametrize(
     ("change", "arguments", "message"),
     [
@@ -101,6 +115,8 @@ def test_from_scratch_it_says_so_and_stops_early(files, tmp_path, capsys):
         ({}, ["--task-name", "mrpc"], "train.tsv, line 2: column 4 (second text) is missing"),
         ({}, ["--num-train-epochs", "0"], "--num-train-epochs should be positive"),
         ({}, ["--class-weights", "1,x"], "--class-weights should be numbers"),
+        ({}, ["--pack", "--buckets", "2"], "--pack and --buckets exclude each other"),
+        ({}, ["--pack", "0"], "--pack should be positive"),
     ],
 )
 def test_wrong_inputs_are_refused_at_the_start(files, pretrained, tmp_path, capsys, change, arguments, message):

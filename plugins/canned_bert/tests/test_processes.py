@@ -12,7 +12,7 @@ from plugins.canned_bert.tests.test_command import sentences
 PROGRAM = [sys.executable, "-m", "estimator_core._cli.main"]
 
 
-def results(folder, processes):
+def results(folder, processes, *options):
     """The numbers that the command writes: metrics by name, and a row of probabilities an example."""
     model = folder / str(processes)
     launch = [] if processes == 1 else [*PROGRAM, "launch", "--processes", str(processes), "--"]
@@ -29,7 +29,7 @@ def results(folder, processes):
     ]
     places = ["--data", str(folder), "--model-dir", str(model), "--cache-dir", str(folder / f"cache{processes}")]
     done = subprocess.run(
-        [*launch, *PROGRAM, "bert-classifier", *places, *sizes, *steps],
+        [*launch, *PROGRAM, "bert-classifier", *places, *sizes, *steps, *options],
         env={**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=1"},
         capture_output=True,
         text=True,
@@ -43,12 +43,13 @@ def results(folder, processes):
 
 
 @pytest.mark.slow
-def test_two_processes_write_what_one_does(tmp_path):
+@pytest.mark.parametrize("options", [(), ("--pack", "6")], ids=["plain", "packed"])
+def test_two_processes_write_what_one_does(tmp_path, options):
     for name, count in (("train", 64), ("dev", 17)):
         rows = sentences(count, len(name))
         (tmp_path / f"{name}.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in rows))
     (tmp_path / "test.tsv").write_text("".join(f"{text}\n" for _, text in sentences(11, 9)))
-    (metrics, names, probabilities), (others, other_names, other) = (results(tmp_path, n) for n in (1, 2))
+    (metrics, names, probabilities), (others, other_names, other) = (results(tmp_path, n, *options) for n in (1, 2))
     assert names == other_names
     assert len(names) == 11
     np.testing.assert_allclose(probabilities, other, rtol=0, atol=5e-6)

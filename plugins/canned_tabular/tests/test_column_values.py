@@ -115,3 +115,29 @@ def test_a_hash_key_of_0_is_the_default_key_as_in_the_original():
     plain, zero, other = (tab.crossed_column(["a", "b"], 1000, key).host_ids(batch).ids for key in (None, 0, 7))
     np.testing.assert_array_equal(zero, plain)
     assert (other != plain).any()
+
+
+CROSSED = {"s": np.array(["x", "", "y"]), "v": np.array(["a", "zz", ""]), "i": np.array([1, 2, 3])}
+KNOWN = tab.categorical_column_with_vocabulary_list("v", ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("keys", "key", "expected"),
+    [
+        (["s", KNOWN], None, [782970, 969889, -1]),
+        ([KNOWN, "s"], 0, [782970, 969889, -1]),
+        ([KNOWN, "s"], 5, [887185, 646716, -1]),
+        ([KNOWN, tab.categorical_column_with_identity("i", 4)], 0, [200369, 646049, -1]),
+        ([KNOWN, tab.categorical_column_with_identity("i", 4)], 5, [368148, 310819, -1]),
+    ],
+)
+def test_a_cross_of_dense_features_and_unknown_words_has_the_buckets_of_tensorflow_2_15_1(keys, key, expected):
+    crossed = tab.crossed_column(keys, 1_000_003, hash_key=key)
+    assert crossed.host_ids(CROSSED).ids.ravel().tolist() == expected
+
+
+def test_a_cross_of_any_number_of_values_leaves_empty_texts_out():
+    several = tab.crossed_column(["s", KNOWN], 1_000_003, max_values=1)
+    assert several.host_ids(CROSSED).ids.ravel().tolist()[1:] == [-1, -1]
+    dense = tab.crossed_column(["s", KNOWN], 1_000_003, max_values=1, dense_strings=True)
+    assert dense.host_ids(CROSSED).ids.ravel().tolist() == [782970, 969889, -1]

@@ -3,6 +3,7 @@
 import csv
 import json
 import shlex
+import sys
 
 import numpy as np
 import pytest
@@ -249,6 +250,26 @@ def test_the_last_line_repeats_a_run(people, tmp_path, capsys):
     assert again[:3] == ["estimator", "tabular", "train"]
     assert main([*again[1:], "--no-export", "--no-plots"]) == 0
     assert results(capsys.readouterr().out.splitlines()) == found
+
+
+@pytest.mark.plugins
+def test_the_importance_of_each_column(people, tmp_path, capsys):
+    quick = ["--model", "linear", "--epochs", "5", "--no-baselines", "--no-export", "--no-plots", "--explain"]
+    assert command(people, tmp_path, *quick) == 0
+    lines = capsys.readouterr().out.splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("importance of the columns"))
+    assert lines[start + 1].split() == ["feature", "accuracy", "auc", "average_loss"]
+    assert {line.split()[0] for line in lines[start + 2 :]} == {"age", "city", "hours"}
+    assert lines[-1].split()[0] == "hours"
+    found = json.loads((tmp_path / "model" / "explanations.json").read_text())
+    assert {one["metric"] for one in found["importances"]} == {"accuracy", "auc", "average_loss"}
+
+
+def test_an_explanation_needs_its_package(people, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "estimator_explain", None)
+    assert command(people, tmp_path, "--explain") == 2
+    assert "--explain needs estimator-explain: pip install estimator-explain" in capsys.readouterr().err
+    assert not (tmp_path / "model").exists()
 
 
 def test_the_test_rows_change_nothing(people, tmp_path):

@@ -36,11 +36,11 @@ def test_experiment_schedules(make_estimator: Any, train_input: Any, eval_input:
     plan = experiment(make_estimator, train_input, eval_input, min_eval_frequency=5, export_strategies=exporter)
     metrics, exports = plan.train_and_evaluate()
     assert evaluated(plan.estimator) == [5, 10, 15, 20]
-    assert exporter.calls == [(20, 20, True)]
+    assert exporter.calls == [(10, 10, False), (20, 20, True)]
     assert plan.evaluate()["loss"] == metrics["loss"]
     assert plan.continuous_eval()["loss"] == metrics["loss"]
     assert (exports[0], plan.estimator.eval_dir("one_pass").endswith("eval_one_pass")) == (
-        f"{plan.estimator.model_dir}/export/e/1",
+        f"{plan.estimator.model_dir}/export/e/2",
         True,
     )
 

@@ -101,4 +101,13 @@ MUTANTS = (
         new="    if False:\n",
         tests=("test_a_plain_run_shows_progress_logs_the_loss_and_writes_summaries",),
     ),
+    Mutant(
+        name="an-experiment-evaluates-checkpoints-that-are-not-due",
+        guarantee="rule 81",
+        file="plugins/experiment/src/estimator_experiment/evaluations.py",
+        old="if ends or (self._every and run.step % self._every == 0):",
+        new="if True:",
+        tests=("test_an_evaluation_due_at_the_step_of_a_checkpoint_is_one_of_it",),
+        in_cut=False,
+    ),
 )

@@ -74,4 +74,22 @@ MUTANTS = (
         tests=("test_the_audit_finds_and_mends[bytes beyond]",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-result-at-a-save-stays-one-between-checkpoints",
+        guarantee="rule 81",
+        file="estimator_core/_loop/ledgers.py",
+        old="self._held(one) if (version, one.step) == held else one",
+        new="one",
+        tests=("test_a_result_of_the_very_values_a_checkpoint_holds_is_one_of_it",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-result-of-replaced-weights-is-one-of-the-checkpoint",
+        guarantee="rule 81",
+        file="estimator_core/_loop/ledgers.py",
+        old="if (version, one.step) == held else one",
+        new="if one.step == held[1] else one",
+        tests=("test_a_result_of_the_very_values_a_checkpoint_holds_is_one_of_it",),
+        in_cut=False,
+    ),
 )

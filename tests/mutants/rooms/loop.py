@@ -232,8 +232,8 @@ MUTANTS = (
         name="what-is-written-is-looked-after-once",
         guarantee="rule 31",
         file=_ROOM + "hook_schedule.py",
-        old="        if self._look_after():",
-        new="        if self._look_after() or True:",
+        old="self._look_after is None or self._look_after())",
+        new="self._look_after is None or self._look_after() or True)",
         tests=("test_points_that_wait_are_asked_for_again",),
     ),
     Mutant(

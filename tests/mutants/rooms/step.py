@@ -3,6 +3,7 @@
 from tests.mutants.record import Mutant
 
 _ROOM = "estimator_core/_step/"
+_TABLES = "plugins/tables/src/estimator_tables/"
 
 MUTANTS = (
     Mutant(
@@ -170,7 +171,7 @@ MUTANTS = (
         name="negative-ids-count-from-the-end",
         guarantee="rule 12",
         file=_ROOM + "sparse.py",
-        old="ids = jnp.where(ids < 0, shape[0], ids)",
+        old="ids = jnp.where(ids < 0, table.shape[0], ids)",
         new="pass",
         tests=("test_equal_to_dense_where_untouched_rows_do_not_move",),
     ),
@@ -189,6 +190,42 @@ MUTANTS = (
         old='return leaf.at[indices].get(mode="fill", fill_value=0) if leaf.shape == table.shape else leaf',
         new='return leaf.at[indices].get(mode="fill", fill_value=0) if leaf is table else leaf',
         tests=("test_untouched_rows_stay_bitwise_and_touched_rows_move",),
+    ),
+    Mutant(
+        name="ids-out-of-range-count-in-a-norm",
+        guarantee="rule 12",
+        file=_ROOM + "sparse.py",
+        old="return indices, jnp.where((indices < rows)[:, None], sums, 0)",
+        new="return indices, sums",
+        tests=("test_ids_out_of_range_do_not_count_in_a_norm",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="ids-beyond-the-room-of-a-message-are-lost",
+        guarantee="rule 86",
+        file=_TABLES + "exchange.py",
+        old="return lax.fori_loop(0, -(-asked.most // room), one_round, nothing)",
+        new="return one_round(0, nothing)",
+        tests=("test_eight_devices_train_as_one[adagrad]",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="gradients-beyond-the-room-of-a-message-are-lost",
+        guarantee="rule 86",
+        file=_TABLES + "all_to_all.py",
+        old="fits = (_most(ids, split) <= room).astype(jnp.int32)",
+        new="fits = jnp.int32(1)",
+        tests=("test_eight_devices_train_as_one[adagrad]",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-gradient-is-lost-where-two-devices-touch-a-row",
+        guarantee="rule 86",
+        file=_TABLES + "exchange.py",
+        old="return own, jax.ops.segment_sum(sent, places.reshape(-1), num_segments=rows.size)",
+        new="return rows, sent",
+        tests=("test_eight_devices_train_as_one[adagrad]",),
+        in_cut=False,
     ),
     Mutant(
         name="ids-may-be-floats",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
@@ -11,6 +11,67 @@ from estimator_canned_bert.config import BertConfig
 from estimator_core.errors import ModelFnError
 
 INPUT_IDS, INPUT_MASK, SEGMENT_IDS = "input_ids", "input_mask", "segment_ids"
+#: Of packed batches: where the first token of each example is, counted over all rows.
+FIRST_TOKENS = "first_tokens"
+#: A packed row is cut into so many pieces, so that every feature has the examples as its leading axis.
+PIECES = 32
+
+
+class Sentences(NamedTuple):
+    """The features of a batch as the encoder takes them.
+
+    Attributes:
+        ids: int [rows, length].
+        mask: int [rows, length]: 0 where there is no token; in packed rows the number of the token's sentence.
+        segments: int [rows, length].
+        first_tokens: int [batch], the place of each example's first token over all rows; None: a row is an example.
+    """
+
+    ids: Any
+    mask: Any
+    segments: Any
+    first_tokens: Any
+
+
+def read_features(features: Any, config: BertConfig, micro_batches: int = 1) -> Sentences:
+    """The features of a batch, whether it is packed or not.
+
+    Args:
+        features: of the model_fn.
+        config: of the encoder.
+        micro_batches: parts that the batch was cut into.
+
+    Raises:
+        ModelFnError: features that cannot be encoded.
+    """
+    if not isinstance(features, Mapping) or FIRST_TOKENS not in features:
+        return Sentences(*check_features(features, config), None)
+    given: Mapping[str, Any] = features
+    arrays: list[Any] = [given.get(name) for name in (INPUT_IDS, INPUT_MASK, SEGMENT_IDS)]
+    ids, mask, segments = arrays
+    if any(array is None or array.ndim != 3 or array.shape != ids.shape for array in arrays):
+        raise ModelFnError(
+            f"{FIRST_TOKENS} is for packed batches, whose {INPUT_IDS}, {INPUT_MASK} and {SEGMENT_IDS} are int [batch, "
+            "depth, width]: `Split.input_fn(..., pack=True)` makes them."
+        )
+    if micro_batches > 1:
+        raise ModelFnError(
+            f"A packed batch cannot be cut into micro-batches: its rows hold sentences of several. Leave out pack, or "
+            f"accumulate_steps={micro_batches}."
+        )
+    if PIECES * (ids.shape[2] - 1) + 1 > config.max_position_embeddings:
+        raise ModelFnError(
+            f"Cannot use sentences of more than {PIECES * (ids.shape[2] - 1)} tokens: the encoder has "
+            f"{config.max_position_embeddings} positions. Set max_seq_length to that at most."
+        )
+    return Sentences(_rows(ids), _rows(mask), _rows(segments), given[FIRST_TOKENS])
+
+
+def _rows(array: Any) -> Any:
+    """[batch, depth, width] as [rows, length]; pieces at the end that fill no row are left out."""
+    batch, depth, width = array.shape
+    rows = batch * depth // PIECES
+    return array.reshape(batch * depth, width)[: rows * PIECES].reshape(rows, PIECES * width)
 
 
 def check_features(features: Any, config: BertConfig) -> tuple[Any, Any, Any]:

@@ -15,7 +15,7 @@ from estimator_canned_bert.encoder.apply import EncoderOptions, encode
 from estimator_canned_bert.encoder.attention import Implementation
 from estimator_canned_bert.encoder.layers import dropout
 from estimator_canned_bert.encoder.variables import OUTPUT_BIAS, OUTPUT_WEIGHTS, declare_encoder, declare_output
-from estimator_canned_bert.features import check_features
+from estimator_canned_bert.features import read_features
 from estimator_canned_bert.lora import TRAINABLE, LoraConfig, declare_lora
 from estimator_canned_bert.optimization.averaging import averaged
 from estimator_canned_bert.optimization.create import Optimization, create_optimizer
@@ -94,7 +94,7 @@ def bert_model_fn_builder(
 
     def model_fn(features: Any, labels: Any, mode: str, config: ec.RunConfig) -> ec.EstimatorSpec:
         training = mode == ec.ModeKeys.TRAIN
-        ids, mask, segments = check_features(features, encoder)
+        text = read_features(features, encoder, config.accumulate_steps if training else 1)
         parameters = declare_encoder(encoder) | declare_output(encoder, task.outputs)
         additions = {} if lora is None else declare_lora(encoder, lora)
         if init_checkpoint is not None:
@@ -106,9 +106,10 @@ def bert_model_fn_builder(
         encoded = encode(
             parameters,
             encoder,
-            ids,
-            mask,
-            segments,
+            text.ids,
+            text.mask,
+            text.segments,
+            first_tokens=text.first_tokens,
             key=ec.next_rng_key("dropout") if training else None,
             options=EncoderOptions(
                 dtype=dtype,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,10 @@ import optax
 
 from estimator_core.errors import ArgumentError
 from estimator_heads import adagrad, ftrl
+
+#: Which rows of a table gradients and slots touch: those of the batch (True), all (False), or those of tf.estimator:
+#: of the batch, and row 0 for an example without a category.
+RowSparse: TypeAlias = bool | Literal["as_tf"]
 
 _EPSILON = 1e-7
 _FIRST, _SECOND = 0.9, 0.999  # how fast the moments of Adam fade
@@ -56,10 +60,12 @@ class ChosenOptimizer:
     """A transformation, and whether tables are updated row by row with it."""
 
     transformation: optax.GradientTransformation
-    row_sparse: bool
+    row_sparse: RowSparse
 
 
-def choose_optimizer(optimizer: Any, learning_rate: float | None, row_sparse: bool | None = None) -> ChosenOptimizer:
+def choose_optimizer(
+    optimizer: Any, learning_rate: float | None, row_sparse: RowSparse | None = None
+) -> ChosenOptimizer:
     """What an `optimizer` argument stands for.
 
     Args:
@@ -67,7 +73,9 @@ def choose_optimizer(optimizer: Any, learning_rate: float | None, row_sparse: bo
             arguments that returns one of these.
         learning_rate: of an optimizer that is given by name; None: 0.01 for SGD, 0.001 for the others.
         row_sparse: whether gradients and slots of tables touch only the rows of the batch; None: unless it is
-            "Adam" or "RMSProp", whose moments moved every row in the original.
+            "Adam" or "RMSProp", whose moments moved every row in the original. "as_tf": also row 0 where an example
+            has no category, as in tf.estimator. Its gradient is zero, so it changes only under an optimizer that moves
+            without a gradient, as momentum does.
 
     Raises:
         ArgumentError: something else.
@@ -78,6 +86,8 @@ def choose_optimizer(optimizer: Any, learning_rate: float | None, row_sparse: bo
 
     Source: `tensorflow_estimator.python.estimator.canned.optimizers.get_optimizer_instance_v2`.
     """
+    if row_sparse not in (None, True, False, "as_tf"):
+        raise ArgumentError(f'row_sparse should be True, False, "as_tf" or None, given: {row_sparse!r}.')
     if callable(optimizer) and not isinstance(optimizer, optax.GradientTransformation):
         optimizer = optimizer()
     if isinstance(optimizer, str):

@@ -11,7 +11,6 @@ from typing import Any
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.estimator import Estimator
-from estimator_core.hooks import Hook, Run, StepOutputs
 from estimator_core.specs import (
     EvalSpec,
     TrainSpec,
@@ -21,7 +20,8 @@ from estimator_core.specs import (
     check_listeners,
     check_steps,
 )
-from estimator_core.train_eval import Evaluations, new_checkpoints, train
+from estimator_core.train_eval import new_checkpoints, train
+from estimator_experiment.evaluations import evaluations_of
 
 _log = logging.getLogger("estimator_core")
 
@@ -39,8 +39,8 @@ class Experiment:
         eval_delay_secs: wait before `evaluate` and `continuous_eval` in a process of their own.
         continuous_eval_throttle_secs: at least so long between the starts of two evaluations of `continuous_eval`.
         min_eval_frequency: steps between evaluations in `train_and_evaluate`; 0: only at the end; None: at every
-            checkpoint.
-        export_strategies: exporters, run after evaluations.
+            checkpoint. An evaluation due at the step of a checkpoint is one of that checkpoint.
+        export_strategies: exporters, run after evaluations of checkpoints.
         train_steps_per_iteration: steps of one round of `continuous_train_and_eval`; default a tenth of train_steps,
             else 1000.
         checkpoint_and_export: evaluate and export at each checkpoint, into `eval_intermediate_export`.
@@ -191,7 +191,8 @@ class Experiment:
         )
 
     def train_and_evaluate(self) -> tuple[dict[str, Any] | None, list[Any]]:
-        """Trains with evaluations in between and at the end, and exports at the end; returns `(metrics, exports)`.
+        """Trains with evaluations in between and at the end, and exports what is evaluated of checkpoints; returns
+        `(metrics, exports)`.
 
         Beside the chief of TF_CONFIG an evaluator is a process of its own: chief and workers train, `(None, [])`, the
         evaluator evaluates their checkpoints.
@@ -206,25 +207,12 @@ class Experiment:
         spec = EvalSpec(
             self._eval_input_fn, steps=self._eval_steps, name=name, hooks=self._eval_hooks, exporters=self._exporters
         )
-        evaluations = Evaluations(self._estimator, [spec])
-        at_checkpoints = self._checkpoint_and_export or self._min_eval_frequency is None
-        hooks = list(self._train_hooks)
-        if self._min_eval_frequency and not at_checkpoints:
-            hooks.insert(
-                0, _EvaluateEvery(self._min_eval_frequency, lambda run: evaluations.evaluate_during(run, spec))
-            )
+        every = None if self._checkpoint_and_export else self._min_eval_frequency
+        evaluations = evaluations_of(self._estimator, spec, every)
         train_spec = TrainSpec(
-            self._train_input_fn, max_steps=self._train_steps, hooks=hooks, saving_listeners=self._listeners
+            self._train_input_fn, max_steps=self._train_steps, hooks=self._train_hooks, saving_listeners=self._listeners
         )
-        if at_checkpoints:
-            train(self._estimator, train_spec, evaluations)
-        else:
-            self._estimator.train(
-                train_spec.input_fn,
-                hooks=train_spec.hooks,
-                max_steps=train_spec.max_steps,
-                saving_listeners=train_spec.saving_listeners,
-            )
+        train(self._estimator, train_spec, evaluations)
         evaluations.finish()
         return evaluations.metrics[name], evaluations.exports[name]
 
@@ -333,19 +321,6 @@ class Experiment:
         if seconds > 0:
             _log.info("Waiting %.1f seconds.", seconds)
             time.sleep(seconds)
-
-
-class _EvaluateEvery(Hook):
-    """Evaluates the live state every so many steps."""
-
-    def __init__(self, every: int, evaluate: Callable[[Run], None]) -> None:
-        self._every, self._evaluate = every, evaluate
-
-    def next_step(self, step: int) -> int | None:
-        return (step // self._every + 1) * self._every
-
-    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        self._evaluate(run)
 
 
 def _goes_on(predicate: Callable[..., bool] | None, results: dict[str, Any] | None, path: str | None) -> bool:

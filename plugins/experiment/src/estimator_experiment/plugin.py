@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from estimator_core.plugins import Command, Kind
+from estimator_experiment.hookspecs import ProgramSpecifications
 
 ESTIMATOR_PLUGIN_API = (1, 1)
 
@@ -20,6 +21,11 @@ def estimator_kinds() -> Sequence[Kind]:
             suite="estimator_experiment.program_suite:ProgramFormatSuite",
         )
     ]
+
+
+def estimator_hookspecs() -> type[ProgramSpecifications]:
+    """What other plugins may add to `estimator run`."""
+    return ProgramSpecifications
 
 
 def estimator_commands() -> Sequence[Command]:

@@ -155,12 +155,32 @@ def test_single_operations():
     ]
 
 
+def test_an_unknown_word_of_a_cross_is_a_value_and_a_missing_one_is_none():
+    from estimator_canned_tabular import (
+        categorical_column_with_identity,
+        categorical_column_with_vocabulary_list,
+        crossed_column,
+    )
+    from estimator_canned_tabular.host.operations import Operations, ids_of
+    from estimator_core.export import Feature
+
+    word = categorical_column_with_vocabulary_list("word", ["a", "b"])
+    crossed = crossed_column([word, categorical_column_with_identity("code", 4)], 1000)
+    batch = {"word": np.array([["a"], ["strange"], [""]], object), "code": np.array([[1], [2], [3]])}
+    operations = Operations({"word": Feature((None, 1), "string"), "code": Feature((None, 1), "int64")})
+    made = ids_of(crossed, operations).ids
+    (found,) = run(operations.written, [made.name], batch)
+    assert found.tolist() == crossed.host_ids(batch).ids.tolist()
+    assert (found[:, 0] < 0).tolist() == [False, False, True]
+
+
 @pytest.mark.parametrize("counts", [False, True])
 def test_crosses_are_those_of_the_columns(counts):
     from estimator_canned_tabular.hashing import cross_fingerprints
 
     left, right = np.array([[3, -1, 2**40]]), np.array([[-1, 8]])
-    cross = Cross(inputs=("left", "right"), output="x", buckets=1000, key=2**63 + 9, blank_counts=(counts, counts))
+    blanks = (None, None) if counts else ("left", "right")
+    cross = Cross(inputs=("left", "right"), output="x", buckets=1000, key=2**63 + 9, blanks=blanks)
     (found,) = run([cross], ["x"], {"left": left, "right": right})
     pairs = [np.repeat(left, 2, axis=1).astype(np.uint64), np.tile(right, (1, 3)).astype(np.uint64)]
     expected = (cross_fingerprints(pairs, 2**63 + 9) % np.uint64(1000)).astype(np.int64)

@@ -10,6 +10,9 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "capsule.differences": ("Difference", "capsule_differences"),
+    "capsule.reproducing": ("Reproduced", "reproduce"),
+    "capsule.shelf": ("Start", "read_starts"),
     "configuration.layers": ("Layer", "Origin", "Resolved", "resolve"),
     "configuration.problems": ("ConfigurationError", "Problem"),
     "configuration.reading": ("read_configuration", "read_program"),

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from estimator_core.plugins import Command, Component
+from estimator_core.plugins import Command, Component, hookimpl
+
+if TYPE_CHECKING:
+    from estimator_core.hooks import Hook
+    from estimator_experiment.experiment import Experiment
+    from estimator_experiment.hookspecs import RunCommand
 
 ESTIMATOR_PLUGIN_API = (1, 1)
 
@@ -16,6 +22,7 @@ _FORMATS = (
 _COMMANDS = (
     ("config", "Show, check and run configuration files of experiments."),
     ("crossval", "Train and judge an experiment fold by fold, as a configuration file says."),
+    ("reproduce", "Run a run again, in an environment like its own, and compare the weights bit for bit."),
     ("runs", "List, compare, plot, tag and remove runs, from what they left."),
     ("sweep", "Search hyperparameters as a configuration file says, with Optuna."),
 )
@@ -30,3 +37,11 @@ def estimator_components() -> Sequence[Component]:
 def estimator_commands() -> Sequence[Command]:
     """The commands."""
     return [Command(name=name, target=f"estimator_runs.cli.{name}", summary=summary) for name, summary in _COMMANDS]
+
+
+@hookimpl(optionalhook=True)
+def estimator_program_hooks(command: RunCommand, experiment: Experiment) -> Sequence[Hook]:
+    """The hook that keeps the record of a start for `estimator reproduce`."""
+    from estimator_runs.capsule.hook import CapsuleHook
+
+    return [CapsuleHook(command, experiment)]

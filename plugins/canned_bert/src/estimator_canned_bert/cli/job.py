@@ -84,7 +84,9 @@ class Job:
         """Trains, with an evaluation at every checkpoint if there is a development file."""
         train = _needed(self.data.train, "train", self.args.data)
         args = self.args
-        input_fn = _whole(train.input_fn(args.train_batch_size, shuffle=True, seed=args.seed, buckets=args.buckets))
+        input_fn = _whole(
+            train.input_fn(args.train_batch_size, shuffle=True, seed=args.seed, buckets=args.buckets, pack=args.pack)
+        )
         _log.info("Training: %d examples, %d steps of %d.", len(train), self.steps, args.train_batch_size)
         hooks: list[Any] = []
         if args.early_stop_steps:
@@ -100,14 +102,14 @@ class Job:
             ec.train_and_evaluate(
                 self.classifier,
                 ec.TrainSpec(input_fn, max_steps=self.steps, hooks=hooks),
-                ec.EvalSpec(_whole(self.data.dev.input_fn(args.eval_batch_size)), exporters=self._best_exporter()),
+                ec.EvalSpec(self._in_order(self.data.dev, args.eval_batch_size), exporters=self._best_exporter()),
             )
         print(f"trained: {self.classifier.stop_reason}")
 
     def evaluate(self) -> None:
         """Evaluates on the development file; results are printed and written."""
         dev = _needed(self.data.dev, "dev", self.args.data)
-        metrics = self.classifier.evaluate(_whole(dev.input_fn(self.args.eval_batch_size)))
+        metrics = self.classifier.evaluate(self._in_order(dev, self.args.eval_batch_size))
         lines = [f"{name} = {value}" for name, value in sorted(metrics.items())]
         if self.classifier.config.is_chief:
             Path(self.args.model_dir, _RESULTS).write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -117,7 +119,7 @@ class Job:
         """Predicts the test file; a line an example: the prediction, and the probability of each class."""
         test = _needed(self.data.test, "test", self.args.data)
         path = Path(self.args.model_dir, _PREDICTIONS)
-        predictions = self.classifier.predict(_whole(test.input_fn(self.args.predict_batch_size)))
+        predictions = self.classifier.predict(self._in_order(test, self.args.predict_batch_size))
         count = 0
         # Every process has all predictions; the first one writes them.
         with open(path if self.classifier.config.is_chief else os.devnull, "w", encoding="utf-8") as file:
@@ -155,6 +157,10 @@ class Job:
             tokenizer=self.data.tokenizer.path,
         )
         print(f"written for transformers: {directory}")
+
+    def _in_order(self, split: Split, batch_size: int) -> Any:
+        """A file once, in its order. A number of rows is that of training: here it is chosen again."""
+        return _whole(split.input_fn(batch_size, pack=bool(self.args.pack)))
 
     def _best_exporter(self) -> Any:
         if not self.can_export:

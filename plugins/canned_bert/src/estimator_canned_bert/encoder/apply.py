@@ -12,6 +12,7 @@ import estimator_core as ec
 from estimator_canned_bert.config import BertConfig
 from estimator_canned_bert.encoder.attention import Implementation, attend
 from estimator_canned_bert.encoder.layers import activation, dense, dropout, layer_norm
+from estimator_canned_bert.encoder.packed import places_in_sentence, same_sentence
 from estimator_canned_bert.encoder.parameters import ROOT, Parameters, layer_parts, layer_prefix
 
 
@@ -20,7 +21,7 @@ class Encoded(NamedTuple):
 
     Attributes:
         sequence: [batch, length, hidden], of every token.
-        pooled: [batch, hidden], of the first token.
+        pooled: [batch, hidden], of the first token of each example.
     """
 
     sequence: jax.Array
@@ -51,18 +52,20 @@ def encode(
     input_mask: jax.Array,
     segment_ids: jax.Array,
     *,
+    first_tokens: jax.Array | None = None,
     key: jax.Array | None = None,
     options: EncoderOptions | None = None,
 ) -> Encoded:
-    """Encodes a batch.
+    """Encodes a batch. A row is one example, or holds several (`first_tokens`), which see nothing of each other.
 
     Args:
         parameters: every array of `encoder_shapes(config)`, by name.
         config: the shape of the encoder.
         input_ids: int [batch, length], ids of tokens.
-        input_mask: int [batch, length], 1 where there is a token.
+        input_mask: int [batch, length], 1 where there is a token; in packed rows the number of its sentence, from 1.
         segment_ids: int [batch, length], 0 for the first text and 1 for the second.
-        key: of the dropout; None: nothing is dropped.
+        first_tokens: int [examples], where each example of packed rows begins, counted over all rows; None: not packed.
+        key: of the dropout; None: nothing is dropped. Each place of a row draws its own values.
         options: how it is computed.
 
     Example:
@@ -77,12 +80,14 @@ def encode(
     """
     options = options or EncoderOptions()
     keys = _Keys(key)
-    hidden = _embed(parameters, config, input_ids, segment_ids, keys.of(0)).astype(options.dtype)
+    packed = first_tokens is not None
+    positions = places_in_sentence(input_mask) if packed else None
+    hidden = _embed(parameters, config, input_ids, segment_ids, positions, keys.of(0)).astype(options.dtype)
     # Otherwise the look-up would be split like the table's columns, and every layer's activations with it.
     hidden = ec.with_logical_constraint(hidden, ("batch", "length", "embed"))
     if config.is_albert:
         hidden = dense(parameters, f"{ROOT}/encoder/embedding_hidden_mapping_in", hidden)
-    mask = input_mask > 0
+    mask = same_sentence(input_mask) if packed else (input_mask > 0)[:, None, None, :]
     layer_keys = keys.layers(config.num_hidden_layers)
 
     def layer(weights: Parameters, hidden: jax.Array, layer_key: jax.Array | None) -> jax.Array:
@@ -97,7 +102,10 @@ def encode(
     else:
         for index, own in enumerate(weights):
             hidden = layer(own, hidden, None if layer_keys is None else layer_keys[index])
-    pooled = jnp.tanh(dense(parameters, f"{ROOT}/pooler/dense", hidden[:, 0]))
+    first = (
+        hidden[:, 0] if first_tokens is None else jnp.take(hidden.reshape(-1, hidden.shape[-1]), first_tokens, axis=0)
+    )
+    pooled = jnp.tanh(dense(parameters, f"{ROOT}/pooler/dense", first))
     return Encoded(hidden, pooled)
 
 
@@ -116,15 +124,21 @@ class _Keys:
 
 
 def _embed(
-    parameters: Parameters, config: BertConfig, input_ids: jax.Array, segment_ids: jax.Array, key: jax.Array | None
+    parameters: Parameters,
+    config: BertConfig,
+    input_ids: jax.Array,
+    segment_ids: jax.Array,
+    positions: jax.Array | None,
+    key: jax.Array | None,
 ) -> jax.Array:
     path = f"{ROOT}/embeddings"
     words = jnp.take(parameters[f"{path}/word_embeddings"], input_ids, axis=0)
     segments = parameters[f"{path}/token_type_embeddings"]
     # A one-hot product, as in the original: it makes the gradient of such a small table cheap.
     kinds = jax.nn.one_hot(segment_ids, segments.shape[0], dtype=segments.dtype) @ segments
-    positions = parameters[f"{path}/position_embeddings"][: input_ids.shape[1]]
-    summed = words + positions + kinds
+    table = parameters[f"{path}/position_embeddings"]
+    places = table[: input_ids.shape[1]] if positions is None else jnp.take(table, positions, axis=0)
+    summed = words + places + kinds
     return dropout(
         layer_norm(parameters, f"{path}/LayerNorm", summed, config.layer_norm_eps), config.hidden_dropout_prob, key
     )

@@ -28,7 +28,7 @@ def attend(
         query: [batch, length, heads, size].
         key: as `query`.
         value: as `query`.
-        mask: bool [batch, length], True where there is a token.
+        mask: bool [batch, 1, 1 or length, length], True where a position (the third axis) may see another.
         dropout_rate: share of the probabilities dropped; needs `dropout_key`.
         dropout_key: None: nothing is dropped, and the fused attention is used.
         implementation: of the fused attention; "xla" lowers everywhere.
@@ -37,12 +37,13 @@ def attend(
         [batch, length, heads, size], in the dtype of `query`. Softmax runs in float32.
     """
     if dropout_key is None or dropout_rate == 0.0:
-        return jax.nn.dot_product_attention(
-            query, key, value, mask=mask[:, None, None, :], implementation=implementation
-        )
+        if implementation == "cudnn":
+            # cuDNN takes the mask as a bias, and refuses one without an axis of queries. Heads still share it.
+            mask = jnp.broadcast_to(mask, (query.shape[0], 1, query.shape[1], key.shape[1]))
+        return jax.nn.dot_product_attention(query, key, value, mask=mask, implementation=implementation)
     scores = jnp.einsum("bqhd,bkhd->bhqk", query, key, preferred_element_type=jnp.float32)
     scores = scores * (query.shape[-1] ** -0.5)
-    scores = jnp.where(mask[:, None, None, :], scores, jnp.finfo(jnp.float32).min)
+    scores = jnp.where(mask, scores, jnp.finfo(jnp.float32).min)
     probabilities = jax.nn.softmax(scores, axis=-1).astype(query.dtype)
     probabilities = dropout(probabilities, dropout_rate, dropout_key)
     return jnp.einsum("bhqk,bkhd->bqhd", probabilities, value)

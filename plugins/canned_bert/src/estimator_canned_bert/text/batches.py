@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 
 import estimator_core as ec
 from estimator_canned_bert.text.encoded import EncodedExamples
+from estimator_canned_bert.text.packing import LOOKED_AT, packed_features, row_shapes
 from estimator_core.errors import ArgumentError
 
 IS_REAL_EXAMPLE = "is_real_example"
@@ -36,12 +37,27 @@ class BatchPlan:
         buckets: lengths of sequences, ascending; an example goes into the first one it fits.
         seed: of the order; None: the order of the file.
         num_epochs: passes; None: for ever.
+        pack: put several sentences into a row; a number is that of the rows. Which examples a batch has stays the same.
+
+    Raises:
+        ArgumentError: packing together with buckets, or into less than one row.
     """
 
     batch_size: int
     buckets: tuple[int, ...]
     seed: int | None
     num_epochs: int | None
+    pack: bool | int = False
+
+    def __post_init__(self) -> None:
+        if self.pack is False:
+            return
+        if len(self.buckets) > 1:
+            raise ArgumentError(
+                "pack and buckets exclude each other: packed rows have one length. Leave one of them out."
+            )
+        if self.pack < 1:
+            raise ArgumentError(f"pack should be True, or a number of rows of at least 1, given: {self.pack!r}.")
 
     def epoch(self, lengths: np.ndarray, epoch: int) -> list[PlannedBatch]:
         """The batches of one epoch: each example once, whatever the epochs before it.
@@ -99,7 +115,7 @@ class TextBatches(Iterator[Any]):
             fresh_arrays=True,
             batch_size=plan.batch_size,
             endless=plan.num_epochs is None,
-            varying_shapes=len(plan.buckets) > 1,
+            varying_shapes=len(plan.buckets) > 1 or plan.pack is not False,
             whole=True,
         )
         self.fingerprint = (
@@ -108,6 +124,7 @@ class TextBatches(Iterator[Any]):
         )
         self._examples, self._plan = examples, plan
         self._lengths = examples.lengths
+        self._features = _laid_out(examples, plan)
         self._epoch, self._batch = 0, 0
         self._planned: tuple[int, list[PlannedBatch]] | None = None
 
@@ -141,11 +158,22 @@ class TextBatches(Iterator[Any]):
     def _read(self, batch: PlannedBatch) -> Any:
         missing = self._plan.batch_size - len(batch.rows)
         rows = np.concatenate([batch.rows, np.repeat(batch.rows[-1:], missing)])
-        features = self._examples.features(rows, batch.length)
+        features = self._features(batch, rows)
         real = np.ones(len(rows), np.float32)
         real[len(batch.rows) :] = 0.0
         features[IS_REAL_EXAMPLE] = real
         return features if self._examples.labels is None else (features, self._examples.labels[rows])
+
+
+def _laid_out(examples: EncodedExamples, plan: BatchPlan) -> Callable[[PlannedBatch, np.ndarray], dict[str, Any]]:
+    """How the features of a batch are made; given the batch, and its examples filled up to the batch size."""
+    if plan.pack is False:
+        return lambda batch, filled: examples.features(filled, batch.length)
+    lengths = examples.lengths
+    looked_at = [lengths[batch.rows] for batch in plan.epoch(lengths, 0)[:LOOKED_AT]]
+    rows = None if plan.pack is True else plan.pack
+    shapes = row_shapes(looked_at, plan.batch_size, int(lengths.max(initial=1)), rows)
+    return lambda batch, _: packed_features(examples, batch.rows, shapes)
 
 
 def choose_buckets(max_seq_length: int, buckets: Sequence[int] | int | None) -> tuple[int, ...]:

@@ -71,6 +71,7 @@ class Split:
         num_epochs: int | None = None,
         seed: int = 0,
         buckets: Sequence[int] | int | None = None,
+        pack: bool | int = False,
     ) -> TextInput:
         """An input_fn with batches of `input_ids`, `input_mask`, `segment_ids` and `is_real_example`, and labels.
 
@@ -82,6 +83,13 @@ class Split:
             seed: of the order.
             buckets: put examples of like length together: the lengths, or how many of them. Each length is one more
                 compiled program.
+            pack: put short sentences together into rows, for a model of this package. The batches have the same
+                examples in the same order, and results are those of one sentence a row. Batches have one shape, and
+                another if their sentences do not fit into it. A number is that of the rows; True: chosen from the
+                lengths. On a mesh, give a number that the devices of the batch divide.
+
+        Raises:
+            ArgumentError: packing together with buckets, or into less than one row.
         """
         epochs = num_epochs if num_epochs is not None or shuffle else 1
         plan = BatchPlan(
@@ -89,6 +97,7 @@ class Split:
             buckets=choose_buckets(self._max_seq_length, buckets),
             seed=seed if shuffle else None,
             num_epochs=epochs,
+            pack=pack,
         )
         return TextInput(self.examples, plan)
 

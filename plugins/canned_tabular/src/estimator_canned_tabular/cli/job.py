@@ -16,6 +16,7 @@ import estimator_core as ec
 from estimator_canned_tabular.cli import features
 from estimator_canned_tabular.cli.baselines import Tally, tallied
 from estimator_canned_tabular.cli.described import described
+from estimator_canned_tabular.cli.importance import check_installed, explained
 from estimator_canned_tabular.cli.models import model_fn_of
 from estimator_canned_tabular.cli.parts import EVERY, Part, Parts, whole
 from estimator_canned_tabular.cli.recipe import Recipe
@@ -56,6 +57,8 @@ class Job:
         Raises:
             ArgumentError, InputError: naming file, line and column.
         """
+        if args.explain:
+            check_installed()
         if args.shuffle_rows < 1:
             raise ArgumentError(f"--shuffle-rows should be positive, given: {args.shuffle_rows}.")
         asked = Recipe.of(args, 0)  # what cannot be is refused before the rows are read
@@ -98,6 +101,15 @@ class Job:
         for line in table(results, classes=bool(self.schema.classes)):
             print(line)
         print(f"repeat: {shlex.join(self._again())}")
+
+    def explain(self) -> None:
+        """What the model looks at: the importance of each column, on the test rows."""
+        metrics = ("accuracy", "auc", "average_loss") if self.schema.classes else ("average_loss",)
+        estimator = self._estimator(self.args.model, self.args.model_dir, self.recipe)
+        columns = list(features.received(self.schema))
+        path, text = explained(estimator, whole(self.parts.rows("test")), columns, metrics)
+        print(f"importance of the columns, on the test rows ({path}):")
+        print(text)
 
     def export(self) -> None:
         """A directory that takes raw rows."""

@@ -54,6 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     training.add_argument("--seed", type=int, default=0, help="of initial values and order (default: 0)")
     training.add_argument("--no-baselines", action="store_true", help="no linear model beside it")
     training.add_argument("--no-plots", action="store_true", help="no pictures of the evaluation")
+    training.add_argument("--explain", action="store_true", help="importance of each column (estimator-explain)")
     training.add_argument("--no-export", action="store_true", help="no export")
 
 
@@ -64,6 +65,8 @@ def run(args: argparse.Namespace) -> int:
     job = Job.of(args)
     job.train()
     job.evaluate()
+    if args.explain:
+        job.explain()
     if not args.no_export:
         job.export()
     return 0

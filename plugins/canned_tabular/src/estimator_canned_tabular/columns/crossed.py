@@ -13,12 +13,15 @@ from estimator_canned_tabular.columns.contract import CategoricalColumn, HostIds
 from estimator_canned_tabular.columns.dtypes import STRING
 from estimator_canned_tabular.columns.hashed import HashedCategoricalColumn
 from estimator_canned_tabular.columns.numeric import BucketizedColumn
+from estimator_canned_tabular.columns.vocabulary import VocabularyFileCategoricalColumn, VocabularyListCategoricalColumn
 from estimator_canned_tabular.hashing.cross import cross_fingerprints
 from estimator_canned_tabular.host.values import fingerprints_of, rows_of
 from estimator_core.errors import ArgumentError
 from estimator_core.export import VarLenFeature
 
 Key = str | CategoricalColumn
+#: Columns whose ids do not say whether there is a value: an unknown word is -1, and so is a missing one.
+VOCABULARIES = (VocabularyListCategoricalColumn, VocabularyFileCategoricalColumn)
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,10 @@ class CrossedColumn:
         return spec
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """The hash of every combination of values of an example; none if a part has no value."""
+        """The hash of every combination of values of an example; none if a part has no value.
+
+        A word that a vocabulary does not know is a value: it is hashed as -1.
+        """
         parts = [self._part(part, batch) for part in self.parts_in_order()]
         places = np.meshgrid(*(np.arange(values.shape[1]) for values, _ in parts), indexing="ij")
         chosen = [place.reshape(-1) for place in places]
@@ -81,6 +87,8 @@ class CrossedColumn:
     def _part(self, part: Key, batch: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         if not isinstance(part, str):
             ids = part.host_ids(batch).ids
+            if isinstance(part, VOCABULARIES):
+                return ids.astype(np.uint64), rows_of(batch, part.key, part.name, part.max_values).present
             return ids.astype(np.uint64), ids >= 0
         rows = rows_of(batch, part, self.name, self.max_values)
         values = fingerprints_of(rows) if rows.are_text else rows.values.astype(np.uint64)
@@ -92,7 +100,7 @@ def crossed_column(
     hash_bucket_size: int,
     hash_key: int | None = None,
     *,
-    dense_strings: bool = False,
+    dense_strings: bool | None = None,
     max_values: int | None = None,
 ) -> CrossedColumn:
     """Combinations of features: `hash(first, second, ...) % hash_bucket_size`.
@@ -101,8 +109,9 @@ def crossed_column(
         keys: two or more: names of features, bucketized, identity, vocabulary or crossed columns.
         hash_bucket_size: the number of buckets.
         hash_key: what the hash begins with; None or 0: the default of TensorFlow.
-        dense_strings: True: the buckets of tf.estimator for features by name that are dense arrays, not parsed from
-            tf.Examples. They are hashed after the columns, and `""` is a value.
+        dense_strings: True: the buckets of tf.estimator for features by name that are dense arrays, as those of numpy,
+            pandas and CSV files: they are hashed after the columns, and `""` is a value. False: its buckets for
+            features parsed out of tf.Examples (`VarLenFeature`). None: True, unless `max_values` is given.
         max_values: brings features by name with any number of values to this many places.
 
     Raises:
@@ -137,4 +146,5 @@ def crossed_column(
                 "boundaries of the numbers as they are."
             )
     size = check_count("hash_bucket_size", hash_bucket_size, "_X_".join(map(str, keys)))
-    return CrossedColumn(tuple(keys), size, hash_key or None, dense_strings, max_values)
+    dense = max_values is None if dense_strings is None else dense_strings
+    return CrossedColumn(tuple(keys), size, hash_key or None, dense, max_values)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from estimator_canned_tabular.columns.contract import CategoricalColumn
 from estimator_canned_tabular.columns.indicator import check_categorical
 from estimator_core.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from estimator_core.model import RowAccess
 
 COMBINERS = ("mean", "sqrtn", "sum")
 Initializer = Callable[..., Any]
@@ -28,6 +31,7 @@ class EmbeddingTable:
         ckpt_to_load_from: a checkpoint with the initial values.
         tensor_name_in_ckpt: the variable in it.
         collection: name of the variable if columns share it.
+        access: how rows are read and updated; None: as `ec.sparse_lookup` does without one.
     """
 
     dimension: int
@@ -38,6 +42,7 @@ class EmbeddingTable:
     ckpt_to_load_from: str | None = None
     tensor_name_in_ckpt: str | None = None
     collection: str | None = None
+    access: RowAccess | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.dimension, int) or self.dimension < 1:
@@ -93,6 +98,7 @@ def embedding_column(
     tensor_name_in_ckpt: str | None = None,
     max_norm: float | None = None,
     trainable: bool = True,
+    access: RowAccess | None = None,
 ) -> EmbeddingColumn:
     """Categories as rows of a table; an example without a value becomes zeros.
 
@@ -106,6 +112,7 @@ def embedding_column(
         tensor_name_in_ckpt: the variable in it.
         max_norm: rows of a greater norm are scaled down to it.
         trainable: False: the table stays as it was initialised.
+        access: how rows are read and updated: `estimator_tables.AllToAll()` splits them over the devices.
 
     Raises:
         ArgumentError: arguments that cannot be used.
@@ -118,7 +125,14 @@ def embedding_column(
     Source: `tf.feature_column.embedding_column`.
     """
     table = EmbeddingTable(
-        dimension, combiner, initializer, max_norm, trainable, ckpt_to_load_from, tensor_name_in_ckpt
+        dimension,
+        combiner,
+        initializer,
+        max_norm,
+        trainable,
+        ckpt_to_load_from,
+        tensor_name_in_ckpt,
+        access=access,
     )
     return EmbeddingColumn(check_categorical(categorical_column), table)
 
@@ -133,6 +147,7 @@ def shared_embeddings(
     tensor_name_in_ckpt: str | None = None,
     max_norm: float | None = None,
     trainable: bool = True,
+    access: RowAccess | None = None,
 ) -> list[EmbeddingColumn]:
     """Several columns of the same categories, as rows of one table.
 
@@ -146,6 +161,7 @@ def shared_embeddings(
         tensor_name_in_ckpt: the variable in it.
         max_norm: rows of a greater norm are scaled down to it.
         trainable: False: the table stays as it was initialised.
+        access: how rows are read and updated: `estimator_tables.AllToAll()` splits them over the devices.
 
     Raises:
         ArgumentError: arguments that cannot be used, or columns that do not fit together.
@@ -170,7 +186,7 @@ def shared_embeddings(
         )
     name = shared_embedding_collection_name or "_".join(column.name for column in columns) + "_shared_embedding"
     table = EmbeddingTable(
-        dimension, combiner, initializer, max_norm, trainable, ckpt_to_load_from, tensor_name_in_ckpt, name
+        dimension, combiner, initializer, max_norm, trainable, ckpt_to_load_from, tensor_name_in_ckpt, name, access
     )
     return [EmbeddingColumn(column, table) for column in categorical_columns]
 

@@ -8,6 +8,7 @@ from typing import Any
 import estimator_core as ec
 from estimator_canned_tabular.estimators.heads import SUM_OVER_BATCH_SIZE, classifier_head, regression_head
 from estimator_canned_tabular.models.combined import dnn_linear_combined_model_fn
+from estimator_canned_tabular.optimizers import RowSparse
 
 
 class DNNLinearCombinedClassifier(ec.Estimator):
@@ -58,7 +59,7 @@ class DNNLinearCombinedClassifier(ec.Estimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
         *,
-        row_sparse: bool | None = None,
+        row_sparse: RowSparse | None = None,
         plugins: Any = None,
     ) -> None:
         super().__init__(
@@ -128,7 +129,7 @@ class DNNLinearCombinedRegressor(ec.Estimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
         *,
-        row_sparse: bool | None = None,
+        row_sparse: RowSparse | None = None,
         plugins: Any = None,
     ) -> None:
         super().__init__(
@@ -195,7 +196,7 @@ class DNNLinearCombinedEstimator(ec.Estimator):
         linear_sparse_combiner: str = "sum",
         *,
         warm_start_from: Any = None,
-        row_sparse: bool | None = None,
+        row_sparse: RowSparse | None = None,
         plugins: Any = None,
     ) -> None:
         super().__init__(

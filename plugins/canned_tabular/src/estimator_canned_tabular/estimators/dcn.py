@@ -7,6 +7,7 @@ from typing import Any
 
 import estimator_core as ec
 from estimator_canned_tabular.models.dcn import dcn_model_fn
+from estimator_canned_tabular.optimizers import RowSparse
 
 
 class DCNEstimator(ec.Estimator):
@@ -56,7 +57,7 @@ class DCNEstimator(ec.Estimator):
         model_dir: str | None = None,
         config: ec.RunConfig | None = None,
         warm_start_from: Any = None,
-        row_sparse: bool | None = None,
+        row_sparse: RowSparse | None = None,
         plugins: Any = None,
     ) -> None:
         super().__init__(

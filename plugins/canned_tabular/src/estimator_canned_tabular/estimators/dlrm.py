@@ -8,6 +8,7 @@ from typing import Any
 import estimator_core as ec
 from estimator_canned_tabular.columns.embedding import EmbeddingColumn
 from estimator_canned_tabular.models.dlrm import dlrm_model_fn
+from estimator_canned_tabular.optimizers import RowSparse
 
 
 class DLRMEstimator(ec.Estimator):
@@ -54,7 +55,7 @@ class DLRMEstimator(ec.Estimator):
         model_dir: str | None = None,
         config: ec.RunConfig | None = None,
         warm_start_from: Any = None,
-        row_sparse: bool | None = None,
+        row_sparse: RowSparse | None = None,
         plugins: Any = None,
     ) -> None:
         super().__init__(

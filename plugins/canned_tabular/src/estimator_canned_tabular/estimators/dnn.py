@@ -8,6 +8,7 @@ from typing import Any
 import estimator_core as ec
 from estimator_canned_tabular.estimators.heads import SUM_OVER_BATCH_SIZE, classifier_head, regression_head
 from estimator_canned_tabular.models.deep import dnn_model_fn
+from estimator_canned_tabular.optimizers import RowSparse
 
 
 class DNNClassifier(ec.Estimator):
@@ -53,7 +54,7 @@ class DNNClassifier(ec.Estimator):
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
         batch_norm: bool = False,
         *,
-        row_sparse: bool | None = None,
+        row_sparse: RowSparse | None = None,
         plugins: Any = None,
     ) -> None:
         super().__init__(
@@ -115,7 +116,7 @@ class DNNRegressor(ec.Estimator):
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
         batch_norm: bool = False,
         *,
-        row_sparse: bool | None = None,
+        row_sparse: RowSparse | None = None,
         plugins: Any = None,
     ) -> None:
         super().__init__(
@@ -174,7 +175,7 @@ class DNNEstimator(ec.Estimator):
         warm_start_from: Any = None,
         batch_norm: bool = False,
         *,
-        row_sparse: bool | None = None,
+        row_sparse: RowSparse | None = None,
         plugins: Any = None,
     ) -> None:
         super().__init__(

@@ -8,6 +8,7 @@ from typing import Any
 import estimator_core as ec
 from estimator_canned_tabular.estimators.heads import SUM_OVER_BATCH_SIZE, classifier_head, regression_head
 from estimator_canned_tabular.models.linear import linear_model_fn
+from estimator_canned_tabular.optimizers import RowSparse
 
 
 class LinearClassifier(ec.Estimator):
@@ -48,7 +49,7 @@ class LinearClassifier(ec.Estimator):
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
         sparse_combiner: str = "sum",
         *,
-        row_sparse: bool | None = None,
+        row_sparse: RowSparse | None = None,
         plugins: Any = None,
     ) -> None:
         super().__init__(
@@ -102,7 +103,7 @@ class LinearRegressor(ec.Estimator):
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
         sparse_combiner: str = "sum",
         *,
-        row_sparse: bool | None = None,
+        row_sparse: RowSparse | None = None,
         plugins: Any = None,
     ) -> None:
         super().__init__(
@@ -153,7 +154,7 @@ class LinearEstimator(ec.Estimator):
         sparse_combiner: str = "sum",
         warm_start_from: Any = None,
         *,
-        row_sparse: bool | None = None,
+        row_sparse: RowSparse | None = None,
         plugins: Any = None,
     ) -> None:
         super().__init__(

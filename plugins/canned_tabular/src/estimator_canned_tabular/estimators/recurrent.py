@@ -8,6 +8,7 @@ from typing import Any
 import estimator_core as ec
 from estimator_canned_tabular.estimators.heads import SUM_OVER_BATCH_SIZE, classifier_head
 from estimator_canned_tabular.models.recurrent import rnn_model_fn
+from estimator_canned_tabular.optimizers import RowSparse
 from estimator_heads import SequentialHeadWrapper
 
 
@@ -56,7 +57,7 @@ class RNNEstimator(ec.Estimator):
         config: ec.RunConfig | None = None,
         *,
         warm_start_from: Any = None,
-        row_sparse: bool | None = None,
+        row_sparse: RowSparse | None = None,
         plugins: Any = None,
     ) -> None:
         super().__init__(
@@ -128,7 +129,7 @@ class RNNClassifier(RNNEstimator):
         config: ec.RunConfig | None = None,
         *,
         warm_start_from: Any = None,
-        row_sparse: bool | None = None,
+        row_sparse: RowSparse | None = None,
         plugins: Any = None,
     ) -> None:
         head = classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction)

@@ -7,6 +7,7 @@ from typing import Any
 
 import estimator_core as ec
 from estimator_canned_tabular.models.two_tower import two_tower_model_fn
+from estimator_canned_tabular.optimizers import RowSparse
 
 
 class TwoTowerEstimator(ec.Estimator):
@@ -57,7 +58,7 @@ class TwoTowerEstimator(ec.Estimator):
         config: ec.RunConfig | None = None,
         warm_start_from: Any = None,
         keep_features: Sequence[str] = (),
-        row_sparse: bool | None = None,
+        row_sparse: RowSparse | None = None,
         plugins: Any = None,
     ) -> None:
         super().__init__(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from estimator_canned_tabular.columns.contract import CategoricalColumn
-from estimator_canned_tabular.columns.crossed import CrossedColumn
+from estimator_canned_tabular.columns.crossed import VOCABULARIES, CrossedColumn
 from estimator_canned_tabular.columns.dtypes import STRING
 from estimator_canned_tabular.columns.hashed import HashedCategoricalColumn
 from estimator_canned_tabular.columns.identity import IdentityCategoricalColumn
@@ -188,18 +188,24 @@ def _(column: BucketizedColumn, operations: Operations) -> Ids:
 @ids_of.register
 def _(column: CrossedColumn, operations: Operations) -> Ids:
     parts = column.parts_in_order()
-    values = [
-        operations.rows(part, column.name, column.max_values) if isinstance(part, str) else ids_of(part, operations).ids
-        for part in parts
-    ]
-    counts = tuple(isinstance(part, str) and column.dense_strings for part in parts)
+    values: list[Value] = []
+    blanks: list[str | None] = []
+    for part in parts:
+        if isinstance(part, str):
+            values.append(operations.rows(part, column.name, column.max_values))
+            blanks.append(None if column.dense_strings else values[-1].name)
+        else:
+            found = ids_of(part, operations)
+            values.append(found.ids)
+            # The id of an unknown word is blank, and yet it is a value.
+            blanks.append(found.rows.name if isinstance(part, VOCABULARIES) else found.ids.name)
     ids = operations.add(
         lambda name: Cross(
             inputs=tuple(value.name for value in values),
             output=name,
             buckets=column.hash_bucket_size,
             key=DEFAULT_KEY if column.hash_key is None else column.hash_key,
-            blank_counts=counts,
+            blanks=tuple(blanks),
         )
     )
     crossed = Value(ids, prod(value.width for value in values), "int64")

@@ -17,12 +17,13 @@ from estimator_canned_tabular.columns.numeric import BucketizedColumn, NumericCo
 from estimator_canned_tabular.columns.sequence import SequenceCategoricalColumn, SequenceNumericColumn
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.inputs import DeviceIds, Features, ids_of, numbers_of
-from estimator_canned_tabular.layers.lookup import combine, embedding_rows
+from estimator_canned_tabular.layers.lookup import combine, embedding_rows, looked_up
+from estimator_canned_tabular.optimizers import RowSparse
 from estimator_core.errors import ArgumentError
 
 
 def dense_features(
-    columns: Iterable[Any], features: Features, plan: FeaturePlan, *, scope: str, row_sparse: bool
+    columns: Iterable[Any], features: Features, plan: FeaturePlan, *, scope: str, row_sparse: RowSparse
 ) -> jax.Array:
     """The columns' numbers side by side, sorted by the columns' names, float32[batch, sum of widths].
 
@@ -37,7 +38,7 @@ def dense_features(
     return jnp.concatenate(parts, axis=1)
 
 
-def dense_output(column: Any, features: Features, plan: FeaturePlan, *, scope: str, row_sparse: bool) -> jax.Array:
+def dense_output(column: Any, features: Features, plan: FeaturePlan, *, scope: str, row_sparse: RowSparse) -> jax.Array:
     """One dense column, float32[batch, width]."""
     if isinstance(column, NumericColumn):
         return numbers_of(column, features)
@@ -47,7 +48,8 @@ def dense_output(column: Any, features: Features, plan: FeaturePlan, *, scope: s
     buckets = column.categorical_column.num_buckets
     if isinstance(column, IndicatorColumn):
         return counts(given, buckets)
-    rows = embedding_rows(column.table, table_name(column, scope), given.ids, buckets, row_sparse=row_sparse)
+    ids = looked_up(given, column.table.combiner, row_sparse)
+    rows = embedding_rows(column.table, table_name(column, scope), ids, buckets, row_sparse=row_sparse)
     return combine(rows, given, column.table.combiner)
 
 

@@ -14,7 +14,8 @@ from estimator_canned_tabular.columns.sequence import SequenceCategoricalColumn,
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.dense_features import by_name, dense_output, scope_name
 from estimator_canned_tabular.layers.inputs import Features, ids_of
-from estimator_canned_tabular.layers.lookup import combine, table_rows
+from estimator_canned_tabular.layers.lookup import combine, looked_up, table_rows
+from estimator_canned_tabular.optimizers import RowSparse
 from estimator_core.errors import ArgumentError
 
 SCOPE = "linear/linear_model"
@@ -27,7 +28,7 @@ def linear_logits(
     *,
     units: int,
     sparse_combiner: str = "sum",
-    row_sparse: bool = True,
+    row_sparse: RowSparse = True,
 ) -> jax.Array:
     """The sum of all columns times their weights, and the bias: float32[batch, units]. All weights begin at zero.
 
@@ -45,7 +46,8 @@ def linear_logits(
         name = f"{SCOPE}/{scope_name(column.name)}/weights"
         if isinstance(column, CategoricalColumn):
             given = ids_of(column, features, plan)
-            rows = table_rows(name, given.ids, (column.num_buckets, units), zeros, row_sparse=row_sparse)
+            ids = looked_up(given, sparse_combiner, row_sparse)
+            rows = table_rows(name, ids, (column.num_buckets, units), zeros, row_sparse=row_sparse)
             total = total + combine(rows, given, sparse_combiner)
         else:
             numbers = dense_output(column, features, plan, scope=SCOPE, row_sparse=row_sparse)

@@ -10,10 +10,20 @@ import jax.numpy as jnp
 import estimator_core as ec
 from estimator_canned_tabular.columns.embedding import EmbeddingTable
 from estimator_canned_tabular.layers.inputs import DeviceIds
+from estimator_canned_tabular.optimizers import RowSparse
+from estimator_core.errors import ArgumentError
+from estimator_core.model import RowAccess, WholeTable
 
 
 def table_rows(
-    name: str, ids: jax.Array, shape: tuple[int, int], initializer: Any, *, row_sparse: bool, trainable: bool = True
+    name: str,
+    ids: jax.Array,
+    shape: tuple[int, int],
+    initializer: Any,
+    *,
+    row_sparse: RowSparse,
+    trainable: bool = True,
+    access: RowAccess | None = None,
 ) -> jax.Array:
     """Rows of a variable, float32[*ids.shape, columns]; zeros where an id is -1.
 
@@ -22,13 +32,37 @@ def table_rows(
         ids: int32 of any shape.
         shape: (rows, columns) of the variable.
         initializer: a function of `(key, shape, dtype)`.
-        row_sparse: True: gradients and optimizer touch the rows of the batch alone.
+        row_sparse: unless False, gradients and optimizer touch the rows of the batch alone.
         trainable: False: the variable is not trained.
+        access: how rows are read and updated.
+
+    Raises:
+        ArgumentError: an access, where the optimizer touches all rows.
     """
     if row_sparse and trainable:
-        return ec.sparse_lookup(name, ids, shape, initializer)
+        return ec.sparse_lookup(name, ids, shape, initializer, access=access or WholeTable())
+    if access is not None:
+        raise ArgumentError(
+            f"The table {name!r} has an access ({access}), which updates the rows of a batch. It needs trainable=True, "
+            "and an optimizer that leaves other rows alone: pass row_sparse=True to the model, or an optax "
+            "transformation as its optimizer."
+        )
     table = ec.get_variable(name, shape, initializer, trainable=trainable)
     return jnp.take(table, jnp.where(ids < 0, shape[0], ids), axis=0, mode="fill", fill_value=0)
+
+
+def looked_up(given: DeviceIds, combiner: str, row_sparse: RowSparse) -> jax.Array:
+    """The ids whose rows are touched, int32[batch, values].
+
+    With "as_tf" they are those of `safe_embedding_lookup_sparse`: an example without a category that counts looks up
+    row 0, whose value does not count.
+    """
+    if row_sparse != "as_tf" or not given.ids.shape[1]:
+        return given.ids
+    ids = given.ids
+    if given.weights is not None and combiner != "sum":
+        ids = jnp.where(given.weights > 0, ids, -1)
+    return ids.at[:, 0].set(jnp.where(jnp.all(ids < 0, axis=1), 0, ids[:, 0]))
 
 
 def combine(rows: jax.Array, given: DeviceIds, combiner: str) -> jax.Array:
@@ -56,7 +90,9 @@ def limit_norms(rows: jax.Array, max_norm: float | None) -> jax.Array:
     return rows * jnp.where(norms > max_norm, max_norm / norms, 1.0)
 
 
-def embedding_rows(table: EmbeddingTable, name: str, ids: jax.Array, buckets: int, *, row_sparse: bool) -> jax.Array:
+def embedding_rows(
+    table: EmbeddingTable, name: str, ids: jax.Array, buckets: int, *, row_sparse: RowSparse
+) -> jax.Array:
     """Rows of an embedding table by its settings."""
     rows = table_rows(
         name,
@@ -65,6 +101,7 @@ def embedding_rows(table: EmbeddingTable, name: str, ids: jax.Array, buckets: in
         table.initial_values,
         row_sparse=row_sparse,
         trainable=table.trainable,
+        access=table.access,
     )
     if table.ckpt_to_load_from is not None and table.tensor_name_in_ckpt is not None:
         ec.init_from_checkpoint(table.ckpt_to_load_from, {table.tensor_name_in_ckpt: name})

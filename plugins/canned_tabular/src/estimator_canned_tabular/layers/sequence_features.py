@@ -15,11 +15,12 @@ from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.dense_features import by_name, table_name
 from estimator_canned_tabular.layers.inputs import Features, ids_of
 from estimator_canned_tabular.layers.lookup import embedding_rows
+from estimator_canned_tabular.optimizers import RowSparse
 from estimator_core.errors import ArgumentError
 
 
 def sequence_features(
-    columns: Sequence[Any], features: Features, plan: FeaturePlan, *, scope: str, row_sparse: bool
+    columns: Sequence[Any], features: Features, plan: FeaturePlan, *, scope: str, row_sparse: RowSparse
 ) -> tuple[jax.Array, jax.Array]:
     """The columns side by side, float32[batch, steps, sum of widths], and the lengths, int32[batch].
 
@@ -46,7 +47,7 @@ def sequence_features(
 
 
 def _steps(
-    column: Any, features: Features, plan: FeaturePlan, *, scope: str, row_sparse: bool
+    column: Any, features: Features, plan: FeaturePlan, *, scope: str, row_sparse: RowSparse
 ) -> tuple[jax.Array, jax.Array]:
     if isinstance(column, SequenceNumericColumn):
         output = plan.outputs[column]

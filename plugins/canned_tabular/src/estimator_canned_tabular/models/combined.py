@@ -15,7 +15,7 @@ from estimator_canned_tabular.layers.linear import check_linear, linear_logits
 from estimator_canned_tabular.models.deep import INPUT_SCOPE
 from estimator_canned_tabular.models.linear import check_combiner, linear_learning_rate, write_bias
 from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn
-from estimator_canned_tabular.optimizers import choose_optimizer
+from estimator_canned_tabular.optimizers import RowSparse, choose_optimizer
 from estimator_core.errors import ArgumentError
 
 _HIGHEST_LINEAR_RATE, _DNN_RATE = 0.005, 0.001
@@ -33,7 +33,7 @@ def dnn_linear_combined_model_fn(
     batch_norm: bool = False,
     linear_sparse_combiner: str = "sum",
     *,
-    row_sparse: bool | None = None,
+    row_sparse: RowSparse | None = None,
 ) -> ModelFn:
     """The model_fn of `DNNLinearCombinedEstimator`, whose arguments it takes.
 

@@ -14,7 +14,7 @@ from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.deep import DeepOptions, dense, hidden_layers
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
 from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, train_everything
-from estimator_canned_tabular.optimizers import choose_optimizer
+from estimator_canned_tabular.optimizers import RowSparse, choose_optimizer
 from estimator_core.errors import ArgumentError
 
 STRUCTURES = ("stacked", "parallel")
@@ -33,7 +33,7 @@ def dcn_model_fn(
     dropout: float | None = None,
     batch_norm: bool = False,
     *,
-    row_sparse: bool | None = None,
+    row_sparse: RowSparse | None = None,
 ) -> ModelFn:
     """The model_fn of `DCNEstimator`, whose arguments it takes.
 

@@ -10,7 +10,7 @@ from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.deep import DeepOptions, deep_logits
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
 from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, train_everything
-from estimator_canned_tabular.optimizers import choose_optimizer
+from estimator_canned_tabular.optimizers import RowSparse, choose_optimizer
 
 #: Where the tables of embeddings lie.
 INPUT_SCOPE = "dnn/input_from_feature_columns/input_layer"
@@ -25,7 +25,7 @@ def dnn_model_fn(
     dropout: float | None = None,
     batch_norm: bool = False,
     *,
-    row_sparse: bool | None = None,
+    row_sparse: RowSparse | None = None,
 ) -> ModelFn:
     """The model_fn of `DNNEstimator`, whose arguments it takes.
 

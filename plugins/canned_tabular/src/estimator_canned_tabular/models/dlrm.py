@@ -15,7 +15,7 @@ from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.deep import DeepOptions, deep_logits, dense, hidden_layers
 from estimator_canned_tabular.layers.dense_features import by_name, check_dense, dense_features, dense_output
 from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, train_everything
-from estimator_canned_tabular.optimizers import choose_optimizer
+from estimator_canned_tabular.optimizers import RowSparse, choose_optimizer
 from estimator_core.errors import ArgumentError
 
 _SCOPE = "dlrm"
@@ -31,7 +31,7 @@ def dlrm_model_fn(
     activation_fn: Callable[..., Any] | None = None,
     dropout: float | None = None,
     *,
-    row_sparse: bool | None = None,
+    row_sparse: RowSparse | None = None,
 ) -> ModelFn:
     """The model_fn of `DLRMEstimator`, whose arguments it takes.
 

@@ -14,7 +14,7 @@ from estimator_canned_tabular.columns.embedding import COMBINERS
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.linear import SCOPE, check_linear, linear_logits
 from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, train_everything
-from estimator_canned_tabular.optimizers import choose_optimizer
+from estimator_canned_tabular.optimizers import RowSparse, choose_optimizer
 from estimator_core.errors import ArgumentError
 
 _HIGHEST_RATE = 0.2
@@ -26,7 +26,7 @@ def linear_model_fn(
     optimizer: Any = "Ftrl",
     sparse_combiner: str = "sum",
     *,
-    row_sparse: bool | None = None,
+    row_sparse: RowSparse | None = None,
 ) -> ModelFn:
     """The model_fn of `LinearEstimator`, whose arguments it takes.
 

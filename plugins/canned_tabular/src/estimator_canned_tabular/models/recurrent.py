@@ -17,7 +17,7 @@ from estimator_canned_tabular.layers.dense_features import check_dense, dense_fe
 from estimator_canned_tabular.layers.recurrent import recurrent
 from estimator_canned_tabular.layers.sequence_features import check_sequences, sequence_features
 from estimator_canned_tabular.models.model_fn import ModelFn, contract_of, with_host_parts
-from estimator_canned_tabular.optimizers import ChosenOptimizer, choose_optimizer, clip_each_by_norm
+from estimator_canned_tabular.optimizers import ChosenOptimizer, RowSparse, choose_optimizer, clip_each_by_norm
 from estimator_core.errors import ArgumentError
 
 _RATE, _CLIP_NORM = 0.05, 5.0
@@ -35,7 +35,7 @@ def rnn_model_fn(
     return_sequences: bool = False,
     optimizer: Any = "Adagrad",
     *,
-    row_sparse: bool | None = None,
+    row_sparse: RowSparse | None = None,
 ) -> ModelFn:
     """The model_fn of `RNNEstimator`, whose arguments it takes.
 
@@ -101,7 +101,7 @@ def _cells(units: Any, cell_type: Any, rnn_cell_fn: Any) -> list[RecurrentCell]:
     return [make(size) for size in sizes]
 
 
-def _chosen(optimizer: Any, row_sparse: bool | None) -> ChosenOptimizer:
+def _chosen(optimizer: Any, row_sparse: RowSparse | None) -> ChosenOptimizer:
     if not isinstance(optimizer, str):
         return choose_optimizer(optimizer, None, row_sparse)
     chosen = choose_optimizer(optimizer, _RATE, row_sparse)

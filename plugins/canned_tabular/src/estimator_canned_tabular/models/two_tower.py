@@ -13,7 +13,7 @@ from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.deep import DeepOptions, deep_logits
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
 from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, train_everything
-from estimator_canned_tabular.optimizers import choose_optimizer
+from estimator_canned_tabular.optimizers import RowSparse, choose_optimizer
 from estimator_core.errors import ArgumentError
 
 QUERY, CANDIDATE = "query", "candidate"
@@ -31,7 +31,7 @@ def two_tower_model_fn(
     dropout: float | None = None,
     *,
     keep_features: Sequence[str] = (),
-    row_sparse: bool | None = None,
+    row_sparse: RowSparse | None = None,
 ) -> ModelFn:
     """The model_fn of `TwoTowerEstimator`, whose arguments it takes.
 

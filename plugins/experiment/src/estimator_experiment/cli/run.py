@@ -91,6 +91,7 @@ def run(args: argparse.Namespace) -> int:
         experiment = program.experiment_fn(run_config, params)
         made.append(experiment)
         _add_components(experiment, args, program.serving_input_receiver_fn)
+        _add_hooks_of_plugins(experiment, args)
         return experiment
 
     result = learn_runner.run(experiment_fn, run_config=config, schedule=args.schedule, hparams=hparams)
@@ -112,6 +113,23 @@ def _add_components(experiment: Any, args: argparse.Namespace, serving_input_rec
     experiment.reset_export_strategies(
         [*old, *(_made("exporter", name, name, serving_input_receiver_fn) for name in args.exporters)]
     )
+
+
+def _add_hooks_of_plugins(experiment: Any, args: argparse.Namespace) -> None:
+    """Adds what plugins want to see of a program, such as its record for `estimator reproduce`."""
+    from estimator_core.plugins import default_plugins
+    from estimator_experiment.hookspecs import RunCommand
+
+    command = RunCommand(
+        file=args.file,
+        settings=tuple(args.settings),
+        hparams=args.hparams,
+        schedule=args.schedule,
+        hooks=tuple(args.hooks),
+        exporters=tuple(args.exporters),
+    )
+    for hooks in default_plugins().call("estimator_program_hooks", command=command, experiment=experiment):
+        experiment.extend_train_hooks(hooks)
 
 
 def _made(kind: str, name: str, *arguments: Any) -> Any:

@@ -137,8 +137,9 @@ def _cross(nodes: Nodes, operation: Cross, values: Values) -> Values:
     widths = [prod(value.shape) for value in taken]
     found = cross(nodes, [value.name for value in taken], widths, operation.key, operation.buckets)
     width, missing = 1, nodes.constant([[False]], "bool")
-    for value, size, counts in zip(taken, widths, operation.blank_counts, strict=True):
-        blank = nodes.add("And", _blank(nodes, value), nodes.constant(not counts, "bool"))
+    for value, size, name in zip(taken, widths, operation.blanks, strict=True):
+        judged = value if name is None else values[name]
+        blank = nodes.add("And", _blank(nodes, judged), nodes.constant(name is not None, "bool"))
         left = nodes.add("Unsqueeze", missing, nodes.constant([2], "int64"))
         right = nodes.add("Unsqueeze", blank, nodes.constant([1], "int64"))
         width *= size

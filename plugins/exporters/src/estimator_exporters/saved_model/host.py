@@ -176,9 +176,9 @@ def _cross(operation: Cross, values: Tensors) -> Tensors:
     # The places of each part in every combination: TensorFlow's order, the last part fastest.
     chosen = [place.reshape(-1) for place in np.meshgrid(*map(np.arange, widths), indexing="ij")]
     missing = [
-        tf.gather(_is_blank(part), place, axis=1)
-        for part, place, counts in zip(parts, chosen, operation.blank_counts, strict=True)
-        if not counts
+        tf.gather(_is_blank(values[name]), place, axis=1)
+        for name, place in zip(operation.blanks, chosen, strict=True)
+        if name is not None
     ]
     blank: Any = reduce(tf.logical_or, missing, tf.zeros_like(hashes, tf.bool))
     return {operation.output: tf.where(blank, tf.constant(-1, tf.int64), hashes)}

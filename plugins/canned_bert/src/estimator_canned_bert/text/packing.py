@@ -1,0 +1,120 @@
+"""Short sentences packed into rows: where each sentence of a batch lies, and the features that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from estimator_canned_bert.features import FIRST_TOKENS, INPUT_IDS, INPUT_MASK, PIECES, SEGMENT_IDS
+from estimator_canned_bert.text.encoded import EncodedExamples
+
+#: Batches that are looked at for the usual number of rows.
+LOOKED_AT = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowShape:
+    """The shape of a packed batch.
+
+    Args:
+        batch_size: sentences.
+        depth: pieces of a row, `PIECES` of which make a row, for each sentence.
+        width: tokens of a piece.
+    """
+
+    batch_size: int
+    depth: int
+    width: int
+
+    @classmethod
+    def of(cls, batch_size: int, rows: int, length: int) -> RowShape:
+        """The smallest shape with at least so many rows of at least so many tokens.
+
+        Example:
+            >>> shape = RowShape.of(batch_size=32, rows=9, length=100)
+            >>> shape.rows, shape.length
+            (9, 128)
+        """
+        return cls(batch_size=batch_size, depth=-(-rows * PIECES // batch_size), width=-(-length // PIECES))
+
+    @property
+    def rows(self) -> int:
+        """Rows of a batch."""
+        return self.batch_size * self.depth // PIECES
+
+    @property
+    def length(self) -> int:
+        """Tokens of a row."""
+        return PIECES * self.width
+
+
+def first_fit(lengths: np.ndarray, length: int) -> tuple[np.ndarray, int]:
+    """Puts sentences into rows, the longest first, each into the first row with room for it.
+
+    Args:
+        lengths: tokens of each sentence, none above `length`; equally long ones keep their order.
+        length: tokens of a row.
+
+    Returns:
+        int64 [sentences], the place of each first token, counted over all rows; and the number of rows.
+
+    Example:
+        >>> first_fit(np.array([3, 6, 4]), 8)
+        (array([8, 0, 11]), 2)
+    """
+    used = np.zeros(len(lengths), np.int64)
+    places = np.zeros(len(lengths), np.int64)
+    for sentence in np.argsort(-lengths, kind="stable").tolist():
+        row = int(np.argmax(used + lengths[sentence] <= length))
+        places[sentence] = row * length + used[row]
+        used[row] += lengths[sentence]
+    return places, int(np.count_nonzero(used))
+
+
+def row_shapes(batches: Sequence[np.ndarray], batch_size: int, longest: int, rows: int | None) -> tuple[RowShape, ...]:
+    """The shapes of a run: the usual one, and one row for each sentence for batches that the usual one cannot hold.
+
+    Args:
+        batches: tokens of each sentence, by batch.
+        batch_size: sentences of a full batch.
+        longest: tokens of the longest sentence.
+        rows: of the usual shape; None: the number with the fewest rows over these batches, fallbacks counted.
+    """
+    whole = RowShape.of(batch_size, batch_size, longest)
+    if rows is None:
+        needed = np.array([first_fit(lengths, whole.length)[1] for lengths in batches])
+        candidates = [RowShape.of(batch_size, number, longest).rows for number in np.unique(needed).tolist()]
+        rows = min(candidates, key=lambda number: int(np.where(needed <= number, number, batch_size).sum()))
+    usual = RowShape.of(batch_size, rows, longest)
+    return (usual,) if usual.rows >= batch_size else (usual, whole)
+
+
+def packed_features(examples: EncodedExamples, chosen: np.ndarray, shapes: Sequence[RowShape]) -> dict[str, np.ndarray]:
+    """The features of some examples in the first of the shapes that holds them.
+
+    A batch with fewer examples than the shape has is filled up by repeating a place, which costs no token.
+
+    Args:
+        examples: what is read.
+        chosen: the examples, in the order of the predictions.
+        shapes: of one batch size and one length.
+    """
+    lengths = examples.lengths[chosen]
+    places, rows = first_fit(lengths, shapes[0].length)
+    shape = next(shape for shape in shapes if rows <= shape.rows)
+    size = (shape.batch_size, shape.depth, shape.width)
+    ids = np.full(size, examples.pad_id, np.int32)
+    sentences, segments = (np.zeros(size, np.int32) for _ in range(2))
+    flat_ids, flat_sentences, flat_segments = (array.reshape(-1) for array in (ids, sentences, segments))
+    in_row = dict.fromkeys(range(shape.rows), 0)
+    for place, example, count in zip(places.tolist(), chosen.tolist(), lengths.tolist(), strict=True):
+        begin, end = place, place + count
+        in_row[place // shape.length] += 1
+        flat_ids[begin:end] = examples.tokens[examples.ends[example] : examples.ends[example + 1]]
+        flat_sentences[begin:end] = in_row[place // shape.length]
+        flat_segments[begin + examples.first[example] : end] = 1
+    firsts = np.zeros(shape.batch_size, np.int32)
+    firsts[: len(places)] = places
+    return {INPUT_IDS: ids, INPUT_MASK: sentences, SEGMENT_IDS: segments, FIRST_TOKENS: firsts}

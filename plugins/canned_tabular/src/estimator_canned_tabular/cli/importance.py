@@ -1,0 +1,50 @@
+"""What the trained model looks at: `--explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from estimator_core.checkpoint import checkpoint_step
+from estimator_core.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from estimator_core.estimator import Estimator
+
+
+def check_installed() -> None:
+    """Refuses `--explain` before any work is done if estimator-explain is not installed.
+
+    Raises:
+        ArgumentError: it is not.
+    """
+    try:
+        import estimator_explain  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ImportError:
+        raise ArgumentError("--explain needs estimator-explain: pip install estimator-explain") from None
+
+
+def explained(
+    estimator: Estimator, input_fn: Callable[..., Any], columns: Sequence[str], metrics: Sequence[str]
+) -> tuple[Path, str]:
+    """The importance of each column, written for the report.
+
+    Args:
+        estimator: the trained model.
+        input_fn: returns the rows to shuffle.
+        columns: features by name.
+        metrics: the metrics to look at, if the evaluation has them; the first one orders the columns.
+
+    Returns:
+        The file, and a table.
+    """
+    from estimator_explain import Explanations, permutation_importance, write_explanations
+    from estimator_explain.table import table_of
+
+    path = estimator.latest_checkpoint()
+    assert path is not None, "only a trained model is explained"
+    found = permutation_importance(estimator, input_fn, features=columns, checkpoint_path=path)
+    shown = [one for metric in metrics for one in found if one.metric == metric]
+    explanations = Explanations(step=checkpoint_step(path), importances=shown)
+    return write_explanations(estimator.model_dir, explanations), table_of(explanations)

@@ -1,0 +1,29 @@
+"""What a model looks at: permutation importance of features, and integrated gradients of predictions.
+
+Importing this package imports neither jax nor numpy: every public name is imported when it is first used.
+`__init__.pyi` is the typed list of them.
+"""
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "explanations": ("Explanations", "read_explanations", "write_explanations"),
+    "gradients": ("Attributions", "integrated_gradients"),
+    "importance": ("Importance", "permutation_importance"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULE_OF])

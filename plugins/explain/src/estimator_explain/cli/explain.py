@@ -1,0 +1,80 @@
+"""Say which features the metrics and predictions of a model depend on.
+
+FILE is as for `estimator run`; without one, that of the run record in --model-dir is taken. The rows are those of the
+experiment's evaluation. Nothing is trained, and no evaluation is recorded. The result is written to
+MODEL_DIR/explanations.json, and `estimator report` shows it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from estimator_core.errors import ArgumentError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator explain`."""
+    parser.add_argument(
+        "file", metavar="FILE[:FUNCTION]", nargs="?", help="as for `estimator run` (default: that of the run record)"
+    )
+    parser.add_argument("--model-dir", required=True, help="where the checkpoints are")
+    parser.add_argument("--hparams", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
+    parser.add_argument(
+        "--features",
+        nargs="+",
+        metavar="FEATURE[,FEATURE...]",
+        help="features to shuffle; a comma shuffles features together (default: each by itself)",
+    )
+    parser.add_argument("--metrics", nargs="+", metavar="NAME", help="metrics (default: all)")
+    parser.add_argument("--repeats", type=int, default=5, help="shuffles of each feature (default: 5)")
+    parser.add_argument("--rows", type=int, default=10_000, help="the largest number of rows (default: 10000)")
+    parser.add_argument("--seed", type=int, default=0, help="of the shuffles (default: 0)")
+    parser.add_argument("--attributions", action="store_true", help="integrated gradients of the float features, too")
+    parser.add_argument("--output", default="logits", metavar="NAME", help="prediction to attribute (default: logits)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command."""
+    try:
+        from estimator_experiment import open_program
+    except ImportError:
+        raise ArgumentError(
+            "estimator explain reads programs with estimator-experiment: pip install 'estimator-explain[cli]'"
+        ) from None
+    from estimator_core.checkpoint import checkpoint_step
+    from estimator_explain import Explanations, integrated_gradients, permutation_importance, write_explanations
+    from estimator_explain.table import table_of
+
+    experiment = open_program(args.file, model_dir=args.model_dir, hparams=args.hparams).experiment
+    estimator, input_fn = experiment.estimator, experiment.eval_input_fn
+    path = estimator.latest_checkpoint()
+    if path is None:
+        raise ArgumentError(f"There is no checkpoint in {args.model_dir}. Train first, or give another --model-dir.")
+    importances = permutation_importance(
+        estimator,
+        input_fn,
+        features=[names.split(",") for names in args.features] if args.features else None,
+        metrics=args.metrics,
+        repeats=args.repeats,
+        seed=args.seed,
+        rows=args.rows,
+        checkpoint_path=path,
+    )
+    found = Explanations(step=checkpoint_step(path), importances=importances)
+    if args.attributions:
+        attributions = integrated_gradients(
+            estimator, input_fn, output=args.output, rows=args.rows, checkpoint_path=path
+        )
+        found = Explanations(
+            step=found.step,
+            importances=importances,
+            strengths=attributions.strength,
+            residual=attributions.residual,
+        )
+    written = write_explanations(args.model_dir, found)
+    print(json.dumps(asdict(found)) if args.json else f"{table_of(found)}\nwritten to {Path(written)}")
+    return 0

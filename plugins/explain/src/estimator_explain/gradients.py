@@ -1,0 +1,185 @@
+"""Integrated gradients: which part of a prediction each number of a row accounts for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import estimator_core as ec
+from estimator_core.errors import ArgumentError
+from estimator_core.estimator import Estimator
+from estimator_explain.rows import read_rows
+
+_SCORE = "score"
+Numbers = Mapping[str, jax.Array]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attributions:
+    """What each number of each row adds to its score, against the baseline.
+
+    Args:
+        values: the attributions by feature, float32 of the shape of the feature.
+        scores: float32[rows]; the score of each row.
+        baseline_scores: float32[rows]; the score of the same row with its numbers replaced by the baseline.
+    """
+
+    values: Mapping[str, np.ndarray]
+    scores: np.ndarray
+    baseline_scores: np.ndarray
+
+    @property
+    def residual(self) -> float:
+        """The largest distance between the sum of the attributions of a row and the change of its score.
+
+        It falls with the number of steps. A large one says that the attributions are not to be trusted.
+        """
+        rows = len(self.scores)
+        total = sum(np.reshape(value, (rows, -1)).sum(axis=1) for value in self.values.values())
+        return float(np.max(np.abs(total - (self.scores - self.baseline_scores))))
+
+    @property
+    def strength(self) -> dict[str, float]:
+        """The mean absolute attribution of each feature, the strongest first."""
+        found = {
+            name: float(np.abs(np.reshape(value, (len(value), -1)).sum(axis=1)).mean())
+            for name, value in self.values.items()
+        }
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def integrated_gradients(
+    estimator: Estimator,
+    input_fn: Callable[..., Any],
+    *,
+    output: str = "logits",
+    class_id: int | None = None,
+    baseline: Literal["mean", "zero"] | Mapping[str, float] = "mean",
+    steps: int = 64,
+    rows: int = 1_000,
+    checkpoint_path: str | None = None,
+) -> Attributions:
+    """What each number of each row adds to a prediction, along the straight line from a baseline.
+
+    Numbers are the float features that model_fn receives, after host transforms. All other features (ids, words) keep
+    their values; permutation importance covers them. A missing number (NaN) stays missing and gets 0.
+
+    Args:
+        estimator: a trained Estimator whose predictions are a dict.
+        input_fn: returns batches whose features are a flat dict.
+        output: the prediction to explain, [batch], [batch, 1] or [batch, classes].
+        class_id: the class to explain; None: the one that the model predicts for the row.
+        baseline: the mean of each number over the rows, zero, or a number by feature.
+        steps: points on the line, at which gradients are computed.
+        rows: the largest number of rows.
+        checkpoint_path: a checkpoint to explain instead of the newest.
+
+    Raises:
+        ArgumentError: there is no such prediction or class, or there are no float features.
+        CheckpointNotFoundError: nothing has been trained.
+
+    Source: Sundararajan, Taly and Yan, "Axiomatic Attribution for Deep Networks", 2017.
+    """
+    if steps < 1:
+        raise ArgumentError(f"steps must be positive, given: {steps}.")
+    table = read_rows(estimator, input_fn, rows)
+    seen = _predicted(estimator, _numbers_of, table.input_fn(), checkpoint_path)
+    if not seen:
+        raise ArgumentError("model_fn receives no float features, so there is nothing to integrate over.")
+    start = _start(baseline, seen)
+    function = _explaining(estimator.model_fn, output, class_id, start, steps)
+    found = _predicted(estimator, function, table.input_fn(), checkpoint_path)
+    values = {name: found[f"value/{name}"] for name in seen}
+    return Attributions(values=values, scores=found[_SCORE], baseline_scores=found["baseline"])
+
+
+def _numbers_of(features: Mapping[str, Any], labels: Any, mode: str, config: Any) -> ec.EstimatorSpec:
+    return ec.EstimatorSpec(mode, predictions=_floats(features))
+
+
+def _floats(features: Mapping[str, Any]) -> dict[str, jax.Array]:
+    return {name: array for name, array in features.items() if jnp.issubdtype(array.dtype, jnp.floating)}
+
+
+def _start(baseline: str | Mapping[str, float], seen: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The beginning of the line, without the axis of the rows."""
+    if baseline == "mean":
+        return {name: np.nan_to_num(np.nanmean(array, axis=0)) for name, array in seen.items()}
+    given = {} if isinstance(baseline, str) else dict(baseline)
+    if isinstance(baseline, str) and baseline != "zero":
+        raise ArgumentError(f'baseline must be "mean", "zero" or numbers by feature, given: {baseline!r}.')
+    if unknown := sorted(given.keys() - seen.keys()):
+        raise ArgumentError(f"baseline: there are no float features {unknown}. There are {sorted(seen)}.")
+    return {name: np.full(array.shape[1:], given.get(name, 0.0), array.dtype) for name, array in seen.items()}
+
+
+def _explaining(
+    inner: Callable[..., ec.EstimatorSpec],
+    output: str,
+    class_id: int | None,
+    start: Mapping[str, np.ndarray],
+    steps: int,
+) -> Callable[..., ec.EstimatorSpec]:
+    """A model_fn whose predictions are attributions."""
+
+    def model_fn(features: Mapping[str, Any], labels: Any, mode: str, config: Any) -> ec.EstimatorSpec:
+        def scores(numbers: Numbers) -> jax.Array:
+            return _matrix(inner({**features, **numbers}, None, mode, config).predictions, output)
+
+        def score(numbers: Numbers) -> jax.Array:
+            return jnp.take_along_axis(scores(numbers), chosen, axis=1)[:, 0]
+
+        ends = _floats(features)
+        whole = scores(ends)
+        chosen = _chosen(whole, class_id)
+        starts = {name: jnp.where(jnp.isnan(end), end, start[name]) for name, end in ends.items()}
+        ways = {name: jnp.where(jnp.isnan(end), 0.0, end - start[name]) for name, end in ends.items()}
+
+        def add(total: Numbers, share: jax.Array) -> tuple[Numbers, None]:
+            point = {name: starts[name] + share * ways[name] for name in ends}
+            slope = jax.grad(lambda numbers: jnp.sum(score(numbers)))(point)
+            return {name: total[name] + slope[name] / steps for name in ends}, None
+
+        middles = (jnp.arange(steps, dtype=jnp.float32) + 0.5) / steps
+        slopes, _ = jax.lax.scan(add, {name: jnp.zeros_like(end) for name, end in ends.items()}, middles)
+        values = {f"value/{name}": jnp.where(ways[name] == 0, 0.0, slopes[name] * ways[name]) for name in ends}
+        return ec.EstimatorSpec(mode, predictions={**values, _SCORE: score(ends), "baseline": score(starts)})
+
+    return model_fn
+
+
+def _matrix(predictions: Any, output: str) -> jax.Array:
+    """The prediction to explain, [batch, classes]."""
+    if not isinstance(predictions, Mapping) or output not in predictions:
+        named = sorted(map(str, predictions)) if isinstance(predictions, Mapping) else "one array"
+        raise ArgumentError(f"There is no prediction {output!r} to explain. The model predicts {named}.")
+    array = jnp.asarray(predictions[output], jnp.float32)
+    if array.ndim not in (1, 2):
+        raise ArgumentError(
+            f"Prediction {output!r} has the shape {array.shape}; [batch] or [batch, classes] is needed."
+        )
+    return array[:, None] if array.ndim == 1 else array
+
+
+def _chosen(scores: jax.Array, class_id: int | None) -> jax.Array:
+    """The column to explain for each row, [batch, 1]."""
+    classes = scores.shape[1]
+    if class_id is None:
+        return jnp.argmax(scores, axis=1, keepdims=True)
+    if not 0 <= class_id < classes:
+        raise ArgumentError(f"class_id must be between 0 and {classes - 1}, given: {class_id}.")
+    return jnp.full((scores.shape[0], 1), class_id)
+
+
+def _predicted(
+    estimator: Estimator, model_fn: Callable[..., Any], input_fn: Callable[..., Any], path: str | None
+) -> dict[str, np.ndarray]:
+    """All predictions of another model_fn on the same weights, by name."""
+    other = ec.with_model_fn(estimator, model_fn)
+    batches = list(other.predict(input_fn, checkpoint_path=path, yield_single_examples=False))
+    return {name: np.concatenate([np.asarray(batch[name]) for batch in batches]) for name in batches[0]}

@@ -1,0 +1,32 @@
+"""What estimator-explain declares to estimator-core. Imported at start-up: keep it light."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from estimator_core.plugins import Command, Component
+
+ESTIMATOR_PLUGIN_API = (1, 2)
+
+
+def estimator_components() -> Sequence[Component]:
+    """The section of the report."""
+    return [
+        Component(
+            kind="report_section",
+            name="explanations",
+            target="estimator_explain.section:ExplanationSection",
+            summary="What the model looks at: importance of features, and attributions.",
+        )
+    ]
+
+
+def estimator_commands() -> Sequence[Command]:
+    """The command `estimator explain`."""
+    return [
+        Command(
+            name="explain",
+            target="estimator_explain.cli.explain",
+            summary="Say which features the metrics and predictions of a model depend on.",
+        )
+    ]

@@ -1,0 +1,6 @@
+"""The program that the tests explain is imported by its name."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

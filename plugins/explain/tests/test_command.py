@@ -1,0 +1,61 @@
+"""`estimator explain` on the run of a file."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from estimator_core.cli import main
+
+pytest.importorskip("estimator_experiment")
+
+PROGRAM = Path(__file__).with_name("explained_program.py")
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("command")
+    assert main(["run", str(PROGRAM), "--model-dir", str(folder)]) == 0
+    return PROGRAM, folder
+
+
+def test_the_table_is_printed_and_the_file_is_written(run_dir, capsys):
+    file, model_dir = run_dir
+    capsys.readouterr()
+    arguments = ["explain", str(file), "--model-dir", str(model_dir), "--repeats", "2", "--attributions"]
+    assert main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["feature", "loss", "attribution"]
+    assert {line.split()[0] for line in lines[1:4]} == {"x", "word", "useless"}
+    assert lines[4] == f"written to {model_dir / 'explanations.json'}"
+    assert json.loads((model_dir / "explanations.json").read_text())["step"] == 3
+
+
+def test_json_is_what_the_file_holds(run_dir, capsys):
+    file, model_dir = run_dir
+    capsys.readouterr()
+    groups = ["--features", "x,word", "--metrics", "loss", "--json"]
+    assert main(["explain", str(file), "--model-dir", str(model_dir), *groups]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads((model_dir / "explanations.json").read_text())
+    assert [one["features"] for one in printed["importances"]] == [["x", "word"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--metrics", "auc"], "There are no metrics ['auc']"),
+        (["--features", "age"], "There are no features ['age']"),
+        (["--attributions", "--output", "odds", "--repeats", "1"], "There is no prediction 'odds'"),
+        (["--repeats", "0"], "repeats must be positive"),
+    ],
+)
+def test_bad_usage_is_one_line(run_dir, capsys, words, said):
+    file, model_dir = run_dir
+    assert main(["explain", str(file), "--model-dir", str(model_dir), *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_an_untrained_directory_is_refused(run_dir, tmp_path, capsys):
+    assert main(["explain", str(run_dir[0]), "--model-dir", str(tmp_path)]) == 2
+    assert f"There is no checkpoint in {tmp_path}" in capsys.readouterr().err

@@ -1,0 +1,120 @@
+"""Integrated gradients: exact values, completeness, classes, missing numbers, and modules."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from explained_program import ROWS, input_fn, trained
+
+import estimator_core as ec
+from estimator_core.errors import ArgumentError
+from estimator_explain import integrated_gradients
+
+
+@pytest.fixture(scope="module")
+def estimator(tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("attributed"))
+
+
+def test_a_square_has_the_attributions_of_the_formula(estimator):
+    found = integrated_gradients(estimator, input_fn(), baseline="zero")
+    assert set(found.values) == {"x", "useless"}
+    np.testing.assert_allclose(found.values["x"], 3 * ROWS["x"] ** 2, rtol=1e-4, atol=1e-5)
+    assert not found.values["useless"].any()
+    assert found.residual < 1e-3
+    assert list(found.strength) == ["x", "useless"]
+
+
+def test_words_keep_their_values(estimator):
+    found = integrated_gradients(estimator, input_fn(), baseline="zero")
+    slope = float(estimator.get_variable_value("slope"))
+    np.testing.assert_allclose(found.baseline_scores, slope * np.char.str_len(ROWS["word"]), rtol=1e-5)
+
+
+def test_the_baseline_is_the_mean_by_default_or_a_number(estimator):
+    mean = integrated_gradients(estimator, input_fn())
+    np.testing.assert_allclose(mean.values["x"], 3 * (ROWS["x"] ** 2 - ROWS["x"].mean() ** 2), rtol=1e-3, atol=1e-4)
+    one = integrated_gradients(estimator, input_fn(), baseline={"x": 1.0})
+    np.testing.assert_allclose(one.values["x"], 3 * (ROWS["x"] ** 2 - 1), rtol=1e-3, atol=1e-4)
+
+
+def test_more_steps_leave_a_smaller_residual(tmp_path):
+    def wavy(features, labels, mode):
+        y = jnp.sin(4 * features["x"]) * ec.get_variable("scale", (), initializer=jax.nn.initializers.ones)
+        if mode == ec.ModeKeys.PREDICT:
+            return ec.EstimatorSpec(mode, predictions={"logits": y})
+        return ec.EstimatorSpec(mode, loss=jnp.mean(y**2), train_op=optax.sgd(0.0))
+
+    rows = ec.inputs.numpy_input_fn({"x": ROWS["x"]}, ROWS["x"], batch_size=32, shuffle=False)
+    estimator = ec.Estimator(wavy, str(tmp_path)).train(rows, steps=1)
+    few, many = (integrated_gradients(estimator, rows, steps=steps).residual for steps in (4, 256))
+    assert many < few / 20
+    assert many < 1e-3
+
+
+def test_a_missing_number_stays_missing(estimator):
+    x = ROWS["x"].copy()
+    x[3] = np.nan
+
+    def careful(features, labels, mode, config):
+        seen = jnp.where(jnp.isnan(features["x"]), 0.0, features["x"])
+        return estimator.model_fn({**features, "x": seen}, labels, mode, config)
+
+    rows = ec.inputs.numpy_input_fn({**ROWS, "x": x}, batch_size=40, shuffle=False)
+    found = integrated_gradients(ec.with_model_fn(estimator, careful), rows)
+    assert found.values["x"][3] == 0.0
+    assert np.isfinite(found.values["x"]).all()
+    assert found.residual < 1e-3
+
+
+def classifier(features, labels, mode):
+    weights = ec.get_variable("weights", (2, 3))
+    logits = jnp.stack([features["a"], features["b"]], axis=1) @ weights
+    if mode == ec.ModeKeys.PREDICT:
+        return ec.EstimatorSpec(mode, predictions={"logits": logits})
+    loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+    return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1))
+
+
+def test_the_predicted_class_is_explained_or_the_one_that_is_named(tmp_path):
+    rng = np.random.default_rng(1)
+    x = {"a": rng.normal(size=20).astype(np.float32), "b": rng.normal(size=20).astype(np.float32)}
+    rows = ec.inputs.numpy_input_fn(x, rng.integers(0, 3, 20), batch_size=8, shuffle=False)
+    estimator = ec.Estimator(classifier, str(tmp_path), ec.RunConfig(tf_random_seed=2)).train(rows, steps=3)
+    weights = estimator.get_variable_value("weights")
+    of_two = integrated_gradients(estimator, rows, class_id=2, baseline="zero")
+    np.testing.assert_allclose(of_two.values["a"], x["a"] * weights[0, 2], rtol=1e-4, atol=1e-6)
+    predicted = np.argmax(np.stack([x["a"], x["b"]], 1) @ weights, axis=1)
+    of_own = integrated_gradients(estimator, rows, baseline="zero")
+    np.testing.assert_allclose(of_own.values["b"], x["b"] * weights[1, predicted], rtol=1e-4, atol=1e-6)
+    with pytest.raises(ArgumentError, match="class_id must be between 0 and 2, given: 3"):
+        integrated_gradients(estimator, rows, class_id=3)
+
+
+def test_a_model_with_dropout_and_a_key_is_explained(tmp_path):
+    def dropped(features, labels, mode):
+        kept = jax.random.bernoulli(ec.next_rng_key(), 0.5, features["x"].shape) if mode == "train" else 1.0
+        y = features["x"] * kept * ec.get_variable("slope", (), initializer=jax.nn.initializers.ones)
+        if mode == ec.ModeKeys.PREDICT:
+            return ec.EstimatorSpec(mode, predictions={"y": y})
+        return ec.EstimatorSpec(mode, loss=jnp.mean((y - labels) ** 2), train_op=optax.sgd(0.0))
+
+    rows = ec.inputs.numpy_input_fn({"x": ROWS["x"]}, ROWS["x"], batch_size=32, shuffle=False)
+    estimator = ec.Estimator(dropped, str(tmp_path)).train(rows, steps=1)
+    found = integrated_gradients(estimator, rows, output="y", baseline="zero")
+    np.testing.assert_allclose(found.values["x"], ROWS["x"], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"output": "odds"}, r"There is no prediction 'odds' to explain. The model predicts \['logits'\]"),
+        ({"baseline": "median"}, 'baseline must be "mean", "zero" or numbers by feature'),
+        ({"baseline": {"age": 1.0}}, r"there are no float features \['age'\]. There are \['useless', 'x'\]"),
+        ({"steps": 0}, "steps must be positive, given: 0"),
+    ],
+)
+def test_wrong_arguments_are_refused(estimator, arguments, words):
+    with pytest.raises(ArgumentError, match=words):
+        integrated_gradients(estimator, input_fn(), **arguments)

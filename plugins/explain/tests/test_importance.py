@@ -1,0 +1,130 @@
+"""Permutation importance: against scikit-learn, by groups, and without a trace in the model_dir."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from explained_program import LABELS, ROWS, input_fn, model_fn, trained
+
+import estimator_core as ec
+from estimator_core.errors import ArgumentError, CheckpointNotFoundError
+from estimator_explain import Importance, permutation_importance
+
+
+@pytest.fixture(scope="module")
+def estimator(tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("explained"))
+
+
+def test_features_that_matter_come_first_and_one_that_does_not_is_zero(estimator):
+    found = permutation_importance(estimator, input_fn(), repeats=3)
+    assert [one.features for one in found if one.metric == "loss"][-1] == ("useless",)
+    by_name = {one.name: one for one in found if one.metric == "loss"}
+    assert set(by_name) == {"x", "useless", "word"}
+    assert by_name["useless"].losses == (0.0, 0.0, 0.0)
+    assert by_name["x"].interval[0] > 1.0
+    assert by_name["word"].mean > 1.0
+
+
+def test_it_is_the_importance_of_scikit_learn(estimator):
+    sklearn = pytest.importorskip("sklearn.inspection")
+    slope = float(estimator.get_variable_value("slope"))
+
+    class Model:
+        """The same function, for scikit-learn."""
+
+        def fit(self, rows, labels):
+            return self
+
+        def score(self, rows, labels):
+            return -float(np.mean((3 * rows[:, 0] ** 2 + slope * rows[:, 1] - labels) ** 2))
+
+    rows = np.stack([ROWS["x"], np.char.str_len(ROWS["word"])], axis=1)
+    theirs = sklearn.permutation_importance(Model(), rows, LABELS, n_repeats=200, random_state=0)
+    ours = permutation_importance(estimator, input_fn(96), features=["x", "word"], metrics=["loss"], repeats=30)
+    by_name = {one.name: one for one in ours}
+    for index, name in enumerate(("x", "word")):
+        spread = 4 * theirs.importances_std[index] / np.sqrt(30)
+        assert by_name[name].mean == pytest.approx(theirs.importances_mean[index], abs=spread)
+
+
+def test_the_batch_size_does_not_matter(estimator):
+    arguments = {"features": ["x"], "metrics": ["loss"], "repeats": 2}
+    (whole,) = permutation_importance(estimator, input_fn(96), **arguments)
+    (parts,) = permutation_importance(estimator, input_fn(48), **arguments)
+    np.testing.assert_allclose(whole.losses, parts.losses, rtol=1e-5)
+
+
+def test_a_group_is_shuffled_together(estimator):
+    found = permutation_importance(estimator, input_fn(), features=[("x", "word"), "x"], metrics=["loss"], repeats=1)
+    assert {one.features for one in found} == {("x", "word"), ("x",)}
+    pair, alone = sorted(found, key=lambda one: -len(one.features))
+    assert pair.losses != alone.losses
+
+
+def test_more_is_better_for_other_metrics(tmp_path):
+    def with_share(features, labels, mode):
+        spec = model_fn(features, labels, mode)
+        if mode != ec.ModeKeys.EVAL:
+            return spec
+        near = (abs(spec.predictions["logits"] - labels) < 1.0).astype(np.float32)
+        return ec.EstimatorSpec(mode, loss=spec.loss, eval_metric_ops={"near": ec.metrics.mean(near)})
+
+    trained(tmp_path)
+    with_share.host_transforms = model_fn.host_transforms
+    found = permutation_importance(
+        ec.Estimator(with_share, str(tmp_path)), input_fn(), features=["x"], metrics=["near"], repeats=2
+    )
+    assert 0 < found[0].mean <= found[0].baseline
+
+
+def test_nothing_is_written(tmp_path):
+    estimator = trained(tmp_path)
+    before = {path: path.read_bytes() for path in Path(tmp_path).rglob("*") if path.is_file()}
+    permutation_importance(estimator, input_fn(), repeats=1)
+    assert {path: path.read_bytes() for path in Path(tmp_path).rglob("*") if path.is_file()} == before
+
+
+def test_the_same_seed_computes_the_same(estimator):
+    once, again = (permutation_importance(estimator, input_fn(), repeats=1, seed=3) for _ in range(2))
+    assert once == again
+    assert once != permutation_importance(estimator, input_fn(), repeats=1, seed=4)
+
+
+def test_rows_are_limited(estimator):
+    (found,) = permutation_importance(estimator, input_fn(), features=["x"], metrics=["loss"], repeats=1, rows=50)
+    first = ec.inputs.numpy_input_fn({n: v[:50] for n, v in ROWS.items()}, LABELS[:50], batch_size=40, shuffle=False)
+    assert found.baseline == pytest.approx(estimator.evaluate(first)["loss"], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"features": ["age"]}, r"There are no features \['age'\]. The input has \['useless', 'word', 'x'\]"),
+        ({"metrics": ["auc"]}, r"There are no metrics \['auc'\]. The evaluation has \['loss'\]"),
+        ({"repeats": 0}, "repeats must be positive, given: 0"),
+    ],
+)
+def test_wrong_arguments_are_refused(estimator, arguments, words):
+    with pytest.raises(ArgumentError, match=words):
+        permutation_importance(estimator, input_fn(), **arguments)
+
+
+def test_an_untrained_model_is_refused(tmp_path):
+    with pytest.raises(CheckpointNotFoundError, match="Train first"):
+        permutation_importance(ec.Estimator(model_fn, str(tmp_path)), input_fn())
+
+
+def test_features_without_names_are_refused(estimator):
+    bare = ec.inputs.numpy_input_fn(ROWS["x"], LABELS, batch_size=40, shuffle=False)
+    with pytest.raises(ArgumentError, match="flat dict of arrays"):
+        permutation_importance(estimator, bare)
+
+
+def test_an_empty_input_is_refused(estimator):
+    with pytest.raises(ArgumentError, match="The input is empty"):
+        permutation_importance(estimator, lambda: iter(()))
+
+
+def test_one_repetition_has_no_interval():
+    assert Importance(features=("x",), metric="loss", baseline=1.0, losses=(0.5,)).interval is None

@@ -1,0 +1,81 @@
+"""The section of the report, and the file it reads."""
+
+from typing import ClassVar
+
+import pytest
+
+from estimator_core.errors import ArgumentError
+from estimator_explain import Explanations, Importance, read_explanations, write_explanations
+
+pytest.importorskip("estimator_report")
+
+from estimator_explain.section import ExplanationSection
+from estimator_report import ReportSource
+from estimator_report.section_suite import ReportSectionSuite, unclosed
+
+
+def found(strengths=None):
+    return Explanations(
+        step=7,
+        importances=[
+            Importance(features=("<age>",), metric="auc", baseline=0.9, losses=(0.2, 0.3)),
+            Importance(features=("sex", "class"), metric="auc", baseline=0.9, losses=(0.1, 0.1)),
+        ],
+        strengths=strengths or {},
+        residual=0.001,
+    )
+
+
+class TestExplanations(ReportSectionSuite):
+    """The section reads a file, not results: the suite's results name the folder in which one lies."""
+
+    results: ClassVar = {7: {"auc": 0.9}}
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path):
+        self.folder = tmp_path
+
+    def section(self):
+        return ExplanationSection()
+
+    def _source(self, results):
+        for metrics in results.values():
+            named = [Importance(features=("x",), metric=name, baseline=0.9, losses=(0.2,)) for name in metrics]
+            write_explanations(self.folder, Explanations(step=7, importances=named, strengths=metrics))
+        return ReportSource(model_dir=self.folder, evaluation="", results=results)
+
+
+def body(model_dir):
+    return ExplanationSection().body(ReportSource(model_dir=model_dir, evaluation="", results={}))
+
+
+def test_a_model_dir_without_explanations_has_no_section(tmp_path):
+    assert body(tmp_path) is None
+
+
+def test_features_stand_in_order_with_their_numbers(tmp_path):
+    write_explanations(tmp_path, found({"<age>": 0.5}))
+    text = body(tmp_path)
+    assert "Checkpoint 7." in text
+    assert "<td>&lt;age&gt;</td><td>0.25</td>" in text
+    assert text.index("&lt;age&gt;") < text.index("sex,class")
+    assert "mean absolute attribution" in text
+    assert text.count("<svg") == 2
+    assert not unclosed(text)
+
+
+def test_without_attributions_there_is_no_chart_of_them(tmp_path):
+    write_explanations(tmp_path, found())
+    assert body(tmp_path).count("<svg") == 1
+
+
+def test_what_is_written_is_read(tmp_path):
+    write_explanations(tmp_path, found({"x": 1.0}))
+    assert read_explanations(tmp_path) == found({"x": 1.0})
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"step": 1}', "[" * 100_000, '{"importances": [{"features": 1}]}'])
+def test_another_file_is_refused_by_name(tmp_path, text):
+    (tmp_path / "explanations.json").write_text(text)
+    with pytest.raises(ArgumentError, match=r"explanations\.json does not hold explanations"):
+        read_explanations(tmp_path)

@@ -1,0 +1,128 @@
+"""The fingerprint of the data: files and arrays with their sizes and digests, piece by piece, and the first batch.
+
+Pieces say where a byte has changed, not only that one has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core.inputs import ArrayInput
+
+#: What is digested at the start of a run; of files beyond it the size is kept.
+MOST_BYTES = 1 << 30
+#: How the keys of batches begin; two starts need not have one in common.
+BATCH = "batch of step "
+_PIECES, _SMALLEST = 64, 64
+
+
+def data_fingerprint(input_fn: Callable[..., Any], batch: Any, *, step: int = 1) -> dict[str, Any]:
+    """What is known of the data of a training.
+
+    Args:
+        input_fn: the training input. Files of file inputs and arrays of array inputs are digested; another input is not
+            opened a second time, since that could change what it yields.
+        batch: the first batch of the call.
+        step: the step that it is for.
+    """
+    source = _innermost(input_fn)
+    drawn = {"features": batch.features, "labels": batch.labels, "host": dict(batch.host)}
+    found = {f"{BATCH}{step}": _digest_of(_leaves(drawn))}
+    if isinstance(source, ArrayInput):
+        found |= {f"array {name}": _digest_of([(name, array)]) for name, array in _arrays(source)}
+    left = MOST_BYTES
+    for path in getattr(source, "files", ()):
+        size = Path(path).stat().st_size
+        left -= size
+        found[f"file {path}"] = file_digest(Path(path)) if left >= 0 else {"size": size}
+    return found
+
+
+def file_digest(path: Path) -> dict[str, Any]:
+    """The size of a file, its digest, and those of its pieces."""
+    size = path.stat().st_size
+    step = _step(size)
+    whole, pieces = hashlib.sha256(), list[str]()
+    with path.open("rb") as file:
+        for _ in range(0, size, step):
+            piece = hashlib.sha256()
+            for part in _parts(file, step):
+                piece.update(part)
+                whole.update(part)
+            pieces.append(piece.hexdigest()[:16])
+    return {"size": size, "sha256": whole.hexdigest(), "step": step, "pieces": pieces}
+
+
+def changed_place(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Where two digests differ, in words.
+
+    Example:
+        >>> old = {"size": 100, "step": 64, "pieces": ["a", "b"]}
+        >>> changed_place(old, {**old, "pieces": ["a", "c"]})
+        'bytes 64 to 100'
+        >>> changed_place(old, {**old, "size": 90})
+        '100 bytes, now 90'
+    """
+    if before.get("size") != now.get("size"):
+        return f"{before.get('size')} bytes, now {now.get('size')}"
+    step = int(before.get("step", 0))
+    for place, (old, new) in enumerate(zip(before.get("pieces", ()), now.get("pieces", ()), strict=False)):
+        if old != new:
+            return f"bytes {place * step} to {min((place + 1) * step, before['size'])}"
+    return "another content"
+
+
+def _parts(file: Any, size: int) -> Iterator[bytes]:
+    while size > 0 and (part := file.read(min(size, 1 << 20))):
+        size -= len(part)
+        yield part
+
+
+def _step(size: int) -> int:
+    return max(_SMALLEST, -(-size // _PIECES))
+
+
+def _innermost(input_fn: Any) -> Any:
+    while hasattr(input_fn, "input_fn"):
+        input_fn = input_fn.input_fn
+    return input_fn
+
+
+def _arrays(source: ArrayInput) -> list[tuple[str, np.ndarray]]:
+    """The arrays of an input, in full."""
+    found: list[tuple[str, np.ndarray]] = []
+
+    def see(features: Any, labels: Any) -> tuple[Any, Any]:
+        found.extend(_leaves({"features": features, "labels": labels}))
+        return features, labels
+
+    iterator = source().mapped(see)
+    assert iterator.fingerprint, "reading it loads the arrays"
+    return found
+
+
+def _digest_of(leaves: list[tuple[str, np.ndarray]]) -> dict[str, Any]:
+    whole, pieces = hashlib.sha256(), list[str]()
+    size = sum(array.nbytes for _, array in leaves)
+    step = _step(size)
+    for name, array in leaves:
+        whole.update(f"{name} {array.dtype} {array.shape}".encode())
+        plain: Any = repr(array.tolist()).encode()
+        if not array.dtype.hasobject:
+            plain = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        whole.update(plain)
+        if len(leaves) == 1:
+            pieces = [hashlib.sha256(plain[at : at + step]).hexdigest()[:16] for at in range(0, len(plain), step)]
+    return {"size": size, "sha256": whole.hexdigest(), "step": step, "pieces": pieces}
+
+
+def _leaves(tree: Any) -> list[tuple[str, np.ndarray]]:
+    import jax
+
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return [(jax.tree_util.keystr(path, simple=True, separator="/"), np.asarray(leaf)) for path, leaf in leaves]

@@ -1,0 +1,98 @@
+"""In what two records of starts differ: packages, code, flags, seeds, devices, data, in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from estimator_runs.capsule.data import BATCH, changed_place
+
+_ABSENT = "absent"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """One thing that was another in a second run.
+
+    Args:
+        kind: "package", "code", "flag", "seed", "device" or "data".
+        name: what differs.
+        text: how, for people.
+    """
+
+    kind: str
+    name: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}: {self.text}"
+
+
+def capsule_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Difference]:
+    """What differs between two starts. What could explain the most comes first.
+
+    Args:
+        before: the record of a start.
+        now: the record of a later one.
+
+    Example:
+        >>> old = {"seeds": {"run_config.tf_random_seed": 1}}
+        >>> str(capsule_differences(old, {"seeds": {"run_config.tf_random_seed": 2}})[0])
+        'seed run_config.tf_random_seed: was 1, now 2'
+    """
+    return [
+        *_packages(before.get("packages", {}), now.get("packages", {})),
+        *_code(before.get("code", {}), now.get("code", {})),
+        *_values("flag", before.get("flags", {}), now.get("flags", {})),
+        *_values("seed", before.get("seeds", {}), now.get("seeds", {})),
+        *_values("device", before.get("hardware", {}), now.get("hardware", {})),
+        *_data(before.get("data", {}), now.get("data", {})),
+    ]
+
+
+def _packages(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
+    for name in sorted({*before, *now}):
+        old, new = before.get(name, _ABSENT), now.get(name, _ABSENT)
+        if isinstance(old, str) and isinstance(new, str):
+            if old != new:
+                yield Difference(kind="package", name=name, text=f"was {old}, now {new}")
+            continue
+        codes = [one.get("code") if isinstance(one, Mapping) else None for one in (old, new)]
+        if not any(codes):
+            continue  # neither run uses it
+        versions = [one["version"] if isinstance(one, Mapping) else one for one in (old, new)]
+        if versions[0] != versions[1]:
+            yield Difference(kind="package", name=name, text=f"was {versions[0]}, now {versions[1]}")
+        elif all(codes) and codes[0] != codes[1]:
+            text = f"{versions[0]} is other code than it was (a hash of its files)"
+            yield Difference(kind="package", name=name, text=text)
+
+
+def _code(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
+    old, new = before.get("files", {}), now.get("files", {})
+    commit = before.get("git", {}).get("commit")
+    cure = f" (it was commit {commit[:12]}, with the diff of the record)" if commit else ""
+    for name in sorted({*old, *new}):
+        if old.get(name) != new.get(name):
+            what = "is not loaded now" if name not in new else "was not loaded" if name not in old else "has changed"
+            yield Difference(kind="code", name=name, text=f"{what}{cure}")
+
+
+def _values(kind: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
+    for name in sorted({*before, *now}):
+        old, new = before.get(name, _ABSENT), now.get(name, _ABSENT)
+        if old != new:
+            yield Difference(kind=kind, name=name, text=f"was {old}, now {new}")
+
+
+def _data(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
+    # The batch follows from the files and arrays, which say more.
+    for name in sorted({*before, *now}, key=lambda one: (one.startswith(BATCH), one)):
+        old, new = before.get(name), now.get(name)
+        if (old is None or new is None) and name.startswith(BATCH):
+            continue
+        if old is None or new is None:
+            yield Difference(kind="data", name=name, text="is not read now" if new is None else "was not read")
+        elif old != new:
+            yield Difference(kind="data", name=name, text=changed_place(old, new))

@@ -1,0 +1,88 @@
+"""The hook of `estimator run` that keeps the record of a start."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from estimator_core.hooks import Hook
+from estimator_core.journal import read_lineage
+from estimator_core.storage import LocalStorage
+from estimator_core.summaries import without_secrets
+from estimator_experiment.hookspecs import RunCommand
+from estimator_runs.capsule.code import program_code
+from estimator_runs.capsule.data import data_fingerprint
+from estimator_runs.capsule.packages import environment
+from estimator_runs.capsule.settings import hardware, told
+from estimator_runs.capsule.shelf import keep
+
+if TYPE_CHECKING:
+    from estimator_core.hooks import Run
+    from estimator_experiment.experiment import Experiment
+
+_log = logging.getLogger("estimator_core")
+_FORMAT = 1
+_CONFIGURATIONS = (".toml", ".yaml", ".yml")
+
+
+class CapsuleHook(Hook):
+    """Writes what is needed to run a run again, once its first batch is there. It never stops a run.
+
+    Args:
+        command: what `estimator run` was given.
+        experiment: what the program made.
+    """
+
+    def __init__(self, command: RunCommand, experiment: Experiment) -> None:
+        self._command, self._experiment = command, experiment
+
+    def after_create(self, run: Run) -> None:
+        """Writes the record."""
+        if not run.config.is_chief:
+            return
+        try:
+            epoch = read_lineage(LocalStorage(run.model_dir)).epoch
+            keep(Path(run.model_dir), self._capsule(run), epoch=epoch, step=run.first_step)
+        except Exception as error:  # whatever it is, the run is worth more than its record
+            _log.warning(
+                "`estimator reproduce` will not know this start: its record could not be written (%s: %s).",
+                type(error).__name__,
+                error,
+            )
+
+    def _capsule(self, run: Run) -> dict[str, Any]:
+        path = program_path(self._command.file)
+        record = json.loads((Path(run.model_dir) / "run.json").read_text())
+        flags, seeds = told(record, _configuration(path, self._command.settings))
+        return {
+            "format": _FORMAT,
+            "command": {"directory": str(Path.cwd()), "words": without_secrets(self._command.words())},
+            "packages": environment(),
+            "code": program_code(path),
+            "flags": flags,
+            "seeds": seeds,
+            "hardware": hardware(),
+            "data": data_fingerprint(self._experiment.train_input_fn, run.batch, step=run.first_step + 1),
+        }
+
+
+def program_path(file: str) -> Path:
+    """The path of a program, without the function.
+
+    Example:
+        >>> program_path("line.py:other").name
+        'line.py'
+    """
+    return Path(file if Path(file).exists() else file.partition(":")[0])
+
+
+def _configuration(path: Path, settings: tuple[str, ...]) -> dict[str, Any]:
+    """The effective values of a configuration file; empty for a program in Python."""
+    if path.suffix not in _CONFIGURATIONS:
+        return {}
+    from estimator_runs.configuration.reading import read_configuration
+    from estimator_runs.configuration.show import effective
+
+    return {key: value for key, value, _ in effective(read_configuration(path, settings))}

@@ -1,0 +1,48 @@
+"""An environment built again from its record, with uv."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_runs.capsule.packages import requirements
+
+
+def build_environment(packages: Mapping[str, Any], folder: Path) -> Path:
+    """Makes a virtual environment with exactly the packages of a record; returns its interpreter.
+
+    Where packages come from is uv's affair: its settings and variables, such as UV_FIND_LINKS, hold.
+
+    Args:
+        packages: of a record.
+        folder: where it is made.
+
+    Raises:
+        ArgumentError: there is no uv, or it cannot install a package.
+    """
+    uv = shutil.which("uv")
+    if uv is None:
+        raise ArgumentError(
+            "The environment of the run is built with uv, and there is none: pip install uv. Or compare with the "
+            "present environment: --here."
+        )
+    wanted = folder.with_suffix(".txt")
+    wanted.parent.mkdir(parents=True, exist_ok=True)
+    wanted.write_text("\n".join(requirements(packages)) + "\n")
+    _called([uv, "venv", "--quiet", "--python", str(packages["python"]), str(folder)])
+    python = folder / "bin" / "python"
+    _called([uv, "pip", "install", "--quiet", "--no-deps", "--python", str(python), "--requirements", str(wanted)])
+    return python
+
+
+def _called(command: list[str]) -> None:
+    told = subprocess.run(command, capture_output=True, text=True)
+    if told.returncode:
+        raise ArgumentError(
+            f"The environment of the run cannot be built: {' '.join(command[:3])} says: {told.stderr.strip()} With "
+            "--here the present environment is taken."
+        )

@@ -1,0 +1,137 @@
+"""Runs a run again and compares: the same weights bit for bit, or the first thing that differs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from estimator_core.checkpoint import all_checkpoints, checkpoint_step
+from estimator_core.errors import ArgumentError
+from estimator_runs.capsule.differences import Difference, capsule_differences
+from estimator_runs.capsule.rebuilding import build_environment
+from estimator_runs.capsule.settings import environment_flags
+from estimator_runs.capsule.shelf import Start, read_starts
+from estimator_runs.capsule.weights import first_difference
+
+_SEED = "run_config.tf_random_seed"
+_MODEL_DIR = "run_config.model_dir="
+_MAIN = "from estimator_core.cli import main; raise SystemExit(main())"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduced:
+    """What came of a run that was run again.
+
+    Args:
+        step: the step at which the weights are compared.
+        weights: how the weights differ; None: they are equal bit for bit.
+        differences: what differs between the records; the first one is the most likely cause.
+    """
+
+    step: int
+    weights: str | None
+    differences: tuple[Difference, ...]
+
+
+def reproduce(run: Path, folder: Path, *, here: bool = False, settings: Sequence[str] = ()) -> Reproduced:
+    """Runs a run of `estimator run` again, in an environment like its own, and compares the weights.
+
+    Args:
+        run: its model_dir.
+        folder: an empty directory, or none yet: `run` in it is the new model_dir, `environment` the environment.
+        here: whether the present environment is taken.
+        settings: more texts of `--set`, to see what they change.
+
+    Raises:
+        ArgumentError: the run has no record, no seed or no checkpoint, the folder is not empty, or the program fails.
+    """
+    starts = read_starts(run)
+    newest = starts[-1].capsule
+    checkpoints = {checkpoint_step(path): Path(path) for path in all_checkpoints(str(run))}
+    if not checkpoints:
+        raise ArgumentError(f"{run} has no checkpoint to compare with.")
+    if newest["seeds"].get(_SEED) is None and not any(text.startswith(f"{_SEED}=") for text in settings):
+        raise ArgumentError(f"The seed of {run} was drawn, so no other run has its numbers: set {_SEED} in new runs.")
+    if folder.exists() and any(folder.iterdir()):
+        raise ArgumentError(f"{folder} is not empty. Remove it, or give another directory (--output).")
+    folder.mkdir(parents=True, exist_ok=True)
+    new = folder.resolve() / "run"
+    python = Path(sys.executable) if here else build_environment(newest["packages"], folder.resolve() / "environment")
+    _run_again(python, newest, new, settings, None if here else newest["flags"])
+    return compare(starts, checkpoints, new)
+
+
+def compare(starts: Sequence[Start], checkpoints: Mapping[int, Path], new: Path) -> Reproduced:
+    """Compares a run with what it was run again as.
+
+    Args:
+        starts: all starts of the run.
+        checkpoints: its checkpoints by step.
+        new: the model_dir of the second run.
+
+    Raises:
+        ArgumentError: they have no step in common.
+    """
+    again = {checkpoint_step(path): Path(path) for path in all_checkpoints(str(new))}
+    common = sorted(again.keys() & checkpoints.keys())
+    if not common:
+        raise ArgumentError(
+            f"There is no step at which both runs have a checkpoint: {sorted(checkpoints)} and {sorted(again)}."
+        )
+    step = common[-1]
+    now = read_starts(new)[-1].capsule
+    found = [one for start in (starts[-1], *starts[:-1]) for one in capsule_differences(start.capsule, now)]
+    return Reproduced(
+        step=step,
+        weights=first_difference(checkpoints[step], again[step]),
+        differences=tuple(dict.fromkeys(found)),
+    )
+
+
+def _run_again(
+    python: Path, capsule: Mapping[str, Any], model_dir: Path, settings: Sequence[str], flags: Mapping[str, Any] | None
+) -> None:
+    """Runs the program of a record as a process.
+
+    Args:
+        python: the interpreter.
+        capsule: the record.
+        model_dir: where it writes.
+        settings: more texts of `--set`.
+        flags: the flags of the environment are set to these; None: they stay as they are.
+    """
+    told = capsule["command"]
+    words = _words(told["words"], model_dir, settings)
+    if any("***" in word for word in words):
+        raise ArgumentError(
+            f"The run was started with a secret that its record does not hold: {words}. Run it with a setting that "
+            "holds none, such as the name of a variable of the environment."
+        )
+    environ = dict(os.environ)
+    if flags is not None:
+        for name in environment_flags():
+            environ.pop(name)
+        prefix = "environment."
+        told_flags = {**flags, **capsule["seeds"]}
+        environ |= {name.removeprefix(prefix): v for name, v in told_flags.items() if name.startswith(prefix)}
+    directory = Path(told["directory"])
+    # -P: the command `estimator` has no directory of modules either. What it prints goes to the standard error.
+    command = [str(python), "-P", "-c", _MAIN, *words]
+    code = subprocess.run(command, env=environ, cwd=directory if directory.is_dir() else None, stdout=2).returncode
+    if code:
+        raise ArgumentError(f"The program failed with exit code {code} when it was run again: estimator {words}.")
+
+
+def _words(words: Sequence[str], model_dir: Path, settings: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    for place, word in enumerate(words):
+        follows = words[place + 1] if place + 1 < len(words) else ""
+        if not word.startswith(_MODEL_DIR) and not (word == "--set" and follows.startswith(_MODEL_DIR)):
+            kept.append(word)
+    added = [part for text in settings for part in ("--set", text)]
+    return [*kept, *added, "--model-dir", str(model_dir), "--predictions", "0"]

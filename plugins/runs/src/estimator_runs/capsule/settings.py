@@ -1,0 +1,100 @@
+"""What a run was told: configuration, flags and seeds, and the hardware it ran on."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from estimator_core.summaries import without_secrets
+
+#: Keys that are another on purpose.
+_OF_THE_RUN = ("run_config.model_dir",)
+_FLAGS = ("XLA_", "JAX_", "LIBTPU_", "NVIDIA_", "CUDA_VISIBLE", "OMP_", "MKL_", "OPENBLAS_", "ESTIMATOR_", "KERAS_")
+_SEEDS = ("PYTHONHASHSEED",)
+#: Flags that say where something is kept or told, and change no number.
+_HARMLESS = ("CACHE", "LOG", "TRACEBACK", "DUMP", "QUIET")
+_OF_JAX = (
+    "jax_enable_x64",
+    "jax_default_matmul_precision",
+    "jax_default_prng_impl",
+    "jax_threefry_partitionable",
+    "jax_numpy_dtype_promotion",
+    "jax_disable_jit",
+    "jax_platforms",
+)
+
+
+def told(record: Mapping[str, Any], configuration: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Flags and seeds by key; secrets are masked.
+
+    Args:
+        record: the run record, whose secrets are masked already.
+        configuration: the effective values of a configuration file by key; empty for a program in Python.
+    """
+    values: dict[str, Any] = {f"environment.{name}": value for name, value in environment_flags().items()}
+    values |= {f"jax.{name}": value for name, value in _of_jax()}
+    for table in ("run_config", "hparams"):
+        found = record.get(table)
+        values |= {f"{table}.{name}": value for name, value in found.items()} if isinstance(found, Mapping) else {}
+    values |= {key: _plain(key, value) for key, value in configuration.items() if key not in values}
+    values = {key: value for key, value in values.items() if key not in _OF_THE_RUN}
+    seeds = {key: value for key, value in values.items() if _is_seed(key)}
+    return {key: value for key, value in values.items() if key not in seeds}, seeds
+
+
+def environment_flags() -> dict[str, str]:
+    """The variables of the environment that may change numbers."""
+    return {
+        name: without_secrets([f"{name}={value}"])[0].partition("=")[2]
+        for name, value in sorted(os.environ.items())
+        if name.startswith((*_FLAGS, *_SEEDS)) and not any(word in name for word in _HARMLESS)
+    }
+
+
+def hardware() -> dict[str, Any]:
+    """The devices of this process and the machine around them."""
+    import jax
+
+    return {
+        "devices": [f"{one.platform}: {one.device_kind}" for one in jax.devices()],
+        "processes": jax.process_count(),
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+    }
+
+
+def _processor() -> str:
+    cpus = Path("/proc/cpuinfo")
+    lines = cpus.read_text().splitlines() if cpus.is_file() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor())
+
+
+def _of_jax() -> Iterator[tuple[str, Any]]:
+    import jax
+
+    for name in _OF_JAX:
+        yield name, getattr(jax.config, name, None)
+
+
+def _is_seed(key: str) -> bool:
+    """Whether a key names a seed.
+
+    Example:
+        >>> [_is_seed(key) for key in ("run_config.tf_random_seed", "inputs.train.args.seed", "hparams.speed")]
+        [True, True, False]
+    """
+    last = key.rpartition(".")[2]
+    return last == "seed" or last.endswith("_seed") or last in _SEEDS
+
+
+def _plain(key: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return without_secrets([f"{key}={value}"])[0].partition("=")[2]
+    return json.loads(json.dumps(value, default=repr))

@@ -1,0 +1,70 @@
+"""The records of starts in a model_dir: one file for each record that differs, and a line for each start."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+
+_FOLDER, _STARTS = "capsules", "starts.jsonl"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """A start of a run.
+
+    Args:
+        epoch: its number in the journal.
+        step: the step from which it continued.
+        capsule: what it was started with.
+    """
+
+    epoch: int
+    step: int
+    capsule: Mapping[str, Any]
+
+
+def keep(model_dir: Path, capsule: Mapping[str, Any], *, epoch: int, step: int) -> Path:
+    """Writes the record of a start. A start like an earlier one only gets a line."""
+    folder = model_dir / _FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(capsule, indent=1, sort_keys=True)
+    name = hashlib.sha256(text.encode()).hexdigest()[:16]
+    path = folder / f"{name}.json"
+    if not path.exists():
+        draft = folder / f".{name}.{os.getpid()}"
+        draft.write_text(text + "\n")
+        draft.replace(path)
+    with (folder / _STARTS).open("a") as file:
+        file.write(json.dumps({"epoch": epoch, "step": step, "capsule": name}) + "\n")
+    return path
+
+
+def read_starts(model_dir: Path) -> Sequence[Start]:
+    """The starts of a run, the first one first.
+
+    Raises:
+        ArgumentError: the directory holds no records, or one cannot be read.
+    """
+    folder = model_dir / _FOLDER
+    try:
+        lines = [json.loads(line) for line in (folder / _STARTS).read_text().splitlines() if line.endswith("}")]
+        return [
+            Start(
+                epoch=line["epoch"],
+                step=line["step"],
+                capsule=json.loads((folder / f"{line['capsule']}.json").read_text()),
+            )
+            for line in lines
+        ]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ArgumentError(
+            f"{model_dir} has no record from which it could be run again: {_FOLDER}/{_STARTS}: {error}. Runs of "
+            "`estimator run` have one where estimator-runs is installed."
+        ) from error

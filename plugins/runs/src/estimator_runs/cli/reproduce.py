@@ -1,0 +1,56 @@
+"""Run a run again and prove that it comes to the same weights, bit for bit; or name the first thing that differs.
+
+RUN is the model_dir of an `estimator run`. Its environment is built again with uv, in DIR/environment, and the program
+runs in DIR/run. The exit code is 0 if the weights are equal, and 1 if they are not.
+
+Example:
+    estimator reproduce runs/digits
+    estimator reproduce runs/digits --here
+    estimator reproduce runs/digits --here --set hparams.learning_rate=0.01
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator reproduce`."""
+    parser.add_argument("run", metavar="RUN", help="the model_dir of a run of `estimator run`")
+    parser.add_argument("--here", action="store_true", help="take the present environment; build none")
+    parser.add_argument("--output", metavar="DIR", help="where to run it (default: RUN-reproduced)")
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="one more setting of the program, to see what it changes",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command."""
+    import json
+    from dataclasses import asdict
+
+    from estimator_runs.capsule.reproducing import reproduce
+
+    model_dir = Path(args.run)
+    folder = Path(args.output) if args.output else model_dir.with_name(f"{model_dir.name}-reproduced")
+    found = reproduce(model_dir, folder, here=args.here, settings=args.settings)
+    if args.json:
+        print(json.dumps(asdict(found)))
+        return 0 if found.weights is None else 1
+    if found.weights is None:
+        print(f"The weights of step {found.step} are equal, bit for bit.")
+    else:
+        print(f"The weights of step {found.step} are not equal: {found.weights}.")
+        first = found.differences[:1] or ("nothing that the records hold",)
+        print(f"The first difference: {first[0]}.")
+    others = found.differences if found.weights is None else found.differences[1:]
+    for one in others:
+        print(f"Also different: {one}")
+    return 0 if found.weights is None else 1

@@ -1,0 +1,157 @@
+"""`estimator reproduce`: the same weights bit for bit, or the name of what differs."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from estimator_core.cli import main
+from estimator_runs import capsule_differences, read_starts
+from estimator_runs.capsule.shelf import keep
+from plugins.runs.tests import line_files
+
+CODE = (
+    line_files.CODE.replace("import estimator_core as ec", "import acme_scale, pathlib\nimport estimator_core as ec")
+    .replace("jnp.mean(", "acme_scale.SCALE * jnp.mean(")
+    .replace("np.linspace(-1, 1, 32, dtype=np.float32)", "np.load(pathlib.Path(__file__).parent / 'x.npy')")
+    .replace("3 * x + 1", "np.load(pathlib.Path(__file__).parent / 'y.npy')")
+    .replace("shuffle=False", "shuffle=True")
+)
+RECORD = "acme_scale.py,sha256=HASH,20\nacme_scale-VERSION.dist-info/METADATA,sha256=b,30\n"
+
+
+def write_package(site, version="1.0", scale="1.0", digest="a"):
+    """A package as an installer leaves it, with a number that the loss is multiplied by."""
+    site.mkdir(exist_ok=True)
+    (site / "acme_scale.py").write_text(f"SCALE = {scale}\n")
+    for old in site.glob("*.dist-info/*"):
+        old.unlink()
+    about = site / f"acme_scale-{version}.dist-info"
+    about.mkdir(exist_ok=True)
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: acme-scale\nVersion: {version}\n")
+    (about / "RECORD").write_text(RECORD.replace("VERSION", version).replace("HASH", digest))
+
+
+def write_all(folder):
+    """The program, its package and its data, as the run had them."""
+    write_package(folder / "site")
+    x = np.linspace(-1, 1, 32, dtype=np.float32)
+    np.save(folder / "x.npy", x)
+    np.save(folder / "y.npy", 3 * x + 1)
+    (folder / "line_code.py").write_text(CODE)
+    (folder / "line.toml").write_text(line_files.TOML)
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """A run that has ended, in a process of its own: of a program that uses a package and reads files."""
+    folder = tmp_path_factory.mktemp("reproduce")
+    write_all(folder)
+    path = os.pathsep.join([str(folder / "site"), os.environ.get("PYTHONPATH", "")])
+    words = ["run", "line.toml", "--model-dir", "run", "--predictions", "0"]
+    code = "from estimator_core.cli import main; raise SystemExit(main())"
+    command = [sys.executable, "-P", "-c", code, *words]
+    subprocess.run(command, cwd=folder, env={**os.environ, "PYTHONPATH": path}, check=True)
+    return folder
+
+
+@pytest.fixture
+def run(ended, monkeypatch):
+    """Its model_dir; everything else is as it was."""
+    write_all(ended)
+    shutil.rmtree(ended / "run-reproduced", ignore_errors=True)
+    monkeypatch.chdir(ended)
+    monkeypatch.syspath_prepend(str(ended / "site"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ended / "site"), os.environ.get("PYTHONPATH", "")]))
+    for name in ("acme_scale", "line_code"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return ended / "run"
+
+
+def change_a_byte(folder):
+    content = bytearray((folder / "y.npy").read_bytes())
+    content[-1] ^= 1
+    (folder / "y.npy").write_bytes(bytes(content))
+
+
+CHANGES = {
+    "package": (lambda folder: write_package(folder / "site", "1.1", scale="0.5"), [], "acme-scale: was 1.0, now 1.1"),
+    "code": (
+        lambda folder: (folder / "line_code.py").write_text(CODE.replace("jnp.mean", "jnp.sum")),
+        [],
+        "line_code.py: has changed",
+    ),
+    "flag": (lambda folder: None, ["--set", "hparams.rate=0.2"], "hparams.rate: was 0.3, now 0.2"),
+    "seed": (lambda folder: None, ["--set", "run_config.tf_random_seed=2"], "run_config.tf_random_seed: was 1, now 2"),
+    "data": (change_a_byte, [], "array labels: bytes 64 to 128"),
+}
+
+
+def test_the_same_weights_bit_for_bit(run, capfd):
+    assert main(["reproduce", "run", "--here"]) == 0
+    assert capfd.readouterr().out == "The weights of step 20 are equal, bit for bit.\n"
+    assert main(["reproduce", "run", "--here"]) == 2
+    assert "run-reproduced is not empty. Remove it" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[] if kind == "data" else [pytest.mark.slow]) for kind in CHANGES]
+)
+def test_one_change_is_named(run, kind, capfd):
+    change, words, told = CHANGES[kind]
+    change(run.parent)
+    assert main(["reproduce", "run", "--here", "--json", *words]) == 1
+    found = json.loads(capfd.readouterr().out)
+    first = found["differences"][0]
+    assert found["step"] == 20
+    assert "values differ" in found["weights"]
+    assert first["kind"] == kind
+    assert told in f"{first['name']}: {first['text']}"
+
+
+def test_a_flag_of_the_environment_is_named_and_harmless_here(run, capfd, monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
+    assert main(["reproduce", "run", "--here", "--set", "run_config.mesh={batch=1}"]) in (0, 1)
+    said = capfd.readouterr().out
+    assert "flag environment.XLA_FLAGS: was absent, now --xla_force_host_platform_device_count=2" in said
+    assert "device devices: was ['cpu: cpu'], now ['cpu: cpu', 'cpu: cpu']" in said
+
+
+def test_a_run_without_a_seed_or_a_record_says_so(run, capsys):
+    assert main(["run", "line.toml", "--model-dir", "drawn", "--set", "run_config.tf_random_seed=none"]) == 0
+    assert main(["reproduce", "drawn", "--here"]) == 2
+    assert "The seed of drawn was drawn" in capsys.readouterr().err
+    (run.parent / "other").mkdir()
+    assert main(["reproduce", "other"]) == 2
+    assert "has no record from which it could be run again" in capsys.readouterr().err
+
+
+def test_each_start_has_a_record_without_secrets(run):
+    for steps in (10, 20, 30):
+        words = ["--set", f"train.max_steps={steps}", "--set", "hparams.api_key=abc123"]
+        assert main(["run", "line.toml", "--model-dir", "starts", "--predictions", "0", *words]) == 0
+    first, second, third = read_starts(run.parent / "starts")
+    assert [start.step for start in (first, second, third)] == [0, 10, 20]
+    assert first.epoch < second.epoch < third.epoch
+    assert "abc123" not in "".join(path.read_text() for path in (run.parent / "starts" / "capsules").iterdir())
+    found = [str(one) for one in capsule_differences(second.capsule, third.capsule)]
+    assert found == ["flag train.max_steps: was 20, now 30"]
+
+
+def test_equal_starts_share_a_record(tmp_path):
+    for epoch in (1, 2):
+        keep(tmp_path, {"flags": {}}, epoch=epoch, step=5)
+    keep(tmp_path, {"flags": {"a": 1}}, epoch=3, step=5)
+    assert len(list((tmp_path / "capsules").glob("*.json"))) == 2
+    assert [start.capsule for start in read_starts(tmp_path)] == [{"flags": {}}, {"flags": {}}, {"flags": {"a": 1}}]
+
+
+def test_a_record_that_cannot_be_written_stops_no_run(run, caplog):
+    (run.parent / "blocked").mkdir()
+    (run.parent / "blocked" / "capsules").write_text("a file where the folder should be")
+    assert main(["run", "line.toml", "--model-dir", "blocked", "--predictions", "0"]) == 0
+    assert "`estimator reproduce` will not know this start" in caplog.text

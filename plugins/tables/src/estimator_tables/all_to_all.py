@@ -1,0 +1,157 @@
+"""`AllToAll`: a table split by rows over devices that ask each other for the rows of their examples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import lax
+from jax.sharding import PartitionSpec
+
+from estimator_core.errors import ArgumentError
+from estimator_core.model import WholeTable
+from estimator_tables.exchange import answers, delivered, questions
+from estimator_tables.split import BATCH_AXES, Split, current_split
+
+_WHOLE = WholeTable()
+
+
+@dataclass(frozen=True)
+class AllToAll:
+    """Splits the rows of a table over devices. They exchange ids and rows, each row once for each device that needs it.
+
+    It is the `access` of `ec.sparse_lookup`. On one device, and where the rows do not divide by the devices, it is the
+    same as a table without an access. A partition rule for the table must split its rows over the same axes, or be
+    absent.
+
+    Args:
+        axes: axes of the mesh that split the rows; those that a mesh lacks do not count.
+        room: rows of one message between two devices, as a multiple of the even share. If more are needed, the devices
+            exchange several messages.
+
+    Raises:
+        ArgumentError: there are no axes, or the room is below 1.
+
+    Example:
+        >>> import estimator_core as ec
+        >>> def model_fn(features, labels, mode):
+        ...     rows = ec.sparse_lookup("user", features["user"], (1_000_000, 16), access=AllToAll())
+    """
+
+    axes: tuple[str, ...] = BATCH_AXES
+    room: float = 2.0
+    sharding: tuple[tuple[str, ...], None] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.axes, str) or not self.axes:
+            raise ArgumentError(f"AllToAll: axes must be a tuple of names of mesh axes, given: {self.axes!r}.")
+        if not self.room >= 1:
+            raise ArgumentError(f"AllToAll: room must be at least 1, given: {self.room!r}.")
+        object.__setattr__(self, "sharding", (self.axes, None))
+
+    def read(self, table: jax.Array, ids: jax.Array) -> jax.Array:
+        """The rows of integer ids of any shape; zeros for ids out of range."""
+        split = current_split(table.shape[0], self.axes)
+        if split is None or not all(isinstance(size, int) for size in ids.shape):  # an export has sizes without a value
+            return _WHOLE.read(table, ids)
+
+        def of_device(part: jax.Array, ids: jax.Array) -> jax.Array:
+            asked = questions(ids, split)
+            return answers(part, asked, split, self._room(ids.size, split))[asked.places]
+
+        rows = _by_rows(of_device, split)(table, _divisible(ids.astype(jnp.int32).reshape(-1), split, table.shape[0]))
+        return rows[: ids.size].reshape(*ids.shape, table.shape[1])
+
+    def update(
+        self,
+        transformation: optax.GradientTransformationExtraArgs,
+        table: jax.Array,
+        opt_state: Any,
+        ids: jax.Array,
+        gradients: jax.Array,
+        **extra: jax.Array,
+    ) -> tuple[jax.Array, Any]:
+        """The table and its optimizer state after a step. Each device updates its own rows."""
+        split = current_split(table.shape[0], self.axes)
+        if split is None:
+            return _WHOLE.update(transformation, table, opt_state, ids, gradients, **extra)
+        ids, gradients = _divisible(ids, split, split.rows), _divisible(gradients, split, 0)
+        size = ids.size // split.count
+        room = self._room(size, split)
+
+        def with_room(room: int, times: int | jax.Array, state: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
+            def once(_: Any, state: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
+                return _update(transformation, *state, _delivered(ids, gradients, split, room), split, extra)
+
+            return lax.fori_loop(0, times, once, state)
+
+        if room >= size:
+            return with_room(size, 1, (table, opt_state))
+        # A loop that runs once or not at all: XLA updates its state in place, and copies that of a `cond`.
+        fits = (_most(ids, split) <= room).astype(jnp.int32)
+        return with_room(size, 1 - fits, with_room(room, fits, (table, opt_state)))
+
+    def _room(self, ids: int, split: Split) -> int:
+        """Rows of a message for so many ids of a device."""
+        return min(ids, math.ceil(self.room * ids / split.count))
+
+
+def _most(ids: jax.Array, split: Split) -> jax.Array:
+    """How many rows the busiest message needs."""
+    return _by_rows(lambda ids: questions(ids, split).most, split, PartitionSpec())(ids)
+
+
+def _delivered(ids: jax.Array, gradients: jax.Array, split: Split, room: int) -> tuple[jax.Array, jax.Array]:
+    """The touched rows, numbered within each part, and their gradients; side by side, split like the table."""
+
+    def of_device(ids: jax.Array, gradients: jax.Array) -> tuple[jax.Array, jax.Array]:
+        asked = questions(ids, split)
+        own = jax.ops.segment_sum(gradients, asked.places, num_segments=ids.size)
+        return delivered(own, asked, split, room)
+
+    return _by_rows(of_device, split)(ids, gradients)
+
+
+def _update(
+    transformation: optax.GradientTransformationExtraArgs,
+    table: jax.Array,
+    opt_state: Any,
+    touched: tuple[jax.Array, jax.Array],
+    split: Split,
+    extra: dict[str, jax.Array],
+) -> tuple[jax.Array, Any]:
+    """Applies an optimizer to the touched rows of the table and of its slots.
+
+    Only reading and writing of rows happen device by device. The transformation sees the rows of all devices, so that
+    one that mixes rows (a norm) returns what it returns on one device.
+    """
+    indices, gradients = touched
+    take = _by_rows(lambda part, own: part.at[own].get(mode="fill", fill_value=0), split)
+    put = _by_rows(lambda part, own, new: part.at[own].set(new, mode="drop"), split)
+
+    def gathered(leaf: jax.Array) -> jax.Array:
+        return take(leaf, indices) if leaf.shape == table.shape else leaf
+
+    def scattered(old: jax.Array, new: jax.Array) -> jax.Array:
+        return put(old, indices, new) if old.shape == table.shape else new
+
+    rows = gathered(table)
+    updates, row_state = transformation.update(gradients, jax.tree.map(gathered, opt_state), rows, **extra)
+    return scattered(table, optax.apply_updates(rows, updates)), jax.tree.map(scattered, opt_state, row_state)
+
+
+def _by_rows(function: Callable[..., Any], split: Split, out: PartitionSpec | None = None) -> Callable[..., Any]:
+    """The function, run by each device on its part of every argument."""
+    out_specs = split.by_rows if out is None else out
+    return jax.shard_map(function, mesh=split.mesh, in_specs=split.by_rows, out_specs=out_specs, check_vma=False)
+
+
+def _divisible(array: jax.Array, split: Split, fill: int) -> jax.Array:
+    """The array, filled up until it divides by the devices."""
+    missing = -array.shape[0] % split.count
+    return array if not missing else jnp.pad(array, [(0, missing), *[(0, 0)] * (array.ndim - 1)], constant_values=fill)

@@ -1,0 +1,44 @@
+"""Runs that are run again."""
+
+from tests.mutants.record import Mutant
+
+_ROOM = "plugins/runs/src/estimator_runs/capsule/"
+
+MUTANTS = (
+    Mutant(
+        name="weights-of-another-sign-are-equal",
+        guarantee="rule 88",
+        file=_ROOM + "weights.py",
+        old="if first.tobytes() != second.tobytes():",
+        new="if (first != second).any():",
+        tests=("test_the_first_bit_that_differs_is_named",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="packages-nobody-uses-differ",
+        guarantee="rule 88",
+        file=_ROOM + "differences.py",
+        old="if not any(codes):",
+        new="if False:",
+        tests=("test_only_packages_in_use_differ",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-changed-byte-has-no-place",
+        guarantee="rule 88",
+        file=_ROOM + "data.py",
+        old="if old != new:",
+        new="if False:",
+        tests=("test_a_changed_byte_of_a_file_is_found_by_its_place",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-diff-shows-secrets",
+        guarantee="rule 88",
+        file=_ROOM + "code.py",
+        old='kept = "\\n".join(map(_masked, diff[:_MOST_DIFF].split("\\n")))',
+        new="kept = diff[:_MOST_DIFF]",
+        tests=("test_the_commit_and_the_diff_without_secrets",),
+        in_cut=False,
+    ),
+)
