@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import nox
+import regressions  # noqa: F401 - a session of its own
 import reproducing  # noqa: F401 - a session of its own
 from uv import find_uv_bin
 
