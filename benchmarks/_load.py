@@ -19,7 +19,7 @@ from typing import Any
 
 from _side_by_side import Comparison, compare
 
-#: What a process that moves memory copies, to and fro: more than any cache holds.
+#: What a process that moves memory copies, back and forth: more than any cache holds.
 MEMORY_BYTES = 64 * 2**20
 _LOOK_SECS = 0.2
 
@@ -30,7 +30,7 @@ class Load:
 
     Args:
         spinning: processes that only compute.
-        memory: processes that copy 64 MiB to and fro.
+        memory: processes that copy 64 MiB back and forth.
     """
 
     spinning: int = 0
