@@ -27,9 +27,9 @@ BUDGETS = {
     "_cli": 577,  # options of all commands anywhere, errors of one line with a suggestion
     "_cluster": 460,  # every environment read and refused by name
     "_export": 1168,  # words of host transforms, requests made of them, metrics of what an export gives
-    "_inputs": 1572,  # how global batches are dealt out, and the contract with the data, included
+    "_inputs": 1591,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 724,
-    "_loop": 4308,  # what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4367,  # what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 996,
     "_model_dir": 483,
