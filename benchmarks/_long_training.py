@@ -83,7 +83,7 @@ class LongTraining:
 
 
 def hand_written(step: Callable[..., Any], state: Any, source: Iterator[Any], steps: int) -> Callable[[], None]:
-    """A loop with donated state, nothing read inside; `step(state, x, y)` gives the state and a loss."""
+    """A loop with donated state, nothing read inside; `step(state, x, y)` returns the state and a loss."""
     compiled = jax.jit(step, donate_argnums=0)
     live = [state]
 
@@ -159,7 +159,7 @@ def measured_rounds(args: argparse.Namespace, loads: Sequence[Load], *options: s
     """What so many processes of this script print under each load, by quantity.
 
     Args:
-        args: as `arguments` gave them.
+        args: as `arguments` parses them.
         loads: what else runs; every round has all of them, in an order of its own.
         options: further ones for each process.
     """
@@ -187,7 +187,7 @@ def report_steps(
 
     Args:
         title: of the tables.
-        args: as `arguments` gave them.
+        args: as `arguments` parses them.
         options: further ones for each process.
         idle: what a ratio of seconds should reach, by `(contestant, reference)`.
         busy: the same beside other work.
