@@ -6,6 +6,7 @@ from pathlib import Path
 
 import kit_sessions  # noqa: F401 - a session of its own
 import nox
+import regressions  # noqa: F401 - a session of its own
 import reproducing  # noqa: F401 - a session of its own
 from uv import find_uv_bin
 
