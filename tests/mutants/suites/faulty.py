@@ -23,7 +23,7 @@ def faults(kind: str, file: str, suite: str = "", /, **pairs: tuple[str, str]) -
         kind: of the component, whose suite must kill them.
         file: its source.
         suite: the class of tests that examines it; none: that of the template.
-        pairs: a piece of the source and what stands there instead, by the name of the fault.
+        pairs: a piece of the source and what replaces it, by the name of the fault.
     """
     return tuple(
         Mutant(

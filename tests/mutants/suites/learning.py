@@ -68,9 +68,9 @@ MUTANTS = (
     *faults(
         "initial_values",
         INITIAL,
-        gives_another_shape=("value=value, origin", "value=value[None], origin"),
-        gives_what_nobody_asked_for=("for path in specs if path in arrays}", "for path in arrays}"),
+        returns_another_shape=("value=value, origin", "value=value[None], origin"),
+        returns_what_nobody_asked_for=("for path in specs if path in arrays}", "for path in arrays}"),
         fails_for_unknown_names=("for path in specs if path in arrays}", "for path in specs}"),
-        gives_noise=("value=value, origin", "value=value + np.random.default_rng().normal(), origin"),
+        returns_noise=("value=value, origin", "value=value + np.random.default_rng().normal(), origin"),
     ),
 )

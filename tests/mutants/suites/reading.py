@@ -46,7 +46,10 @@ MUTANTS = (
             'np.array([row["x"] for row in rows], np.float32)',
             'np.array([row["x"] * (1 + begin) for row in rows])',
         ),
-        draws_from_the_global_generator=("for begin in range(", "for begin in np.random.permutation(1) + range("),
+        draws_from_the_global_generator=(
+            "for begin in range(",
+            "for begin in np.random.permutation(3)[0] * 0 + np.arange(",
+        ),
     ),
     *faults(
         "transform",
