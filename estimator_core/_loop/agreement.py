@@ -23,6 +23,11 @@ class Decisions(Protocol):
     """Decisions that do not follow from the steps alone: signals, and hooks that request a stop."""
 
     @property
+    def platform(self) -> Asks:
+        """Looked at before each step of a lone process."""
+        ...
+
+    @property
     def requested(self) -> bool:
         """Whether the platform wants a stop."""
         ...
@@ -33,6 +38,15 @@ class Decisions(Protocol):
 
     def final_reason(self, run: Run, reason: str) -> str:
         """Why the loop ended, once the hooks that were late have been called."""
+        ...
+
+
+class Asks(Protocol):
+    """The platform."""
+
+    @property
+    def requested(self) -> bool:
+        """Whether it wants a stop."""
         ...
 
 
@@ -52,6 +66,11 @@ class _Decides:
     """What all `Decisions` have in common."""
 
     shared = False
+
+    @property
+    def platform(self) -> Asks:
+        """Looked at before each step of a lone process."""
+        return self
 
     @property
     def requested(self) -> bool:
@@ -106,6 +125,11 @@ class OwnDecisions(_Decides):
 
     def __init__(self, preemption: Preemption) -> None:
         self._preemption = preemption
+
+    @property
+    def platform(self) -> Asks:
+        """Looked at before each step of a lone process."""
+        return self._preemption
 
     @property
     def requested(self) -> bool:
