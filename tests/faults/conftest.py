@@ -6,9 +6,10 @@ import json
 import math
 import os
 import random
+import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,14 @@ import numpy as np
 import pytest
 
 import estimator_core as ec
+from estimator_core.checkpoint import read_checkpoint
 
 HERE = Path(__file__).parent
 STEPS = 60
 #: Tags whose values are times.
 TIMES = ("global_step/sec", "examples/sec", "seconds/")
+#: What hooks remember of times, and the steps that took them: a resumed process times fewer.
+SECONDS = ("secs", "seconds", "steps")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,11 +36,13 @@ class Example:
         name: of its file.
         hparams: those that make it short: three checkpoints with an evaluation each.
         inputs: of the exported model's default signature: shapes without the batch.
+        folder: of the file.
     """
 
     name: str
     hparams: dict[str, Any]
     inputs: dict[str, tuple[int, ...]]
+    folder: Path = HERE.parents[1] / "examples"
 
 
 EXAMPLES = {
@@ -52,6 +58,7 @@ EXAMPLES = {
             hparams={"train_steps": STEPS, "evaluate_every": STEPS // 3},
             inputs={"user": (16,), "item": (16,)},
         ),
+        Example(name="averaged_run", hparams={}, inputs={"x": (4,)}, folder=HERE),
     )
 }
 
@@ -61,16 +68,20 @@ class Left:
     """What a run leaves, in a form that can be compared.
 
     Attributes:
-        weights: bytes by name.
-        metrics: of evaluations, by step.
+        arrays: bytes by item and path: weights, optimizer, model state, and arrays in the memory of hooks.
+        memory: of hooks, the rest.
+        metrics: of each evaluation, by its directory and step.
         points: of TensorBoard, by directory and tag: (step, value), without values that are times.
-        outputs: of the newest export, for fixed images.
+        exports: of each exporter in order: the step, and the outputs for fixed inputs.
+        best: what the exporters of best models remember, without the names of exports, which are times.
     """
 
-    weights: dict[str, bytes]
-    metrics: dict[int, dict[str, Any]]
+    arrays: dict[str, bytes]
+    memory: Any
+    metrics: dict[str, dict[int, dict[str, Any]]]
     points: dict[str, list[tuple[int, Any]]]
-    outputs: dict[str, bytes]
+    exports: dict[str, list[Any]]
+    best: dict[str, Any]
 
 
 class Runs:
@@ -84,7 +95,7 @@ class Runs:
             [
                 sys.executable,
                 str(HERE / "example_server.py"),
-                str(HERE.parents[1] / "examples" / f"{example.name}.py"),
+                str(example.folder / f"{example.name}.py"),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -170,18 +181,51 @@ def what_is_left(directory: Path, example: Example) -> Left:
     newest = ec.latest_checkpoint(str(run))
     assert newest is not None
     assert newest.endswith(f"/{STEPS}")
-    export = ec.export.load(str(run / "export" / "final"))
+    items = read_checkpoint(newest)
+    named = {"variables": items.variables, "model_state": items.model_state, "opt_state": items.opt_state}
+    arrays = {f"{item}/{path}": value for item, found in named.items() for path, value in found.items()}
+    memory = {name: plain(name, state, arrays) for name, state in items.hooks.items()}
+    evaluations = sorted(path.name for path in run.glob("eval*"))
+    return Left(
+        arrays={path: np.asarray(value).tobytes() for path, value in arrays.items()},
+        memory=memory,
+        metrics={name: ec.read_eval_metrics(str(run / name)) for name in evaluations},
+        points={f"{place}:{tag}": seen for place in (".", *evaluations) for tag, seen in points(run / place).items()},
+        exports={path.name: exports(path, example) for path in sorted((run / "export").iterdir())},
+        best={path.parent.name: remembered(path) for path in sorted((run / "export").glob("*/best.json"))},
+    )
+
+
+def plain(path: str, value: Any, arrays: dict[str, Any]) -> Any:
+    """The memory of a hook; its arrays are added to the others."""
+    if isinstance(value, Mapping):
+        left_out = SECONDS if value.keys() & {"secs", "seconds"} else ()
+        return {name: plain(f"{path}/{name}", one, arrays) for name, one in value.items() if name not in left_out}
+    if isinstance(value, (list, tuple)):
+        return [plain(f"{path}/{number}", one, arrays) for number, one in enumerate(value)]
+    if isinstance(value, np.ndarray):
+        arrays[f"hooks/{path}"] = value
+        return "array"
+    return value
+
+
+def exports(base: Path, example: Example) -> list[Any]:
+    """What is in the directory of an exporter."""
     rows = {
         name: np.linspace(0, 1, 3 * math.prod(shape), dtype=np.float32).reshape(3, *shape)
         for name, shape in example.inputs.items()
     }
-    outputs = export.signatures["serving_default"](**rows)
-    return Left(
-        weights={name: value.tobytes() for name, value in ec.load_variables(str(run)).items()},
-        metrics=ec.read_eval_metrics(str(run / "eval")),
-        points={f"{place}:{tag}": seen for place in (".", "eval") for tag, seen in points(run / place).items()},
-        outputs={name: np.asarray(value).tobytes() for name, value in outputs.items()},
-    )
+    found: list[Any] = []
+    for path in sorted(path for path in base.iterdir() if path.name.isdigit()):
+        export = ec.export.load(str(path))
+        outputs = export.signatures["serving_default"](**rows)
+        found.append({name: np.asarray(value).tobytes() for name, value in outputs.items()})
+    return found
+
+
+def remembered(path: Path) -> Any:
+    """A file of an exporter without the names of exports."""
+    return json.loads(re.sub(r"\d{10}", "", path.read_text()))
 
 
 def points(directory: Path) -> dict[str, list[tuple[int, Any]]]:

@@ -2,7 +2,7 @@
 
 What they all import is imported once; a process is forked before jax has met a device. A line of standard input asks
 for a run, `{"model_dir", "hparams", "steps_per_dispatch", "trace", "moment"}`; a line of standard output gives its
-status.
+status. EXAMPLE has an `experiment_fn`, or a `train(config, hparams, hooks)`.
 """
 
 import importlib
@@ -12,6 +12,7 @@ import os
 import sys
 import traceback
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +47,20 @@ def train(example: Any, asked: dict[str, Any]) -> None:
         log_step_count_steps=10,
     )
 
+    hooks = [Steps(phases, every=5)]
+    getattr(example, "train", partial(train_experiment, example))(config, hparams, hooks)
+    phases.begin("shutdown")
+
+
+def train_experiment(example: Any, config: ec.RunConfig, hparams: Any, hooks: list[Any]) -> None:
+    """Trains by an example's `experiment_fn`."""
+
     def experiment_fn(run_config: Any, params: Any) -> Any:
         experiment = example.experiment_fn(run_config, params)
-        experiment.extend_train_hooks([Steps(phases, every=5)])
+        experiment.extend_train_hooks(hooks)
         return experiment
 
     ec.learn_runner.run(experiment_fn, run_config=config, hparams=hparams)
-    phases.begin("shutdown")
 
 
 def fork(example: Any, asked: dict[str, Any]) -> int:

@@ -8,6 +8,7 @@ import shutil
 import signal
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,8 @@ def stop_and_resume(
         else:  # outside training SIGTERM ends the process; or it had ended before
             assert status in (0, -signal.SIGTERM), (moment, log)
         assert runs.run(directory) == 0, (moment, (directory / "trace.log").read_text())
-        assert left(directory) == whole[0], moment
+        # What hooks remember of their rhythm depends on steps_per_dispatch.
+        assert replace(left(directory), memory=None) == replace(whole[0], memory=None), moment
         where = "+".join(under_way) or "none"
         shutil.rmtree(directory)  # two hundred of them would fill the disk
         print(f"{phase} {moment['occurrence']} {moment['at']}: status {status}, in {where}", flush=True)
