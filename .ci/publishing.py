@@ -4,7 +4,9 @@ import os
 import shutil
 from pathlib import Path
 
+import kit_sessions  # noqa: F401 - a session of its own
 import nox
+import regressions  # noqa: F401 - a session of its own
 import reproducing  # noqa: F401 - a session of its own
 from uv import find_uv_bin
 

@@ -1,9 +1,11 @@
-"""This tree against another one of the same project, such as the release before: six workloads, round by round.
+"""This tree against another one of the same project, such as the release before: its workloads, round by round.
 
-    uv run python benchmarks/two_trees.py --before PYTHON FOLDER [--rounds 15] [--only NAME ...] [--json FILE]
+    uv run python benchmarks/two_trees.py --before PYTHON FOLDER [--rounds 15] [--only NAME ...] [--fail-below RATIO]
+        [--json FILE]
 
 PYTHON is the interpreter of the other tree's environment and FOLDER is its `benchmarks`. For each workload, both trees
-have a process that stays; only one of them works at a time, and which one begins alternates from round to round.
+have a process that stays; only one of them works at a time, and which one begins alternates from round to round. With
+`--fail-below 0.95` it fails where a workload reaches less than 0.95 of the other tree's speed with its whole interval.
 """
 
 from __future__ import annotations
@@ -58,14 +60,20 @@ def main() -> None:
     parser.add_argument("--before", nargs=2, required=True, metavar=("PYTHON", "FOLDER"))
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--only", nargs="+", choices=list(WORKLOADS), default=list(WORKLOADS))
+    parser.add_argument("--fail-below", type=float, default=0.0, metavar="RATIO")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     before = (args.before[0], Path(args.before[1]).resolve())
     tables: list[Table] = []
+    lost: list[str] = []
     for workload in args.only:
         found = measured(workload, before, args.rounds)
         tables.append(report(workload, [found], steps=1, targets={(NOW, BEFORE): 0.98}, unit=("ms", 1e3)))
+        if found.high < args.fail_below:
+            lost.append(f"{workload} {found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]")
     write(args.json, *tables)
+    if lost:
+        sys.exit(f"slower than {args.fail_below:g} of the other tree: {'; '.join(lost)}")
 
 
 if __name__ == "__main__":

@@ -47,7 +47,9 @@ def walk(source: Any) -> Walk:
     """Starts a walk over an input from `make_input`, at the first draw. Workers of a loader start here."""
     if isinstance(source, Wrapped):
         inner = walk(source.source)
-        elements = inner.elements if source.convert is None else map(source.convert, inner.elements)
+        elements = (
+            inner.elements if source.convert is None or not source.needed() else map(source.convert, inner.elements)
+        )
         return inner._replace(elements=elements, options=_merged(inner.options, source.options))
     elements: Any
     options = getattr(source, "input_options", None)

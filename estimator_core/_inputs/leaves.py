@@ -41,10 +41,12 @@ def narrow(array: np.ndarray, name: str) -> np.ndarray:
         InputError: an integer is outside the narrower range.
     """
     dtype = device_dtype(array.dtype)
-    if dtype == array.dtype:
-        return array
+    return array if dtype == array.dtype else _narrowed(array, dtype, name)
+
+
+def _narrowed(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
     narrowed = array.astype(dtype)
-    if dtype.kind in "iu" and not np.array_equal(narrowed, array):
+    if dtype.kind in "iu" and not (narrowed == array).all():
         limits = np.iinfo(dtype)
         wrong = array[(array < limits.min) | (array > limits.max)]
         raise InputError(
@@ -125,10 +127,13 @@ def converter(array_type: type, dtype: np.dtype, name: str, *, copy: bool) -> Ca
         copy: whether to copy the array, because the input may write into it again.
     """
     foreign = array_type is not np.ndarray
-    if not stays_on_host(dtype) and device_dtype(dtype) != dtype:
-        return lambda leaf: narrow(as_array(leaf, name), name)
+    narrower = device_dtype(dtype)
+    if not stays_on_host(dtype) and narrower != dtype:
+        if foreign:
+            return lambda leaf: narrow(as_array(leaf, name), name)
+        return lambda leaf: _narrowed(leaf, narrower, name)
     if copy:
-        return lambda leaf: np.array(leaf)
+        return np.array
     return (lambda leaf: as_array(leaf, name)) if foreign else None
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -50,22 +51,21 @@ class _Recipe(NamedTuple):
     converters: tuple[Callable[[PyTree], np.ndarray] | None, ...] | None
     host: tuple[int, ...]
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether such batches are numpy arrays that enter model_fn as they are."""
-        return self.converters is None and not self.host and all(kind is np.ndarray for kind, _, _ in self.signature)
-
 
 NO_HOST: Mapping[str, np.ndarray] = {}
-_Matches = Callable[[Any], bool]
+_Converters = Sequence[Callable[[PyTree], np.ndarray] | None] | None
+_Quick = Callable[[PyTree], tuple[PyTree, PyTree] | None]
+#: Returns what enters model_fn for a part like the one before, and `_OTHER` for any other part.
+_Take = Callable[[Any], Any]
+_OTHER = object()
 _new = tuple.__new__  # half the time of calling the class
 
 
 class Normaliser:
     """Callable: an element of an input -> `Parts`.
 
-    The array types, dtypes and shapes of a batch are compared with those of the last batch. An unchanged batch of plain
-    arrays and dicts costs half a microsecond.
+    The array types, dtypes and shapes of a batch are compared with those of the last batch. For arrays and dicts like
+    those before, that costs half a microsecond, beside the copies.
 
     Args:
         fresh_arrays: whether the input never writes again into an array it yielded; otherwise every array is copied,
@@ -90,11 +90,9 @@ class Normaliser:
         self._keys: list[str] = []
         self._leaves: list[_Leaf] = []
         self._recipe: _Recipe | None = None
-        # If the recipe is plain: whether features, and whether labels, are as in the previous batch.
-        self._plain: tuple[_Matches, _Matches] | None = None
-        #: Whether an element is a pair of `rows` examples that can be used as it is; None: only a call can decide.
-        #: Most runs have such batches at every step, and this is their host cost.
-        self.is_usable: _Matches | None = None
+        #: Returns the pair that enters model_fn for an element of `rows` examples like the one before, and None for any
+        #: other element; None: only a call can decide. Most runs have such batches, and this is their host cost.
+        self.quick: _Quick | None = None
         self.rows = 0
 
     def __call__(self, element: PyTree) -> Parts:
@@ -103,12 +101,9 @@ class Normaliser:
         Raises:
             InputError: it differs from the first one, or its contents are not allowed in a batch.
         """
-        plain = self._plain
-        if plain is not None:
-            pair = self._pair(element)
-            if pair is not None and plain[0](pair[0]) and plain[1](pair[1]):
-                assert self._recipe is not None
-                return _new(Parts, (pair[0], pair[1], NO_HOST, self._recipe.rows))
+        pair = None if self.quick is None else self.quick(element)
+        if pair is not None:
+            return _new(Parts, (*pair, NO_HOST, self.rows))
         features, labels = split_element(element)
         if not self._with_labels:
             labels = None
@@ -124,8 +119,7 @@ class Normaliser:
             changed = True
         if recipe is None or signature != recipe.signature:
             recipe = self._recipe = self._examine(leaves, signature)
-            self._plain = _as_plain(features, labels) if recipe.is_plain and not changed else None
-            self.is_usable = _pair_like(features, labels, self._plain) if self._with_labels else None
+            self.quick = None if recipe.host else _quick(features, labels, recipe.converters, self._with_labels)
             self.rows = recipe.rows
         if recipe.converters is not None:
             leaves = [
@@ -140,13 +134,6 @@ class Normaliser:
         host = {self._keys[index]: leaves[index] for index in recipe.host}
         features, labels = without_host(features), without_host(labels)
         return Parts({} if features is None else features, labels, host, recipe.rows)
-
-    def _pair(self, element: PyTree) -> tuple[PyTree, PyTree] | None:
-        """Features and labels of the common kinds of element, as `split_element` returns them; None for others."""
-        kind = type(element)
-        if kind is tuple and len(element) == 2:
-            return element if self._with_labels else (element[0], None)
-        return (element, None) if kind is dict or kind is np.ndarray else None
 
     def _check_structure(
         self, features: PyTree, labels: PyTree, leaves: list[PyTree], treedef: object
@@ -224,65 +211,85 @@ class Normaliser:
         return rows
 
 
-def _as_plain(features: PyTree, labels: PyTree) -> tuple[_Matches, _Matches] | None:
-    """Functions that recognise features and labels like these; None if they are more than arrays and dicts."""
-    of_features, of_labels = _like(features), _like(labels)
-    return None if of_features is None or of_labels is None else (of_features, of_labels)
-
-
-def _pair_like(features: PyTree, labels: PyTree, plain: tuple[_Matches, _Matches] | None) -> _Matches | None:
-    """A function that recognises tuples of two such parts. Two arrays are compared without a call for each."""
-    if plain is None:
+def _quick(features: PyTree, labels: PyTree, converters: _Converters, with_labels: bool) -> _Quick | None:
+    """A function for elements of such parts; None if they are more than arrays and dicts. Two arrays are compared
+    without a call for each.
+    """
+    following = itertools.repeat(None) if converters is None else iter(converters)
+    of_features, of_labels = _take(features, following), _take(labels, following)
+    if of_features is None or of_labels is None:
         return None
-    of_features, of_labels = plain
 
-    def pair(element: PyTree) -> bool:
-        return element.__class__ is tuple and len(element) == 2 and of_features(element[0]) and of_labels(element[1])
+    def parts(element: PyTree) -> tuple[PyTree, PyTree] | None:
+        features, labels = element, None
+        if element.__class__ is tuple:
+            if len(element) != 2:
+                return None
+            features, labels = element
+        features = of_features(features)
+        if features is _OTHER:
+            return None
+        labels = of_labels(labels if with_labels else None)
+        return None if labels is _OTHER else (features, labels)
 
     if type(features) is not np.ndarray or type(labels) is not np.ndarray:
-        return pair
+        return parts
     array, x_dtype, x_shape, y_dtype, y_shape = np.ndarray, features.dtype, features.shape, labels.dtype, labels.shape
+    of_x, of_y = converters or (None, None)
 
-    def arrays(element: PyTree) -> bool:
+    def arrays(element: PyTree) -> tuple[PyTree, PyTree] | None:
         if element.__class__ is not tuple or len(element) != 2:
-            return False
+            return None
         x, y = element
-        return (
-            x.__class__ is array
-            and y.__class__ is array
-            and x.dtype is x_dtype
-            and y.dtype is y_dtype
-            and x.shape == x_shape
-            and y.shape == y_shape
-        )
+        if (
+            x.__class__ is not array
+            or y.__class__ is not array
+            or x.dtype is not x_dtype
+            or y.dtype is not y_dtype
+            or x.shape != x_shape
+            or y.shape != y_shape
+        ):
+            return None
+        return x if of_x is None else of_x(x), y if of_y is None else of_y(y)
 
     return arrays
 
 
-def _like(value: object) -> _Matches | None:
+def _take(value: object, converters: Iterator[_Take | None]) -> _Take | None:
+    """A function for parts like this one. It uses up the converters of its arrays, in the order of jax.tree.leaves."""
     if value is None:
-        return lambda other: other is None
+        return lambda other: None if other is None else _OTHER
     if type(value) is np.ndarray:
-        dtype, shape = value.dtype, value.shape
-        return lambda other: other.__class__ is np.ndarray and other.dtype is dtype and other.shape == shape
+        array, dtype, shape, convert = np.ndarray, value.dtype, value.shape, next(converters)
+        if convert is None:
+            return lambda other: (
+                other if other.__class__ is array and other.dtype is dtype and other.shape == shape else _OTHER
+            )
+        return lambda other: (
+            convert(other) if other.__class__ is array and other.dtype is dtype and other.shape == shape else _OTHER
+        )
     if type(value) is not dict:
         return None
-    parts = {name: _like(part) for name, part in value.items()}
-    return None if None in parts.values() else _like_dict(parts)  # type: ignore[arg-type]
+    parts: dict[Any, Any] = value
+    takes = {name: _take(parts[name], converters) for name in sorted(parts)}
+    return None if None in takes.values() else _take_dict(takes)  # type: ignore[arg-type]
 
 
-def _like_dict(parts: Mapping[Any, _Matches]) -> _Matches:
-    items, count = list(parts.items()), len(parts)
+def _take_dict(takes: Mapping[Any, _Take]) -> _Take:
+    items, count = list(takes.items()), len(takes)
 
-    def matches(other: Any) -> bool:
+    def take(other: Any) -> Any:
         if other.__class__ is not dict or len(other) != count:
-            return False
-        for name, part in items:  # noqa: SIM110 - a generator would cost as much as all of this
-            if name not in other or not part(other[name]):
-                return False
-        return True
+            return _OTHER
+        taken: dict[Any, Any] = {}
+        for name, of_part in items:
+            part = of_part(other.get(name, _OTHER))
+            if part is _OTHER:
+                return _OTHER
+            taken[name] = part
+        return taken
 
-    return matches
+    return take
 
 
 def split_element(element: PyTree) -> tuple[PyTree, PyTree]:

@@ -117,10 +117,10 @@ class BatchSource(Iterator[Batch]):
         normalise, masks, state, total = self._normalise, mask is not unpadded, None, None
         deal = self._deal
         for element in elements:
-            is_usable = normalise.is_usable
-            weights = None
-            if is_usable is not None and not masks and deal is None and is_usable(element):
-                features, labels = element
+            quick, weights = normalise.quick, None
+            pair = None if quick is None or masks or deal is not None else quick(element)
+            if pair is not None:
+                features, labels = pair
                 host, size = NO_HOST, normalise.rows
             else:
                 features, labels, host, size = parts = normalise(element)

@@ -23,15 +23,20 @@ class Wrapped:
         source: an iterable of batches.
         options: what is declared about it; None: nothing.
         convert: the function for every element; None: elements stay as they are.
+        needed: whether `convert` is called; asked at the first draw.
     """
 
     source: Any
     options: InputOptions | None = None
     convert: Callable[[PyTree], PyTree] | None = None
+    needed: Callable[[], bool] = lambda: True
 
     def __iter__(self) -> Iterator[PyTree]:
-        elements = iter(self.source)
-        return elements if self.convert is None else map(self.convert, elements)
+        return self.converted(iter(self.source))
+
+    def converted(self, elements: Iterator[PyTree]) -> Iterator[PyTree]:
+        """The elements of the source after `convert`."""
+        return elements if self.convert is None or not self.needed() else map(self.convert, elements)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,12 +47,14 @@ class WrappedInput:
         input_fn: the inner one.
         options: see `Wrapped`.
         convert: see `Wrapped`.
+        needed: see `Wrapped`.
         opened: gets what the inner one returned, and the mode; returns what is read instead, and its `convert`.
     """
 
     input_fn: InputFn
     options: InputOptions | None = None
     convert: Callable[[PyTree], PyTree] | None = None
+    needed: Callable[[], bool] = lambda: True
     opened: Callable[[Any, Any], tuple[Any, Callable[[PyTree], PyTree] | None]] | None = None
 
     def __call__(
@@ -66,7 +73,7 @@ class WrappedInput:
         convert = self.convert
         if self.opened is not None:
             source, convert = self.opened(source, mode)
-        return Wrapped(source=source, options=self.options, convert=convert)
+        return Wrapped(source=source, options=self.options, convert=convert, needed=self.needed)
 
 
 def shown(input_fn: InputFn, hooks: Sequence[object]) -> InputFn:

@@ -23,6 +23,11 @@ class Decisions(Protocol):
     """Decisions that do not follow from the steps alone: signals, and hooks that request a stop."""
 
     @property
+    def platform(self) -> Asks:
+        """Looked at before each step of a lone process."""
+        ...
+
+    @property
     def requested(self) -> bool:
         """Whether the platform wants a stop."""
         ...
@@ -33,6 +38,15 @@ class Decisions(Protocol):
 
     def final_reason(self, run: Run, reason: str) -> str:
         """Why the loop ended, once the hooks that were late have been called."""
+        ...
+
+
+class Asks(Protocol):
+    """The platform."""
+
+    @property
+    def requested(self) -> bool:
+        """Whether it wants a stop."""
         ...
 
 
@@ -52,6 +66,11 @@ class _Decides:
     """What all `Decisions` have in common."""
 
     shared = False
+
+    @property
+    def platform(self) -> Asks:
+        """Looked at before each step of a lone process."""
+        return self
 
     @property
     def requested(self) -> bool:
@@ -79,6 +98,10 @@ class _Decides:
         if self.requested:
             raise PreemptedError(f"The evaluation was broken off after {run.step} batches.")
 
+    def give_up(self, error: Exception) -> None:
+        """Ends the run at once because of an error that no further step can mend."""
+        raise error
+
     def overdue(self, look: Callable[[], Sequence[int]]) -> Sequence[int]:
         """The overdue hooks by the clock of this process."""
         return look()
@@ -102,6 +125,11 @@ class OwnDecisions(_Decides):
 
     def __init__(self, preemption: Preemption) -> None:
         self._preemption = preemption
+
+    @property
+    def platform(self) -> Asks:
+        """Looked at before each step of a lone process."""
+        return self._preemption
 
     @property
     def requested(self) -> bool:
@@ -141,6 +169,10 @@ class SharedDecisions(_Decides):
     def watch(self, batches: Any, schedule: HookSchedule) -> None:
         """Sends signals and the chief's clock with the batches of training."""
         batches.flags, batches.learn = lambda: self._flags(schedule), self._learn
+
+    def give_up(self, error: Exception) -> None:
+        """Stops all processes at one batch. Each then waits for its last commit, which raises the error."""
+        self._preemption.request(str(error))
 
     def overdue(self, look: Callable[[], Sequence[int]]) -> Sequence[int]:
         """The overdue hooks by the chief's clock."""

@@ -128,6 +128,16 @@ class Batches:
             self.raise_error()
         return batches[0] if batches else None
 
+    def singles(self) -> Iterator[Batch] | None:
+        """The batches themselves, where they come one by one and none is ahead; otherwise None."""
+        return self._source if self.k == 1 and not self._ahead else None
+
+    def end(self, error: Exception | None = None) -> None:
+        """Notes that the source has ended, or failed."""
+        self._source = iter(())
+        if error is not None:
+            self._note(error)
+
     def draw(self, room: float) -> Dispatch | None:
         """The next dispatch, of `k` batches if at least `room` steps are free before a hook wants control; None if the
         input has ended or is broken, see `raise_error`.

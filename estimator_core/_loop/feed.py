@@ -35,7 +35,7 @@ class Feed(Iterator[Any]):
         self._place = place
         if isinstance(depth, int) and depth > 0:
             self._draw_ahead(depth)
-        self._batches = self._draw(measure=depth == "auto")
+        self._batches = itertools.chain.from_iterable(self._parts(measure=depth == "auto"))
 
     def __iter__(self) -> Iterator[Any]:
         return self._batches
@@ -47,14 +47,11 @@ class Feed(Iterator[Any]):
         """Stops drawing, and joins the thread if there is one."""
         self._source.close()
 
-    def _draw(self, *, measure: bool) -> Iterator[Any]:
-        """Yields all batches, with nested generators, which cost less than a method call per batch."""
+    def _parts(self, *, measure: bool) -> Iterator[Iterator[Any]]:
+        """Yields iterators of all batches, one after another. A method, or a generator, would cost a call a batch."""
         if measure:
-            yield from self._measured()
-        if self._place is None:
-            yield from self._source
-        else:
-            yield from map(self._place, self._source)
+            yield self._measured()
+        yield iter(self._source) if self._place is None else map(self._place, self._source)
 
     def _measured(self) -> Iterator[Any]:
         """Yields the first batches. After them, a thread may take over."""

@@ -76,7 +76,8 @@ class HookSchedule:
     """Calls hooks when they want control. Between these steps they cost a comparison or two.
 
     After a dispatch, only the number `attention` is compared: before that step nothing is to be done. It is the step of
-    the next hook, or minus infinity while outputs are followed, hooks are held, or written summaries wait.
+    the next hook, or minus infinity while outputs are followed or hooks are held. The clock is compared, too, while
+    written summaries wait.
 
     Args:
         calls: the hooks, which have begun.
@@ -170,8 +171,21 @@ class HookSchedule:
 
     def after(self, dispatch: Dispatch, values: Any) -> None:
         """Calls `after_step` of the hooks that are due, now or as late as all of them allow."""
+        self.look()
         if self._run.step >= self._attention:
             self._attend(dispatch[3], values)
+
+    def look(self) -> None:
+        """Handles what hooks have begun, but not at each step: that would cost fast training more than the loop."""
+        if self._written and (now := time.monotonic()) >= self._next_look:
+            self._next_look = now + _LOOK_SECS
+            self._written = not (self._look_after is None or self._look_after())
+
+    def calm(self) -> tuple[float, float]:
+        """Up to which step, and before which time of `time.monotonic`, nothing here has to be called."""
+        if self._attention == -NEVER or self._agreement.shared:
+            return -NEVER, NEVER
+        return min(self._wake - 1, self._until), min(self._alarm, self._next_look if self._written else NEVER)
 
     def catch_up(self) -> None:
         """Calls the hooks that are held."""
@@ -205,8 +219,6 @@ class HookSchedule:
 
     def _attend(self, steps: int, values: Any) -> None:
         run, batches = self._run, self._batches
-        if self._written:
-            self._look()
         due = self._wake <= run.step
         if due or self._streams:
             hooks = self._due_now() if due else []
@@ -223,16 +235,6 @@ class HookSchedule:
                     self._note_small_dispatch()
         if self._held and (run.step + batches.k > self._held_until or self._is_there(self._held[-1].values)):
             self._release()
-
-    def _look(self) -> None:
-        """Handles what hooks have begun, but not at each step: that would cost fast training more than the loop."""
-        now = time.monotonic()
-        if now < self._next_look or self._look_after is None:
-            return
-        self._next_look = now + _LOOK_SECS
-        if self._look_after():
-            self._written = False
-            self._set()
 
     def _outputs(self, values: Any, steps: int, *, later: bool) -> LazyOutputs:
         step, extras = self._run.step, {}
@@ -324,7 +326,7 @@ class HookSchedule:
     def _set(self) -> None:
         self._wake = min(self._due, default=NEVER)
         self._alarm = -NEVER if self._agreement.shared else min(self._times, default=NEVER)
-        self._attention = -NEVER if self._held or self._streams or self._written else self._wake
+        self._attention = -NEVER if self._held or self._streams else self._wake
         if self._alone_at_wake:  # followed outputs are also seen batch by batch
             self._stop = -NEVER if self._streams else min(self._wake - 1, self._until)
         else:

@@ -77,29 +77,25 @@ class LoopRun:
         self.results: dict[str, Any] = {}
         self._batch_functions: list[Callable[[Any, Any], tuple[Any, Any]]] = []
         self._may_fetch = True
-        self._stop_reason: str | None = None
+        #: Why the run stops, once a stop is requested. An attribute, because it is read at every step.
+        self.stop_reason: str | None = None
 
     def advance(self, dispatch: Dispatch) -> None:
         """Counts a dispatch that was passed to the device."""
         self.step += dispatch[3]
         self.batch_size = dispatch[4].size
 
-    @property
-    def stop_reason(self) -> str | None:
-        """Why the run stops, once a stop is requested."""
-        return self._stop_reason
-
     def request_stop(self, reason: str = "requested by a hook") -> None:
         """Ends the loop after the dispatch under way. The first reason is kept."""
-        if self._stop_reason is None:
-            self._stop_reason = reason
+        if self.stop_reason is None:
+            self.stop_reason = reason
             if self.mode == ModeKeys.TRAIN:
                 _log.info("Stop requested at step %d: %s", self.step, reason)
 
     def stopped(self, reason: str) -> None:
         """Notes why the loop ended by itself."""
-        if self._stop_reason is None:
-            self._stop_reason = reason
+        if self.stop_reason is None:
+            self.stop_reason = reason
 
     def add_result(self, name: str, value: object) -> None:
         """Adds to the results of an evaluation."""
@@ -133,14 +129,12 @@ class LoopRun:
         functions = self._batch_functions
 
         def convert(element: object) -> Any:
-            if not functions:
-                return element
             features, labels = split_element(element)
             for function in functions:
                 features, labels = function(features, labels)
             return features if labels is None else (features, labels)
 
-        return WrappedInput(input_fn=input_fn, convert=convert)
+        return WrappedInput(input_fn=input_fn, convert=convert, needed=lambda: bool(functions))
 
     @property
     def seconds(self) -> Mapping[str, float]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from estimator_core._loop.agreement import Decisions
 from estimator_core._loop.batches import Batches
+from estimator_core._loop.calm import calm_steps
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.dispatch import Program
 from estimator_core._loop.hook_schedule import HookSchedule
@@ -41,6 +42,8 @@ def train_loop(
     """
     hooks.agree()  # a stop requested in after_create
     while (reason := decisions.stop_reason(run)) is None:
+        if calm_steps(run, state, batches, programs[1], hooks, limiter, decisions):
+            continue
         dispatch = batches.draw(hooks.room())
         if dispatch is None:
             batches.raise_error()  # the error of the input, after all earlier batches were used

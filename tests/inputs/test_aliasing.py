@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+import pytest
 
 from estimator_core._inputs import open_input
 from estimator_core._inputs.arrays import numpy_input_fn
@@ -31,6 +32,24 @@ def test_a_batch_keeps_its_values_when_the_input_refills_its_buffer():
         assert (np.asarray(x) == i).all()
         assert (np.asarray(labels) == i).all()
         assert set(text) == {str(i)}
+
+
+@pytest.mark.parametrize("mode", ["train", "infer"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", ["pair", "dict", "alone"])
+def test_a_batch_like_the_one_before_keeps_its_values_too(shape, dtype, mode):
+    def refills():
+        buffer, labels = aligned((64, 16), dtype), np.zeros(64, np.int32)
+        for i in range(4):
+            buffer[:], labels[:] = i, i
+            yield buffer if shape == "alone" else ({"x": buffer} if shape == "dict" else buffer, labels)
+
+    batches = list(open_input(refills, mode=mode))
+    for i, batch in enumerate(batches):
+        x = batch.features["x"] if shape == "dict" else batch.features
+        assert (x.dtype, x.min(), x.max()) == (np.float32, i, i)
+        assert (batch.labels is None) == (mode == "infer" or shape == "alone")
+        assert batch.labels is None or (batch.labels == i).all()
 
 
 def test_a_prefetched_batch_keeps_its_values_too():

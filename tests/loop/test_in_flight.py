@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,7 @@ from estimator_core._loop import in_flight
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.dispatch import Dispatch
+from estimator_core._loop.time_spent import TimeSpent
 from estimator_core._loop.train import train_loop
 
 
@@ -45,7 +47,7 @@ class Run:
     """What the loop needs of a run."""
 
     def __init__(self, last_step: int) -> None:
-        self.step, self.last_step, self.stop_reason = 0, last_step, None
+        self.step, self.last_step, self.stop_reason, self.time_spent = 0, last_step, None, TimeSpent()
 
     def advance(self, dispatch: Any) -> None:
         self.step += 1
@@ -53,6 +55,9 @@ class Run:
 
 class Batches:
     """Endless single batches."""
+
+    def singles(self) -> Any:
+        return itertools.repeat(SimpleNamespace(features=None, labels=None, weights=None, position=None, size=1))
 
     def draw(self, room: float) -> Dispatch:
         class Last:
@@ -62,7 +67,16 @@ class Batches:
 
 
 class Nobody:
-    """No hook."""
+    """No hook; steps are calm ones, or none is."""
+
+    def __init__(self, *, calm: bool) -> None:
+        self._calm_until = float("inf") if calm else 0.0
+
+    def calm(self) -> tuple[float, float]:
+        return min(200, self._calm_until), float("inf")
+
+    def look(self) -> None:
+        """Nothing waits."""
 
     def room(self) -> float:
         return float("inf")
@@ -80,14 +94,15 @@ class Nobody:
         """Nobody is late."""
 
 
+@pytest.mark.parametrize("calm", [True, False])
 @pytest.mark.parametrize(("seconds", "most"), [(0.05, 3), (0.0005, 9), (1e-7, 33)])
 def test_the_host_is_ahead_by_two_dispatches_or_four_milliseconds(
-    monkeypatch: pytest.MonkeyPatch, seconds: float, most: int
+    monkeypatch: pytest.MonkeyPatch, seconds: float, most: int, calm: bool
 ) -> None:
     device = Device(seconds)
     monkeypatch.setattr(in_flight, "time", SimpleNamespace(perf_counter=lambda: device.now))
     live: Any = DeviceState(state=0, step=0)  # type: ignore[arg-type]
-    collaborators: Any = Run(200), live, Batches(), {1: device.dispatch}, Nobody(), in_flight.InFlightLimiter()
+    collaborators: Any = Run(200), live, Batches(), {1: device.dispatch}, Nobody(calm=calm), in_flight.InFlightLimiter()
     train_loop(*collaborators, NOBODY_ASKS)
     assert device.dispatched == 200
     # the one handed over last, and those before it

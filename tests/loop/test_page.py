@@ -25,7 +25,7 @@ import numpy as np
 import pytest
 
 from estimator_core._loop import batches as batches_module
-from estimator_core._loop import hook_schedule, in_flight
+from estimator_core._loop import calm, hook_schedule, in_flight
 from estimator_core._loop import total as total_module
 from estimator_core._loop.agreement import NOBODY_ASKS, OwnDecisions
 from estimator_core._loop.batches import Batches
@@ -300,6 +300,7 @@ def faked(world: World) -> Iterator[None]:
     """The case's clock in place of the machine's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batches_module, "perf_counter", world.time)
+        patch.setattr(calm, "monotonic", world.time)
         patch.setattr(hook_schedule, "time", SimpleNamespace(monotonic=world.time))
         patch.setattr(in_flight, "time", SimpleNamespace(perf_counter=world.time))
         patch.setattr(total_module, "compute_metrics", dict)

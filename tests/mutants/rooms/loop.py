@@ -79,6 +79,25 @@ MUTANTS = (
         new="if False:",
         tests=("test_an_input_that_becomes_slow_is_not_waited_for",),
     ),
+    # Steps that nobody wants to see
+    Mutant(
+        name="every-step-asks-everybody",
+        guarantee="rule 90",
+        file=_ROOM + "train.py",
+        old="if calm_steps(run, state, batches, programs[1], hooks, limiter, decisions):",
+        new="if False:",
+        tests=("test_a_step_nobody_wants_to_see_takes_few_calls",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-calm-step-goes-past-a-hook",
+        guarantee="rule 90",
+        file=_ROOM + "hook_schedule.py",
+        old="return min(self._wake - 1, self._until), min(",
+        new="return min(self._wake, self._until), min(",
+        tests=("test_calls_are_as_recorded",),
+        in_cut=False,
+    ),
     # Batches that are looked at ahead
     Mutant(
         name="a-prepared-group-is-used-after-a-single-draw",
@@ -213,8 +232,8 @@ MUTANTS = (
         name="what-is-written-is-looked-after-once",
         guarantee="rule 31",
         file=_ROOM + "hook_schedule.py",
-        old="        if self._look_after():",
-        new="        if self._look_after() or True:",
+        old="self._look_after is None or self._look_after())",
+        new="self._look_after is None or self._look_after() or True)",
         tests=("test_points_that_wait_are_asked_for_again",),
     ),
     Mutant(

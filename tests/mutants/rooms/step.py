@@ -358,4 +358,12 @@ MUTANTS = (
         new="old, merged, new)",
         tests=("test_the_first_batch_is_not_merged_with_zeros",),
     ),
+    Mutant(
+        name="a-later-trace-may-decide-otherwise",
+        guarantee="rule 83",
+        file=_ROOM + "discovery.py",
+        old="if names != later[told]:",
+        new="if False:",
+        in_cut=False,
+    ),
 )

@@ -1,0 +1,66 @@
+"""How many functions of the core a step calls that nobody wants to see.
+
+Beside kernels each takes several times as long as by itself. On a machine with other work, that is what the loop loses
+to one written by hand.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import estimator_core as ec
+
+CORE = str(Path(ec.__file__).parent)
+FIRST, LAST = 20, 70  # steps that count
+QUIET: dict[str, Any] = {"default_hooks": False, "log_step_count_steps": None, "save_summary_steps": None}
+FLOAT, DOUBLE = np.ones((4, 3), np.float32), np.ones((4, 3))
+INT, LONG = np.zeros(4, np.int32), np.zeros(4, np.int64)
+
+
+def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+    x = features if not isinstance(features, dict) else features["x"]
+    loss = jnp.mean((x @ ec.get_variable("w", (3,)) - labels) ** 2)
+    return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1))
+
+
+def calls_of_a_step(tmp_path: Path, element: Any) -> float:
+    """Calls of functions of the core, and resumptions of its generators, on average; the input is a plain generator."""
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call" and frame.f_code.co_filename.startswith(CORE)
+
+    def batches() -> Iterator[Any]:
+        for step in range(LAST + 10):
+            if step == FIRST:
+                sys.setprofile(count)
+            if step == LAST:
+                sys.setprofile(None)
+            yield element
+
+    config = ec.RunConfig(model_dir=str(tmp_path), save_checkpoints_steps=None, save_checkpoints_secs=None, **QUIET)
+    try:
+        ec.Estimator(model_fn, config=config).train(batches, steps=LAST + 5)
+    finally:
+        sys.setprofile(None)
+    return calls / (LAST - FIRST)
+
+
+@pytest.mark.parametrize(
+    ("element", "most"),
+    [((FLOAT, INT), 4), (({"x": FLOAT}, INT), 7), ((DOUBLE, LONG), 8)],
+    ids=["arrays", "a dict", "64 bits"],
+)
+def test_a_step_nobody_wants_to_see_takes_few_calls(tmp_path: Path, element: Any, most: int) -> None:
+    # The check of the batch, the limit of dispatches in flight, and the generator of the input; then one for each part.
+    assert 1 <= calls_of_a_step(tmp_path, element) <= most
