@@ -20,7 +20,7 @@ from estimator_core._builtin_hooks.history_recorder import History
 from estimator_core._checkpoint import latest_checkpoint
 from estimator_core._inputs.preparation import Preparation
 from estimator_core._left_out import leaving_out
-from estimator_core._loop.connecting import connected
+from estimator_core._loop.agreement import connected
 from estimator_core._loop.context import CallOf, RunContext, inner_context, outermost_context
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.initial_values import initial_overrides, warm_start_source

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from estimator_core._backends import Devices
 from estimator_core._checkpoint.preemption import Preemption
+from estimator_core._cluster import Processes
 from estimator_core._cluster.together import gather
 from estimator_core._loop.hook_schedule import HookSchedule
+from estimator_core._plugins import Plugins
+from estimator_core._roles import ROLES
+from estimator_core.config import RunConfig
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import PreemptedError
 from estimator_core.hooks import Run
@@ -222,3 +226,16 @@ def decisions_of(devices: Devices, preemption: Preemption) -> OwnDecisions | Sha
     from estimator_core._loop.step_flags import step_flags
 
     return SharedDecisions(preemption, devices.processes, step_flags(devices.placement.mesh), lag=AHEAD)
+
+
+def connected(config: RunConfig, plugins: Plugins, processes: Processes | None) -> Coordinator:
+    """Connects this process with the others of its run.
+
+    Args:
+        config: says which component takes the role.
+        plugins: where it is looked up.
+        processes: of the run; None: those that jax knows already.
+    """
+    name = str(config.components.get("coordinator", ROLES["coordinator"].default))
+    connect: Callable[..., Coordinator] = plugins.get("coordinator", name)
+    return connect(processes, plugins.options("coordinator", name))
