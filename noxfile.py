@@ -40,6 +40,7 @@ sys.path.append(str(ROOT / ".ci"))
 import publishing  # noqa: E402, F401 - sessions of its own
 from emulators import azurite, storage_testbench  # noqa: E402
 from export_sessions import House, define_export_sessions  # noqa: E402
+from launcher_sessions import define_launcher_sessions  # noqa: E402
 
 REPORTS = ROOT / ".nox" / "reports"
 REPORTS.mkdir(parents=True, exist_ok=True)
@@ -56,6 +57,7 @@ FORMATS = {
 }
 # Modules that sessions of their own import, beside Ray, Beam or TensorFlow.
 IMPORT_ENGINES = [f"exporters/src/estimator_exporters/scoring/on_{engine}.py" for engine in ("ray", "beam")]
+IMPORT_ENGINES += [f"launchers/src/estimator_launchers/ray_{part}.py" for part in ("driver", "worker")]
 IMPORT_ENGINES += ["migration/src/estimator_migration/proving/tf_side.py"]
 TRACKER_EXTRAS = ["mlflow", "wandb"]  # of estimator-hooks
 RESOLUTIONS = ["highest", "lowest-direct"]
@@ -95,8 +97,6 @@ KIT = "estimator_testing"
 # What the tests of plugins take from those of the core: what tf.estimator did, and packages written by a test.
 # And what runs a model function as the Estimator does.
 SHARED = ("tests/parity", "tests/plugins/fake_site.py", "tests/model/model_runner.py")
-# What a run of several processes needs beside the core.
-LAUNCHED = ("estimator_cluster", "estimator_launchers")
 # A plugin that is no part of the workspace, with the run that uses it.
 OF_OTHERS = "tests/wheels/acme-roles"
 # Lives as long as this run of nox: a test that kills a process may leave half an entry.
@@ -316,34 +316,6 @@ def object_stores(session: nox.Session) -> None:
             str(path) for name in ("azure", "gcs") for path in Path("plugins/storage/tests").glob(f"test_{name}*.py")
         ]
         pytest(session, *PARALLEL, *tests, env={**env, **servers})
-
-
-@nox.session(python=OLDEST, default=False)
-def slurm(session: nox.Session) -> None:
-    """A Slurm of two virtual nodes on this machine, by Debian's packages and as root; `-- -m ""`: faults as well."""
-    if shutil.which("sbatch") is None and os.geteuid() == 0 and shutil.which("apt-get") is not None:
-        quiet = ["-qq", "-o=Dpkg::Use-Pty=0"]
-        packages = ["--no-install-recommends", "--yes", "slurm-wlm", "munge"]
-        update = subprocess.run(["apt-get", "update", *quiet])
-        if update.returncode or subprocess.run(["apt-get", "install", *quiet, *packages]).returncode:
-            session.warn("apt brings no Slurm here")
-    launchers_session(session, "test_slurm*.py", env={"ESTIMATOR_TEST_SLURM": "1"})
-
-
-@nox.session(python=OLDEST)
-def kubernetes(session: nox.Session) -> None:
-    """The manifests against the schemas of three versions of Kubernetes and of JobSet; their pods as processes."""
-    launchers_session(session, "test_kubernetes*.py", "kubernetes-validate>=1.30", "kubeflow-trainer-api>=2.0")
-
-
-def launchers_session(session: nox.Session, tests: str, *packages: str, env: dict[str, str] | None = None) -> None:
-    """Tests of one launcher, with what only they need."""
-    session.install("--no-sources", wheel("estimator_core"), *map(wheel, LAUNCHED), wheel(KIT))
-    session.install("--group", "test", "--group", "plugins/launchers/pyproject.toml:test", *packages)
-    session.run("python", CHECK_INSTALLED, "estimator_core", *LAUNCHED, "--tools", KIT, env=ISOLATED)
-    with outside(session, "plugins/launchers/tests") as outer:
-        found = [str(path) for path in Path("plugins/launchers/tests").glob(tests)]
-        pytest(session, "-m=not slow", *found, env={**outer, **(env or {})})
 
 
 # ---- Sources --------------------------------------------------------------------------------------------------------
@@ -597,4 +569,6 @@ def bench(session: nox.Session) -> None:
     session.run(*UV_RUN, "python", str(script), *session.posargs[len(named) :], external=True)
 
 
-define_export_sessions(House(OLDEST, wheel, outside, pytest))
+HOUSE = House(OLDEST, wheel, outside, pytest)
+define_export_sessions(HOUSE)
+define_launcher_sessions(HOUSE)

@@ -4,6 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
+import kit_sessions  # noqa: F401 - a session of its own
 import nox
 import regressions  # noqa: F401 - a session of its own
 import reproducing  # noqa: F401 - a session of its own

@@ -9,7 +9,18 @@ import nox
 from uv import find_uv_bin
 
 ROOT = Path(__file__).resolve().parent.parent
-PLUGINS = ("canned_bert", "canned_tabular", "experiment", "exporters", "heads", "hooks", "inputs", "modules", "runs")
+PLUGINS = (
+    "canned_bert",
+    "canned_tabular",
+    "experiment",
+    "exporters",
+    "heads",
+    "hooks",
+    "inputs",
+    "modules",
+    "runs",
+    "warm_start",
+)
 LIBRARIES = ("flax", "scikit-learn", "tqdm")
 #: A file, and the settings that make it short.
 EXAMPLES = {
@@ -22,7 +33,7 @@ EXAMPLES = {
 @nox.session(python="3.11", default=False)
 def reproduce(session: nox.Session) -> None:
     """Wheels run the examples; `estimator reproduce` builds their environment, and names a package that is another."""
-    uv, folder = find_uv_bin(), Path(session.create_tmp())
+    uv, folder = find_uv_bin(), Path(session.create_tmp()).resolve()
     shutil.rmtree(folder, ignore_errors=True)
     wheels, runs = folder / "wheels", folder / "runs"
     for package in (".", *(f"plugins/{name}" for name in PLUGINS)):

@@ -1,4 +1,4 @@
-"""One side of `bert.py`, in a process of its own: the Estimator, or the Trainer of transformers.
+"""One side of `bert.py`, in a process of its own: the Estimator, a loop in JAX, or the Trainer of transformers.
 
 Started by `bert.py` with the interpreter of the side; it imports nothing that the other one's environment has alone.
 """
@@ -12,16 +12,21 @@ import resource
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from _bert_text import Sentences, read
+
+RATE, EPSILON = 1e-5, 1e-8
 
 
 def options() -> argparse.ArgumentParser:
     """What is trained, and how the process speaks with the one that started it."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--side", choices=["ours", "theirs"], required=True)
+    parser.add_argument("--side", choices=list(SIDES), required=True)
     parser.add_argument("--weights", required=True)
+    parser.add_argument("--sentences", required=True)
     parser.add_argument("--replies", type=int, required=True)
     for name in ("batch", "length", "steps", "threads"):
         parser.add_argument(f"--{name}", type=int, required=True)
@@ -29,93 +34,170 @@ def options() -> argparse.ArgumentParser:
     return parser
 
 
-def batches(length: int, batch: int, count: int, vocabulary: int) -> list[dict[str, np.ndarray]]:
-    rng = np.random.default_rng(0)
-    made = []
-    for _ in range(count):
-        ids = rng.integers(5, vocabulary, size=(batch, length)).astype(np.int32)
-        lengths = rng.integers(length // 2, length + 1, size=batch)
-        mask = (np.arange(length)[None] < lengths[:, None]).astype(np.int32)
-        labels = rng.integers(0, 2, size=batch).astype(np.int32)
-        made.append({"input_ids": ids * mask, "attention_mask": mask, "labels": labels})
-    return made
+def features(sentences: Sentences, args: argparse.Namespace) -> list[tuple[dict[str, np.ndarray], np.ndarray]]:
+    """Batches of a sentence a row, filled up to the longest length, as the encoder takes them."""
+    made = [sentences.padded(step * args.batch, args.batch, args.length) for step in range(args.steps)]
+    return [({"input_ids": one["input_ids"], "input_mask": one["attention_mask"]}, one["labels"]) for one in made]
 
 
-class Ours:
+def estimator(sentences: Sentences, args: argparse.Namespace, *, pack: bool = False) -> Callable[[], float]:
     """The Estimator, on the weights of a Hugging Face directory."""
+    import estimator_core as ec
+    from estimator_canned_bert import BertClassifier, Optimization
 
-    def __init__(self, directory: str, args: argparse.Namespace) -> None:
-        import estimator_core as ec
-        from estimator_canned_bert import BertClassifier, Optimization
+    classifier = BertClassifier(
+        num_labels=2,
+        init_checkpoint=args.weights,
+        learning_rate=RATE,
+        optimization=Optimization(bias_correction=True, epsilon=EPSILON),
+        compute_dtype=args.precision,
+        config=ec.RunConfig(
+            model_dir=tempfile.mkdtemp(),
+            tf_random_seed=0,
+            save_checkpoints_steps=None,
+            save_checkpoints_secs=None,
+            save_summary_steps=0,
+            log_step_count_steps=None,
+            default_hooks=False,
+        ),
+    )
+    batches = features(sentences, args)
+    input_fn = _packed(sentences, args) if pack else lambda: batches
 
-        self.classifier = BertClassifier(
-            num_labels=2,
-            init_checkpoint=directory,
-            learning_rate=1e-5,
-            optimization=Optimization(bias_correction=True, epsilon=1e-8),
-            compute_dtype=args.precision,
-            config=ec.RunConfig(
-                model_dir=tempfile.mkdtemp(),
-                tf_random_seed=0,
-                save_checkpoints_steps=None,
-                save_checkpoints_secs=None,
-                save_summary_steps=0,
-                log_step_count_steps=None,
-                default_hooks=False,
-            ),
-        )
-        config = self.classifier.bert_config
-        self._batches = [
-            ({"input_ids": b["input_ids"], "input_mask": b["attention_mask"]}, b["labels"])
-            for b in batches(args.length, args.batch, args.steps, config.vocab_size)
-        ]
-        self.train()
-
-    def train(self) -> float:
+    def train() -> float:
         began = time.perf_counter()
-        self.classifier.train(lambda: self._batches)
+        classifier.train(input_fn, steps=args.steps)
         # The newest weights are asked for: steps may still be under way.
-        self.classifier.get_variable_value("output_bias")
+        classifier.get_variable_value("output_bias")
         return time.perf_counter() - began
 
+    return train
 
-class Theirs:
-    """The Trainer of transformers."""
 
-    def __init__(self, directory: str, args: argparse.Namespace) -> None:
-        import torch
-        import transformers
+def packed(sentences: Sentences, args: argparse.Namespace) -> Callable[[], float]:
+    """The Estimator, with several sentences in a row; packing is part of the time."""
+    return estimator(sentences, args, pack=True)
 
-        transformers.logging.set_verbosity_error()
-        torch.set_num_threads(args.threads)
-        model = transformers.BertForSequenceClassification.from_pretrained(directory, num_labels=2)
-        made = batches(args.length, args.batch, args.steps, model.config.vocab_size)
-        rows = [
-            {name: torch.as_tensor(array[row]).long() for name, array in one.items()}
-            for one in made
-            for row in range(args.batch)
-        ]
-        self._trainer_class, self._model, self._rows = transformers.Trainer, model, rows
-        self._arguments = transformers.TrainingArguments(
-            output_dir=tempfile.mkdtemp(),
-            per_device_train_batch_size=args.batch,
-            max_steps=args.steps,
-            learning_rate=1e-5,
-            weight_decay=0.01,
-            lr_scheduler_type="constant",
-            bf16=args.precision == "bfloat16",
-            save_strategy="no",
-            logging_strategy="no",
-            report_to=[],
-            disable_tqdm=True,
-        )
-        self.train()
 
-    def train(self) -> float:
-        trainer = self._trainer_class(model=self._model, args=self._arguments, train_dataset=self._rows)
+def _packed(sentences: Sentences, args: argparse.Namespace) -> Any:
+    from estimator_canned_bert.text.batches import BatchPlan, TextInput
+    from estimator_canned_bert.text.encoded import EncodedExamples
+
+    count = args.steps * args.batch
+    examples = EncodedExamples(
+        tokens=sentences.tokens,
+        ends=sentences.ends[: count + 1],
+        first=sentences.lengths[:count].astype(np.int32),
+        labels=sentences.labels[:count],
+        pad_id=0,
+        key="benchmark",
+    )
+    plan = BatchPlan(batch_size=args.batch, buckets=(args.length,), seed=None, num_epochs=1, pack=True)
+    return TextInput(examples, plan)
+
+
+def plain(sentences: Sentences, args: argparse.Namespace) -> Callable[[], float]:
+    """A loop by hand: a jitted step with the same encoder and optimizer, nothing around it."""
+    import jax
+    import jax.numpy as jnp
+    import optax
+
+    from estimator_canned_bert import (
+        BertConfig,
+        EncoderOptions,
+        Optimization,
+        create_optimizer,
+        encode,
+        read_checkpoint,
+    )
+    from estimator_canned_bert.encoder.layers import dropout
+
+    config = BertConfig.from_pretrained(args.weights)
+    optimizer = create_optimizer(RATE, config=config, options=Optimization(bias_correction=True, epsilon=EPSILON))
+    chosen = EncoderOptions(dtype=jnp.dtype(args.precision))
+
+    def loss_of(weights: Any, batch: Any, labels: Any, key: Any) -> Any:
+        ids, mask = batch["input_ids"], batch["input_mask"]
+        first, second = jax.random.split(key)
+        encoded = encode(weights, config, ids, mask, 0 * ids, key=first, options=chosen)
+        pooled = dropout(encoded.pooled.astype(jnp.float32), config.output_dropout, second)
+        logits = pooled @ weights["output_weights"].T + weights["output_bias"]
+        return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+
+    def step(state: Any, batch: Any, labels: Any, key: Any) -> Any:
+        weights, slots = state
+        loss, gradients = jax.value_and_grad(loss_of)(weights, batch, labels, key)
+        updates, slots = optimizer.update(gradients, slots, weights)
+        return (optax.apply_updates(weights, updates), slots), loss
+
+    compiled = jax.jit(step, donate_argnums=0)
+    weights = {name: jnp.asarray(value) for name, value in read_checkpoint(args.weights).items()}
+    state: list[Any] = [(weights, optimizer.init(weights))]
+    batches = features(sentences, args)
+
+    def train() -> float:
         began = time.perf_counter()
-        trainer.train()
+        for number, (batch, labels) in enumerate(batches):
+            state[0], _ = compiled(state[0], batch, labels, jax.random.key(number))
+        jax.block_until_ready(state[0])
         return time.perf_counter() - began
+
+    return train
+
+
+def trainer(sentences: Sentences, args: argparse.Namespace, *, compiled: bool = False) -> Callable[[], float]:
+    """The Trainer of transformers: batches as long as their longest sentence."""
+    import torch
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    torch.set_num_threads(args.threads)
+    model = transformers.BertForSequenceClassification.from_pretrained(args.weights, num_labels=2)
+
+    def collate(numbers: list[int]) -> dict[str, Any]:
+        # A compiled model has one shape, as ours has; without compilation the longest sentence of the batch decides.
+        length = args.length if compiled else int(sentences.lengths[numbers].max())
+        rows = [sentences.padded(number, 1, length) for number in numbers]
+        return {name: torch.as_tensor(np.concatenate([row[name] for row in rows])).long() for name in rows[0]}
+
+    arguments = transformers.TrainingArguments(
+        output_dir=tempfile.mkdtemp(),
+        per_device_train_batch_size=args.batch,
+        max_steps=args.steps,
+        learning_rate=RATE,
+        weight_decay=0.01,
+        lr_scheduler_type="constant",
+        bf16=args.precision == "bfloat16",
+        torch_compile=compiled,
+        remove_unused_columns=False,
+        save_strategy="no",
+        logging_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+    )
+    numbers = list(range(args.steps * args.batch))
+
+    def train() -> float:
+        made = transformers.Trainer(model=model, args=arguments, train_dataset=numbers, data_collator=collate)
+        began = time.perf_counter()
+        made.train()
+        return time.perf_counter() - began
+
+    return train
+
+
+def compiled_trainer(sentences: Sentences, args: argparse.Namespace) -> Callable[[], float]:
+    """The same through torch.compile."""
+    return trainer(sentences, args, compiled=True)
+
+
+SIDES: dict[str, Callable[[Sentences, argparse.Namespace], Callable[[], float]]] = {
+    "ours": estimator,
+    "packed": packed,
+    "plain": plain,
+    "theirs": trainer,
+    "compiled": compiled_trainer,
+}
 
 
 def main() -> None:
@@ -125,10 +207,11 @@ def main() -> None:
     def reply(value: dict[str, Any]) -> None:
         os.write(args.replies, (json.dumps(value) + "\n").encode())
 
-    side = (Ours if args.side == "ours" else Theirs)(args.weights, args)
+    train = SIDES[args.side](read(args.sentences), args)
+    train()
     reply({"ready": True})
     for _ in sys.stdin:
-        seconds = side.train()
+        seconds = train()
         reply({"seconds": seconds, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024})
 
 

@@ -32,6 +32,7 @@ SUITE: dict[str, tuple[str, ...]] = {
     "small_variables": ("small_variables.py",),
     "bert_tiny": ("bert.py", "--size", "tiny", TORCH),
     "bert_mini": ("bert.py", "--size", "mini", TORCH),
+    "bert_mini_full": ("bert.py", "--size", "mini", "--texts", "full", TORCH),
     "train_and_evaluate": ("train_and_evaluate.py", TF),
     "predict": ("predict.py", TF),
     "latency": ("latency.py",),

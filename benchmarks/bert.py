@@ -1,11 +1,12 @@
-"""Training steps a second of BERT, side by side with the Trainer of transformers in one run.
+"""Training steps a second of BERT: one sentence a row, packed, a loop in JAX, and the Trainer of transformers.
 
-    uv run python benchmarks/bert.py --torch-python PYTHON [--size tiny|mini|...] [--batch 16] [--length 128]
-        [--steps 12] [--rounds 15] [--precision float32] [--json FILE]
+    uv run python benchmarks/bert.py [--torch-python PYTHON] [--texts real|full] [--size tiny|mini|...] [--batch 16]
+        [--length 128] [--steps 12] [--rounds 15] [--precision float32] [--json FILE]
 
-Both sides train the same weights on the same batches with AdamW and clipping, dropout 0.1 everywhere, two threads on a
-CPU. Each runs in a process of its own, the Trainer in that of a Python that has PyTorch; they take turns in random
-order and never run at the same time. Peak memory is each process's own. Figures are in docs/bert.md.
+All sides train the same weights on the same sentences with AdamW and clipping, dropout 0.1 everywhere, two threads on a
+CPU. `--texts real` are sentences of the help of Python, `full` are rows without padding. Each side runs in a process of
+its own, the Trainer in that of a Python that has PyTorch. They take turns in random order and never run at the same
+time. Peak memory is that of each process. Figures are in docs/bert.md.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _bert_text import saved
 from _report import report, write
 from _side_by_side import compared
 
@@ -29,10 +31,11 @@ PASSED_ON = ("batch", "length", "steps", "threads", "precision")
 class Side:
     """A process that trains when it is told to, and what it has measured."""
 
-    def __init__(self, python: str, kind: str, directory: str, args: argparse.Namespace) -> None:
+    def __init__(self, python: str, kind: str, directory: str, sentences: Path, args: argparse.Namespace) -> None:
         read, write_end = os.pipe()
         script = str(Path(__file__).with_name("_bert_side.py"))
         command = [python, script, "--side", kind, "--weights", directory, "--replies", str(write_end)]
+        command += ["--sentences", str(sentences)]
         command += [f"--{name}={getattr(args, name)}" for name in PASSED_ON]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[write_end], text=True
@@ -77,32 +80,56 @@ def pretrained(size: str, place: str) -> str:
     return save_pretrained(place, values, config)
 
 
+def has_torch(python: str) -> bool:
+    """Whether an interpreter can train with transformers."""
+    probe = [python, "-c", "import torch, transformers, accelerate"]
+    return subprocess.run(probe, capture_output=True).returncode == 0
+
+
+def chosen(args: argparse.Namespace) -> dict[str, tuple[str, str]]:
+    """Name, interpreter and kind of every side that can run here."""
+    found = {"BertClassifier": (sys.executable, "ours"), "loop in JAX": (sys.executable, "plain")}
+    if args.texts == "real":
+        found = {"BertClassifier, packed": (sys.executable, "packed"), **found}
+    if has_torch(args.torch_python):
+        found["Trainer of transformers"] = (args.torch_python, "theirs")
+        found["Trainer, torch.compile"] = (args.torch_python, "compiled")
+    else:
+        print(f"bert: no Trainer, {args.torch_python} has no torch, transformers and accelerate (--torch-python)")
+    return found
+
+
 def measure(args: argparse.Namespace) -> None:
-    """Alternating rounds of the two processes."""
+    """Alternating rounds of the processes."""
     with tempfile.TemporaryDirectory() as place:
         directory = pretrained(args.size, place)
-        sides = {
-            "BertClassifier": Side(sys.executable, "ours", directory, args),
-            "Trainer of transformers": Side(args.torch_python, "theirs", directory, args),
-        }
+        sentences = saved(Path(place), args.texts, args.steps * args.batch, args.length, 8000)
+        sides = {name: Side(*side, directory, sentences, args) for name, side in chosen(args).items()}
         order = np.random.default_rng(0)
         for _ in range(args.rounds):  # each has trained once, to warm up, when it says that it is ready
             for name in order.permutation(list(sides)):
                 sides[name].train()
         for side in sides.values():
             side.close()
-    ours, theirs = sides
-    result = compared({name: side.seconds for name, side in sides.items()}, ours, theirs)
-    rates = {ours: args.steps / result.median, theirs: args.steps / result.reference_median}
-    notes = [f"{name}: {rates[name]:.2f} steps/s, peak memory {side.peak_mb:.0f} MB" for name, side in sides.items()]
-    title = f"BERT-{args.size}, batch {args.batch} x {args.length} tokens, {args.precision}"
-    write(args.json, report(title, [result], steps=args.steps, unit=("ms/step", 1e3 / args.steps), notes=notes))
+    ours, *others = sides
+    seconds = {name: side.seconds for name, side in sides.items()}
+    results = [compared(seconds, ours, other) for other in others]
+    results += [compared(seconds, "BertClassifier", other) for other in others if "BertClassifier" not in (ours, other)]
+    notes = [
+        f"{name}: {args.steps / float(np.median(side.seconds)):.2f} steps/s, peak memory {side.peak_mb:.0f} MB"
+        for name, side in sides.items()
+    ]
+    title = f"BERT-{args.size}, {args.texts} sentences, batch {args.batch} x {args.length} tokens, {args.precision}"
+    write(args.json, report(title, results, steps=args.steps, unit=("ms/step", 1e3 / args.steps), notes=notes))
 
 
 def main() -> None:
     """Runs the comparison."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--size", default="mini", help="of BERT: tiny, mini, small, ...")
+    parser.add_argument(
+        "--texts", choices=("real", "full"), default="real", help="sentences of real length, or full rows"
+    )
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--length", type=int, default=128)
     parser.add_argument("--steps", type=int, default=12)
@@ -112,10 +139,6 @@ def main() -> None:
     parser.add_argument("--torch-python", default=sys.executable, help="a Python with torch, transformers, accelerate")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    probe = [args.torch_python, "-c", "import torch, transformers, accelerate"]
-    if subprocess.run(probe, capture_output=True).returncode:
-        print(f"bert: left out, {args.torch_python} has no torch, transformers and accelerate (--torch-python)")
-        return
     measure(args)
 
 

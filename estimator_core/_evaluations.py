@@ -16,6 +16,7 @@ from estimator_core._export import ExportsInBackground, KnowsEvaluation
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.run import LoopRun
+from estimator_core._summaries import read_eval_metrics
 from estimator_core.errors import PreemptedError
 from estimator_core.estimator import Estimator
 from estimator_core.hooks import Run, SavedCheckpoint
@@ -138,6 +139,14 @@ class Evaluations:
                 self.export(spec, context, checkpoint.path, final=step == run.last_step)
         return None
 
+    def resume(self, run: Run) -> None:
+        """Runs the exporters of the checkpoint that the run continues from. A kill may have come before they did."""
+        path = checkpoint_path(self._estimator.model_dir, run.step)
+        for spec in self._specs:
+            recorded = read_eval_metrics(self._estimator.eval_dir(spec.name), with_checkpoint=True).get(run.step)
+            if recorded is not None:
+                self._export(spec, _context(run), path, {**recorded, "global_step": run.step}, final=False)
+
     def finish(self) -> None:
         """After training, however it ended: the last step is evaluated, and exported as the final one."""
         path = self._estimator.latest_checkpoint()
@@ -178,15 +187,19 @@ class Evaluations:
 
     def export(self, spec: EvalSpec, context: RunContext, path: str, *, final: bool) -> None:
         """Runs the exporters of one EvalSpec with its newest metrics. Of several processes only the chief does so."""
-        metrics, devices = self.metrics[spec.name], context.devices
+        metrics = self.metrics[spec.name]
+        self._export(spec, context, path, metrics, final=final)
+        if final:
+            self._final_at[spec.name] = metrics["global_step"]
+
+    def _export(self, spec: EvalSpec, context: RunContext, path: str, metrics: dict[str, Any], *, final: bool) -> None:
+        devices = context.devices
         for index, exporter in enumerate(spec.exporters if devices.processes.index == 0 else ()):
             export_path = str(Path(self._estimator.model_dir) / "export" / exporter.name)
             with entered(context.within(devices=devices.alone())):
                 written = exporter.export(self._estimator, export_path, path, metrics, final)
             if written is not None:
                 self.exports[spec.name][index] = written
-        if final:
-            self._final_at[spec.name] = metrics["global_step"]
 
 
 def _named(spec: EvalSpec) -> str:

@@ -229,7 +229,7 @@ class Estimator:
         self._check_name(name)
         context = self._context(ModeKeys.EVAL, name, checkpoint_path)
         metrics = self._evaluate(context, input_fn, steps, checked, checkpoint_path)
-        self._place.written()
+        self._place.written(self._devices.processes.index)
         return metrics
 
     def predict(
@@ -397,7 +397,7 @@ class Estimator:
 
     def latest_checkpoint(self) -> str | None:
         """The newest checkpoint of model_dir."""
-        self._place.refresh()
+        self._place.refresh(lambda: self._devices.processes)
         return latest_checkpoint(self.model_dir)
 
     def latest_export(self, name: str | None = None) -> str | None:
@@ -450,7 +450,7 @@ class Estimator:
         checked_hooks = check_hooks(hooks, "hooks")
         listeners = check_listeners(saving_listeners)
         check_training(self._config, checked_hooks, listeners, steps=steps, max_steps=max_steps)
-        self._place.refresh()
+        self._place.refresh(lambda: self._devices.processes)
         if max_steps is not None and start_step(self._state, self.model_dir) >= max_steps:
             _log.info("Skipping training since max_steps has already saved.")
             self._history.stop_reason = f"max_steps ({max_steps}) was reached before"
@@ -478,7 +478,7 @@ class Estimator:
                 plugins=self._plugins,
             )
             execute(call)
-        self._place.written()
+        self._place.written(self._devices.processes.index)
         return self
 
     def _prepared(self, input_fn: InputFn, *before: Any, checkpoint: str | None = None) -> InputFn:
@@ -490,7 +490,7 @@ class Estimator:
         call = CallOf(mode=mode, name=name, directory=directory, checkpoint=checkpoint)
         if self._open is not None:
             return inner_context(self._open, call)
-        self._place.refresh()
+        self._place.refresh(lambda: self._devices.processes)
         return outermost_context(call, self, self._devices, self._params, self._plugins)
 
     @contextlib.contextmanager
@@ -561,7 +561,8 @@ class Estimator:
         from estimator_core._loop.inference import InferenceStates
 
         may_be_fresh = self._config.allow_untrained or self._warm_start is not None
-        return InferenceStates(self._programs, self._state, self.model_dir, self._fresh if may_be_fresh else None)
+        fresh = self._fresh if may_be_fresh else None
+        return InferenceStates(self._programs, self._state, self.model_dir, fresh, self._place.agree)
 
     @functools.cached_property
     def _seed(self) -> int:

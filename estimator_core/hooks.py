@@ -309,6 +309,12 @@ class SummaryWriter(Protocol):
         """Writes a text."""
         ...
 
+    def event(self, event: Any, step: int) -> None:
+        """Writes a `tensorboardX.proto.event_pb2.Event`, whose step and wall time are set here: data of TensorBoard's
+        plugins, such as a graph or hyperparameters.
+        """
+        ...
+
     def flush(self) -> None:
         """Passes everything written to the operating system."""
         ...

@@ -1,4 +1,5 @@
-"""Fine-tune BERT on sentences, stop early, export, and predict. The command `estimator bert-classifier` does the same.
+"""Fine-tune BERT on sentences, stop early, export, and predict. The command `estimator bert-classifier` does the same,
+and bert.toml runs a small one from a file.
 
     python examples/bert_classifier.py DATA PRETRAINED MODEL_DIR
 
@@ -12,6 +13,12 @@ import estimator_core as ec
 from estimator_canned_bert import BertConfig, ClassifierData, bert_model_fn_builder
 from estimator_exporters import BestExporter
 from estimator_hooks import LoggingTensorHook, stop_if_no_decrease_hook
+
+
+def batches(data_dir, vocab, split, batch_size, training):
+    """A file of sentences as an input, for bert.toml."""
+    data = ClassifierData.from_tsv(data_dir, vocab=vocab, max_seq_length=16, do_lower_case=True)
+    return getattr(data, split).input_fn(batch_size, shuffle=training)
 
 
 def run(data_dir, pretrained, model_dir, *, batch_size=32, epochs=3.0):

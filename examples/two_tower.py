@@ -3,7 +3,8 @@
     uv run estimator run examples/two_tower.py
     uv run python examples/two_tower.py
 
-The data are made up: users and items are vectors, and a user clicks on an item that points in the same direction.
+`two_tower.toml` runs the same model from a file. The data are made up: users and items are vectors, and a user clicks
+on an item that points in the same direction.
 """
 
 from itertools import pairwise
@@ -62,6 +63,28 @@ def clicks(examples, seed):
     user, item = generator.normal(size=(2, examples, 16)).astype(np.float32)
     agreement = np.sum(user * item, axis=1) + generator.normal(size=examples)
     return {"user": user, "item": item}, (agreement > 0).astype(np.int32)[:, None]
+
+
+def model_fn(features, labels, mode, params):
+    """The same model without a subclass, for two_tower.toml."""
+    return BinaryClassHead().create_estimator_spec(
+        features=features,
+        mode=mode,
+        logits=two_towers(features, mode),
+        labels=labels,
+        optimizer=optax.adam(params.learning_rate),
+    )
+
+
+def click_batches(examples, seed, batch_size, training):
+    """The clicks as an input, for two_tower.toml."""
+    return ec.inputs.numpy_input_fn(
+        *clicks(examples, seed),
+        batch_size=batch_size,
+        num_epochs=None if training else 1,
+        shuffle=training,
+        seed=seed,
+    )
 
 
 def auc_bigger(best_eval_result, current_eval_result):

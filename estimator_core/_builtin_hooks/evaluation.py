@@ -27,6 +27,10 @@ class RunEvaluations(Protocol):
         """Called after a save and its listeners."""
         ...
 
+    def resume(self, run: Run) -> None:
+        """Called when a killed run continues from a checkpoint, before the first step."""
+        ...
+
     def next_step(self, step: int) -> int | None:
         """The next step that has an evaluation of its own, without a checkpoint."""
         ...

@@ -53,6 +53,10 @@ class HookWriter:
         """Writes a text."""
         self._writer.text(tag, text, step)
 
+    def event(self, event: object, step: int) -> None:
+        """Writes an event."""
+        self._writer.event(event, step)
+
     def flush(self) -> None:
         """Flushes the hook's own event file. Call it in `state`."""
         if self._own is not None:

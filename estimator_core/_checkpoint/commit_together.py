@@ -13,11 +13,12 @@ from estimator_core._checkpoint.commit import Draft, seal
 from estimator_core._checkpoint.incremental import Base, share_of
 from estimator_core._checkpoint.manifest import FORMAT, ArrayEntry
 from estimator_core._checkpoint.pieces import Pieces, checksums, entries_of, host_pieces, merge_entries
-from estimator_core._checkpoint.shelf import Shelf
+from estimator_core._checkpoint.shelf import IN_PLACE, Publisher, Shelf
 from estimator_core._checkpoint.write_errors import explained
 from estimator_core._cluster.together import chief_says, gather
 from estimator_core._packs.entry import PackEntry, pack_name
 from estimator_core._packs.write import write_pack
+from estimator_core._storage import StorageGoneError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import (
@@ -33,59 +34,76 @@ _Pieces = Mapping[str, Mapping[str, Pieces]]
 
 
 def commit_together(
-    shelf: Shelf, draft: Draft, pieces: _Pieces, processes: Coordinator, base: Base | None = None
+    shelf: Shelf,
+    draft: Draft,
+    pieces: _Pieces,
+    processes: Coordinator,
+    base: Base | None = None,
+    publisher: Publisher = IN_PLACE,
 ) -> Path:
     """Every process writes what it holds; the chief seals and renames. Called by all, for the same step.
 
     Args:
-        shelf: of the checkpoints directory, which all processes see; the chief's publishes.
+        shelf: of the checkpoints directory, which all processes see, or of this process's own; the chief's publishes.
         draft: of this process: whole arrays in the chief's, pieces under their names in all.
         pieces: what this process holds pieces of, by item and path.
         processes: those that save together.
         base: what only the changes are written to; None: everything is written.
+        publisher: of this process; what fails there fails in all.
 
     Raises:
         NanLossDuringTrainingError: the state is not finite somewhere; nothing is written.
         CheckpointError: a process could not write; says which, and why. No other checkpoint is touched.
+        SupersededError, StorageGoneError: the run may not continue; in all processes.
         ProcessLostError: a process is gone; the checkpoint is not there.
     """
     step, root = draft.manifest.step, shelf.root
-    begun = chief_says(processes, "save-begin", _begin(shelf, step) if processes.index == 0 else None)
+    begun = chief_says(processes, "save-begin", _begin(shelf, step, publisher) if processes.index == 0 else None)
     _raise_failures([begun], step)
-    work = root / begun["name"]
+    work, place, chief = root / begun["name"], begun["place"], processes.index == 0
     try:
-        told = gather(processes, "save-written", _write_own(work, draft, pieces, processes.index, base))
+        own = _write_own(work, place, draft, pieces, processes.index, base, publisher)
+        told = gather(processes, "save-written", own)
         _raise_failures(told, step)
-        sealed = chief_says(processes, "save-sealed", _seal(shelf, work, draft, told) if processes.index == 0 else None)
+        sealed = chief_says(
+            processes, "save-sealed", _seal(shelf, work, place, draft, told, publisher) if chief else None
+        )
         _raise_failures([sealed], step)
     except BaseException as error:
         # With a process gone, the next run removes what is left: another one may be writing still.
-        if processes.index == 0 and not isinstance(error, ProcessLostError):
+        if not isinstance(error, ProcessLostError):
             with contextlib.suppress(OSError):
-                shelf.discard(work)
+                (shelf.discard if chief else publisher.drop)(work)
         raise
+    if not chief:
+        publisher.follow(work, place, shelf, step, sealed["kept"])
     return root / str(step)
 
 
-def _begin(shelf: Shelf, step: int) -> _Outcome:
+def _begin(shelf: Shelf, step: int, publisher: Publisher) -> _Outcome:
     try:
         with explained(shelf.root, 0):
             work = shelf.begin(step)
             work.mkdir()
     except EstimatorError as error:
         return _failure(error)
-    return {"name": work.name}
+    return {"name": work.name, "place": publisher.place(step)}
 
 
-def _write_own(work: Path, draft: Draft, pieces: _Pieces, process: int, base: Base | None) -> _Outcome:
+def _write_own(
+    work: Path, place: str, draft: Draft, pieces: _Pieces, process: int, base: Base | None, publisher: Publisher
+) -> _Outcome:
     try:
         check_finite(draft.manifest.step, draft.arrays)
         with explained(work.parent, draft.bytes):
+            if process != 0:
+                publisher.begin(work)
             share = share_of(work, process, host_pieces(draft.arrays, pieces), base)
             packs, index = share.linked, share.unchanged
             if any(piece.array.size for piece in share.pieces):
                 pack, written = write_pack(LocalStorage(work), pack_name(process), share.pieces)
                 packs, index = [pack, *packs], [*written, *index]
+        publisher.send(work, place)
         entries = {
             item: {path: entry.to_json() for path, entry in named.items()}
             for item, named in {**entries_of(draft.arrays, pieces), **share.entries}.items()
@@ -95,7 +113,7 @@ def _write_own(work: Path, draft: Draft, pieces: _Pieces, process: int, base: Ba
     return {"packs": [pack.to_json() for pack in packs], "arrays": entries, "checksums": checksums(index)}
 
 
-def _seal(shelf: Shelf, work: Path, draft: Draft, told: list[_Outcome]) -> _Outcome:
+def _seal(shelf: Shelf, work: Path, place: str, draft: Draft, told: list[_Outcome], publisher: Publisher) -> _Outcome:
     entries = [
         {
             item: {path: ArrayEntry.from_json(entry) for path, entry in named.items()}
@@ -112,10 +130,11 @@ def _seal(shelf: Shelf, work: Path, draft: Draft, told: list[_Outcome]) -> _Outc
     try:
         with explained(shelf.root, draft.bytes):
             seal(work, manifest, draft.files)
-            shelf.publish(work, manifest.step, draft.entries, draft.superfluous)
+            path = shelf.publish(work, manifest.step, draft.entries, draft.superfluous)
+        publisher.publish(path, place)
     except Exception as error:
         return _failure(error)
-    return {}
+    return {"kept": shelf.steps()}
 
 
 def _failure(error: Exception) -> _Outcome:
@@ -123,6 +142,7 @@ def _failure(error: Exception) -> _Outcome:
         "error": str(error),
         "not_finite": isinstance(error, NanLossDuringTrainingError),
         "superseded": isinstance(error, SupersededError),
+        "gone": isinstance(error, StorageGoneError),
     }
 
 
@@ -135,4 +155,6 @@ def _raise_failures(outcomes: list[_Outcome], step: int) -> None:
         raise NanLossDuringTrainingError(first["error"], step)
     if first["superseded"]:
         raise SupersededError(first["error"])
+    if first["gone"]:
+        raise StorageGoneError(first["error"])
     raise CheckpointError(f"Process {process}: {first['error']}")

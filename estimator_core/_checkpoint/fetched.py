@@ -85,7 +85,7 @@ def resolve_checkpoint(path: str | os.PathLike[str]) -> Path:
     )
 
 
-def bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader: str) -> bool:
+def bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader: str, *, without: str = "") -> bool:
     """Copies a checkpoint to this machine; False if it has been retired meanwhile.
 
     Args:
@@ -94,6 +94,7 @@ def bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader
         saved: the checkpoint.
         target: must not exist.
         reader: who reads, for people who look at the leases.
+        without: files with this ending stay in the store.
 
     Raises:
         CheckpointCorruptError: it is not what was recorded.
@@ -106,7 +107,7 @@ def bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader
     if held is None:
         return False
     with held:
-        download_directory(storage, saved.place, target)
+        download_directory(storage, saved.place, target, without=without)
     if manifest_digest(target) != saved.digest:
         shutil.rmtree(target)
         raise CheckpointCorruptError(

@@ -12,13 +12,14 @@ import numpy as np
 
 from estimator_core._checkpoint.file_checks import reading_failed
 from estimator_core._checkpoint.manifest import ArrayEntry, Manifest
+from estimator_core._packs.away import is_complete, packs_of
 from estimator_core._packs.boxes import whole
 from estimator_core._packs.dtypes import dtype_named
 from estimator_core._packs.fetch import read_boxes, verify
 from estimator_core._packs.packs import Packs
 from estimator_core._packs.stored import StoredArray, stored_arrays
-from estimator_core._storage import StorageError
-from estimator_core._storage.local import LocalStorage
+from estimator_core._storage import ObjectMissingError, StorageError
+from estimator_core.errors import CheckpointNotFoundError
 
 #: Small and needed in every process: read at once.
 _AT_ONCE = ("clock", "hooks")
@@ -44,7 +45,8 @@ def open_entries(
     """
     with _explained(directory):
         stored = _stored(directory, manifest, wanted)
-        verify([array for named in stored.values() for array in named.values()], part=part, parts=parts)
+        if is_complete(directory):  # bytes in a store are verified when they come
+            verify([array for named in stored.values() for array in named.values()], part=part, parts=parts)
         at_once = {
             item: {path: entry for path, entry in named.items() if item in _AT_ONCE or entry.key_impl is not None}
             for item, named in wanted.items()
@@ -65,7 +67,7 @@ def read_packed(directory: Path, manifest: Manifest, wanted: Entries) -> dict[st
 
 
 def _stored(directory: Path, manifest: Manifest, wanted: Entries) -> dict[str, dict[str, StoredArray]]:
-    packs = Packs(storage=LocalStorage(directory), prefix="", where=str(directory), entries=manifest.packs)
+    packs = Packs(storage=packs_of(directory), prefix="", where=str(directory), entries=manifest.packs)
     expected = {
         item: {path: _as_stored(entry) for path, entry in named.items()} for item, named in manifest.arrays.items()
     }
@@ -101,5 +103,11 @@ def _as_saved(entry: ArrayEntry, array: np.ndarray) -> Any:
 def _explained(directory: Path) -> Generator[None]:
     try:
         yield
+    except ObjectMissingError as error:
+        if is_complete(directory):
+            raise reading_failed(directory, error) from error
+        raise CheckpointNotFoundError(
+            f"The checkpoint {directory} was deleted from the store while being read. Use a newer one."
+        ) from error
     except StorageError as error:
         raise reading_failed(directory, error) from error

@@ -1,9 +1,13 @@
-"""How a sealed directory becomes a checkpoint, and how a checkpoint goes: in a directory without a journal."""
+"""How a sealed directory becomes a checkpoint, and how a checkpoint goes: in a directory without a journal.
+
+A `Publisher` brings it to another place, where the directories of its writers are not what they stand for.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -137,3 +141,37 @@ class PlainShelf:
             return False
         _log.info("Deleted checkpoint %s: no retention rule keeps it.", path)
         return True
+
+
+def _nowhere(step: int) -> str:
+    return ""
+
+
+def _nothing(*_: object) -> None:
+    return
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publisher:
+    """What a writer does besides writing to its directory; by default nothing, since all writers share that.
+
+    Args:
+        place: names the place for the checkpoint of a step; called by the chief.
+        begin: prepares the work directory of another process.
+        send: brings the packs of a work directory to the place.
+        publish: makes a checkpoint count, given its path and its place, "" for a new one; called by the chief.
+        follow: completes the checkpoint of another process, once it counts: its work directory goes to the shelf, and
+            steps that are not among those kept go.
+        drop: removes the work directory of another process, after a failure.
+    """
+
+    place: Callable[[int], str] = _nowhere
+    begin: Callable[[Path], None] = _nothing
+    send: Callable[[Path, str], None] = _nothing
+    publish: Callable[[Path, str], None] = _nothing
+    follow: Callable[[Path, str, Shelf, int, Sequence[int]], None] = _nothing
+    drop: Callable[[Path], None] = _nothing
+
+
+#: All writers share a directory.
+IN_PLACE = Publisher()

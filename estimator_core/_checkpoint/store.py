@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +28,7 @@ from estimator_core._checkpoint.items import CheckpointItems, split_hook_states
 from estimator_core._checkpoint.manifest import Manifest, read_manifest
 from estimator_core._checkpoint.retention import EvalResults, Retention, no_results
 from estimator_core._checkpoint.saved import PendingCheckpoint
-from estimator_core._checkpoint.shelf import PlainShelf, Shelf
+from estimator_core._checkpoint.shelf import IN_PLACE, PlainShelf, Publisher, Shelf
 from estimator_core._checkpoint.write_errors import explained
 from estimator_core._journal import Entry
 from estimator_core._storage import StorageGoneError
@@ -52,7 +53,7 @@ class CheckpointStore:
         model_dir: checkpoints go to `<model_dir>/checkpoints/<step>`; created with the first save.
         keep_max, keep_every_n_hours, keep_best, results: see `Retention`.
         processes: those that save together: each calls `save` at the same steps, and the chief commits.
-        published: called with each checkpoint that is complete, by the thread that wrote it.
+        publisher: brings checkpoints to where they count, if that is not the model_dir; in the thread that writes them.
         shelf: how checkpoints come to count; None: by their names, as in a directory without a journal.
         full_every: one of so many saves is a full one; the others write, of large arrays, the rows that have changed.
 
@@ -74,7 +75,7 @@ class CheckpointStore:
         keep_best: KeepBest | None = None,
         results: Callable[[], EvalResults] = no_results,
         processes: Coordinator = ALONE,
-        published: Callable[[Path], None] = lambda checkpoint: None,
+        publisher: Publisher = IN_PLACE,
         shelf: Shelf | None = None,
         full_every: int = 1,
     ) -> None:
@@ -92,7 +93,7 @@ class CheckpointStore:
         self._created: dict[int, float] = {}
         self._run_created: float | None = None
         self._processes = processes
-        self._published = published
+        self._publisher = publisher
         if processes.index == 0:
             with explained(self._root, 0):
                 self._shelf.clean_up()
@@ -128,15 +129,11 @@ class CheckpointStore:
         """All committed checkpoints, oldest step first."""
         return all_checkpoints(self._model_dir)
 
-    def refuse_if_lost(self) -> None:
-        """Raises at once what a commit has found that no other one can mend.
-
-        Raises:
-            SupersededError: another run has taken over.
-            StorageGoneError: the model_dir is gone.
-        """
-        if self._pending is not None and isinstance(self._pending.error, (SupersededError, StorageGoneError)):
-            self._pending.wait()
+    @property
+    def lost(self) -> Exception | None:
+        """What a commit has found that no other one can mend: another run has taken over, or the model_dir is gone."""
+        error = None if self._pending is None else self._pending.error
+        return error if isinstance(error, (SupersededError, StorageGoneError)) else None
 
     def wait(self) -> None:
         """Waits for the commit under way; raises its error unless somebody has been given it."""
@@ -221,17 +218,21 @@ class CheckpointStore:
             path = self._commit_together(draft, pieces, base)
         else:
             path = commit_or_explain(self._shelf, draft)
+            self._publish(draft, path, "")
         self._newest = path
-        for gone in self._shelf.remove(draft.superfluous):
-            if gone != step:
-                self._created.pop(gone, None)
-        self._published(path)
         return str(path)
+
+    def _publish(self, draft: Draft, path: Path, place: str) -> None:
+        for gone in self._shelf.remove(draft.superfluous):
+            if gone != draft.manifest.step:
+                self._created.pop(gone, None)
+        self._publisher.publish(path, place)
 
     def _commit_together(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]], base: Base | None) -> Path:
         from estimator_core._checkpoint.commit_together import commit_together
 
-        return commit_together(self._shelf, draft, pieces, self._processes, base)
+        publisher = replace(self._publisher, publish=partial(self._publish, draft))
+        return commit_together(self._shelf, draft, pieces, self._processes, base, publisher)
 
     def _read_history(self) -> None:
         """Learns when the checkpoints already there were saved: once from each manifest."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 from estimator_core.coordinator import Coordinator, Lost
-from estimator_core.errors import ArgumentError, EstimatorError, PreemptedError, ProcessLostError
+from estimator_core.errors import ArgumentError, EstimatorError, PreemptedError, ProcessLostError, SupersededError
 
 #: How long an error of the device network waits for the news of which process was lost.
 _NEWS_SECS = 30.0
@@ -103,6 +103,9 @@ def ending_together(processes: Coordinator) -> Generator[None]:
         processes.lost()  # a process that knows of the loss may end in order
         raise
     except (PreemptedError, GeneratorExit):
+        raise
+    except SupersededError as error:  # each process that knows says so itself; the others learn who has failed
+        processes.fail(error)
         raise
     except BaseException as error:
         lost = _news_of(error, processes)

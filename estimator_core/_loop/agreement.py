@@ -98,6 +98,10 @@ class _Decides:
         if self.requested:
             raise PreemptedError(f"The evaluation was broken off after {run.step} batches.")
 
+    def give_up(self, error: Exception) -> None:
+        """Ends the run at once because of an error that no further step can mend."""
+        raise error
+
     def overdue(self, look: Callable[[], Sequence[int]]) -> Sequence[int]:
         """The overdue hooks by the clock of this process."""
         return look()
@@ -165,6 +169,10 @@ class SharedDecisions(_Decides):
     def watch(self, batches: Any, schedule: HookSchedule) -> None:
         """Sends signals and the chief's clock with the batches of training."""
         batches.flags, batches.learn = lambda: self._flags(schedule), self._learn
+
+    def give_up(self, error: Exception) -> None:
+        """Stops all processes at one batch. Each then waits for its last commit, which raises the error."""
+        self._preemption.request(str(error))
 
     def overdue(self, look: Callable[[], Sequence[int]]) -> Sequence[int]:
         """The overdue hooks by the chief's clock."""

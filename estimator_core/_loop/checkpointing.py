@@ -123,6 +123,8 @@ class Checkpointer:
     def make_up(self) -> None:
         """Makes up for the interrupted evaluation and exports of the step that the run starts from."""
         owed, self.owed_step = self.owed_step == self._run.step, None
+        if self._run.resumed and not owed and self._evaluations is not None:
+            self._evaluations.resume(self._run)
         if owed and self._evaluations is not None:
             if self._owed_between:
                 self._evaluate_between()

@@ -110,9 +110,10 @@ class Checkpoints:
         """Announces what is committed by now to plugins. Returns whether no commit is under way any longer.
 
         Raises:
-            SupersededError, StorageGoneError: the run may not continue.
+            SupersededError, StorageGoneError: the run may not continue. Several processes agree to stop first.
         """
-        self._store.refuse_if_lost()
+        if self._store.lost is not None:
+            self._context.decisions.give_up(self._store.lost)
         return self._commits.look()
 
     def finish(self) -> None:

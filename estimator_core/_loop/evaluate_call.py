@@ -25,6 +25,7 @@ from estimator_core._loop.hook_calls import HookCalls
 from estimator_core._loop.hook_order import in_order
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.inference import InferenceStates
+from estimator_core._loop.ledgers import relative_to
 from estimator_core._loop.positions import input_context
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.run import LoopRun
@@ -79,7 +80,7 @@ class EvaluateCall:
                 versions=self.context.plugins.versions,
                 name=self.context.name,
                 steps=self.steps,
-                checkpoint_path=self.checkpoint_path,
+                checkpoint_path=relative_to(self.context.estimator.model_dir, self.checkpoint_path),
             )
             cleanup.enter_context(self.context.account.on(EVALUATION))
             if self.context.outer is None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core._checkpoint.catalog import manifest_digest
 from estimator_core._checkpoint.layout import checkpoint_step
 from estimator_core._export import (
     ExportCheck,
@@ -92,6 +93,7 @@ def start_export(
             "versions": versions(),
             "plugins": context.plugins.versions(),
             "checkpoint": source,
+            "checkpoint_sha256": None if source is None else manifest_digest(Path(source)),
             "training_saw": seen,
         },
     )

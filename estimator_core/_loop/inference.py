@@ -21,6 +21,7 @@ from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.starting import placed
 from estimator_core._step import Discovery, TrainState
+from estimator_core.coordinator import Coordinator
 from estimator_core.errors import CheckpointNotFoundError
 from estimator_core.modes import ModeKeys
 
@@ -35,6 +36,7 @@ class InferenceStates:
         live: the newest state.
         model_dir: where checkpoints are looked for.
         fresh: makes a state of initial values; None: those were not requested.
+        agree: brings the chief's newest checkpoint to all processes.
     """
 
     def __init__(
@@ -43,8 +45,10 @@ class InferenceStates:
         live: DeviceState,
         model_dir: str,
         fresh: Callable[[Devices, Discovery], TrainState] | None,
+        agree: Callable[[Coordinator], None],
     ) -> None:
         self._programs, self._live, self._model_dir, self._fresh = programs, live, model_dir, fresh
+        self._agree = agree
         self._kept: tuple[str, Placement, TrainState] | None = None
 
     def get(self, context: RunContext, batch: Batch | None, checkpoint_path: str | None) -> TrainState:
@@ -67,6 +71,8 @@ class InferenceStates:
         if checkpoint_path is not None:
             path = str(resolve_checkpoint(checkpoint_path))
             return self._of_checkpoint(path, context, lambda: self._read(path, context))
+        if not context.training:
+            self._agree(context.devices.processes)
         newest = None if context.training and not context.devices.apart else latest_checkpoint(model_dir)
         if self._is_live(context, newest):
             return live.ready if context.mode == ModeKeys.EVAL else live.snapshot()

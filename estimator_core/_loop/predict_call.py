@@ -22,6 +22,7 @@ from estimator_core._loop.hook_calls import HookCalls
 from estimator_core._loop.hook_order import in_order
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.inference import InferenceStates
+from estimator_core._loop.ledgers import relative_to
 from estimator_core._loop.outputs import check_fetches
 from estimator_core._loop.positions import input_context
 from estimator_core._loop.predict import predict_loop
@@ -71,7 +72,7 @@ class PredictCall:
                 hooks=self.hooks,
                 versions=versions,
                 keys=self.predict_keys,
-                checkpoint=self.checkpoint_path,
+                checkpoint=relative_to(self.context.estimator.model_dir, self.checkpoint_path),
             )
             yield from self._run_to_end()
 

@@ -74,6 +74,7 @@ def find_start(devices: Devices, state: DeviceState, model_dir: str, plugins: Pl
     saver: Mapping[str, Any] = items.hooks.get("CheckpointSaverHook", {})
     # A call that ends by itself at a step with a checkpoint does not save that step again to record its end.
     ended = saver.get("finished", False) or ended_step(Path(model_dir), well=True) == int(items.clock[0])
+    ended = chief_says(processes, "ended", ended)  # the others may have an older record
     unfinished = not ended or saver.get("owed_step") == int(items.clock[0])
     return Start(
         step=int(items.clock[0]),

@@ -24,8 +24,13 @@ from estimator_core.errors import ArgumentError, SupersededError
 
 
 @contextlib.contextmanager
-def own_together(model_dir: Path, processes: Coordinator) -> Generator[None]:
+def own_together(model_dir: Path, processes: Coordinator, url: str) -> Generator[None]:
     """The chief holds the lock; the others see that it does, and so that all mean the same directory.
+
+    Args:
+        model_dir: of this process.
+        processes: those that train together.
+        url: what the model_dir is a copy of: each process has its own, and all must name the same URL. "": of nothing.
 
     Raises:
         ModelDirLockedError: another run is training there.
@@ -35,15 +40,15 @@ def own_together(model_dir: Path, processes: Coordinator) -> Generator[None]:
         with ModelDirLock(model_dir):
             yield
         return
-    with ModelDirLock(model_dir) if processes.index == 0 else contextlib.nullcontext():
+    with ModelDirLock(model_dir) if processes.index == 0 or url else contextlib.nullcontext():
         processes.barrier("locked", math.inf)
-        token = (model_dir / LOCK_FILE).read_text() if (model_dir / LOCK_FILE).exists() else None
-        seen = gather(processes, "model_dir", [str(model_dir.absolute()), token])
+        token = url or ((model_dir / LOCK_FILE).read_text() if (model_dir / LOCK_FILE).exists() else None)
+        seen = gather(processes, "model_dir", [url or str(model_dir.absolute()), token])
         strangers = [p for p, (_, lock) in enumerate(seen) if lock != seen[0][1]]
         if strangers:
             raise ArgumentError(
                 f"Processes {strangers} do not see the model_dir of process 0 ({seen[0][0]}); theirs is "
-                f"{[seen[p][0] for p in strangers]}. Give all the same model_dir, on a file system they share."
+                f"{[seen[p][0] for p in strangers]}. Give all the same model_dir: a URL, or a directory they share."
             )
         yield
         processes.barrier("done", math.inf)

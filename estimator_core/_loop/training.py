@@ -37,11 +37,11 @@ def execute(call: TrainCall) -> str:
             max_steps=call.max_steps,
         )
         with (
-            own_together(call.model_dir, processes),
+            own_together(call.model_dir, processes, call.place.url),
             Preemption(grace_secs=config.grace_secs) as preemption,
             contextlib.ExitStack() as cleanup,
         ):
-            published = cleanup.enter_context(call.place.training(config, processes.count))
+            publisher = cleanup.enter_context(call.place.training(config, processes))
             call.plugins.open_call(config)
             # The first process to ask for devices waits until all do; below one of them may have to wait for another.
             _ = devices.placement
@@ -57,7 +57,7 @@ def execute(call: TrainCall) -> str:
                     keep_best=best,
                     results=lambda: read_eval_metrics(call.estimator.eval_dir(best and best.evaluation)),
                     processes=processes,
-                    published=published,
+                    publisher=publisher,
                     shelf=shelf_of(call.model_dir, journal),
                     full_every=config.full_checkpoint_every,
                 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
+from estimator_core._checkpoint.shelf import IN_PLACE, Publisher
 from estimator_core.config import RunConfig
+from estimator_core.coordinator import Coordinator
 
 
 class ModelDir(Protocol):
@@ -18,29 +20,49 @@ class ModelDir(Protocol):
         """Where the run works."""
         ...
 
-    def refresh(self) -> None:
-        """Brings what other processes have written since.
+    @property
+    def url(self) -> str:
+        """The URL that it stands for; "" if it is what it stands for."""
+        ...
+
+    def refresh(self, processes: Callable[[], Coordinator]) -> None:
+        """Brings what others have written since.
+
+        Args:
+            processes: returns those that use it together. Packs of their checkpoints stay in the store.
 
         Raises:
             StorageError, JournalError: the store cannot be read.
         """
         ...
 
-    def training(self, config: RunConfig, processes: int) -> AbstractContextManager[Callable[[Path], None]]:
-        """Within, this process is the writer; the value publishes a checkpoint that is complete.
-
-        Args:
-            config: of the run.
-            processes: how many train together.
+    def agree(self, processes: Coordinator) -> None:
+        """Brings the newest checkpoint of the first of several processes to all of them. Called by all.
 
         Raises:
-            ArgumentError: so many cannot.
-            SupersededError: (of the value) another run has taken over.
+            StorageError, JournalError: the store cannot be read.
+            ProcessLostError: a process is gone.
         """
         ...
 
-    def written(self) -> None:
-        """Publishes what a call outside of training has written: results, event files, exports."""
+    def training(self, config: RunConfig, processes: Coordinator) -> AbstractContextManager[Publisher]:
+        """Within, the first of these processes is the writer, and all have its newest checkpoint.
+
+        Args:
+            config: of the run.
+            processes: those that train together.
+
+        Raises:
+            SupersededError: (of the value's `publish`) another run has taken over.
+        """
+        ...
+
+    def written(self, process: int) -> None:
+        """Publishes what a call outside of training has written: results, event files, exports.
+
+        Args:
+            process: of those that made the call together, which this is; the first one publishes.
+        """
         ...
 
 
@@ -59,17 +81,20 @@ class LocalModelDir:
         """Where the run works."""
         return self._path
 
-    def refresh(self) -> None:
+    @property
+    def url(self) -> str:
+        """It is what it stands for."""
+        return ""
+
+    def refresh(self, processes: Callable[[], Coordinator]) -> None:
         """There is nothing to bring."""
 
-    def training(self, config: RunConfig, processes: int) -> AbstractContextManager[Callable[[Path], None]]:
+    def agree(self, processes: Coordinator) -> None:
+        """All processes see the same directory."""
+
+    def training(self, config: RunConfig, processes: Coordinator) -> AbstractContextManager[Publisher]:
         """What is written is published already."""
-        return _nothing_to_publish()
+        return nullcontext(IN_PLACE)
 
-    def written(self) -> None:
+    def written(self, process: int) -> None:
         """What is written is published already."""
-
-
-@contextmanager
-def _nothing_to_publish() -> Generator[Callable[[Path], None]]:
-    yield lambda checkpoint: None

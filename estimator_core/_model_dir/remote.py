@@ -10,12 +10,18 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 from estimator_core._checkpoint.catalog import manifest_digest
 from estimator_core._checkpoint.fetched import bring
+from estimator_core._checkpoint.files import remove_tree
 from estimator_core._checkpoint.layout import checkpoints_dir, committed_steps
+from estimator_core._checkpoint.manifest import read_manifest
+from estimator_core._checkpoint.shelf import Publisher, Shelf
+from estimator_core._cluster.together import chief_says, gather
 from estimator_core._journal import (
     Ended,
     Journal,
@@ -27,12 +33,17 @@ from estimator_core._journal import (
     take_over,
 )
 from estimator_core._journal.collection import collect, new_place
+from estimator_core._journal.leases import Lease, lease
 from estimator_core._model_dir.beside import Beside
+from estimator_core._model_dir.packs_in_store import PacksInStore
+from estimator_core._packs.away import leave_away
+from estimator_core._packs.entry import PACK_SUFFIX
 from estimator_core._storage import Storage, StorageDeniedError
 from estimator_core._storage.scratch import scratch_directory
-from estimator_core._storage.transfer import upload_directory
+from estimator_core._storage.transfer import download_file, upload_directory, upload_file
 from estimator_core.config import RunConfig
-from estimator_core.errors import ArgumentError, EstimatorError, SupersededError
+from estimator_core.coordinator import Coordinator
+from estimator_core.errors import EstimatorError, SupersededError
 
 _log = logging.getLogger("estimator_core.storage")
 #: From so many on, `keep_checkpoint_every_n_hours` keeps nothing; it is the default.
@@ -53,7 +64,9 @@ class RemoteModelDir:
         self._lock = threading.RLock()
         self._journal: Journal | None = None
         self._beside = Beside(storage, self._path)
-        self._brought = False
+        self._training = self._brought = False
+        self._newest: Saved | None = None  # in the copy, of those in the store
+        self._packs: PacksInStore | None = None  # of the newest that was brought
         self._here: set[int] = set()  # steps of checkpoints that were in the copy at some time
         _log.info("%s: the run works in the copy %s.", storage.url, self._path)
 
@@ -62,49 +75,75 @@ class RemoteModelDir:
         """Where the run works."""
         return self._path
 
-    def refresh(self) -> None:
+    @property
+    def url(self) -> str:
+        """Of the model_dir."""
+        return self._storage.url
+
+    def refresh(self, processes: Callable[[], Coordinator]) -> None:
         """Brings the newest checkpoint, and the first time all that stands beside; a run that trains has them."""
         with self._lock:
-            if self._journal is not None:
+            if self._training:
                 return
             lineage = read_lineage(self._storage)
             if not self._brought:
                 self._beside.bring(lineage)
                 self._brought = True
-            self._bring_newest(lineage)
+            self._bring_newest(lineage, several=processes().count > 1)
+
+    def agree(self, processes: Coordinator) -> None:
+        """Brings the chief's newest checkpoint to all; again, where another run retires it meanwhile."""
+        if processes.count == 1:
+            return
+        while True:
+            saved = self._newest if processes.index == 0 else None
+            told = chief_says(processes, "checkpoint", saved and [saved.step, saved.place, saved.digest])
+            here = processes.index == 0 or self._has(told and Saved(step=told[0], place=told[1], digest=told[2]))
+            if all(gather(processes, "checkpoint-here", here)):
+                return
+            if self._journal is not None:
+                self._journal.check()
+            self.refresh(lambda: processes)
+
+    def training(self, config: RunConfig, processes: Coordinator) -> AbstractContextManager[Publisher]:
+        """The chief takes the next epoch. At the end it publishes what is left, unless another run has taken over."""
+        return self._leading(config, processes) if processes.index == 0 else self._following(processes)
 
     @contextlib.contextmanager
-    def training(self, config: RunConfig, processes: int) -> Generator[Callable[[Path], None]]:
-        """Takes the next epoch; publishes what is left at the end, unless another run has taken over.
-
-        Raises:
-            ArgumentError: there are several processes.
-        """
-        if processes > 1:
-            raise ArgumentError(
-                f"{self._storage.url}: {processes} processes cannot train into a URL together. Give them a directory "
-                "that they share."
-            )
+    def _leading(self, config: RunConfig, processes: Coordinator) -> Generator[Publisher]:
         with self._lock:
-            self.refresh()
-            journal = take_over(self._storage, _writer(), self._step_to_go_on_from)
-            self._journal = journal
+            self.refresh(lambda: processes)
+            journal = take_over(self._storage, _writer(), partial(self._step_to_go_on_from, processes.count > 1))
+            self._journal, self._training = journal, True
         try:
             self._beside.trim(journal.lineage)
+            self.agree(processes)
             try:
-                yield lambda checkpoint: self._publish(journal, config, checkpoint)
+                yield Publisher(
+                    place=partial(new_place, journal), send=self._send, publish=partial(self._publish, journal, config)
+                )
             except BaseException as error:
                 if not isinstance(error, SupersededError):
                     self._end_after_error(journal, error)
                 raise
             self._end(journal, "the call is over", failed=False)
         finally:
-            self._journal = None
+            self._journal, self._training = None, False
 
-    def written(self) -> None:
+    @contextlib.contextmanager
+    def _following(self, processes: Coordinator) -> Generator[Publisher]:
+        self.refresh(lambda: processes)
+        self._training = True
+        try:
+            self.agree(processes)
+            yield Publisher(begin=_make, send=self._send, follow=self._follow, drop=remove_tree)
+        finally:
+            self._training = False
+
+    def written(self, process: int) -> None:
         """Publishes results, event files and exports; within training the next checkpoint does so."""
         with self._lock:
-            if self._journal is not None:
+            if self._training or process != 0:
                 return
             try:
                 lineage = read_lineage(self._storage)
@@ -113,28 +152,53 @@ class RemoteModelDir:
             except StorageDeniedError as error:
                 _log.warning("What this call has written stays in the copy %s: %s", self._path, error)
 
-    def _step_to_go_on_from(self, lineage: Lineage) -> int:
+    def _step_to_go_on_from(self, several: bool, lineage: Lineage) -> int:
         """The newest that is recorded, brought here: another run may have saved since the copy was refreshed."""
-        self._bring_newest(copy.deepcopy(lineage))
+        self._bring_newest(copy.deepcopy(lineage), several=several)
         return self._newest_step()
 
     # Publishing
 
-    def _publish(self, journal: Journal, config: RunConfig, checkpoint: Path) -> None:
-        """Uploads a checkpoint under a name of its own, and records it with all that stands beside it: at once."""
+    def _send(self, work: Path, place: str) -> None:
+        """Uploads the packs of this process."""
+        for path in sorted(work.glob(f"*{PACK_SUFFIX}")):
+            upload_file(self._storage, f"{place}/{path.name}", path, size=path.stat().st_size)
+
+    def _publish(self, journal: Journal, config: RunConfig, checkpoint: Path, sent: str) -> None:
+        """Uploads a checkpoint under a name of its own, and records it with all that stands beside it: at once.
+
+        Args:
+            journal: of the store.
+            config: of the run.
+            checkpoint: in the copy.
+            sent: its place, if the packs of all processes are there; "": nothing is there.
+        """
+        self._release()
         step = int(checkpoint.name)
-        place = new_place(journal, step)
-        upload_directory(self._storage, place, checkpoint)
+        place = sent or new_place(journal, step)
+        upload_directory(self._storage, place, checkpoint, without=PACK_SUFFIX if sent else "")
         with self._lock:
             journal.check()  # what stands beside is replaced: a run that was superseded must not do that
             beside = self._beside.send(journal.lineage, step, epoch=journal.epoch)
             saved = Saved(step=step, place=place, digest=str(manifest_digest(checkpoint)))
             self._here.add(step)
             journal.publish(saved, *beside)
+            self._newest = saved
+            self._keep_away(saved, checkpoint, None)
             retired = self._no_longer_kept(journal.lineage, config)
             if retired:
                 journal.publish(*retired)
             collect(self._storage, journal)
+
+    def _follow(self, work: Path, place: str, shelf: Shelf, step: int, kept: Sequence[int]) -> None:
+        """Brings what the chief has added to a checkpoint, and lets go what it has retired."""
+        self._release()
+        for entry in self._storage.list(place):
+            if not entry.key.endswith(PACK_SUFFIX):
+                download_file(self._storage, entry, work / entry.key.removeprefix(f"{place}/"))
+        path = shelf.publish(work, step, (), ())
+        leave_away(path, PacksInStore(self._storage, place, None))
+        shelf.remove([one for one in shelf.steps() if one not in kept])
 
     def _no_longer_kept(self, lineage: Lineage, config: RunConfig) -> list[Retired]:
         """What the rules of the run have removed from the copy; of older runs' checkpoints, which the copy never had,
@@ -166,16 +230,59 @@ class RemoteModelDir:
     def _newest_step(self) -> int:
         return max(committed_steps(checkpoints_dir(self._path)), default=0)
 
-    def _bring_newest(self, lineage: Lineage) -> None:
+    def _bring_newest(self, lineage: Lineage, *, several: bool) -> None:
         while (newest := lineage.newest) is not None:
             self._drop_others(lineage)
-            target = checkpoints_dir(self._path) / str(newest.step)
-            if target.exists():
+            if self._brings(lineage, newest, several=several):
                 return
+
+    def _has(self, saved: Saved | None) -> bool:
+        """Makes a checkpoint the newest of the copy; False if it has been retired."""
+        root = checkpoints_dir(self._path)
+        for step in committed_steps(root):
+            if saved is None or step > saved.step:
+                remove_tree(root / str(step))
+        if saved is None:
+            return True
+        if manifest_digest(root / str(saved.step)) not in (None, saved.digest):
+            remove_tree(root / str(saved.step))
+        return self._brings(read_lineage(self._storage), saved, several=True)
+
+    def _brings(self, lineage: Lineage, saved: Saved, *, several: bool) -> bool:
+        """Brings a checkpoint, if it is not here: of several processes without its packs. False if it was retired."""
+        target = checkpoints_dir(self._path) / str(saved.step)
+        if not target.exists():
             self._forget_own_journal()
-            if bring(self._storage, lineage, newest, target, _writer()):
-                self._here.add(newest.step)
-                return
+            if not bring(self._storage, lineage, saved, target, _writer(), without=PACK_SUFFIX if several else ""):
+                return False
+            if several:
+                self._lease_packs(lineage, saved, target)
+            self._here.add(saved.step)
+        self._newest = saved
+        return True
+
+    def _lease_packs(self, lineage: Lineage, saved: Saved, target: Path) -> None:
+        """Keeps the packs of a checkpoint from removal until the next one is here."""
+        try:
+            held = lease(self._storage, lineage, saved.place, _writer())
+        except StorageDeniedError:
+            held = None
+        self._release()
+        self._keep_away(saved, target, held)
+
+    def _keep_away(self, saved: Saved, target: Path, held: Lease | None) -> None:
+        """Lets packs that the copy lacks be read in the store."""
+        packs = read_manifest(target).packs
+        if any(not (target / pack.name).exists() for pack in packs):
+            self._packs = PacksInStore(self._storage, saved.place, held)
+            leave_away(target, self._packs)
+        elif held is not None:
+            held.release()
+
+    def _release(self) -> None:
+        packs, self._packs = self._packs, None
+        if packs is not None:
+            packs.release()
 
     def _forget_own_journal(self) -> None:
         """The journal of the copy does not know what others have saved; without one, manifests are believed."""
@@ -190,6 +297,10 @@ class RemoteModelDir:
             saved = lineage.saved.get(step)
             if saved is None or manifest_digest(root / str(step)) != saved.digest:
                 shutil.rmtree(root / str(step))
+
+
+def _make(work: Path) -> None:
+    work.mkdir(parents=True)
 
 
 def _writer() -> str:

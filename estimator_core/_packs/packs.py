@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from estimator_core._packs.away import Ranges
 from estimator_core._packs.entry import PackEntry
 from estimator_core._packs.index import Piece, read_index
-from estimator_core._storage import Storage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class Packs:
         entries: what the manifest names.
     """
 
-    storage: Storage
+    storage: Ranges
     prefix: str
     where: str
     entries: tuple[PackEntry, ...]

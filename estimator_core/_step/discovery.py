@@ -20,7 +20,7 @@ from estimator_core._step import sparse
 from estimator_core._step.model_fn import BoundModelFn
 from estimator_core._step.optimizer import init_opt_state, reject_leaks
 from estimator_core._step.precision import LOSS_SCALE, scales_loss
-from estimator_core._step.train_op import TrainOp, hyperparameter_kinds, normalize
+from estimator_core._step.train_op import Group, TrainOp, assign_paths, hyperparameter_kinds, normalize
 from estimator_core._types import Mask, PyTree
 from estimator_core.errors import ModelFnError
 from estimator_core.hooks import Hook
@@ -28,6 +28,8 @@ from estimator_core.modes import ModeKeys
 from estimator_core.specs import EstimatorSpec, Scaffold
 
 _log = logging.getLogger("estimator_core")
+#: Names by what a trace does with them.
+Decisions = Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,7 @@ class Discovery:
         lookups: shapes of the row-sparse lookups; `tables` has their variables, and how
             each is accessed.
         opt_state: shapes and dtypes of the optimizer state (TRAIN).
+        decisions: what every later trace must decide alike (TRAIN).
     """
 
     mode: str
@@ -59,6 +62,7 @@ class Discovery:
     lookups: Mapping[str, tuple[tuple[int, ...], np.dtype]]
     tables: Mapping[str, sparse.RowAccess]
     opt_state: PyTree
+    decisions: Decisions
 
     @property
     def trainable(self) -> dict[str, VariableSpec]:
@@ -115,9 +119,11 @@ def discover(
     lookups: sparse.Lookups = found["lookups"]
     specs = dict(scope.specs)
     train_op = opt_state = None
+    decisions: Decisions = {}
     tables = dict(lookups.tables)
     if mode == ModeKeys.TRAIN:
         train_op, opt_state = _discover_optimizer(spec, specs, tables, scaled=scales_loss(model_fn.precision))
+        decisions = decisions_of(scope, spec, train_op)
     outputs = {
         "loss": "scalar",
         **{name: output.kind for name, output in [*scope.summaries.items(), *scope.tensors.items()]},
@@ -142,7 +148,41 @@ def discover(
         lookups=dict(lookups.shapes),
         tables=tables,
         opt_state=opt_state,
+        decisions=decisions,
     )
+
+
+def decisions_of(scope: Scope, spec: EstimatorSpec, train_op: TrainOp) -> Decisions:
+    """What model_fn decided in Python in a trace of mode TRAIN; every later one must decide alike."""
+    trainable = [name for name, known in scope.specs.items() if known.trainable]
+    members = assign_paths(train_op.members, trainable) if isinstance(train_op, Group) else ()
+    predictions = spec.predictions if isinstance(spec.predictions, Mapping) else {}
+    return {
+        "uses the variables": frozenset(scope.met),
+        "trains the variables": frozenset(f"{name} (by {at})" for at, names in enumerate(members, 1) for name in names),
+        "requests first values of": frozenset(
+            name for request in scope.requests for name in getattr(request, "variables", (type(request).__name__,))
+        ),
+        "returns the outputs": frozenset(
+            [*scope.summaries, *scope.tensors, *(spec.eval_metric_ops or {}), *predictions]
+        ),
+    }
+
+
+def check_decisions(first: Decisions, later: Decisions) -> None:
+    """Refuses a later trace that decides otherwise.
+
+    Raises:
+        ModelFnError: naming what differs.
+    """
+    for told, names in first.items():
+        if names != later[told]:
+            raise ModelFnError(
+                f"model_fn decides otherwise each time it is traced. The first trace of mode 'train' {told} "
+                f"{sorted(names - later[told])}, which a later one does not; the later one has "
+                f"{sorted(later[told] - names)} instead. model_fn must not depend on what changes between its calls: a "
+                "counter, a random number of Python, files, or objects that an earlier call has changed."
+            )
 
 
 def _discover_optimizer(

@@ -16,7 +16,7 @@ from estimator_core._model.rng import step_key
 from estimator_core._model.scope import Scope, applying
 from estimator_core._step import accumulate, sparse
 from estimator_core._step.accumulate import rematerialised
-from estimator_core._step.discovery import Discovery, discover
+from estimator_core._step.discovery import Discovery, check_decisions, decisions_of, discover
 from estimator_core._step.model_fn import BoundModelFn
 from estimator_core._step.optimizer import apply_member
 from estimator_core._step.packing import Packed, Packing
@@ -282,6 +282,7 @@ class TrainStep:
         ):
             spec = self._model_fn.spec(features, labels, ModeKeys.TRAIN)
         train_op = normalize(spec.train_op, spec.loss)
+        check_decisions(self._discovery.decisions, decisions_of(scope, spec, train_op))
         if isinstance(train_op, Group):
             losses = tuple(_full_precision(member.loss).reshape(()) for member in train_op.members)
         else:

@@ -25,7 +25,7 @@ _TOGETHER = 8
 _REPORT_SECS = 10.0
 
 
-def upload_directory(storage: Storage, prefix: str, directory: Path, *, last: str = "") -> list[str]:
+def upload_directory(storage: Storage, prefix: str, directory: Path, *, last: str = "", without: str = "") -> list[str]:
     """Writes the files of a directory as objects below a prefix.
 
     Args:
@@ -33,6 +33,7 @@ def upload_directory(storage: Storage, prefix: str, directory: Path, *, last: st
         prefix: the key that stands for the directory.
         directory: holds plain files and directories only.
         last: a file that is written after all others, relative to the directory: what makes them count.
+        without: files with this ending are left out.
 
     Returns:
         The keys, sorted.
@@ -50,6 +51,7 @@ def upload_directory(storage: Storage, prefix: str, directory: Path, *, last: st
         ['copies/1/a.txt']
     """
     files = {f"{prefix}/{path.relative_to(directory).as_posix()}": path for path in _plain_files(directory)}
+    files = {key: path for key, path in files.items() if not without or not key.endswith(without)}
     progress = _Progress(f"Writing {storage.url}/{prefix}", sum(path.stat().st_size for path in files.values()))
 
     def upload(key: str) -> None:
@@ -62,13 +64,14 @@ def upload_directory(storage: Storage, prefix: str, directory: Path, *, last: st
     return sorted(files)
 
 
-def download_directory(storage: Storage, prefix: str, directory: Path) -> Path:
+def download_directory(storage: Storage, prefix: str, directory: Path, *, without: str = "") -> Path:
     """Reads the objects below a prefix into a directory, which appears whole or not at all.
 
     Args:
         storage: where from.
         prefix: the key that stands for the directory; "" for everything.
         directory: must not exist.
+        without: objects with this ending are left out.
 
     Returns:
         The directory.
@@ -77,7 +80,7 @@ def download_directory(storage: Storage, prefix: str, directory: Path) -> Path:
         ObjectMissingError: there is nothing below the prefix.
         StorageError: an object cannot be read.
     """
-    entries = list(storage.list(prefix))
+    entries = [entry for entry in storage.list(prefix) if not without or not entry.key.endswith(without)]
     if not entries:
         raise ObjectMissingError(f"{storage.url}: there is nothing below {prefix or 'it'}.")
     directory.parent.mkdir(parents=True, exist_ok=True)

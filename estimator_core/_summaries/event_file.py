@@ -166,7 +166,7 @@ class EventFile:
             for tag, value, step, wall_time in waiting:
                 summary = _protocol().Summary
                 point = summary(value=[summary.Value(tag=_clean_tag(tag), simple_value=value)])
-                self._append(point, step, wall_time)
+                self._append(_events().Event(wall_time=wall_time, step=int(step), summary=point))
 
     def histogram(self, tag: str, values: ArrayLike, step: int) -> None:
         """Writes the distribution of an array of any shape.
@@ -198,6 +198,18 @@ class EventFile:
     def text(self, tag: str, text: str, step: int) -> None:
         """Writes a text, which TensorBoard shows as Markdown. The tag in the file is `<tag>/text_summary`."""
         self._write(_summaries().text(tag, text), step)
+
+    def event(self, event: Any, step: int) -> None:
+        """Writes an event of TensorBoard's own protocol, for its plugins: a graph, hyperparameters, data of curves.
+
+        Args:
+            event: a `tensorboardX.proto.event_pb2.Event`; its step and wall time are set here.
+            step: the global step.
+        """
+        event.step, event.wall_time = int(step), time.time()
+        with self._lock:
+            self.encode()
+            self._append(event)
 
     def resume(self, step: int) -> None:
         """Marks that a run continues from `step`. Readers drop the points of later steps in the directory."""
@@ -248,11 +260,9 @@ class EventFile:
             self._written[self._path] = stat.st_size
 
     def _write(self, summary: object, step: int) -> None:
-        with self._lock:
-            self.encode()
-            self._append(summary, step, time.time())
+        self.event(_events().Event(summary=summary), step)
 
-    def _append(self, summary: object, step: int, wall_time: float) -> None:
+    def _append(self, event: object) -> None:
         events, file = _events(), self._opened()
         if self._resume_step is not None:
             start = events.SessionLog(status=events.SessionLog.START)
@@ -260,7 +270,7 @@ class EventFile:
             for _ in range(2):
                 self._record(file, events.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start))
             self._resume_step = None
-        self._record(file, events.Event(wall_time=wall_time, step=int(step), summary=summary))
+        self._record(file, event)
 
     def _record(self, file: Any, event: Any) -> None:
         data: bytes = event.SerializeToString()
@@ -357,6 +367,9 @@ class NoSummaries:
         """Does nothing."""
 
     def text(self, tag: str, text: str, step: int) -> None:
+        """Does nothing."""
+
+    def event(self, event: object, step: int) -> None:
         """Does nothing."""
 
     def collecting(self) -> AbstractContextManager[None]:

@@ -4,9 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import pytest
 
-from estimator_core._builtin_hooks import step_counter
 from estimator_core._builtin_hooks.logging_tensor import LoggingTensorHook
 from estimator_core._builtin_hooks.nan_tensor import NanTensorHook
 from estimator_core._builtin_hooks.step_counter import StepCounterHook
@@ -30,11 +28,6 @@ class TestSummarySaverHook(HookSuite):
 
 
 class TestStepCounterHook(HookSuite):
-    @pytest.fixture(autouse=True)
-    def still_clock(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Its state holds the time spent since its last point."""
-        monkeypatch.setattr(step_counter.time, "monotonic", lambda: 1.0)
-
     def make(self) -> Hook:
         return StepCounterHook(every_n_steps=7)
 

@@ -98,6 +98,8 @@ CASES: tuple[tuple[str, str], ...] = (
     ("run {dir}/line.py --model-dir {dir}/m --schedule tarin", "Did you mean 'train'?"),
     ("run {dir}/line.py --model-dir {dir}/m --schedule train_hooks", "non-existent task 'train_hooks'"),
     ("run {dir}/line.py --model-dir {dir}/m --hook logging_tensor", "needs arguments"),
+    ("run {dir}/line.py --model-dir {dir}/m --hook stop_at_step(last=1)", "unexpected keyword argument 'last'"),
+    ("run {dir}/line.py --model-dir {dir}/m --hook stop_at_step(1)", "it must have the form NAME or NAME(a=1, b=word)"),
     ("run {dir}/line.py --model-dir {dir}/m --hook progres_bar", "Did you mean 'progress_bar'?"),
     ("run {dir}/line.py --model-dir {dir}/m --exporter final", "define serving_input_receiver_fn"),
     ("run {dir}/line.py --predictions few", "invalid int value: 'few'"),

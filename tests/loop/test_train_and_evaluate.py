@@ -143,3 +143,19 @@ def test_the_best_checkpoints_by_a_metric_stay(make_estimator: Any, train_input:
     kept = sorted(int(path.name) for path in Path(estimator.model_dir, "checkpoints").iterdir() if path.name.isdigit())
     assert kept == sorted({highest, 50, 60})
     assert highest < 50
+
+
+def test_exports_that_a_kill_prevented_are_made_when_the_run_continues(
+    make_estimator: Any, train_input: Any, eval_input: Any
+) -> None:
+    class Fails(Exporter):
+        def export(self, *args: Any) -> str:
+            raise RuntimeError("as a kill: the checkpoint and the evaluation of its step are there, the export is not")
+
+    training = ec.TrainSpec(train_input, max_steps=20)
+    with pytest.raises(RuntimeError, match="as a kill"):
+        ec.train_and_evaluate(make_estimator(), training, ec.EvalSpec(eval_input, exporters=Fails()))
+    exporter, estimator = Exporter(), make_estimator()
+    ec.train_and_evaluate(estimator, training, ec.EvalSpec(eval_input, exporters=exporter))
+    assert evaluated(estimator) == [20]
+    assert exporter.calls == [(10, 10, False), (20, 20, True)]

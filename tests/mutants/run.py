@@ -72,9 +72,10 @@ class Copy:
     Args:
         root: of the repository.
         folder: an empty one.
+        added: a folder whose files are added to the copy, None: none.
     """
 
-    def __init__(self, root: Path, folder: Path) -> None:
+    def __init__(self, root: Path, folder: Path, added: Path | None = None) -> None:
         self._folder = folder
         for name in _COPIED:
             source = root / name
@@ -82,6 +83,8 @@ class Copy:
                 shutil.copytree(source, folder / name, ignore=_NOT_COPIED, symlinks=True)
             elif source.exists():
                 shutil.copy2(source, folder / name)
+        if added is not None:
+            shutil.copytree(added, folder, dirs_exist_ok=True)
         sources = [folder, *sorted(folder.glob("plugins/*/src"))]
         self.packages = sorted(
             path.parent.name
@@ -174,8 +177,19 @@ def judged(status: int, output: str) -> tuple[str, str]:
     return "TIMED OUT" if "Timeout (>" in why else "killed", why
 
 
-def run_all(root: Path, chosen: Sequence[Mutant], beside: Mapping[str, Sequence[str]]) -> list[Outcome]:
+def run_all(
+    root: Path,
+    chosen: Sequence[Mutant],
+    beside: Mapping[str, Sequence[str]],
+    added: Path | None = None,
+) -> list[Outcome]:
     """The outcome of each mutant, in their order.
+
+    Args:
+        root: of the repository.
+        chosen: the mutants.
+        beside: `file::test` of the tests beside each guarantee.
+        added: a folder whose files are added to the copies of the repository.
 
     Raises:
         SystemExit: a test fails without any mutant.
@@ -184,7 +198,8 @@ def run_all(root: Path, chosen: Sequence[Mutant], beside: Mapping[str, Sequence[
     tests: dict[str, tuple[str, ...]] = {}
     for mutant in chosen:
         try:
-            mutant.mutated((root / mutant.file).read_text(encoding="utf-8") if (root / mutant.file).is_file() else "")
+            sources = [place / mutant.file for place in (root, added) if place is not None]
+            mutant.mutated(next((path.read_text(encoding="utf-8") for path in sources if path.is_file()), ""))
             tests[mutant.name] = own_tests(mutant, beside.get(mutant.guarantee, ()))
         except StaleMutantError as error:
             outcomes[mutant.name] = Outcome(mutant=mutant, status="STALE", seconds=0.0, why=str(error))
@@ -196,7 +211,7 @@ def run_all(root: Path, chosen: Sequence[Mutant], beside: Mapping[str, Sequence[
         copies: queue.SimpleQueue[Copy] = queue.SimpleQueue()
         for number in range(WORKERS):
             (place := Path(folder, str(number)).resolve()).mkdir()
-            copies.put(copy := Copy(root, place))
+            copies.put(copy := Copy(root, place, added))
             cleanup.callback(copy.close)
         names = sorted({test for of_mutant in tests.values() for test in of_mutant})
         _check_without_mutants(copies, pool, names)

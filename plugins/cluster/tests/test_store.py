@@ -2,12 +2,16 @@
 
 import json
 import logging
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from estimator_cluster.identity import identity_of
 from estimator_cluster.store import SealedStore
+from estimator_cluster.watch import Watch
+from estimator_core.coordinator import Lost
 from estimator_core.errors import ProcessLostError
 from plugins.cluster.tests.fake_store import FakeStore, coordinators
 
@@ -81,6 +85,49 @@ def test_who_ends_while_others_wait_is_named():
         first.barrier("save", 30.0)
     assert first.lost().index == 1
     first.close()
+
+
+class Silent(FakeStore):
+    """A store that answers nobody, as in a frozen process 0."""
+
+    def __init__(self, answers: int):
+        super().__init__()
+        self.answers, self.released = answers, threading.Event()
+
+    def listed(self, directory):
+        self.answers -= 1
+        if self.answers < 0:
+            self.released.wait(60)
+        return super().listed(directory)
+
+
+def watched(store, index, heartbeat_secs):
+    noticed: list[Lost] = []
+    who = ["host-0, pid 0", "host-1, pid 1"]
+    sealed = SealedStore(store, None)
+    watch = Watch(sealed, "est/r/0", index, who, heartbeat_secs=heartbeat_secs, stays=False, on_lost=noticed.append)
+    return watch, noticed
+
+
+def test_a_frozen_process_0_is_named_before_jax_aborts_this_one():
+    """A look a second; the first two are answered. Process 0 does not wait for itself."""
+    store = Silent(2)
+    (watch, noticed), (chief, nothing) = watched(store, 1, 5), watched(Silent(0), 0, 5)
+    began = time.monotonic()
+    assert watch.changed.wait(30)
+    assert 4.0 < time.monotonic() - began < 30
+    assert noticed[0].describe(2).startswith("Process 0 of 2 (host-0, pid 0) is lost: its coordination service has not")
+    assert nothing == []
+    for one in (watch, chief):
+        one.end()
+    store.released.set()
+
+
+def test_a_service_that_answers_is_not_named():
+    watch, noticed = watched(FakeStore(), 1, 3)
+    assert not watch.changed.wait(4)
+    assert noticed == []
+    watch.end()
 
 
 def test_all_late_processes_are_named():

@@ -1,5 +1,6 @@
 """When the exporters export, what they keep, and what they remember."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -187,3 +188,35 @@ def test_only_the_final_call_exports(tmp_path):
         for step, final in calls
     ]
     assert [each is not None for each in written] == [False, False, True]
+
+
+def exported_already(export_path, checkpoint, **manifest):
+    """An export as a process leaves it that is killed before it records it; `manifest` differs in places."""
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    (checkpoint / "manifest.json").write_text("sealed")
+    sha256 = hashlib.sha256(b"sealed").hexdigest()
+    export = export_path / "1700000000"
+    export.mkdir(parents=True)
+    facts = {"format": "stablehlo", "provenance": {"checkpoint_sha256": sha256}, **manifest}
+    (export / "manifest.json").write_text(json.dumps(facts))
+    return export
+
+
+def test_an_export_that_a_killed_process_has_made_is_recorded_and_not_made_again(tmp_path):
+    base, checkpoint = tmp_path / "export" / "best", tmp_path / "checkpoints" / "10"
+    export = exported_already(base, checkpoint)
+    exporter, estimator = BestExporter("best", nothing), FakeExporting(tmp_path)
+    result = {"loss": 3.0, "global_step": 10}
+    assert exporter.export(estimator, str(base), str(checkpoint), result, False) == str(export)
+    assert [path.name for path in base.iterdir() if path.is_dir()] == ["1700000000"]
+    assert kept_losses(tmp_path) == [3.0]
+
+
+@pytest.mark.parametrize("differs", [{"format": "onnx"}, {"provenance": {"checkpoint_sha256": "of another"}}, {}])
+def test_an_export_of_something_else_does_not_count_as_this_one(tmp_path, differs):
+    base, checkpoint = tmp_path / "export" / "final", tmp_path / "checkpoints" / "10"
+    export = exported_already(base, checkpoint, **differs)
+    if not differs:
+        (export / "manifest.json").write_text("no JSON")
+    exporter, estimator = FinalExporter("final", nothing), FakeExporting(tmp_path)
+    assert exporter.export(estimator, str(base), str(checkpoint), {"global_step": 10}, True) != str(export)

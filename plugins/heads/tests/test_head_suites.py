@@ -17,6 +17,9 @@ class TestBinaryClassHead(HeadSuite):
     def features(self, rng, batch):
         return {"w": rng.uniform(0.5, 2.0, batch).astype(np.float32)}
 
+    def with_weights(self, features, weights):
+        return {**features, "w": weights}
+
 
 class TestMultiClassHead(HeadSuite):
     def make(self):
@@ -45,6 +48,9 @@ class TestRegressionHead(HeadSuite):
     def features(self, rng, batch):
         return {"w": rng.uniform(0.5, 2.0, (batch, 2)).astype(np.float32)}
 
+    def with_weights(self, features, weights):
+        return {**features, "w": np.stack([weights, weights], axis=1)}
+
 
 class TestLogisticRegressionHead(HeadSuite):
     def make(self):
@@ -55,6 +61,8 @@ class TestLogisticRegressionHead(HeadSuite):
 
 
 class TestPoissonRegressionHead(HeadSuite):
+    largest_logit = 80.0
+
     def make(self):
         return eh.PoissonRegressionHead()
 
@@ -93,6 +101,9 @@ class TestSequentialHeadWrapper(HeadSuite):
     def features(self, rng, batch):
         mask = np.arange(4) < rng.integers(1, 5, (batch, 1))
         return {"mask": mask, "w": rng.uniform(0.5, 2.0, (batch, 4)).astype(np.float32)}
+
+    def with_weights(self, features, weights):
+        return {**features, "w": np.repeat(weights[:, None], 4, axis=1)}
 
     def logits(self, rng, batch):
         return rng.normal(size=(batch, 4, 3)).astype(np.float32)
@@ -137,6 +148,9 @@ class TestRankingHead(HeadSuite):
 
     def features(self, rng, batch):
         return {"w": rng.uniform(0.5, 2.0, batch).astype(np.float32)}
+
+    def with_weights(self, features, weights):
+        return {**features, "w": weights}
 
 
 class TestListwiseRankingHead(TestRankingHead):

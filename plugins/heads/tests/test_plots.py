@@ -39,6 +39,35 @@ def test_pictures_of_an_evaluation(tmp_path, classes):
     }
 
 
+def test_the_data_of_the_precision_recall_curve(tmp_path):
+    pytest.importorskip("matplotlib")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.plugins.pr_curve import plugin_data_pb2
+    from tensorboard.util import tensor_util
+
+    head = eh.BinaryClassHead(plots=True)
+    rng = np.random.default_rng(1)
+    features, labels = {"x": rng.normal(size=(50, 2)).astype(np.float32)}, rng.integers(0, 2, 50)
+    once = ec.inputs.numpy_input_fn(features, labels, batch_size=16, num_epochs=1, shuffle=False)
+    estimator = ec.Estimator(model(head), str(tmp_path)).train(once, steps=2)
+    estimator.evaluate(once)
+    probabilities = np.stack([one["probabilities"][1] for one in estimator.predict(once)])
+    events = EventAccumulator(str(tmp_path / "eval")).Reload()
+    content = events.PluginTagToContent("pr_curves")["plots/pr_curve"]
+    thresholds = plugin_data_pb2.PrCurvePluginData.FromString(content).num_thresholds
+    (point,) = events.Tensors("plots/pr_curve")
+    curve = tensor_util.make_ndarray(point.tensor_proto)
+    assert curve.shape == (6, thresholds)
+    for index in (20, thresholds // 2, thresholds - 20):
+        called = probabilities > index / (thresholds - 1)
+        assert curve[:4, index].tolist() == [
+            np.sum(called & (labels == 1)),
+            np.sum(called & (labels == 0)),
+            np.sum(~called & (labels == 0)),
+            np.sum(~called & (labels == 1)),
+        ]
+
+
 def test_figures_are_pictures_of_their_data():
     pytest.importorskip("matplotlib")
     first = figures.confusion_matrix_figure(np.array([[5.0, 1.0], [0.0, 3.0]]), ["no", "yes"])

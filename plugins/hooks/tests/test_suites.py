@@ -30,6 +30,8 @@ class TestGradientNormHook(HookSuite):
 
 
 class TestThroughputHook(HookSuite):
+    measured = frozenset({"examples/sec"})
+
     def make(self) -> eh.Hook:
         return eh.ThroughputHook(7)
 

@@ -19,7 +19,10 @@ class _OfFiles(InputSuite):
         self.pattern = write_files(tmp_path, self.kind, some_rows(137), self.parts)
 
     def make(self) -> Any:
-        return input_of(self.kind, self.pattern, 20, block_bytes=600, **self.options)
+        return self.epochs(1)
+
+    def epochs(self, count: int) -> Any:
+        return input_of(self.kind, self.pattern, 20, block_bytes=600, num_epochs=count, **self.options)
 
 
 class TestCsv(_OfFiles):

@@ -28,7 +28,7 @@ def _own_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["1=1"], "2", 1, "process 1: failed with status 1"),
         (["1=1", "0=75"], "2", 1, "failed"),  # who is told of another's failure may end first
-        (["1=75"], "0", 75, "process 1: stopped early, can go on"),
+        (["1=75"], "0", 75, "process 1: stopped early, can continue"),
         (["1=75"], "1", 0, "starting all processes again (1 of 1)"),
         (["1=SIGKILL"], "0", 75, "process 1: ended by SIGKILL"),
         (["1=SIGKILL", "0=wait0.5!"], "1", 0, "starting all processes again"),
@@ -44,6 +44,63 @@ def test_how_it_ends(ends: list[str], restarts: str, status: int, says: str, tmp
     assert says in done.stderr
     if status == 0:
         assert sorted(set(done.stdout.splitlines())) == ["[0] done", "[1] done"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "least", "said", "together"),
+    [
+        (["1=SIGKILL", "0=wait0.5!", "2=wait0.5!"], "1", "starting again without 1, 2 together (1 of 1), ", 2),
+        (["1=freeze", "0=75", "2=75"], "2", "starting again without 1, 2 together (1 of 1), ", 2),
+        (["1=SIGKILL", "0=wait0.5!", "2=wait0.5!"], "3", "starting all processes again (1 of 1), ", 3),
+        (["1=75", "0=75", "2=75"], "1", "starting all processes again (1 of 1), ", 3),  # nobody is lost
+    ],
+)
+def test_those_that_are_left_go_on(ends: list[str], least: str, said: str, together: int, tmp_path: Path) -> None:
+    code = ENDS + "print(os.environ['JAX_NUM_PROCESSES'], 'together')\n"
+    words = ("--processes", "3", "--max-restarts", "1", "--min-processes", least, "--grace-secs", "2")
+    done = processes.launch(*words, *python(code, str(tmp_path / "mark"), *ends))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert said in done.stderr
+    last = sorted({line for line in done.stdout.splitlines() if f"] {together} together" in line})
+    assert last == [f"[{index}] {together} together" for index in range(together)]
+
+
+@pytest.mark.slow
+@pytest.mark.plugins  # estimator-cluster
+def test_a_run_that_loses_a_process_goes_on_with_the_others(tmp_path: Path) -> None:
+    """At the same example: the second attempt begins at a saved step."""
+    code = (
+        "import os, signal, sys\n"
+        "import jax.numpy as jnp, numpy as np, optax, estimator_core as ec\n"
+        "def model_fn(features, labels, mode):\n"
+        "    ec.tensor('number', features['number'])\n"
+        "    loss = jnp.mean((features['x'] @ ec.get_variable('w', (2,)) - labels) ** 2)\n"
+        "    return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(1e-2))\n"
+        "me, first = os.environ['JAX_PROCESS_ID'], os.environ['ESTIMATOR_ATTEMPT'] == '0'\n"
+        "class Seen(ec.Hook):\n"
+        "    def begin(self, run): run.fetch('number')\n"
+        "    def next_step(self, step): return step + 1\n"
+        "    def after_step(self, run, step, out):\n"
+        "        print('step', step, np.asarray(out['number']).tolist(), flush=True)\n"
+        "        if first and step == 12 and me == '1': os.kill(os.getpid(), signal.SIGKILL)\n"
+        "x = np.arange(2400, dtype=np.float32).reshape(1200, 2) / 2400\n"
+        "data = {'x': x, 'number': np.arange(1200, dtype=np.int32)}\n"
+        "feed = ec.inputs.numpy_input_fn(data, x.sum(1), batch_size=4, num_epochs=1, shuffle=False)\n"
+        "config = ec.RunConfig(model_dir=sys.argv[1], save_checkpoints_steps=10, default_hooks=False)\n"
+        "ec.Estimator(model_fn, config=config).train(feed, max_steps=20, hooks=[Seen()])\n"
+    )
+    command = (sys.executable, "-c", code, str(tmp_path / "run"))
+    job = JobSpec(command=command, processes=3, max_restarts=1, min_processes=2, env={"JAX_PLATFORMS": "cpu"})
+    lines: list[str] = []
+    status = launch(job, write=lines.append)
+    assert (status.phase, status.restarts) == ("succeeded", 1), lines
+    seen = [line.split(maxsplit=3)[2:] for line in lines if line.startswith("[0] step ")]
+    steps = [int(step) for step, _ in seen]
+    again = len(steps) - steps[::-1].index(11) - 1
+    numbers = [json.loads(numbers) for _, numbers in seen]
+    assert numbers[9] == list(range(108, 120)), "ten steps of three processes read 120 examples"
+    assert numbers[again] == list(range(120, 128)), "two processes continue at the next one"
+    assert steps[-1] == 20
 
 
 @pytest.mark.parametrize(

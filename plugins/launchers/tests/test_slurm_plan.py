@@ -56,6 +56,11 @@ def test_bash_reads_it():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_as_many_processes_start_again_as_before():
+    with pytest.raises(ArgumentError, match="leave --min-processes out"):
+        script(min_processes=2)
+
+
 def test_an_image_is_refused():
     with pytest.raises(ArgumentError, match="apptainer exec"):
         script(image="x")

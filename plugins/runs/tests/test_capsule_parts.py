@@ -9,7 +9,7 @@ from estimator_core.inputs import Batch, InputPosition
 from estimator_runs.capsule.code import program_code
 from estimator_runs.capsule.data import changed_place, data_fingerprint, file_digest
 from estimator_runs.capsule.differences import capsule_differences
-from estimator_runs.capsule.packages import environment, requirements
+from estimator_runs.capsule.packages import environment, installed, requirements
 from estimator_runs.capsule.weights import first_difference
 
 
@@ -74,7 +74,7 @@ def test_arrays_are_digested_whole_and_an_unknown_input_is_not_opened_again():
 
 
 def test_packages_in_use_have_a_hash_and_come_back_as_requirements():
-    found = environment()
+    found = environment(installed())
     assert found["numpy"]["code"].startswith("sha256:")
     assert f"numpy=={np.__version__}" in list(requirements(found))
     origins = {
@@ -100,7 +100,7 @@ def test_the_commit_and_the_diff_without_secrets(tmp_path):
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
         subprocess.run([*git, *words], check=True)
     program.write_text("rate = 2\napi_key = 'abc123'\n")
-    found = program_code(program)
+    found = program_code(program, [])
     assert len(found["git"]["commit"]) == 40
     assert found["git"]["diff_changed"] is True
     assert "+rate = 2" in found["git"]["diff"]

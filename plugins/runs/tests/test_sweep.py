@@ -1,5 +1,6 @@
 """Sweeps: spaces, the same trials from one seed whoever is killed, pruning, results."""
 
+import functools
 import json
 import logging
 import os
@@ -248,3 +249,53 @@ def test_workers_and_driver_killed_at_random_come_to_the_same_trials(line):
         driver.wait()
     assert subprocess.run(command, check=False).returncode == 0
     assert told(open_search(line, Path("killed"), settings)) == told(whole)
+
+
+def children_of(pid):
+    """The processes that a process has started."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(word) for word in listed.read_text().split()] if listed.exists() else []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="children are found in /proc")
+def test_sixty_trials_are_killed_ten_times(line, tmp_path, monkeypatch):
+    """Five times everything, five times one worker. One program is compiled for each shape."""
+    settings = ["sweep.workers=2", "sweep.trials=60", "train.max_steps=10", "sweep.every_steps=5"]
+    settings.append('sweep.space."inputs.train.args.batch_size".choices=[8, 16]')
+    whole = open_search(line, Path("whole"), settings)
+    run_search(whole)
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "compiled"))
+    arguments = [f"--set={text}" for text in settings]
+    command = [sys.executable, "-c", COMMAND, "sweep", "line.toml", "--dir", "killed", *arguments]
+    random = np.random.default_rng(5)
+    done = functools.partial(Path("killed").glob, "trials/*/outcome.json")
+    driver, killed = subprocess.Popen(command, start_new_session=True), []
+    try:
+        for target in range(5, 55, 5):
+            while len(list(done())) < target:
+                if driver.poll() is not None:
+                    driver = subprocess.Popen(command, start_new_session=True)
+                time.sleep(0.2)
+            time.sleep(float(random.uniform(0, 1)))
+            workers = children_of(driver.pid)
+            if len(killed) % 2 and workers:
+                os.kill(workers[int(random.integers(len(workers)))], signal.SIGKILL)
+                killed.append("worker")
+            else:
+                os.killpg(driver.pid, signal.SIGKILL)
+                driver.wait()
+                killed.append("all")
+        driver.wait()
+    finally:
+        if driver.poll() is None:
+            os.killpg(driver.pid, signal.SIGKILL)
+            driver.wait()
+    assert len(killed) == 10
+    assert subprocess.run(command, check=False).returncode == 0
+    found = told(open_search(line, Path("killed"), settings))
+    assert [number for number, *_ in found] == list(range(60))
+    assert found == told(whole)
+    steps = [path.name for path in (tmp_path / "compiled").iterdir() if path.name.startswith("jit__step-")]
+    assert len({name.removesuffix("-cache").removesuffix("-atime") for name in steps}) == 2

@@ -99,10 +99,12 @@ def traffic() -> dict[str, dict[str, Any]]:
                 out_shardings=(split, jax.tree.map(lambda leaf: leaf.sharding, slots)),
             )
             updated = update.lower(table, slots, wanted, gradients).compile()
+            memory = updated.memory_analysis()
+            assert memory is not None
             found[name] = {
                 "read": read.as_text(),
                 "update": updated.as_text(),
-                "temporary_bytes": updated.memory_analysis().temp_size_in_bytes,
+                "temporary_bytes": memory.temp_size_in_bytes,
             }
     return found
 

@@ -50,7 +50,7 @@ class SoundFormat:
             name: Signature(name, variables, *(self.features(form[kind]) for kind in ("inputs", "outputs")))
             for name, form in manifest["signatures"].items()
         }
-        return SimpleNamespace(signatures=signatures, manifest=manifest)
+        return SimpleNamespace(signatures=signatures, raw_signatures=signatures, manifest=manifest)
 
     def features(self, forms):
         return {name: Feature(tuple(shape), dtype) for name, (shape, dtype) in forms.items()}

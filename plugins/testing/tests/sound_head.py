@@ -5,7 +5,7 @@ import optax
 
 from estimator_core.errors import ArgumentError
 from estimator_core.export import PredictOutput
-from estimator_core.metrics import accuracy, mean
+from estimator_core.metrics import accuracy, example_weights, mean
 from estimator_core.specs import EstimatorSpec
 
 
@@ -26,7 +26,14 @@ class SoundHead:
         return optax.softmax_cross_entropy_with_integer_labels(logits, jnp.asarray(labels))
 
     def loss(self, labels, logits, features=None, mode=None, regularization_losses=None):
-        return self.unreduced_loss(labels, logits).mean() + sum(regularization_losses or [])
+        losses = self.unreduced_loss(labels, logits)
+        weights = self.weights(features, losses)
+        return (losses * weights).sum() / weights.sum() + sum(regularization_losses or [])
+
+    def weights(self, features, losses):
+        weights = jnp.ones_like(losses) if features is None or "w" not in features else features["w"]
+        mask = example_weights()
+        return weights if mask is None else weights * mask
 
     def predictions(self, logits, keys=None):
         everything = {"class_ids": jnp.argmax(logits, axis=-1), "logits": jnp.asarray(logits)}
@@ -58,4 +65,6 @@ class SoundHead:
             return EstimatorSpec(mode, predictions=predictions, export_outputs={"predict": PredictOutput(predictions)})
         loss = self.loss(labels, logits, features, mode, regularization_losses)
         metrics = self.metrics(features, logits, labels, mode) if mode == "eval" else None
+        if mode == "train":
+            optimizer = train_op_fn(loss) if train_op_fn is not None else optimizer
         return EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=optimizer, eval_metric_ops=metrics)

@@ -12,6 +12,11 @@ class TestSoundHead(HeadSuite):
         return rng.integers(0, 3, size=batch)
 
 
+class TestWeightedHead(TestSoundHead):
+    def with_weights(self, features, weights):
+        return {**features, "w": weights}
+
+
 class TestNamedHead(HeadSuite):
     def make(self):
         return SoundHead(name="topic")

@@ -8,13 +8,20 @@ from estimator_testing import InputSuite
 
 class TestShuffled(InputSuite):
     def make(self):
+        return self.epochs(1)
+
+    def epochs(self, count):
         features = {"x": np.arange(22.0).reshape(11, 2), "word": np.array([f"word {i}" for i in range(11)])}
-        return numpy_input_fn(features, np.arange(11), batch_size=3, shuffle=True, seed=3)
+        return numpy_input_fn(features, np.arange(11), batch_size=3, num_epochs=count, shuffle=True, seed=3)
 
 
 class TestPadded(InputSuite):
     def make(self):
-        return numpy_input_fn({"x": np.arange(11)}, np.arange(11), batch_size=4, shuffle=False, ragged="pad")
+        return self.epochs(1)
+
+    def epochs(self, count):
+        x = np.arange(11)
+        return numpy_input_fn({"x": x}, x, batch_size=4, num_epochs=count, shuffle=False, ragged="pad")
 
 
 class TestForeignIterable(InputSuite):

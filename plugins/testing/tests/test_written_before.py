@@ -27,6 +27,12 @@ PACKAGES = {
 KINDS = sorted(path.name for path in BEFORE.iterdir())
 #: Kinds whose plugins import other packages than the core and the kit.
 NEED_PACKAGES = ("format", "input", "model")
+#: Faults of what `new-plugin` wrote then, which the suites did not find then: the tests of suites that find them.
+FOUND_SINCE = {
+    "exporter": ("test_nan_is_not_an_improvement",),
+    "format": ("test_has_raw_signatures",),
+    "head": ("test_loss_leaves_padding_out",),
+}
 #: Kinds whose suites start processes of their own.
 TAKE_LONG = ("backend", "transform")
 
@@ -115,7 +121,9 @@ def test_the_doctor_names_what_is_old_and_its_fix_makes_the_tests_pass(package, 
     assert package.doctor(fix=True) == ""
     assert package.sources() == fixed
     tested = package.python("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
-    assert tested.returncode == 0, tested.stdout
+    failed = re.findall(r"^FAILED \S+::(\w+)", tested.stdout, re.MULTILINE)
+    assert tuple(failed) == FOUND_SINCE.get(package.module.removeprefix("acme_"), ()), tested.stdout
+    assert tested.returncode == (1 if failed else 0), tested.stdout
     doctor = ("-m", "estimator_core._cli.main", "plugins", "doctor", package.module, "--also", "tests")
     missing = package.require(package.python(*doctor).stdout)
     assert missing == sorted(["estimator-testing", *PACKAGES.get(package.module, ())])

@@ -75,6 +75,15 @@ MUTANTS = (
         in_cut=False,
     ),
     Mutant(
+        name="a-held-request-that-is-refused-counts-as-made",
+        guarantee="rule 78",
+        file="estimator_core/_journal/writer.py",
+        old="            return storage.get(key) == data  # the nonce",
+        new="            return True  # the nonce",
+        tests=("test_a_writer_whose_network_pauses_is_refused",),
+        in_cut=False,
+    ),
+    Mutant(
         name="a-result-at-a-save-stays-one-between-checkpoints",
         guarantee="rule 81",
         file="estimator_core/_loop/ledgers.py",

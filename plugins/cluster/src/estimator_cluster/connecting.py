@@ -19,6 +19,7 @@ from estimator_cluster import service
 from estimator_cluster.coordinator import JaxCoordinator
 from estimator_cluster.ending import RESUMABLE_EXIT_STATUS, describe_at_once, end_now, leave
 from estimator_cluster.identity import SECRET, Identity, identity_of
+from estimator_cluster.roll_call import RollCall, hosts_of, report, wait_for_all
 from estimator_cluster.store import SealedStore, Store
 from estimator_cluster.watch import Watch
 from estimator_core import Processes
@@ -133,8 +134,8 @@ def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
     runs in a thread, and this one looks at the clock.
     """
     deadline = time.monotonic() + start_secs
-    if processes.coordinator:  # else jax finds it
-        _reachable(processes, deadline)
+    if processes.coordinator:  # else jax finds it, and only jax knows who has come
+        _call_the_roll(processes, start_secs)
     errors: list[Exception] = []
 
     def start() -> None:
@@ -158,29 +159,31 @@ def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
         raise errors[0]
 
 
-def _reachable(processes: Processes, deadline: float) -> None:
-    """In process 0 the port must be free; to all others it must answer."""
+def _call_the_roll(processes: Processes, seconds: float) -> None:
+    """Returns when all processes have come to the port of process 0, which is free again."""
+    identity = identity_of(os.environ)
+    call = RollCall(
+        index=processes.index,
+        count=processes.count,
+        who=identity.who,
+        source=processes.source,
+        place=processes.coordinator,
+        secret=identity.secret,
+        hosts=hosts_of(os.environ, processes.count),
+    )
+    if processes.index:
+        report(call, seconds)
+        return
     host, _, port = processes.coordinator.rpartition(":")
-    if processes.index == 0:
-        try:
-            with socket.create_server(("", int(port))):
-                return
-        except OSError as error:
-            raise BackendUnavailableError(
-                f"Process 0 cannot listen on port {port} of {host}: {error}. Choose a free port for the coordinator."
-            ) from error
-    while True:
-        try:
-            with socket.create_connection((host.strip("[]"), int(port)), timeout=5.0):
-                return
-        except OSError as error:
-            if time.monotonic() > deadline:
-                raise BackendUnavailableError(
-                    f"Process {processes.index} of {processes.count} cannot reach process 0 at "
-                    f"{processes.coordinator}: {error}. Start all processes, and give them an address of process 0 "
-                    "that they can reach."
-                ) from error
-            time.sleep(0.1)
+    both = socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if both else socket.AF_INET
+    try:
+        server = socket.create_server(("", int(port)), family=family, dualstack_ipv6=both, backlog=processes.count)
+    except OSError as error:
+        raise BackendUnavailableError(
+            f"Process 0 cannot listen on port {port} of {host}: {error}. Choose a free port for the coordinator."
+        ) from error
+    wait_for_all(call, server, seconds)
 
 
 def _introduced(store: SealedStore, identity: Identity, index: int, count: int, *, timeout: float) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,13 +14,15 @@ from estimator_core.coordinator import Lost
 
 #: Between two looks at what the others tell, in seconds.
 LOOK_SECS = 1.0
+#: The part of `heartbeat_secs` after which process 0 counts as silent. After all of it jax aborts without a name.
+_SOONER = 0.8
 
 
 class Watch:
     """What is known of the other processes.
 
-    Two threads, because asking who is alive waits for every living process: a silent one would keep the news of a
-    failed one away.
+    Several threads, because asking who is alive waits for every living process: a silent one would keep the news of a
+    failed one away. And a service in a frozen process 0 never answers: one thread only counts the seconds.
 
     Args:
         store: of the run.
@@ -52,12 +55,14 @@ class Watch:
         self._heartbeat_secs, self._stays, self._on_lost = heartbeat_secs, stays, on_lost
         self._lock = threading.Lock()
         self._ended = threading.Event()
+        self._unanswered = 0.0
         self.lost: Lost | None = None
         self.left: set[int] = set()
         self.changed, self.alone = threading.Event(), threading.Event()
+        loops = {"news": self._look, "alive": self._count, **({"answers": self._listen} if index else {})}
         self._threads = [
             threading.Thread(target=self._ending_quietly, args=(loop,), name=f"processes-{name}", daemon=True)
-            for name, loop in (("news", self._look), ("alive", self._count))
+            for name, loop in loops.items()
         ]
         for thread in self._threads:
             thread.start()
@@ -81,7 +86,9 @@ class Watch:
 
     def refresh(self) -> None:
         """Reads what the others have told."""
-        for text in self._store.values(self._base):
+        texts = self._store.values(self._base)
+        self._unanswered = 0.0
+        for text in texts:
             told: dict[str, Any] = json.loads(text)
             if told["kind"] == "left":
                 self.left.add(told["index"])
@@ -106,6 +113,17 @@ class Watch:
     def _look(self) -> None:
         while not self._ended.wait(LOOK_SECS):
             self.refresh()
+
+    def _listen(self) -> None:
+        turn = time.monotonic()
+        while not self._ended.wait(LOOK_SECS / 4):
+            began, turn = turn, time.monotonic()
+            # A process that was itself stopped for long has asked nothing meanwhile.
+            self._unanswered += min(turn - began, LOOK_SECS)
+            if self._unanswered > _SOONER * self._heartbeat_secs:
+                silent = f"its coordination service has not answered for {self._unanswered:.0f} s: frozen or cut off"
+                self.note(0, silent, tell=False)
+                return
 
     def _count(self) -> None:
         count = len(self._who)

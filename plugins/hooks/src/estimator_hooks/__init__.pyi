@@ -40,6 +40,7 @@ from estimator_hooks.profiler import ProfilerHook
 from estimator_hooks.progress import ProgressBarHook
 from estimator_hooks.stall_watchdog import StallWatchdogHook
 from estimator_hooks.telemetry import JsonLogHook, TraceHook
+from estimator_hooks.tensorboard import GraphHook, HParamsHook
 from estimator_hooks.throughput import ThroughputHook
 from estimator_hooks.trackers import MlflowTracker, TrackedRun, Tracker, TrackerHook, WandbTracker
 
@@ -54,6 +55,8 @@ __all__ = [
     "GlobalStepWaiterHook",
     "GoodputHook",
     "GradientNormHook",
+    "GraphHook",
+    "HParamsHook",
     "HistoryHook",
     "Hook",
     "InMemoryEvaluatorHook",

@@ -18,7 +18,9 @@ _HOOKS = (
     ("device_memory", "DeviceMemoryHook", "Bytes in use on the devices, to the log and the event file."),
     ("goodput", "GoodputHook", "Where the time of training went, at its end."),
     ("gradient_norm", "GradientNormHook", "The norm of the gradients, to the log and the event file."),
+    ("graph", "GraphHook", "The variables of the model in their blocks, for TensorBoard's page GRAPHS."),
     ("history", "HistoryHook", "All scalars, as CSV and JSON lines."),
+    ("hparams", "HParamsHook", "The hyperparameters, for TensorBoard's page HPARAMS."),
     ("learning_rate", "LearningRateHook", "The learning rates, to the log and the event file."),
     (
         "parameter_summary",
@@ -44,15 +46,27 @@ def estimator_components() -> Sequence[Component]:
 
 
 def estimator_capabilities() -> Sequence[str]:
-    """It shows the progress of runs in a terminal."""
+    """It shows the progress of runs in a terminal, and hyperparameters in TensorBoard."""
     return ["adds_hooks"]
 
 
 def estimator_run_hooks(run: Run) -> Sequence[Hook]:
-    """Progress, for training and evaluation; the core adds log lines, summaries and the NaN stop by itself."""
+    """Progress, for training and evaluation, and the hyperparameters of a training that has some.
+
+    The core adds log lines, summaries and the NaN stop by itself.
+    """
     from estimator_hooks.progress import ProgressBarHook
 
-    return [ProgressBarHook()] if _shows(run) else []
+    return [*([ProgressBarHook()] if _shows(run) else []), *_hparams(run)]
+
+
+def _hparams(run: Run) -> Sequence[Hook]:
+    if run.mode != "train" or not run.config.save_summary_steps:
+        return []
+    from estimator_hooks.tensorboard.hparams import HParamsHook, plain_hparams
+
+    hparams = plain_hparams(run.params)
+    return [HParamsHook(hparams)] if hparams else []
 
 
 def estimator_run_start(run: Run) -> None:

@@ -14,6 +14,7 @@ _HOME = {
     "kubernetes": ("KubernetesLauncher",),
     "launching": ("find_launcher", "follow", "launch"),
     "local": ("LocalLauncher",),
+    "ray": ("RayLauncher",),
     "slurm": ("SlurmLauncher",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

@@ -11,6 +11,7 @@ from estimator_launchers.launching import find_launcher as find_launcher
 from estimator_launchers.launching import follow as follow
 from estimator_launchers.launching import launch as launch
 from estimator_launchers.local import LocalLauncher as LocalLauncher
+from estimator_launchers.ray import RayLauncher as RayLauncher
 from estimator_launchers.slurm import SlurmLauncher as SlurmLauncher
 
 __version__: str

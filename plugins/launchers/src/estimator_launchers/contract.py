@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -28,6 +28,7 @@ class JobSpec:
         env: further environment variables of each process. Plans show them, so they must not hold secrets.
         image: the container image, if the launcher needs one.
         max_restarts: how often all processes are started again after an end from which the run can continue.
+        min_processes: how few may continue without those that were lost; None: all are started again.
         grace_secs: seconds between a request to stop, or the failure of another process, and the end by force.
         time_limit_secs: seconds after which the scheduler ends the job; None: its own limit.
         model_dir: the directory of the run, if the launcher needs it, as for TensorBoard.
@@ -51,6 +52,7 @@ class JobSpec:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     image: str = ""
     max_restarts: int = 0
+    min_processes: int | None = None
     grace_secs: float = 60.0
     time_limit_secs: float | None = None
     model_dir: str = ""
@@ -67,6 +69,10 @@ class JobSpec:
             )
         if self.devices is not None and self.devices < 1:
             raise ArgumentError(f"devices should be at least 1, given: {self.devices}.")
+        if self.min_processes is not None and not 1 <= self.min_processes <= self.processes:
+            raise ArgumentError(
+                f"min_processes should be from 1 to the {self.processes} processes, given: {self.min_processes}."
+            )
         if self.max_restarts < 0 or self.grace_secs <= 0:
             raise ArgumentError(
                 f"max_restarts must not be negative and grace_secs must be positive, given: {self.max_restarts} and "
@@ -80,6 +86,16 @@ class JobSpec:
         """How many processes run on each machine."""
         return self.processes // self.hosts
 
+    def with_processes(self, count: int) -> JobSpec:
+        """The same job of another number of processes, as one attempt has them.
+
+        Example:
+            >>> JobSpec(command=("x",), processes=4, hosts=2).with_processes(3).processes
+            3
+        """
+        hosts = self.hosts if count % self.hosts == 0 else 1
+        return replace(self, processes=count, hosts=hosts, min_processes=None)
+
     def to_json(self) -> str:
         """The job as text, for the process that supervises it."""
         return json.dumps(asdict(self), indent=1)
@@ -90,6 +106,17 @@ class JobSpec:
         given: dict[str, Any] = json.loads(text)
         given["command"] = tuple(given["command"])
         return cls(**given)
+
+    def check_whole(self, launcher: str) -> None:
+        """Refuses `min_processes`, for a launcher whose engine starts as many processes again as before.
+
+        Raises:
+            ArgumentError: the job names it.
+        """
+        if self.min_processes is not None:
+            raise ArgumentError(
+                f"The launcher {launcher!r} starts as many processes again as before: leave --min-processes out."
+            )
 
     def check_options(self, launcher: str, known: Mapping[str, str]) -> None:
         """Refuses options that the launcher does not know.

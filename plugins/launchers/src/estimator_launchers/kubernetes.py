@@ -57,6 +57,7 @@ class KubernetesLauncher:
             ArgumentError: there is no image, an option is unknown, or several processes a pod are wanted.
         """
         job.check_options(self.name, OPTIONS)
+        job.check_whole(self.name)
         if not job.image:
             raise ArgumentError("Kubernetes runs images. Give one with --image; the plan's Containerfile shows how.")
         if job.hosts not in (1, job.processes):

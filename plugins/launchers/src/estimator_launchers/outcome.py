@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from typing import Final
 
@@ -51,3 +52,16 @@ def outcome(statuses: Sequence[int]) -> int:
         if not can_go_on(status):
             return status
     return RESUMABLE if bad else 0
+
+
+def in_words(status: int) -> str:
+    """An exit status in words.
+
+    Example:
+        >>> in_words(-9), in_words(75), in_words(1)
+        ('ended by SIGKILL', 'stopped early, can continue', 'failed with status 1')
+    """
+    number = signal_of(status)
+    if number is not None:
+        return f"ended by {signal.Signals(number).name}"
+    return "stopped early, can continue" if can_go_on(status) else f"failed with status {status}"

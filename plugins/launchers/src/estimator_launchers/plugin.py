@@ -41,6 +41,7 @@ def estimator_components() -> Sequence[Component]:
             target="estimator_launchers:KubernetesLauncher",
             summary="JobSets of Kubernetes, with an evaluator and TensorBoard.",
         ),
+        Component(kind="launcher", name="ray", target="estimator_launchers:RayLauncher", summary="Jobs of Ray Train."),
     ]
 
 

@@ -18,7 +18,7 @@ from estimator_launchers.contract import JobSpec, JobStatus, Plan, PlannedFile
 from estimator_launchers.environment import virtual_devices
 from estimator_launchers.errors import LaunchError
 from estimator_launchers.following import follow_file
-from estimator_launchers.supervise import in_words
+from estimator_launchers.outcome import in_words
 
 #: Options of sbatch that a site may ask for.
 OPTIONS: Final[Mapping[str, str]] = {
@@ -61,9 +61,10 @@ class SlurmLauncher:
         """The batch script.
 
         Raises:
-            ArgumentError: an option that is not passed to sbatch, or an image.
+            ArgumentError: an option that is not passed to sbatch, an image, or min_processes.
         """
         job.check_options(self.name, OPTIONS)
+        job.check_whole(self.name)
         if job.image:
             raise ArgumentError(
                 "Slurm by itself runs no container image. Put it into the command: -- apptainer exec IMAGE python ..."

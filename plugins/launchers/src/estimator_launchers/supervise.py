@@ -6,7 +6,6 @@ environment, and is passed on in it.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -14,12 +13,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 from estimator_launchers.contract import JobSpec, JobStatus
 from estimator_launchers.environment import cards_here, evaluator_environment, trainer_environment
-from estimator_launchers.outcome import RESUMABLE, can_go_on, outcome, signal_of
+from estimator_launchers.jobs import JobFolder
+from estimator_launchers.outcome import RESUMABLE, in_words, outcome
 
 _POLL_SECS = 0.05
 _Child = subprocess.Popen[bytes]
@@ -31,12 +30,19 @@ class Group:
     def __init__(self, children: Mapping[int, _Child], grace_secs: float, say: Callable[[str], None]) -> None:
         self._children, self._grace_secs, self._say = dict(children), grace_secs, say
         self.ended: list[tuple[int, int]] = []
+        self.failed_at: float | None = None
         self._kill_at: float | None = None
 
     @property
     def running(self) -> bool:
         """Whether any child runs."""
         return len(self.ended) < len(self._children)
+
+    @property
+    def lost(self) -> list[int]:
+        """Those that somebody has killed, or that were frozen; not those that jax aborts, or that are asked to stop."""
+        kept = (signal.SIGABRT, signal.SIGTERM, signal.SIGINT)
+        return [index for index, code in self.ended if code < 0 and -code not in kept]
 
     def poll(self, now: float) -> None:
         """Notes the children that ended. Ends the others by force when the grace after a failure is over."""
@@ -47,6 +53,8 @@ class Group:
                 if child.returncode and self.running and self._kill_at is None:
                     self._say(f"process {index} has ended: {in_words(child.returncode)}")
                     self._kill_at = now + self._grace_secs
+                if child.returncode and self.failed_at is None:
+                    self.failed_at = now
         if self._kill_at is not None and now > self._kill_at:
             self._kill_at = None
             for index, child in self._alive():
@@ -72,11 +80,11 @@ class Supervisor:
     """
 
     def __init__(self, folder: Path, parent: int = 0) -> None:
-        self._folder, self._parent = folder, parent
+        self._folder, self._parent = JobFolder(folder), parent
         self._job = JobSpec.from_json((folder / "job.json").read_text())
         self._cards = cards_here()
         self._stopping = self._asked = False
-        self._restarts = 0
+        self._restarts, self._count = 0, self._job.processes
 
     def run(self) -> JobStatus:
         """Starts the processes, restarts them if that continues the run, and returns the final status."""
@@ -84,21 +92,32 @@ class Supervisor:
             signal.signal(number, lambda *_: self._stop())
         evaluator = self._evaluator() if self._job.evaluator else None
         while True:
-            self._write(JobStatus(phase="running", restarts=self._restarts))
+            self._folder.write(JobStatus(phase="running", restarts=self._restarts))
             trainers = self._trainers()
             self._watch(trainers, evaluator)
             status = outcome([status for _, status in trainers.ended])
             if status != RESUMABLE or self._stopping or self._restarts >= self._job.max_restarts:
                 break
             self._restarts += 1
-            self._say(f"starting all processes again ({self._restarts} of {self._job.max_restarts})")
+            self._folder.say(self._next(trainers))
         if evaluator is not None:
             status = self._end_of(evaluator, status)
         phase = "succeeded" if status == 0 else "resumable" if status == RESUMABLE else "failed"
         why = "; ".join(f"process {index}: {in_words(code)}" for index, code in trainers.ended if code)
         if evaluator is not None and not why:
             why = "; ".join(f"the evaluator: {in_words(code)}" for _, code in evaluator.ended if code)
-        return self._write(JobStatus(phase=phase, restarts=self._restarts, why=why))
+        return self._folder.write(JobStatus(phase=phase, restarts=self._restarts, why=why))
+
+    def _next(self, trainers: Group) -> str:
+        """Sets how many processes the next attempt has; returns what is said of it."""
+        before, lost = self._count, sorted(trainers.lost)
+        enough = self._job.min_processes is not None and before - len(lost) >= self._job.min_processes
+        self._count = before - len(lost) if enough else self._job.processes
+        passed = "" if trainers.failed_at is None else f", {time.monotonic() - trainers.failed_at:.1f} s after the loss"
+        counted = f"({self._restarts} of {self._job.max_restarts}){passed}"
+        if self._count == self._job.processes:
+            return f"starting all processes again {counted}"
+        return f"starting again without {', '.join(map(str, lost))}, {self._count} together {counted}"
 
     def _watch(self, trainers: Group, evaluator: Group | None) -> None:
         while trainers.running:
@@ -127,58 +146,35 @@ class Supervisor:
         return status or outcome([code for _, code in evaluator.ended])
 
     def _trainers(self) -> Group:
-        address = f"127.0.0.1:{free_port()}"
+        address, job = f"127.0.0.1:{free_port()}", self._job.with_processes(self._count)
         children = {
-            index: self._start(index, trainer_environment(self._job, index, address, cards=self._cards))
-            for index in range(self._job.processes)
+            index: self._start(index, trainer_environment(job, index, address, cards=self._cards))
+            for index in range(job.processes)
         }
-        return Group(children, self._job.grace_secs, self._say)
+        return Group(children, self._job.grace_secs, self._folder.say)
 
     def _evaluator(self) -> Group:
         place = self._job.processes
         child = self._start(place, evaluator_environment(self._job, cards=self._cards))
-        return Group({place: child}, self._job.grace_secs, self._say)
+        return Group({place: child}, self._job.grace_secs, self._folder.say)
 
     def _start(self, index: int, told: Mapping[str, str]) -> _Child:
-        run = {"ESTIMATOR_RUN_ID": self._folder.name, "ESTIMATOR_ATTEMPT": str(self._restarts)}
+        run = {"ESTIMATOR_RUN_ID": self._folder.path.name, "ESTIMATOR_ATTEMPT": str(self._restarts)}
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", **self._job.env, **run, **told}
-        with (self._folder / f"{index}.log").open("ab") as log:
+        with (self._folder.path / f"{index}.log").open("ab") as log:
             try:
                 return subprocess.Popen(self._job.command, env=environment, stdout=log, stderr=subprocess.STDOUT)
             except OSError as error:
-                self._write(JobStatus(phase="failed", why=f"{self._job.command[0]}: {error.strerror}"))
+                self._folder.write(JobStatus(phase="failed", why=f"{self._job.command[0]}: {error.strerror}"))
                 raise SystemExit(1) from error
 
     def _stop(self) -> None:
         self._stopping = True
 
-    def _say(self, text: str) -> None:
-        with (self._folder / "launcher.log").open("a") as log:
-            log.write(f"estimator launch: {text}\n")
 
-    def _write(self, status: JobStatus) -> JobStatus:
-        draft = self._folder / "state.json.new"
-        draft.write_text(json.dumps({**asdict(status), "pid": os.getpid()}))
-        draft.replace(self._folder / "state.json")
-        return status
-
-
-def in_words(status: int) -> str:
-    """An exit status in words.
-
-    Example:
-        >>> in_words(-9), in_words(75), in_words(1)
-        ('ended by SIGKILL', 'stopped early, can go on', 'failed with status 1')
-    """
-    number = signal_of(status)
-    if number is not None:
-        return f"ended by {signal.Signals(number).name}"
-    return "stopped early, can go on" if can_go_on(status) else f"failed with status {status}"
-
-
-def free_port() -> int:
-    """A free port of this machine."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
+def free_port(host: str = "127.0.0.1") -> int:
+    """A free port of this machine, at the address of a host; "": at every one."""
+    with socket.create_server((host, 0)) as server:
         return server.getsockname()[1]
 
 

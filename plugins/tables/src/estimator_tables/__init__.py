@@ -11,6 +11,8 @@ __version__ = "0.1.0"
 
 _HOME = {
     "all_to_all": ("AllToAll",),
+    "growing": ("GrowingTable", "known_ids"),
+    "wide_ids": ("WideIds",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

@@ -142,7 +142,8 @@ def _update(
 
     rows = gathered(table)
     updates, row_state = transformation.update(gradients, jax.tree.map(gathered, opt_state), rows, **extra)
-    return scattered(table, optax.apply_updates(rows, updates)), jax.tree.map(scattered, opt_state, row_state)
+    new_rows: Any = optax.apply_updates(rows, updates)
+    return scattered(table, new_rows), jax.tree.map(scattered, opt_state, row_state)
 
 
 def _by_rows(function: Callable[..., Any], split: Split, out: PartitionSpec | None = None) -> Callable[..., Any]:

@@ -1,3 +1,21 @@
 """What estimator-tables declares to estimator-core. Imported at start-up: keep it light."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from estimator_core.plugins import Component
+
 ESTIMATOR_PLUGIN_API = (1, 0)
+
+
+def estimator_components() -> Sequence[Component]:
+    """The host transform of ids of 64 bits."""
+    return [
+        Component(
+            kind="transform",
+            name="wide_ids",
+            target="estimator_tables.wide_ids:WideIds",
+            summary="Ids of 64 bits as two words of 32, for growing tables.",
+        )
+    ]

@@ -100,6 +100,13 @@ class ExportFormatSuite(Suite):
             assert {name: _form(feature) for name, feature in signature.inputs.items()} == _forms(_INPUTS)
             assert {name: _form(feature) for name, feature in signature.outputs.items()} == _forms(_OUTPUTS)
 
+    def test_has_raw_signatures(self, tmp_path: Path) -> None:
+        """Clients call raw signatures. Without host transforms they return the same as the signatures."""
+        loaded = self.make().load(self._written(tmp_path))
+        assert set(getattr(loaded, "raw_signatures", ())) == set(_FUNCTIONS), "raw_signatures are missing"
+        for name, signature in loaded.raw_signatures.items():
+            self._compare(signature(**_arrays(2)), loaded.signatures[name](**_arrays(2)))
+
     @pytest.mark.parametrize("batch", [1, 2, 5])
     def test_gives_the_same_outputs(self, tmp_path: Path, batch: int) -> None:
         """Every signature returns the outputs of the model, for any batch size."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,16 @@ import pytest
 from estimator_core.config import RunConfig
 from estimator_core.errors import ExportError
 from estimator_core.export import Exporter
+from estimator_core.summaries import append_eval_metrics
 from estimator_testing.suite import Suite
+from estimator_testing.torn_writes import Killed, TornWrites
 
 
 class FakeExporting:
     """Stands in for an Estimator: writes empty exports and remembers them.
 
     Attributes:
-        exports: (directory, checkpoint path) of every export, in order.
+        exports: (directory, checkpoint path) of every export, in order. An exporter may rename the directory.
         fails: raise instead of exporting.
     """
 
@@ -45,9 +48,14 @@ class FakeExporting:
         stamps = [int(path.name) for path in Path(export_dir_base).glob("*") if path.name.isdigit()]
         directory = Path(export_dir_base) / str(max([_FIRST_STAMP, *stamps]) + 1)
         directory.mkdir(parents=True)
-        (directory / "manifest.json").write_text("{}")
+        (directory / "manifest.json").write_text(json.dumps({"number": len(self.exports)}))
         self.exports.append((str(directory), checkpoint_path))
         return str(directory)
+
+    def made_as(self, directory: str | None) -> int | None:
+        """The number of the export that lies in a directory, whatever its name is now, or None."""
+        manifest = Path(directory or "", "manifest.json")
+        return json.loads(manifest.read_text())["number"] if directory and manifest.is_file() else None
 
     def eval_dir(self, name: str | None = None) -> str:
         """The directory of an evaluation's results."""
@@ -91,11 +99,17 @@ class ExporterSuite(Suite):
         assert len(estimator.exports) == len([path for path in returned if path])
 
     def test_returns_what_it_wrote(self, tmp_path: Path) -> None:
-        """It returns the export just written, below its export path, or None if it wrote nothing."""
-        estimator, returned = self._train(tmp_path)
-        written = [directory for directory, _ in estimator.exports]
-        assert [str(path) for path in returned if path] == written
-        assert all(Path(directory).is_relative_to(self._path(tmp_path)) for directory in written), "it wrote elsewhere"
+        """It returns where the export just written lies, below its export path, or None if it wrote nothing."""
+        estimator, exporter = FakeExporting(tmp_path), self.make()
+        for result, final in self._calls(self.results()):
+            before = len(estimator.exports)
+            path = self._call(exporter, estimator, result, final)
+            if len(estimator.exports) == before:
+                assert path is None, f"it returned {path!r}, and wrote nothing"
+            else:
+                assert estimator.made_as(path) == before, f"it returned {path!r}, where the export just written is not"
+                assert path is not None
+                assert Path(path).is_relative_to(self._path(tmp_path)), f"it wrote elsewhere: {path}"
 
     def test_exports_the_checkpoint_it_is_given(self, tmp_path: Path) -> None:
         """Every export is made from the checkpoint of its evaluation: a newer one may exist by then."""
@@ -144,25 +158,109 @@ class ExporterSuite(Suite):
         estimator = FakeExporting(tmp_path)
         estimator.fails = True
         with pytest.raises(ExportError, match="the disk is full"):
-            self._run(self.make(), estimator, tmp_path)
+            self._run(self.make(), estimator)
+
+    def test_a_restart_changes_nothing(self, tmp_path: Path) -> None:
+        """A new object before each evaluation exports the same checkpoints as one object for all. Results go up and
+        down. What it compares with is on disk.
+        """
+        for number, order in enumerate(_ORDERS):
+            course = self._course(order)
+            one = self._exported(tmp_path / f"one-{number}", course)
+            many = self._exported(tmp_path / f"many-{number}", course, restarts=True)
+            assert many == one, f"started again before each evaluation, it exports {many}, otherwise {one}"
+
+    def test_nan_is_not_an_improvement(self, tmp_path: Path) -> None:
+        """An exporter that declines worse results also declines NaN, and exports better results after it."""
+        course = self._course((0, 1, 2))
+        taken = {
+            value: self._exported(tmp_path / str(value), [*course, _at(_with_numbers(course[-1], value), 40)])
+            for value in (1e9, -1e9)
+        }
+        if len(taken[1e9]) == len(taken[-1e9]):
+            return  # it does not compare
+        worse = min(taken, key=lambda value: len(taken[value]))
+        expected = self._exported(tmp_path / "worse", self._mixed(course, worse))
+        among = self._exported(tmp_path / "nan", self._mixed(course, float("nan")))
+        assert among == expected, f"among results of NaN it exports {among}, among worse results {expected}"
+        first = self._exported(tmp_path / "first", [_at(_with_numbers(course[0], float("nan")), 5), *course])
+        missing = [checkpoint for checkpoint in self._exported(tmp_path / "all", course) if checkpoint not in first]
+        assert not missing, f"after a first result of NaN it does not export {missing}"
+
+    def test_killed_while_it_writes(self, tmp_path: Path) -> None:
+        """Killed in the middle of any of its own writes and started again, it exports the same checkpoints. It does
+        not trust a file that is half written.
+        """
+        course = self._course(_ORDERS[-1])
+        expected = self._exported(tmp_path / "whole", course)
+        for number in range(_MOST_WRITES):
+            model_dir = tmp_path / f"killed-{number}"
+            estimator, exporter = FakeExporting(model_dir), self.make()
+            writes = TornWrites(model_dir / "export", at=number)
+            for result, final in self._calls(course):
+                try:
+                    with writes.until_torn():
+                        self._call(exporter, writes.leaving_alone(estimator), result, final)
+                except Killed:
+                    exporter = self.make()
+                    self._call(exporter, estimator, result, final)
+            missing = set(expected) - {checkpoint for _, checkpoint in estimator.exports}
+            assert not missing, f"killed in the middle of its write {number + 1}, it did not export {sorted(missing)}"
+            if not writes.torn:
+                return
 
     def _train(self, tmp_path: Path) -> tuple[FakeExporting, list[str | None]]:
         estimator = FakeExporting(tmp_path)
-        return estimator, self._run(self.make(), estimator, tmp_path)
+        return estimator, self._run(self.make(), estimator)
 
-    def _run(self, exporter: Exporter, estimator: FakeExporting, tmp_path: Path) -> list[str | None]:
+    def _run(self, exporter: Exporter, estimator: FakeExporting) -> list[str | None]:
         """Makes three evaluations, and repeats the last one as final."""
-        returned: list[str | None] = []
+        return [self._call(exporter, estimator, result, final) for result, final in self._calls(self.results())]
+
+    def _exported(self, model_dir: Path, course: list[dict[str, Any]], *, restarts: bool = False) -> list[str | None]:
+        """The checkpoints that are exported in a course of results."""
+        estimator, exporter = FakeExporting(model_dir), self.make()
+        for result, last in self._calls(course):
+            exporter = self.make() if restarts and not last else exporter
+            self._call(exporter, estimator, result, last)
+        return [checkpoint for _, checkpoint in estimator.exports]
+
+    def _call(self, exporter: Exporter, estimator: Any, result: Mapping[str, Any], final: bool) -> str | None:
+        """One call, after the evaluation is on record, as in `train_and_evaluate`."""
+        model_dir, step = Path(estimator.model_dir), int(result["global_step"])
+        if not final:
+            append_eval_metrics(estimator.eval_dir(), step, dict(result), None)
+        path = self._path(model_dir)
+        return exporter.export(estimator, path, f"checkpoints/{step}", dict(result), final)
+
+    def _calls(self, course: list[dict[str, Any]]) -> list[tuple[dict[str, Any], bool]]:
+        return [*((result, False) for result in course), (course[-1], True)]
+
+    def _mixed(self, course: list[dict[str, Any]], value: float) -> list[dict[str, Any]]:
+        """The course with results that have this value for every metric between its own."""
+        between = [_at(_with_numbers(one, value), one["global_step"] + 5) for one in course[:-1]]
+        return sorted([*course, *between], key=lambda result: result["global_step"])
+
+    def _course(self, order: tuple[int, ...]) -> list[dict[str, Any]]:
+        """The results in another order, at rising steps."""
         results = self.results()
-        calls = [*((result, False) for result in results), (results[-1], True)]
-        for result, final in calls:
-            checkpoint = f"checkpoints/{result['global_step']}"
-            returned.append(exporter.export(estimator, self._path(tmp_path), checkpoint, dict(result), final))
-        return returned
+        return [_at(results[place], 10 * number) for number, place in enumerate(order, start=1)]
 
     def _path(self, tmp_path: Path) -> str:
         return str(tmp_path / "export" / self.make().name)
 
 
+def _at(result: dict[str, Any], step: int) -> dict[str, Any]:
+    return {**result, "global_step": step}
+
+
+def _with_numbers(result: dict[str, Any], value: float) -> dict[str, Any]:
+    """The result with a value for each of its metrics."""
+    return {key: value if isinstance(old, float) else old for key, old in result.items()}
+
+
 _FIRST_STAMP = 1_700_000_000
 _COURSE = ((0.5, 10), (0.4, 20), (0.3, 30))
+_ORDERS = ((1, 2, 0, 1), (2, 0, 1), (1, 0, 2))
+#: A limit on the writes of a course that are torn, one at a time.
+_MOST_WRITES = 30

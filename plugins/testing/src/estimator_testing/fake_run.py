@@ -36,6 +36,10 @@ class RecordedSummaries:
         """Records a text."""
         self.recorded.append(("text", tag, step, text))
 
+    def event(self, event: Any, step: int) -> None:
+        """Records an event of TensorBoard's protocol."""
+        self.recorded.append(("event", "", step, event))
+
     def flush(self) -> None:
         """Does nothing."""
 

@@ -69,6 +69,38 @@ class FaultInjector(Hook):
             raise InjectedError(f"fault injected in {method}")
 
 
+class Unreadable:
+    """An output that the device failed to compute: reading it raises. Given to `drive` as a value of `outputs`.
+
+    Attributes:
+        read: whether somebody has read it.
+
+    Example:
+        >>> import numpy as np
+        >>> value = Unreadable()
+        >>> try:
+        ...     np.asarray(value)
+        ... except InjectedError as error:
+        ...     print(error, value.read)
+        the device failed True
+    """
+
+    def __init__(self) -> None:
+        self.read = False
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        """Raises the failure."""
+        raise self._failure()
+
+    def __getitem__(self, index: Any) -> Any:
+        """Raises the failure."""
+        raise self._failure()
+
+    def _failure(self) -> InjectedError:
+        self.read = True
+        return InjectedError("the device failed")
+
+
 def failing_input_fn(input_fn: Callable[..., Any], *, at_batch: int) -> Callable[..., Any]:
     """An input_fn that returns the batches of another, and raises instead of batch number `at_batch` (from 1).
 

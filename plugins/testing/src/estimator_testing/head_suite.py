@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from jax import Array
 
 BATCH = 6
+_LEARNING_STEPS = 25
+#: Predictions that a head names so are near to the labels once it has learned them.
+_ALIKE = ("class_ids", "logistic", "predictions", "probabilities")
 
 
 class HeadSuite(Suite):
@@ -39,6 +42,9 @@ class HeadSuite(Suite):
         ...     def labels(self, rng, batch):
         ...         return rng.integers(0, 3, size=(batch, 1))
     """
+
+    #: The largest logit for which the loss is finite: less where it has an exponential by design, as for Poisson.
+    largest_logit: ClassVar[float] = 200.0
 
     def make(self) -> Head:
         """The head; called for every test."""
@@ -55,6 +61,21 @@ class HeadSuite(Suite):
     def logits(self, rng: np.random.Generator, batch: int) -> Any:
         """Logits of `batch` examples: float32 [batch, logits_dimension]. Override it if the head takes several."""
         return rng.normal(size=(batch, self.make().logits_dimension)).astype(np.float32)
+
+    def with_weights(self, features: Mapping[str, Any], weights: np.ndarray[Any, Any]) -> Mapping[str, Any] | None:
+        """The features with these weights, float32 [batch]. Override it if the head reads weights from features."""
+        return None
+
+    def distances(self, predictions: Mapping[Any, Any], labels: Any) -> Mapping[str, float]:
+        """How far predictions are from labels, by key. Override it if the names or forms of the head are others."""
+        found: dict[str, float] = {}
+        for key in set(_ALIKE) & set(predictions):
+            value, wanted = np.asarray(predictions[key]), labels if hasattr(labels, "shape") else np.zeros(0)
+            if key == "probabilities" and value.size != wanted.size:
+                value = np.argmax(value, axis=-1)
+            if value.size == wanted.size and value.dtype.kind in "iuf":
+                found[key] = float(np.mean(np.abs(value.ravel() - wanted.ravel())))
+        return found
 
     def optimizer(self) -> optax.GradientTransformation:
         """The optimizer that trains the head."""
@@ -99,6 +120,61 @@ class HeadSuite(Suite):
             slope = _slope(head, labels, logits, direction, features)
             np.testing.assert_allclose(sum(jax.tree.leaves(dots)), slope, rtol=2e-3, atol=2e-4)
 
+    def test_loss_leaves_padding_out(self) -> None:
+        """Padding rows do not count in the loss, nor in its gradient: `ec.example_weights()` is 0 for them."""
+        features, labels, logits = self._batch()
+        rows = BATCH - 2
+        with applying_example_weights(jnp.asarray([1.0] * rows + [0.0] * 2, jnp.float32)):
+            padded, gradient = self._loss_and_gradient(features, labels, logits)
+        expected = self._loss(self._batch(slice(0, rows)))
+        np.testing.assert_allclose(padded, expected, rtol=1e-5, atol=1e-6, err_msg="padding rows change the loss")
+        for leaf in jax.tree.leaves(gradient):
+            assert not np.any(np.asarray(leaf)[rows:]), "padding rows have a gradient"
+
+    def test_weights_count(self) -> None:
+        """The gradient of an example is proportional to its weight, and 0 for weight 0."""
+        features, labels, logits = self._batch()
+        weights = np.array([0.0, 1.0, 2.0, 0.5, 1.0, 3.0], np.float32)
+        even, uneven = (self.with_weights(features, one) for one in (np.ones(BATCH, np.float32), weights))
+        if even is None or uneven is None:
+            pytest.skip("the head reads no weights: with_weights is not defined")
+        _, one = self._loss_and_gradient(even, labels, logits)
+        _, other = self._loss_and_gradient(uneven, labels, logits)
+        for alike, weighted in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+            wanted = np.asarray(alike) * weights.reshape((-1, *[1] * (np.ndim(alike) - 1)))
+            scale = np.vdot(wanted, weighted) / np.vdot(wanted, wanted)
+            assert scale > 0, "the loss falls where weights rise"
+            np.testing.assert_allclose(weighted, scale * wanted, rtol=1e-3, atol=1e-5, err_msg="by example")
+
+    def test_predictions_are_what_it_learns(self) -> None:
+        """Logits that followed the gradient of the loss predict their own labels, not those of other examples."""
+        features, labels, learned = self._batch()
+        gradient = jax.jit(jax.grad(lambda given: self.make().loss(labels, given, features, ModeKeys.TRAIN)))
+        for _ in range(_LEARNING_STEPS):
+            learned = jax.tree.map(lambda leaf, slope: leaf - 0.25 * np.sign(slope), learned, gradient(learned))
+        predictions, others = self.make().predictions(learned), jax.tree.map(lambda leaf: np.roll(leaf, 1, 0), labels)
+        near, far = (self.distances(predictions, one) for one in (labels, others))
+        if not near:
+            pytest.skip("distances finds no prediction that has the form of the labels")
+        wrong = [key for key in near if near[key] >= far[key]]
+        assert not wrong, f"{', '.join(wrong)}: {near} from the labels that it learned, {far} from those of others"
+
+    def test_loss_is_stable(self) -> None:
+        """Loss and gradient are finite for large logits, right and wrong ones."""
+        features, labels, logits = self._batch()
+        for sign in (1, -1):
+            large = jax.tree.map(lambda leaf, sign=sign: sign * np.sign(leaf) * self.largest_logit, logits)
+            loss, gradient = self._loss_and_gradient(features, labels, large)
+            assert np.isfinite(loss), f"with logits of {self.largest_logit} the loss is {loss}"
+            finite = all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
+            assert finite, f"with logits of {self.largest_logit} the gradient is not finite"
+
+    def test_nan_is_not_hidden(self) -> None:
+        """The loss of logits of NaN is not finite, so that a training that diverges does not look well."""
+        features, labels, logits = self._batch()
+        loss = self._loss((features, labels, jax.tree.map(lambda leaf: np.full_like(leaf, np.nan), logits)))
+        assert not np.isfinite(loss), f"the loss of logits of NaN is {loss}"
+
     def test_regularization_is_added(self) -> None:
         """Regularization losses are added to the loss unchanged."""
         features, labels, logits = self._batch()
@@ -127,9 +203,11 @@ class HeadSuite(Suite):
         assert predictions, "there are no predictions"
         order = np.random.default_rng(3).permutation(BATCH)
         shuffled = self.make().predictions(jax.tree.map(lambda leaf: leaf[order], logits))
+        part = self.make().predictions(jax.tree.map(lambda leaf: leaf[:2], logits))
         for key, value in predictions.items():
             assert value.shape[:1] == (BATCH,), f"{key!r} has shape {value.shape}; the first axis must be the example"
             np.testing.assert_allclose(np.asarray(shuffled[key]), np.asarray(value)[order], rtol=1e-5, err_msg=str(key))
+            np.testing.assert_allclose(np.asarray(part[key]), np.asarray(value)[:2], rtol=1e-5, err_msg=str(key))
 
     def test_predictions_by_key(self) -> None:
         """`keys` selects predictions, and selecting changes none."""
@@ -210,6 +288,26 @@ class HeadSuite(Suite):
         for key, value in expected.items():
             np.testing.assert_allclose(actual[key], value, rtol=1e-6, err_msg=key)
 
+    def test_spec_keeps_what_it_is_given(self) -> None:
+        """The spec has the regularization losses in its loss, and the train_op that `train_op_fn` makes of that."""
+        features, labels, logits = self._batch()
+        extra, asked = [jnp.float32(1.0), jnp.float32(0.5)], []
+
+        def train_op_fn(loss: Any) -> Any:
+            asked.append(loss)
+            return self.optimizer()
+
+        for mode in (ModeKeys.TRAIN, ModeKeys.EVAL):
+            spec = self.make().create_estimator_spec(
+                features, mode, logits, labels=labels, train_op_fn=train_op_fn, regularization_losses=extra
+            )
+            expected = self.make().loss(labels, logits, features, mode, extra)
+            np.testing.assert_allclose(spec.loss, expected, rtol=1e-5, err_msg=f"regularization in {mode!r}")
+        assert len(asked) == 1, f"train_op_fn is called {len(asked)} times, not once in TRAIN"
+        np.testing.assert_allclose(
+            asked[0], self.make().loss(labels, logits, features, ModeKeys.TRAIN, extra), rtol=1e-5
+        )
+
     def test_spec_for_prediction(self) -> None:
         """In PREDICT the spec needs no labels, and has the predictions and at least one export output."""
         features, _, logits = self._batch()
@@ -226,6 +324,10 @@ class HeadSuite(Suite):
         rng = np.random.default_rng(7)
         batch = self.features(rng, BATCH), self.labels(rng, BATCH), self.logits(rng, BATCH)
         return jax.tree.map(lambda leaf: np.asarray(leaf)[rows], batch)
+
+    def _loss_and_gradient(self, features: Any, labels: Any, logits: Any) -> tuple[Any, Any]:
+        head = self.make()
+        return jax.value_and_grad(lambda given: head.loss(labels, given, features, ModeKeys.TRAIN))(logits)
 
     def _loss(self, batch: tuple[Any, Any, Any]) -> Any:
         features, labels, logits = batch

@@ -7,14 +7,18 @@ a hook that passes here is called in the same way in a real run. A change to tha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from estimator_core.hooks import Hook
+from estimator_core.modes import ModeKeys
 from estimator_testing._core import NOBODY_ASKS, Dispatch, HookCalls, HookSchedule, TimeSpent, in_order
 from estimator_testing.fake_run import FakeRun
+from estimator_testing.faults import Unreadable
+from estimator_testing.step_clock import StepClock
 
 
 def drive(
@@ -27,6 +31,8 @@ def drive(
     steps_per_dispatch: int = 1,
     late: bool = False,
     fail_at: int | None = None,
+    saved: dict[int, dict[str, dict[str, Any]]] | None = None,
+    clock: StepClock | None = None,
 ) -> FakeRun:
     """Runs hooks as the training loop does, with the loop's own schedule of hooks, without a model.
 
@@ -39,6 +45,8 @@ def drive(
         steps_per_dispatch: most steps between two calls of hooks; fewer where a hook asks for a step.
         late: call `after_step` as late as `Wake.within` of the hooks allows.
         fail_at: the global step at which the loop itself raises a RuntimeError.
+        saved: gets the states of the hooks by step and name after every dispatch, as when a run saves so often.
+        clock: the time that the hooks see, moved by each step; None: that of the machine.
 
     Raises:
         RuntimeError: at `fail_at`, after `end` of all hooks.
@@ -46,7 +54,8 @@ def drive(
     run = run or FakeRun()
     compute = dict(outputs) if outputs is not None else {"loss": lambda step: np.float32(1.0 / (1 + step))}
     run.output_names, run.output_kinds = frozenset(compute), dict.fromkeys(compute, "scalar")
-    run.first_step, run.last_step, run.resumed = run.step, run.step + steps, bool(resume)
+    end = run.step + steps
+    run.first_step, run.last_step, run.resumed = run.step, end if run.mode == ModeKeys.TRAIN else None, bool(resume)
     calls = HookCalls(in_order(hooks), run)
     schedule = HookSchedule(
         calls,
@@ -54,22 +63,27 @@ def drive(
         batches=_Batches(steps_per_dispatch, quick=late),
         account=TimeSpent(),
         agreement=NOBODY_ASKS,
+        alone_at_wake=run.mode != ModeKeys.TRAIN,
         is_there=lambda values: False,
     )
     error: BaseException | None = None
-    try:
-        calls.begin()
-        for hook, state in zip(hooks, resume, strict=False):
-            hook.restore(state)
-        schedule.start()
-        while run.step < run.last_step and run.stop_reason is None:
-            _dispatch(schedule, run, compute, steps_per_dispatch, fail_at)
-        schedule.catch_up()
-    except BaseException as raised:
-        error, run.failed = raised, True
-        raise
-    finally:
-        schedule.end(error)
+    with nullcontext() if clock is None else clock.shown():
+        try:
+            calls.begin()
+            for hook, state in zip(hooks, resume, strict=False):
+                hook.restore(state)
+            schedule.start()
+            while run.step < end and run.stop_reason is None:
+                most = min(steps_per_dispatch, end - run.step)
+                _dispatch(schedule, run, compute, most, fail_at, clock)
+                if saved is not None:
+                    saved[run.step] = schedule.states()
+            schedule.catch_up()
+        except BaseException as raised:
+            error, run.failed = raised, True
+            raise
+        finally:
+            schedule.end(error)
     return run
 
 
@@ -86,9 +100,14 @@ class _Batches:
 
 
 def _dispatch(
-    schedule: HookSchedule, run: FakeRun, compute: Mapping[str, Callable[[int], Any]], most: int, fail_at: int | None
+    schedule: HookSchedule,
+    run: FakeRun,
+    compute: Mapping[str, Callable[[int], Any]],
+    most: int,
+    fail_at: int | None,
+    clock: StepClock | None,
 ) -> None:
-    upto = run.step + int(min(most, schedule.room()))
+    upto = run.step + int(max(1, min(most, schedule.room())))  # an evaluation may leave no room before a wake
     steps = range(run.step + 1, upto + 1)
     values = _outputs(steps, compute)
     dispatch = Dispatch(None, None, None, len(steps), SimpleNamespace(size=run.batch_size))
@@ -97,14 +116,21 @@ def _dispatch(
     run.batch = shown  # what the test has set
     if fail_at is not None and fail_at <= upto:
         raise RuntimeError(f"the loop fails at step {fail_at}")
+    if clock is not None:
+        clock.tick(len(steps))
     run.step = upto
     schedule.after(dispatch, values)
 
 
 def _outputs(steps: range, compute: Mapping[str, Callable[[int], Any]]) -> dict[str, Any]:
     """Outputs of a dispatch as the loop passes them to hooks, with read-only arrays."""
-    rows = {name: [np.asarray(value(step)) for step in steps] for name, value in compute.items()}
-    values = {name: np.stack(row) if len(row) > 1 else row[0].copy() for name, row in rows.items()}
-    for value in values.values():
-        value.flags.writeable = False
-    return values
+    return {name: _stacked([value(step) for step in steps]) for name, value in compute.items()}
+
+
+def _stacked(row: list[Any]) -> Any:
+    unreadable = [value for value in row if isinstance(value, Unreadable)]
+    if unreadable:
+        return unreadable[0]
+    stacked = np.stack([np.asarray(value) for value in row]) if len(row) > 1 else np.array(row[0])
+    stacked.flags.writeable = False
+    return stacked

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import functools
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pytest
 
 from estimator_core.hooks import Hook, Wake
-from estimator_testing.fake_run import FakeRun
+from estimator_core.modes import ModeKeys
+from estimator_testing.fake_run import FakeRun, RecordedSummaries
+from estimator_testing.faults import InjectedError, Unreadable
 from estimator_testing.hook_driver import drive
+from estimator_testing.leaks import leaving_nothing
+from estimator_testing.other_seed import same_under_another_seed
+from estimator_testing.step_clock import StepClock
 from estimator_testing.suite import Suite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from estimator_core.hooks import Run
 
 STEPS = 24
+_NOON = 1_700_000_000.0
 
 
 class HookSuite(Suite):
@@ -30,6 +38,15 @@ class HookSuite(Suite):
         ...     def make(self):
         ...         return Hook()
     """
+
+    #: The modes of `ModeKeys` that it takes part in; elsewhere it need not work.
+    modes: ClassVar[tuple[str, ...]] = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)
+    #: Keys of the state that each run draws anew and a resumed run keeps, such as a run id.
+    own_keys: ClassVar[frozenset[str]] = frozenset()
+    #: Tags of summaries that each call measures from its own start, such as rates: a resumed call has other points.
+    measured: ClassVar[frozenset[str]] = frozenset()
+    #: True for a hook that keeps failures to write summaries to itself, and logs them.
+    forgives_writing: ClassVar[bool] = False
 
     def make(self) -> Hook:
         """A fresh hook; called several times."""
@@ -104,7 +121,7 @@ class HookSuite(Suite):
         """The state is a mapping of JSON values and numpy arrays."""
         hook = self.make()
         self._drive(hook, steps=5)
-        for key, value in hook.state().items():
+        for key, value in self._state(hook).items():
             assert isinstance(key, str), f"state key {key!r} is no string"
             if not isinstance(value, np.ndarray):
                 assert json.loads(json.dumps(value)) == value, f"state {key!r} is {value!r}, which JSON does not keep"
@@ -113,7 +130,7 @@ class HookSuite(Suite):
         """The result of `state()` does not change while the run continues: it is written in the background."""
         hook = self.make()
         run = self._drive(hook, steps=5)
-        state = hook.state()
+        state = self._state(hook)
         before = copy.deepcopy(dict(state))
         self._drive(hook, steps=5, run=FakeRun(step=run.step))
         assert_same_state(state, before, "the state given at step 5 changed with the steps after it")
@@ -122,10 +139,10 @@ class HookSuite(Suite):
         """After `restore(state)`, a fresh hook returns that state again."""
         hook = self.make()
         self._drive(hook, steps=5)
-        state = _through_json(hook.state())
+        state = _through_json(self._state(hook))
         fresh = self.make()
         self._drive(fresh, steps=0, run=FakeRun(step=5), resume=[state])
-        assert_same_state(fresh.state(), state, "a hook that was given a state back has another one")
+        assert_same_state(self._state(fresh), state, "a hook that was given a state back has another one")
 
     def test_resume_is_seamless(self) -> None:
         """A run that is interrupted and resumed leaves the same state as one that is not."""
@@ -136,23 +153,112 @@ class HookSuite(Suite):
             run = self._drive(first, steps=at)
             if run.stop_reason is not None:
                 continue  # the hook itself ended the run: there is nothing to resume
-            resume = [_through_json(first.state())]
+            resume = [_through_json(self._state(first))]
             self._drive(second, steps=STEPS - at, run=FakeRun(step=run.step), resume=resume)
-            assert_same_state(second.state(), straight.state(), f"resumed at step {at}, the state at the end differs")
+            self._same(
+                self._state(second), self._state(straight), f"resumed at step {at}, the state at the end differs"
+            )
+            for key in self.own_keys:
+                assert self._state(second)[key] == self._state(first)[key], (
+                    f"resumed at step {at}, it has another {key!r}"
+                )
+
+    def test_resume_has_the_same_effects(self) -> None:
+        """Resumed from any state, it writes the same further points and stops at the same step for the same reason,
+        whether the outputs fall or go up and down.
+        """
+        for course in (_as_it_is, _uneven):
+            outputs = {name: course(function) for name, function in self.outputs().items()}
+            saved: dict[int, dict[str, dict[str, Any]]] = {}
+            straight = self._drive(self.make(), steps=STEPS, outputs=outputs, saved=saved)
+            for at, states in saved.items():
+                if at == straight.step:
+                    break  # the run is over
+                resume, run = [_through_json(next(iter(states.values()), {}))], FakeRun(step=at)
+                self._drive(self.make(), steps=STEPS - at, run=run, resume=resume, outputs=outputs)
+                self._same_effects(run, straight, f"resumed at step {at}", after=at)
+
+    def test_the_same_run_has_the_same_effects(self) -> None:
+        """Run after run, it writes the same points, stops at the same step and ends in the same state. Nothing that
+        one object has seen is known to another one.
+        """
+        expected, state = self._run_fresh()
+        for _ in range(2):
+            run, again = self._run_fresh()
+            self._same_effects(run, expected, "in another run of the same course")
+            self._same(again, state, "in another run of the same course")
+
+    def test_another_hash_seed(self, request: pytest.FixtureRequest) -> None:
+        """Where strings have other hashes, as in the next process, it writes the same points and ends in the same
+        state.
+        """
+        hook = self.make()
+        run = self._drive(hook, steps=STEPS)
+        points = [point[:3] for point in run.summaries.recorded]
+        own = {key: value for key, value in self._state(hook).items() if key not in self.own_keys}
+        same_under_another_seed(request, [points, run.stop_reason, run.step, sorted(own.items())])
+
+    def test_saves_change_nothing(self) -> None:
+        """A run that saves after every step has the same effects as one that never does. `state` changes nothing, and
+        `on_values` uses its own `steps`, since `run.step` may be ahead of them.
+        """
+        hook, saving = self.make(), self.make()
+        expected = self._drive(hook, steps=STEPS)
+        run = self._drive(saving, steps=STEPS, saved={})
+        self._same_effects(run, expected, "asked for its state after every step")
+        self._same(self._state(saving), self._state(hook), "asked for its state after every step")
+
+    def test_takes_part_in_every_mode(self) -> None:
+        """It survives runs of the `modes`: evaluations and predictions have no last step, and count batches."""
+        for mode in self.modes:
+            self._drive(self.make(), steps=5, run=FakeRun(mode=mode))
+
+    def test_failures_reach_the_run(self) -> None:
+        """A failure of the device in a value that it reads, or of the disk in a summary that it writes, ends it."""
+        values = {name: Unreadable() for name in self.outputs()}
+        try:
+            self._drive(self.make(), steps=STEPS, outputs={name: _always(one) for name, one in values.items()})
+        except Exception:
+            pass
+        else:
+            read = [name for name, value in values.items() if value.read]
+            assert not read, f"it read {', '.join(read)}, which failed, and the run continued"
+        full = _FullDisk()
+        try:
+            self._drive(self.make(), steps=STEPS, run=FakeRun(summaries=full))
+        except Exception:
+            return
+        assert self.forgives_writing or not full.failures, "it wrote summaries, which failed, and the run continued"
+
+    def test_leaves_nothing_behind(self) -> None:
+        """After a run, also one that fails, no thread runs and no file is open. Environment, signal handlers, filters
+        of warnings and random generators of the process are as before.
+        """
+        kept = [self.make()]
+        self._drive(kept[0], steps=5)  # what is loaded once
+        with leaving_nothing("after a run, the hook"):
+            kept.append(self.make())
+            self._drive(kept[1], steps=5)
+        with leaving_nothing("after a run that failed, the hook"):
+            kept.append(self.make())
+            with pytest.raises(RuntimeError, match="the loop fails at step 3"):
+                self._drive(kept[2], steps=5, fail_at=3)
 
     def test_several_steps_a_dispatch(self) -> None:
         """With several steps per dispatch the hook ends with the same state: it misses no step it asked for."""
         single, several = self.make(), self.make()
         self._drive(single, steps=STEPS)
         self._drive(several, steps=STEPS, steps_per_dispatch=5)
-        assert_same_state(several.state(), single.state(), "five steps per dispatch leave another state than one")
+        self._same(self._state(several), self._state(single), "five steps per dispatch leave another state than one")
 
     def test_lateness_is_true(self) -> None:
         """Called as late as its `Wake.within` allows, the hook writes the same points and ends with the same state."""
         prompt, late = self.make(), self.make()
-        expected = self._drive(prompt, steps=STEPS)
-        run = self._drive(late, steps=STEPS, late=True)
-        assert_same_state(late.state(), prompt.state(), "called as late as its Wake allows, it ends in another state")
+        expected = self._drive(prompt, steps=STEPS, still=True)
+        run = self._drive(late, steps=STEPS, still=True, late=True)
+        self._same(
+            self._state(late), self._state(prompt), "called as late as its Wake allows, it ends in another state"
+        )
         points, wanted = ([point[:3] for point in one.summaries.recorded] for one in (run, expected))
         assert points == wanted, f"called as late as its Wake allows, it wrote {points}, otherwise {wanted}"
 
@@ -161,10 +267,100 @@ class HookSuite(Suite):
         first, second = self.make(), self.make()
         untouched = copy.deepcopy(dict(second.state()))
         self._drive(first, steps=STEPS)
-        assert_same_state(second.state(), untouched, "running one hook changed another object of its class")
+        assert_same_state(self._state(second), untouched, "running one hook changed another object of its class")
 
-    def _drive(self, hook: Hook, **arguments: Any) -> FakeRun:
-        return drive([hook], outputs=self.outputs(), **arguments)
+    def _drive(
+        self,
+        hook: Hook,
+        *,
+        run: FakeRun | None = None,
+        resume: Sequence[Mapping[str, Any]] = (),
+        outputs: Mapping[str, Callable[[int], Any]] | None = None,
+        still: bool = False,
+        **arguments: Any,
+    ) -> FakeRun:
+        """Drives it by a clock of the steps, or one that stands still: how long a late hook waits is not its doing. A
+        resumed run is in another process, with another `time.monotonic`.
+        """
+        run = run or FakeRun()
+        pace, origin = 0.0 if still else 1.0, 50.0 if resume else 1000.0 + run.step
+        clock = StepClock(seconds_per_step=pace, monotonic=origin, now=_NOON + run.step)
+        self._clocks[id(hook)] = clock
+        return drive([hook], run=run, resume=resume, outputs=outputs or self.outputs(), clock=clock, **arguments)
+
+    @functools.cached_property
+    def _clocks(self) -> dict[int, StepClock]:
+        """The clock that each hook was driven by last."""
+        return {}
+
+    def _state(self, hook: Hook) -> Mapping[str, Any]:
+        """The state of a hook at the time by its clock."""
+        clock = self._clocks.get(id(hook))
+        with contextlib.nullcontext() if clock is None else clock.shown():
+            return hook.state()
+
+    def _run_fresh(self) -> tuple[FakeRun, Mapping[str, Any]]:
+        hook = self.make()
+        run = self._drive(hook, steps=STEPS)
+        return run, self._state(hook)
+
+    def _same(self, actual: Mapping[str, Any], expected: Mapping[str, Any], message: str) -> None:
+        """Compares the states of two runs, but for what is each run's own."""
+        shared, wanted = ({key: one[key] for key in one if key not in self.own_keys} for one in (actual, expected))
+        assert_same_state(shared, wanted, message)
+
+    def _same_effects(self, run: FakeRun, expected: FakeRun, when: str, *, after: int = 0) -> None:
+        points, wanted = (
+            [
+                (kind, tag, step, np.asarray(value).tolist())
+                for kind, tag, step, value in one.summaries.recorded
+                if step > after and not (after and tag in self.measured)
+            ]
+            for one in (run, expected)
+        )
+        assert points == wanted, f"{when}, it writes {points}, otherwise {wanted}"
+        assert run.step == expected.step, f"{when}, the run ends at step {run.step}, otherwise at {expected.step}"
+        assert run.stop_reason == expected.stop_reason, f"{when}, it stops for another reason: {run.stop_reason}"
+        assert sorted(run.results) == sorted(expected.results), f"{when}, it adds the results {sorted(run.results)}"
+
+
+class _FullDisk(RecordedSummaries):
+    """Summaries that cannot be written; counts the failures."""
+
+    failures = 0
+
+    def scalar(self, tag: str, value: float, step: int) -> None:
+        """Raises the failure."""
+        self._refuse()
+
+    def histogram(self, tag: str, values: Any, step: int) -> None:
+        """Raises the failure."""
+        self._refuse()
+
+    def image(self, tag: str, image: Any, step: int) -> None:
+        """Raises the failure."""
+        self._refuse()
+
+    def text(self, tag: str, text: str, step: int) -> None:
+        """Raises the failure."""
+        self._refuse()
+
+    def _refuse(self) -> None:
+        self.failures += 1
+        raise InjectedError("the disk is full")
+
+
+def _as_it_is(function: Callable[[int], Any]) -> Callable[[int], Any]:
+    return function
+
+
+def _uneven(function: Callable[[int], Any]) -> Callable[[int], Any]:
+    """The same values in another order, so that what falls goes up and down."""
+    return lambda step: function(step * 7 % (STEPS + 1))
+
+
+def _always(value: Any) -> Callable[[int], Any]:
+    return lambda step: value
 
 
 def assert_same_state(actual: Mapping[str, Any], expected: Mapping[str, Any], message: str) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import collections
+import hashlib
 import itertools
 import json
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import jax
 import numpy as np
+import pytest
 
 from estimator_core.inputs import Batch, BatchSource, InputContext, InputPosition, open_input
+from estimator_core.modes import ModeKeys
+from estimator_testing.leaks import leaving_nothing
+from estimator_testing.other_seed import same_under_another_seed
 from estimator_testing.suite import Suite
 
 ENOUGH = 1000
@@ -31,9 +35,16 @@ class InputSuite(Suite):
     #: False for an input that does not divide itself by `input_context`: every process reads everything.
     shards: ClassVar[bool] = True
 
+    #: True for an input whose fingerprint names the place of its files, which a test puts elsewhere each time.
+    fingerprint_names_place: ClassVar[bool] = False
+
     def make(self) -> Callable[..., Any]:
         """An input_fn of one epoch and at least three batches, the same data each time."""
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
+
+    def epochs(self, count: int) -> Callable[..., Any] | None:
+        """An input_fn of so many epochs of the same data. Override it if the input counts epochs itself."""
+        return None
 
     def test_ends(self) -> None:
         """It yields at least three batches and then ends, and its position says that it is exhausted."""
@@ -116,24 +127,59 @@ class InputSuite(Suite):
         assert all(parts), "one of two processes gets nothing"
         assert parts[0] + parts[1] == everything, "two processes do not get every example once between them"
 
+    def test_the_second_epoch(self) -> None:
+        """Two epochs yield each example of one epoch twice, and the second can be resumed anywhere."""
+        if self.epochs(2) is None:
+            pytest.skip("epochs(self, count) is not defined")
+        batches = self._read(self.epochs(2))
+        once = _rows(self._read())
+        assert _rows(batches) == once + once, "two epochs do not yield each example of one epoch twice"
+        half = len(batches) // 2
+        for number in sorted({half - 1, half, half + 1, len(batches) - 1}):
+            source = open_input(self.epochs(2) or self.make(), mode="train", position=batches[number - 1].position)
+            assert_same_batches(list(source), batches[number:], f"resumed after batch {number} of two epochs")
+            source.close()
+
+    def test_evaluates_and_predicts(self) -> None:
+        """Opened for an evaluation or a prediction it also ends, and yields the same batches again."""
+        for mode in (ModeKeys.EVAL, ModeKeys.PREDICT):
+            first, second = (self._read(mode=mode) for _ in range(2))
+            assert first, f"in mode {mode!r} it yields nothing"
+            assert len(first) < ENOUGH, f"in mode {mode!r} it does not end"
+            assert_same_batches(second, first, f"opened again in mode {mode!r}")
+
+    def test_another_hash_seed(self, request: pytest.FixtureRequest) -> None:
+        """Where strings have other hashes, as in the next process, order and fingerprint are the same."""
+        batches = self._read()
+        named = "" if self.fingerprint_names_place else batches[0].position.fingerprint
+        same_under_another_seed(request, [[_digest(batch) for batch in batches], named])
+
     def test_closing_leaves_nothing_behind(self) -> None:
-        """After a close in the middle no thread is left, and the input can be opened again."""
-        before = set(threading.enumerate())
+        """After a close, in the middle or at the end, no thread runs, no file is open, and the random generators of
+        the process are as before. The input can be opened again.
+        """
         input_fn = self.make()
-        source = self._open(input_fn)
-        next(source)
-        source.close()
-        del source
-        for thread in set(threading.enumerate()) - before:
-            thread.join(timeout=2)
-            assert not thread.is_alive(), f"thread {thread.name} runs on after close()"
+        self._read(input_fn)  # what is loaded once
+        with leaving_nothing("closed in the middle, the input"):
+            source = self._open(input_fn)
+            next(source)
+            source.close()
+        with leaving_nothing("read to its end, the input"):
+            source = self._open(input_fn)
+            list(source)
+            source.close()
         assert self._read(input_fn)
 
-    def _open(self, input_fn: Callable[..., Any] | None = None, context: InputContext | None = None) -> BatchSource:
-        return open_input(input_fn or self.make(), mode="train", input_context=context)
+    def _open(self, input_fn: Callable[..., Any] | None = None) -> BatchSource:
+        return open_input(input_fn or self.make(), mode="train")
 
-    def _read(self, input_fn: Callable[..., Any] | None = None, context: InputContext | None = None) -> list[Batch]:
-        source = self._open(input_fn, context)
+    def _read(
+        self,
+        input_fn: Callable[..., Any] | None = None,
+        context: InputContext | None = None,
+        mode: str = ModeKeys.TRAIN,
+    ) -> list[Batch]:
+        source = open_input(input_fn or self.make(), mode=mode, input_context=context)
         batches = list(itertools.islice(source, ENOUGH))
         source.close()
         return batches
@@ -150,6 +196,11 @@ def assert_same_batches(actual: list[Batch], expected: list[Batch], message: str
 
 def _arrays(batch: Batch) -> Mapping[str, Any]:
     return {"features": batch.features, "labels": batch.labels, "host": dict(batch.host)}
+
+
+def _digest(batch: Batch) -> str:
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(_arrays(batch))]
+    return hashlib.sha256(repr([leaf.tolist() for leaf in leaves]).encode()).hexdigest()[:12]
 
 
 def _is_whole(batch: Batch) -> bool:

@@ -134,7 +134,7 @@ def check_summaries(examined: Examined) -> Iterator[str]:
 
 def check_signatures(examined: Examined) -> Iterator[str]:
     """Its hook functions take arguments of the specification without defaults. Their annotations, if any, agree."""
-    for name in examined.record.hooks:
+    for name in _of_the_core(examined):
         specification = inspect.signature(getattr(hookspecs, name)).parameters
         for parameter in inspect.signature(getattr(examined.plugin, name)).parameters.values():
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.POSITIONAL_ONLY):
@@ -148,7 +148,7 @@ def check_signatures(examined: Examined) -> Iterator[str]:
 
 def check_run_hooks(examined: Examined) -> Iterator[str]:
     """Its run-level hooks work on a run of each mode, and return new Hook objects each time."""
-    if not any(name not in _DECLARATIONS for name in examined.record.hooks):
+    if not any(name not in _DECLARATIONS for name in _of_the_core(examined)):
         return
     plugins = Plugins(only=[examined.record.owner], strict=True)
     for mode in ("train", "eval", "infer"):
@@ -198,6 +198,11 @@ def installed_module(name: str) -> tuple[str, str | None]:
         if normalise(name) in (normalise(candidate.name), normalise(candidate.distribution or "")):
             return candidate.module, candidate.distribution
     raise ArgumentError(f"no plugin {name!r} is installed; installed are {', '.join(one.name for one in candidates)}")
+
+
+def _of_the_core(examined: Examined) -> list[str]:
+    """The hooks that the core specifies; those of other plugins are for these to check."""
+    return [name for name in examined.record.hooks if hasattr(hookspecs, name)]
 
 
 def _probed(module: str) -> tuple[ProbeReport, ...]:

@@ -1,5 +1,6 @@
 """Exporters that break their contract, each in one way; `fails` names the tests of the suite that catch it."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -113,3 +114,60 @@ class TestSwallowsErrors(Suite):
                 return super().export(*arguments)
             except Exception:
                 return None
+
+
+class TestBestInMemoryAlone(Suite):
+    fails = ("test_a_restart_changes_nothing",)
+
+    class Broken(SoundExporter):
+        lowest = float("inf")
+
+        def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+            if not eval_result["loss"] < self.lowest:
+                return None
+            self.lowest = eval_result["loss"]
+            return estimator.export_saved_model(export_path, None, checkpoint_path=checkpoint_path)
+
+
+class TestNanIsTheBest(Suite):
+    fails = ("test_nan_is_not_an_improvement",)
+
+    class Broken(SoundExporter):
+        def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+            memory = Path(export_path) / "lowest.json"
+            if memory.is_file() and eval_result["loss"] >= json.loads(memory.read_text())["loss"]:
+                return None
+            path = estimator.export_saved_model(export_path, None, checkpoint_path=checkpoint_path)
+            self.remember(memory, eval_result["loss"])
+            return path
+
+
+class TestNothingIsBetterThanNan(Suite):
+    """Keeps a first result that is no number as the best."""
+
+    fails = ("test_nan_is_not_an_improvement",)
+
+    class Broken(SoundExporter):
+        def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+            memory = Path(export_path) / "lowest.json"
+            if memory.is_file() and not eval_result["loss"] < json.loads(memory.read_text())["loss"]:
+                return None
+            path = estimator.export_saved_model(export_path, None, checkpoint_path=checkpoint_path)
+            self.remember(memory, eval_result["loss"])
+            return path
+
+
+class TestTornIndex(Suite):
+    fails = ("test_killed_while_it_writes",)
+
+    class Broken(SoundExporter):
+        def remember(self, memory, loss):
+            memory.write_text(json.dumps({"loss": loss}))
+
+
+class TestReturnsNothing(Suite):
+    fails = ("test_returns_what_it_wrote",)
+
+    class Broken(SoundExporter):
+        def export(self, *arguments):
+            super().export(*arguments)

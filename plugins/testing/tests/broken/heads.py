@@ -5,6 +5,7 @@ import itertools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from estimator_core.metrics import mean
 from estimator_testing import HeadSuite
@@ -200,3 +201,72 @@ class TestCannotBeServed(Suite):
         def create_estimator_spec(self, features, mode, logits, **arguments):
             spec = super().create_estimator_spec(features, mode, logits, **arguments)
             return spec._replace(export_outputs=None)
+
+
+class TestLossIgnoresWeights(Suite):
+    fails = ("test_weights_count",)
+
+    class Broken(SoundHead):
+        def weights(self, features, losses):
+            return super().weights({}, losses)
+
+    def with_weights(self, features, weights):
+        return {**features, "w": weights}
+
+
+class TestLossIgnoresTheMask(Suite):
+    fails = ("test_loss_leaves_padding_out",)
+
+    class Broken(SoundHead):
+        def loss(self, labels, logits, features=None, mode=None, regularization_losses=None):
+            return self.unreduced_loss(labels, logits).mean() + sum(regularization_losses or [])
+
+
+class TestLossDividesByAllRows(Suite):
+    fails = ("test_loss_leaves_padding_out",)
+
+    class Broken(SoundHead):
+        def loss(self, labels, logits, features=None, mode=None, regularization_losses=None):
+            losses = self.unreduced_loss(labels, logits)
+            return (losses * self.weights(features, losses)).mean() + sum(regularization_losses or [])
+
+
+class TestInvertedPredictions(Suite):
+    fails = ("test_predictions_are_what_it_learns",)
+
+    class Broken(SoundHead):
+        def predictions(self, logits, keys=None):
+            return {**super().predictions(logits, keys), "class_ids": jnp.argmin(logits, axis=-1)}
+
+
+class TestLogOfASoftmax(Suite):
+    fails = ("test_loss_is_stable",)
+
+    class Broken(SoundHead):
+        def unreduced_loss(self, labels, logits):
+            super().unreduced_loss(labels, logits)
+            return -jnp.log(jnp.take_along_axis(jax.nn.softmax(logits), jnp.asarray(labels)[:, None], axis=1)[:, 0])
+
+
+class TestLossHidesNan(Suite):
+    fails = ("test_nan_is_not_hidden",)
+
+    class Broken(SoundHead):
+        def loss(self, *arguments):
+            return jnp.nan_to_num(super().loss(*arguments))
+
+
+class TestSpecDropsRegularization(Suite):
+    fails = ("test_spec_keeps_what_it_is_given",)
+
+    class Broken(SoundHead):
+        def create_estimator_spec(self, features, mode, logits, regularization_losses=None, **arguments):
+            return super().create_estimator_spec(features, mode, logits, **arguments)
+
+
+class TestSpecDropsTheTrainOpFn(Suite):
+    fails = ("test_spec_keeps_what_it_is_given",)
+
+    class Broken(SoundHead):
+        def create_estimator_spec(self, features, mode, logits, train_op_fn=None, **arguments):
+            return super().create_estimator_spec(features, mode, logits, optimizer=optax.sgd(0.1), **arguments)

@@ -1,9 +1,22 @@
 """Hooks that break their contract, each in one way; `fails` names the tests of the suite that catch it."""
 
+import contextlib
+import os
+import random
+import threading
+import time
+
 import numpy as np
+import pytest
 
 from estimator_core.hooks import Hook, Wake
-from estimator_testing import HookSuite
+from estimator_testing import HookSuite, leaks
+
+
+@pytest.fixture(autouse=True)
+def little_patience(monkeypatch):
+    monkeypatch.setattr(leaks, "_THREAD_SECS", 0.2)
+    monkeypatch.setenv("OF_A_BROKEN_HOOK", "")
 
 
 class Counting(Hook):
@@ -194,6 +207,251 @@ class TestCannotWait(HookSuite):
 
         def next_step(self, step):
             return Wake(step=super().next_step(step), within=5)
+
+    def make(self):
+        return self.Broken()
+
+
+class Watching(Counting):
+    """A sound hook: writes the mean of the last three losses, and ends the run once that is low twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+        self.low = 0
+
+    def next_step(self, step):
+        return step + 1
+
+    def after_step(self, run, step, out):
+        self.seen = [*self.seen[-2:], float(out["loss"])]
+        mean = sum(self.seen) / len(self.seen)
+        run.summaries.scalar("mean", mean, step)
+        self.low = self.low + 1 if mean < 0.05 else 0
+        if self.low >= 2:
+            run.request_stop("the loss is low")
+
+    def state(self):
+        return {"seen": list(self.seen), "low": self.low}
+
+    def restore(self, state):
+        self.seen, self.low = list(state["seen"]), state["low"]
+
+
+class TestAStateFieldIsForgotten(HookSuite):
+    fails = ("test_resume_has_the_same_effects",)
+
+    class Broken(Watching):
+        def state(self):
+            return {"seen": list(self.seen)}
+
+        def restore(self, state):
+            self.seen = list(state["seen"])
+
+    def make(self):
+        return self.Broken()
+
+
+class TestAFieldOfWhatItWritesIsForgotten(HookSuite):
+    fails = ("test_resume_has_the_same_effects",)
+
+    class Broken(Watching):
+        def state(self):
+            return {"low": self.low}
+
+        def restore(self, state):
+            self.low = state["low"]
+
+    def make(self):
+        return self.Broken()
+
+
+class TestTimeOfAnotherProcess(HookSuite):
+    """Saves when it began by a clock that the next process does not share."""
+
+    fails = ("test_resume_has_the_same_effects",)
+
+    class Broken(Hook):
+        began = None
+
+        def begin(self, run):
+            self.began = time.monotonic() if self.began is None else self.began
+
+        def after_step(self, run, step, out):
+            if time.monotonic() - self.began >= 10:
+                run.request_stop("the time is up")
+
+        def state(self):
+            return {"began": self.began}
+
+        def restore(self, state):
+            self.began = state["began"]
+
+    def make(self):
+        return self.Broken()
+
+
+class TestSwallowsAnException(HookSuite):
+    fails = ("test_failures_reach_the_run",)
+
+    class Broken(Counting):
+        def after_step(self, run, step, out):
+            try:
+                super().after_step(run, step, out)
+            except Exception:
+                self.total = self.total + 0
+
+    def make(self):
+        return self.Broken()
+
+
+class TestSwallowsAFullDisk(HookSuite):
+    fails = ("test_failures_reach_the_run",)
+
+    class Broken(Counting):
+        def after_step(self, run, step, out):
+            with contextlib.suppress(Exception):
+                run.summaries.scalar("step", step, step)
+
+    def make(self):
+        return self.Broken()
+
+
+class TestLeavesAThread(HookSuite):
+    fails = ("test_leaves_nothing_behind",)
+
+    class Broken(Counting):
+        def begin(self, run):
+            threading.Thread(target=threading.Event().wait, args=(6,), daemon=True).start()
+
+    def make(self):
+        return self.Broken()
+
+
+class TestLeavesAThreadAfterAFailure(HookSuite):
+    fails = ("test_leaves_nothing_behind",)
+
+    class Broken(Counting):
+        def begin(self, run):
+            self.told = threading.Event()
+            threading.Thread(target=self.told.wait, args=(6,), daemon=True).start()
+
+        def end(self, run):
+            if not run.failed:
+                self.told.set()
+
+    def make(self):
+        return self.Broken()
+
+
+class TestLeavesAFileOpen(HookSuite):
+    fails = ("test_leaves_nothing_behind",)
+
+    class Broken(Counting):
+        def begin(self, run):
+            self.log = os.open(__file__, os.O_RDONLY)
+
+    def make(self):
+        return self.Broken()
+
+
+class TestReseedsTheGlobalGenerator(HookSuite):
+    fails = ("test_leaves_nothing_behind",)
+
+    class Broken(Counting):
+        def begin(self, run):
+            np.random.seed(0)
+
+    def make(self):
+        return self.Broken()
+
+
+class TestReseedsTheModuleRandom(HookSuite):
+    fails = ("test_leaves_nothing_behind",)
+
+    class Broken(Counting):
+        def begin(self, run):
+            random.seed(0)
+
+    def make(self):
+        return self.Broken()
+
+
+class TestChangesTheEnvironment(HookSuite):
+    fails = ("test_leaves_nothing_behind",)
+
+    class Broken(Counting):
+        def begin(self, run):
+            os.environ["OF_A_BROKEN_HOOK"] += "more"
+
+    def make(self):
+        return self.Broken()
+
+
+class TestSharedListOutsideTheState(HookSuite):
+    fails = ("test_the_same_run_has_the_same_effects",)
+
+    class Broken(Watching):
+        everything = []  # noqa: RUF012
+
+        def after_step(self, run, step, out):
+            self.everything.append(float(out["loss"]))
+            run.summaries.scalar("mean", sum(self.everything) / len(self.everything), step)
+
+        def state(self):
+            return {}
+
+        def restore(self, state):
+            pass
+
+    def make(self):
+        return self.Broken()
+
+
+class TestGoesByTheOrderOfASet(HookSuite):
+    fails = ("test_another_hash_seed",)
+
+    class Broken(Counting):
+        def after_step(self, run, step, out):
+            for name in {f"point {number}" for number in range(20)}:
+                run.summaries.scalar(name, 0, step)
+
+    def make(self):
+        return self.Broken()
+
+
+class TestOnValuesReadsTheStepOfTheRun(HookSuite):
+    fails = ("test_saves_change_nothing",)
+
+    class Broken(Hook):
+        def begin(self, run):
+            run.follow("loss")
+
+        def on_values(self, run, steps, values):
+            run.summaries.scalar("loss", values["loss"].mean(), run.step)
+
+    def make(self):
+        return self.Broken()
+
+
+class TestStateThatCounts(HookSuite):
+    fails = ("test_saves_change_nothing",)
+
+    class Broken(Counting):
+        def state(self):
+            self.total = self.total + 1
+            return super().state()
+
+    def make(self):
+        return self.Broken()
+
+
+class TestDiesInEvaluation(HookSuite):
+    fails = ("test_takes_part_in_every_mode",)
+
+    class Broken(Counting):
+        def begin(self, run):
+            self.left = run.last_step - run.step
 
     def make(self):
         return self.Broken()

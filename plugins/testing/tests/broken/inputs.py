@@ -1,13 +1,21 @@
 """Inputs that break their contract, each in one way; `fails` names the tests of the suite that catch it."""
 
 import itertools
+import os
+import random
 import threading
 import time
 
 import numpy as np
+import pytest
 
 from estimator_core.inputs import InputOptions
-from estimator_testing import InputSuite
+from estimator_testing import InputSuite, leaks
+
+
+@pytest.fixture(autouse=True)
+def little_patience(monkeypatch):
+    monkeypatch.setattr(leaks, "_THREAD_SECS", 0.2)
 
 
 def batches(start=0):
@@ -173,3 +181,78 @@ class TestThreadThatNeverEnds(Suite):
         def __init__(self):
             super().__init__()
             threading.Thread(target=time.sleep, args=(4,), daemon=True).start()
+
+
+class TestLeaksADescriptor(Suite):
+    fails = ("test_closing_leaves_nothing_behind",)
+
+    class Broken(Positioned):
+        def __init__(self):
+            super().__init__()
+            self.file = os.open(__file__, os.O_RDONLY)
+
+
+class TestDrawsFromTheGlobalGenerator(Suite):
+    fails = ("test_closing_leaves_nothing_behind",)
+
+    class Broken(Positioned):
+        def __init__(self):
+            super().__init__()
+            random.random()
+
+
+class TestOrderOfHashes(Suite):
+    fails = ("test_another_hash_seed",)
+
+    def make(self):
+        words = sorted((f"word {number}" for number in range(40)), key=hash)
+        return lambda: [({"word": np.array(words[at : at + 10])}, None) for at in range(0, 40, 10)]
+
+
+class TestFingerprintOfHashes(Suite):
+    fails = ("test_another_hash_seed",)
+
+    class Broken(Positioned):
+        @property
+        def fingerprint(self):
+            return f"{hash('the names of the files'):x}"
+
+
+class TestDiesInPrediction(Suite):
+    fails = ("test_evaluates_and_predicts",)
+
+    def make(self):
+        return lambda mode: {"train": batches(), "eval": batches()}[mode]
+
+
+class TestEvaluationNeverEnds(Suite):
+    fails = ("test_evaluates_and_predicts",)
+
+    def make(self):
+        return lambda mode: batches() if mode == "train" else itertools.cycle(batches())
+
+
+class TestSecondEpochLacksAnExample(Suite):
+    fails = ("test_the_second_epoch",)
+
+    def epochs(self, count):
+        return lambda: [*batches(), *batches(start=1)]
+
+
+class TestSecondEpochIsTheFirst(Suite):
+    """Takes the position of the second epoch for one of the first."""
+
+    fails = ("test_the_second_epoch",)
+
+    class Broken(Positioned):
+        def __next__(self):
+            if self.at >= 10:
+                raise StopIteration
+            self.at += 1
+            return batches()[(self.at - 1) % 5]
+
+        def get_state(self):
+            return {"at": self.at % 5}
+
+    def epochs(self, count):
+        return lambda: self.Broken()

@@ -35,6 +35,11 @@ class CheckpointRequest:
     assignments: tuple[tuple[str, str], ...]
     reader: CheckpointReader
 
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that get values."""
+        return tuple(path for _, path in self.assignments)
+
     def initial_values(
         self, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
     ) -> dict[str, InitialValue]:
@@ -142,12 +147,19 @@ def get_assignment_map_from_checkpoint(
     return dict(zip(common, common, strict=True)), dict.fromkeys(common, 1)
 
 
+#: The names of checkpoints that this process has read, for traces after one is gone.
+_known: dict[str, frozenset[str]] = {}
+
+
 def _names(checkpoint: str, reader: CheckpointReader) -> frozenset[str] | None:
     """The names that a checkpoint has; None if nothing must be initialised and the checkpoint is gone."""
     place = Path(checkpoint)
     try:
-        return _names_now(checkpoint, reader, place.stat().st_mtime_ns if place.exists() else 0)
+        _known[checkpoint] = _names_now(checkpoint, reader, place.stat().st_mtime_ns if place.exists() else 0)
+        return _known[checkpoint]
     except CheckpointNotFoundError:
+        if checkpoint in _known:
+            return _known[checkpoint]
         if declared_variables("ec.get_assignment_map_from_checkpoint").fresh:
             raise
         _log.warning(

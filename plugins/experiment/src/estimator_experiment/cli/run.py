@@ -8,7 +8,6 @@ or YAML file, too.
 from __future__ import annotations
 
 import argparse
-import inspect
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="adds a hook of an installed plugin to the training run",
+        help="adds a hook of an installed plugin to the training run; with arguments: NAME(a=1, b=word)",
     )
     parser.add_argument(
         "--exporter",
@@ -58,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="adds an exporter of an installed plugin",
+        help="adds an exporter of an installed plugin; with arguments: NAME(a=1, b=word)",
     )
     parser.add_argument(
         "--predictions", type=int, default=5, metavar="N", help="predictions to show at the end (default: 5)"
@@ -101,7 +100,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _add_components(experiment: Any, args: argparse.Namespace, serving_input_receiver_fn: Any) -> None:
     """Adds the hooks and exporters named on the command line."""
-    experiment.extend_train_hooks([_made("hook", name) for name in args.hooks])
+    from estimator_experiment.cli.named_component import made
+
+    experiment.extend_train_hooks([made("hook", name) for name in args.hooks])
     if not args.exporters:
         return
     if serving_input_receiver_fn is None:
@@ -110,9 +111,7 @@ def _add_components(experiment: Any, args: argparse.Namespace, serving_input_rec
             f"{Path(args.file).name}."
         )
     old = experiment.reset_export_strategies()
-    experiment.reset_export_strategies(
-        [*old, *(_made("exporter", name, name, serving_input_receiver_fn) for name in args.exporters)]
-    )
+    experiment.reset_export_strategies([*old, *(_exporter(text, serving_input_receiver_fn) for text in args.exporters)])
 
 
 def _add_hooks_of_plugins(experiment: Any, args: argparse.Namespace) -> None:
@@ -132,20 +131,8 @@ def _add_hooks_of_plugins(experiment: Any, args: argparse.Namespace) -> None:
         experiment.extend_train_hooks(hooks)
 
 
-def _made(kind: str, name: str, *arguments: Any) -> Any:
-    """A component of the command line.
+def _exporter(text: str, serving_input_receiver_fn: Any) -> Any:
+    """An exporter, called with its name and the receiver function."""
+    from estimator_experiment.cli.named_component import made, parsed
 
-    Raises:
-        PluginLookupError: there is none.
-        ArgumentError: it needs arguments, which the command line cannot give.
-    """
-    from estimator_core.plugins import default_plugins
-
-    make = default_plugins().get(kind, name)
-    try:
-        inspect.signature(make).bind(*arguments)
-    except TypeError as error:
-        raise ArgumentError(
-            f"--{kind} {name}: it needs arguments, which the command line cannot give ({error}). Add it in the program."
-        ) from error
-    return make(*arguments)
+    return made("exporter", text, parsed(text, "--exporter")[0].rpartition(":")[2], serving_input_receiver_fn)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
-from estimator_core.export import collect_garbage
+from estimator_core.export import collect_garbage, latest_export
 
 _log = logging.getLogger("estimator_exporters")
 
@@ -62,6 +65,8 @@ class SavedModelWriter:
     ) -> str | None:
         """Exports what was evaluated; None if this exporter has exported it already, or does so in the background.
 
+        A process that was killed may have exported it, and not have recorded that. The path is then that of its export.
+
         Args:
             estimator: what is exported.
             export_path: the directory of this exporter.
@@ -79,6 +84,10 @@ class SavedModelWriter:
             self._collect(export_path)
 
         self._written = (export_path, checkpoint_path)
+        existing = made_from(checkpoint_path, export_path, self._format)
+        if existing is not None:
+            finish(existing)
+            return existing
         try:
             if self._background:
                 self._pending = (estimator.start_export(export_path, self._receiver_fn, **arguments), finish)
@@ -106,6 +115,20 @@ class SavedModelWriter:
     def _collect(self, export_path: str) -> None:
         for deleted in collect_garbage(export_path, self._keep):
             _log.info("Exporter %s deleted %s (exports_to_keep=%s).", self.name, deleted, self._keep)
+
+
+def made_from(checkpoint_path: str, export_path: str, format: str) -> str | None:
+    """The newest export below a directory, if it was made in this format from this very checkpoint."""
+    newest = latest_export(export_path)
+    if newest is None:
+        return None
+    try:
+        sealed = Path(checkpoint_path, "manifest.json").read_bytes()
+        manifest = json.loads(Path(newest, "manifest.json").read_bytes())
+        source = manifest["format"], manifest["provenance"]["checkpoint_sha256"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return newest if source == (format, hashlib.sha256(sealed).hexdigest()) else None
 
 
 class WritingExporter:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from estimator_core.hooks import Hook
 from estimator_heads.plots import figures
+from estimator_heads.plots.pr_curve import pr_curve_event
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 class PlotHook(Hook):
     """Draws the confusion matrix and the calibration; for two classes ROC and precision-recall, too.
 
-    The images go to the event file of the evaluation as `plots[/<head>]/<plot>`.
+    The images go to the event file of the evaluation as `plots[/<head>]/<plot>`. For two
+    classes the data of the precision-recall curve goes there, too, for TensorBoard's page PR CURVES.
 
     Args:
         source: what the head's metrics fill.
@@ -42,6 +44,9 @@ class PlotHook(Hook):
         prefix = f"plots/{self._source.head}" if self._source.head else "plots"
         for plot, pixels in _drawn(self._source.parts, self._source.names).items():
             run.summaries.image(f"{prefix}/{plot}", pixels, run.step)
+        if "roc" in self._source.parts:
+            event = pr_curve_event(f"{prefix}/pr_curve", self._source.parts["roc"].at_thresholds())
+            run.summaries.event(event, run.step)
 
 
 def _drawn(parts: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--image", default="", help="container image")
     parser.add_argument("--model-dir", default="", metavar="DIR", help="where the run writes, for TensorBoard")
     parser.add_argument("--max-restarts", type=int, default=0, metavar="N", help="starts again so often (default: 0)")
+    parser.add_argument("--min-processes", type=int, metavar="N", help="so many continue without those that are lost")
     parser.add_argument("--grace-secs", type=float, default=60.0, metavar="S", help="to save and end (default: 60)")
     parser.add_argument("--time-limit-secs", type=float, metavar="S", help="after which the scheduler ends the job")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="a variable of each process")
@@ -71,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
         env=parse_pairs(args.env, "--env"),
         image=args.image,
         max_restarts=args.max_restarts,
+        min_processes=args.min_processes,
         grace_secs=args.grace_secs,
         time_limit_secs=args.time_limit_secs,
         model_dir=args.model_dir,

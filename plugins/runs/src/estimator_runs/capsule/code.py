@@ -7,23 +7,24 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from estimator_core.summaries import without_secrets
-from estimator_runs.capsule.packages import folders_of_packages
 
 _MOST_DIFF = 1 << 20
 
 
-def program_code(path: Path) -> dict[str, Any]:
+def program_code(path: Path, folders: Sequence[Path]) -> dict[str, Any]:
     """The code outside of packages: every loaded module by its path, and the state of git.
 
     Args:
         path: the path of the program; paths are relative to its folder where they lie in it.
+        folders: those of packages, whose code is not the program's.
     """
     home = path.resolve().parent
-    files = {_relative(file, home): _digest(file) for file in sorted({*_own_modules(), *_itself(path)})}
+    files = {_relative(file, home): _digest(file) for file in sorted({*_own_modules(folders), *_itself(path)})}
     return {"files": files, "git": _git(home)}
 
 
@@ -32,9 +33,9 @@ def _itself(path: Path) -> list[Path]:
     return [path.resolve()] if path.suffix == ".py" else []
 
 
-def _own_modules() -> list[Path]:
+def _own_modules(folders: Sequence[Path]) -> list[Path]:
     places = [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    places += [*folders_of_packages(), Path(sys.prefix).resolve()]
+    places += folders
     files = (getattr(module, "__file__", None) for name, module in sys.modules.copy().items() if name != "__main__")
     found = {Path(file).resolve() for file in files if file and file.endswith(".py")}
     return [file for file in found if not any(file.is_relative_to(place) for place in places) and file.is_file()]

@@ -14,7 +14,7 @@ from estimator_core.summaries import without_secrets
 from estimator_experiment.hookspecs import RunCommand
 from estimator_runs.capsule.code import program_code
 from estimator_runs.capsule.data import data_fingerprint
-from estimator_runs.capsule.packages import environment
+from estimator_runs.capsule.packages import environment, folders_of, installed
 from estimator_runs.capsule.settings import hardware, told
 from estimator_runs.capsule.shelf import keep
 
@@ -55,12 +55,13 @@ class CapsuleHook(Hook):
     def _capsule(self, run: Run) -> dict[str, Any]:
         path = program_path(self._command.file)
         record = json.loads((Path(run.model_dir) / "run.json").read_text())
+        packages = installed()
         flags, seeds = told(record, _configuration(path, self._command.settings))
         return {
             "format": _FORMAT,
             "command": {"directory": str(Path.cwd()), "words": without_secrets(self._command.words())},
-            "packages": environment(),
-            "code": program_code(path),
+            "packages": environment(packages),
+            "code": program_code(path, folders_of(packages)),
             "flags": flags,
             "seeds": seeds,
             "hardware": hardware(),

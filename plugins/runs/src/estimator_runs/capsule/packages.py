@@ -6,7 +6,8 @@ import json
 import platform
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,65 +17,70 @@ from estimator_core.plugins import code_hash
 _GROUP = "estimator.plugins"
 
 
-def environment() -> dict[str, Any]:
-    """Python and all installed packages: version and origin; of those that this process uses, the hash of the code."""
-    found = {_name(one): one for one in metadata.distributions() if one.metadata["Name"]}
-    used = _used(found)
-    packages = {
-        name: {
-            "version": one.version,
-            **({"origin": origin} if (origin := _origin(one)) else {}),
-            **({"code": code_hash(one, _modules(name, one))} if name in used else {}),
-        }
-        for name, one in sorted(found.items())
-    }
-    return {"python": platform.python_version(), "implementation": platform.python_implementation(), **packages}
+@dataclass(frozen=True, kw_only=True)
+class Package:
+    """An installed package.
+
+    Args:
+        name: in lower case, with hyphens.
+        version: as installed.
+        distribution: its files.
+        origin: where it was installed from; empty for an index.
+        modules: the names of its top-level modules.
+    """
+
+    name: str
+    version: str
+    distribution: metadata.Distribution
+    origin: Mapping[str, Any]
+    modules: tuple[str, ...]
+
+    @property
+    def editable(self) -> bool:
+        """Whether its code lies in a directory of sources."""
+        return bool(self.origin.get("dir_info", {}).get("editable"))
 
 
-def folders_of_packages() -> tuple[Path, ...]:
-    """The folders of editable packages that this process uses: their code is named as the packages'."""
-    folders: list[Path] = []
+def installed() -> list[Package]:
+    """All packages of this environment, by name; of two with one name the first on the path counts."""
+    found: dict[str, Package] = {}
     for one in metadata.distributions():
-        if one.metadata["Name"] and _editable(one):
-            modules = (sys.modules.get(name) for name in _modules(_name(one), one))
-            folders += [
-                Path(path).resolve() for module in modules if module for path in getattr(module, "__path__", ())
-            ]
-    return tuple(folders)
+        about = one.metadata
+        if about["Name"]:
+            package = _package(_plain(about["Name"]), about["Version"], one)
+            found.setdefault(package.name, package)
+    return [found[name] for name in sorted(found)]
 
 
-def _used(found: Mapping[str, metadata.Distribution]) -> set[str]:
+def environment(packages: Sequence[Package]) -> dict[str, Any]:
+    """Python and all packages: version and origin; of those that this process uses, the hash of the code."""
     loaded = {name.partition(".")[0] for name in sys.modules.copy()}
-    of_wheels = {
-        _plain(name)
-        for module, names in metadata.packages_distributions().items()
-        if module in loaded
-        for name in names
-    }
-    # The RECORD of an editable package names no module.
-    of_folders = {
-        name for name, one in found.items() if _editable(one) and any(m in loaded for m in _modules(name, one))
-    }
-    return of_wheels | of_folders
+    described: dict[str, Any] = {}
+    for one in packages:
+        used = any(module in loaded for module in one.modules)
+        described[one.name] = {
+            "version": one.version,
+            **({"origin": dict(one.origin)} if one.origin else {}),
+            **({"code": code_hash(one.distribution, one.modules)} if used else {}),
+        }
+    return {"python": platform.python_version(), "implementation": platform.python_implementation(), **described}
 
 
-def _modules(name: str, distribution: metadata.Distribution) -> list[str]:
-    """The modules of a package, as its name and its entry points say."""
+def folders_of(packages: Sequence[Package]) -> tuple[Path, ...]:
+    """The folders of editable packages that this process uses: their code is named as the packages'."""
+    modules = (sys.modules.get(name) for one in packages if one.editable for name in one.modules)
+    return tuple(Path(path).resolve() for module in modules if module for path in getattr(module, "__path__", ()))
+
+
+def _package(name: str, version: str, distribution: metadata.Distribution) -> Package:
+    origin: dict[str, Any] = json.loads(distribution.read_text("direct_url.json") or "{}")
+    # The RECORD of an editable package names no module; its name and its entry points do.
     points = (point.module.partition(".")[0] for point in distribution.entry_points if point.group == _GROUP)
-    return [*dict.fromkeys([name.replace("-", "_"), *points])]
-
-
-def _origin(distribution: metadata.Distribution) -> dict[str, Any]:
-    """Where a package was installed from; empty for an index."""
-    return json.loads(distribution.read_text("direct_url.json") or "{}")
-
-
-def _editable(distribution: metadata.Distribution) -> bool:
-    return bool(_origin(distribution).get("dir_info", {}).get("editable"))
-
-
-def _name(distribution: metadata.Distribution) -> str:
-    return _plain(distribution.metadata["Name"])
+    modules = dict.fromkeys([name.replace("-", "_"), *points])
+    if not origin.get("dir_info", {}).get("editable"):
+        listed = (distribution.read_text("RECORD") or "").splitlines()
+        modules |= dict.fromkeys(line.partition(",")[0].partition("/")[0].removesuffix(".py") for line in listed)
+    return Package(name=name, version=version, distribution=distribution, origin=origin, modules=tuple(modules))
 
 
 def _plain(name: str) -> str:

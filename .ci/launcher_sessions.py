@@ -1,0 +1,56 @@
+"""Sessions of launchers: Slurm and Ray run only by name, the manifests of Kubernetes always."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import nox
+from export_sessions import House
+
+TESTS = "plugins/launchers/tests"
+CHECK_INSTALLED = str(Path(__file__).parent / "check_installed.py")
+# What a run of several processes needs beside the core.
+LAUNCHED = ("estimator_cluster", "estimator_launchers")
+
+
+def define_launcher_sessions(house: House) -> None:
+    """Adds the sessions."""
+
+    def tested(
+        session: nox.Session, tests: str, *packages: str, extra: str = "", env: dict[str, str] | None = None
+    ) -> None:
+        """Tests of one launcher, with what only they need."""
+        launched = [house.wheel(name, *([extra] if extra and name == LAUNCHED[-1] else [])) for name in LAUNCHED]
+        session.install("--no-sources", house.wheel("estimator_core"), *launched, house.wheel("estimator_testing"))
+        session.install("--group", "test", "--group", "plugins/launchers/pyproject.toml:test", *packages)
+        with house.outside(session, TESTS, "docs/launch") as outer:
+            installed = ("estimator_core", *LAUNCHED, "--tools", "estimator_testing")
+            session.run("python", CHECK_INSTALLED, *installed, env=outer)
+            found = [str(path) for path in Path(TESTS).glob(tests)]
+            house.pytest(session, "-m=not slow", *found, env={**outer, **(env or {})})
+
+    @nox.session(python=house.python, default=False)
+    def slurm(session: nox.Session) -> None:
+        """A Slurm of two virtual nodes, by Debian's packages and as root; `-- -m ""`: faults as well."""
+        if shutil.which("sbatch") is None and os.geteuid() == 0 and shutil.which("apt-get") is not None:
+            quiet = ["-qq", "-o=Dpkg::Use-Pty=0"]
+            packages = ["--no-install-recommends", "--yes", "slurm-wlm", "munge"]
+            update = subprocess.run(["apt-get", "update", *quiet])
+            if update.returncode or subprocess.run(["apt-get", "install", *quiet, *packages]).returncode:
+                session.warn("apt brings no Slurm here")
+        tested(session, "test_slurm*.py", env={"ESTIMATOR_TEST_SLURM": "1"})
+
+    @nox.session(python=house.python)
+    def kubernetes(session: nox.Session) -> None:
+        """The manifests against the schemas of three versions of Kubernetes and of JobSet; their pods as processes."""
+        tested(session, "test_kubernetes*.py", "kubernetes-validate>=1.30", "kubeflow-trainer-api>=2.0")
+
+    @nox.session(python=house.python, default=False)
+    def ray(session: nox.Session) -> None:
+        """A Ray of two node processes: jobs of Ray Train end, are stopped, and lose workers; docs/launch/ray.md."""
+        tested(session, "test_ray*.py", extra="ray", env={"ESTIMATOR_TEST_RAY": "1"})
+
+    _ = slurm, kubernetes, ray

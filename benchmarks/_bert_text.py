@@ -1,0 +1,94 @@
+"""Sentences for `bert.py`: real English from the help of Python, or rows without padding. Needs numpy alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+#: Sentences of fewer words are headings and table cells.
+SHORTEST = 3
+
+
+class Sentences(NamedTuple):
+    """Token ids, one sentence after the other.
+
+    Attributes:
+        tokens: int32, of all sentences.
+        ends: int64 [sentences + 1], where each begins and ends.
+        labels: int32 [sentences].
+    """
+
+    tokens: np.ndarray
+    ends: np.ndarray
+    labels: np.ndarray
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each sentence."""
+        return np.diff(self.ends)
+
+    def of(self, number: int) -> np.ndarray:
+        """The ids of one sentence."""
+        return self.tokens[self.ends[number] : self.ends[number + 1]]
+
+    def padded(self, begin: int, count: int, length: int) -> dict[str, np.ndarray]:
+        """Sentences filled up to `length`: input_ids, attention_mask and labels."""
+        ids, mask = (np.zeros((count, length), np.int32) for _ in range(2))
+        for row in range(count):
+            sentence = self.of(begin + row)
+            ids[row, : len(sentence)] = sentence
+            mask[row, : len(sentence)] = 1
+        return {"input_ids": ids, "attention_mask": mask, "labels": self.labels[begin : begin + count]}
+
+
+def english() -> list[str]:
+    """The sentences of the help topics of Python, in an order of their own."""
+    from pydoc_data.topics import topics
+
+    found: list[str] = []
+    for topic in topics.values():
+        for paragraph in re.split(r"\n\s*\n", topic):
+            found += re.split(r"(?<=[.!?:])\s+", " ".join(paragraph.split()))
+    chosen = [sentence for sentence in found if len(sentence.split()) >= SHORTEST]
+    return [chosen[place] for place in np.random.default_rng(0).permutation(len(chosen))]
+
+
+def saved(place: Path, texts: str, count: int, length: int, vocabulary: int) -> Path:
+    """A file of sentences that every side reads.
+
+    Args:
+        place: a directory.
+        texts: "real" (English, cut at `length` tokens) or "full" (rows of `length` random tokens).
+        count: of sentences.
+        length: tokens of the longest.
+        vocabulary: ids lie below.
+    """
+    rng = np.random.default_rng(1)
+    if texts == "full":
+        sentences = [rng.integers(5, vocabulary, size=length) for _ in range(count)]
+    else:
+        sentences = [np.array(ids[:length]) for ids in _tokenised(english()[:count], place)]
+    file = place / "sentences.npz"
+    np.savez(
+        file,
+        tokens=np.concatenate(sentences).astype(np.int32),
+        ends=np.concatenate([[0], np.cumsum([len(ids) for ids in sentences])]),
+        labels=rng.integers(0, 2, size=len(sentences)).astype(np.int32),
+    )
+    return file
+
+
+def read(file: str) -> Sentences:
+    """What `saved` wrote."""
+    with np.load(file) as arrays:
+        return Sentences(arrays["tokens"], arrays["ends"], arrays["labels"])
+
+
+def _tokenised(texts: list[str], place: Path) -> list[list[int]]:
+    from estimator_canned_bert import Tokenizer, build_vocabulary
+
+    tokenizer = Tokenizer(build_vocabulary(texts, place / "vocab.txt", size=8000))
+    return [[tokenizer.first_id, *ids, tokenizer.separator_id] for ids in tokenizer.encode(texts)]

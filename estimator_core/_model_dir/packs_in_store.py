@@ -1,0 +1,37 @@
+"""The packs of one checkpoint in a store, which a working copy lacks: only the parts that are needed are read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from estimator_core._journal.leases import LEASE_SECONDS, Lease
+from estimator_core._storage import Data, Storage
+
+
+class PacksInStore:
+    """Reads parts of packs, and keeps them from removal until `release`.
+
+    Args:
+        storage: of the model_dir.
+        place: of the checkpoint.
+        lease: of the place; None: nobody else removes it, or there is no permission to lease it.
+    """
+
+    def __init__(self, storage: Storage, place: str, lease: Lease | None) -> None:
+        self._storage, self._place, self._lease = storage, place, lease
+        self._renewed = time.monotonic()
+
+    def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[Data]:
+        """See `Storage.get_ranges`; the key is the name of a pack."""
+        lease, now = self._lease, time.monotonic()
+        if lease is not None and now - self._renewed > LEASE_SECONDS / 3:
+            self._renewed = now
+            lease.renew()
+        return self._storage.get_ranges(f"{self._place}/{key}", ranges)
+
+    def release(self) -> None:
+        """Ends the lease. A second call does nothing."""
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            lease.release()

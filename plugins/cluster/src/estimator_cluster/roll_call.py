@@ -1,0 +1,240 @@
+"""Who has come, before jax connects anybody: jax's own wait ends in an abort that names nobody.
+
+Process 0 listens at the coordinator's port until all have said who they are, and tells each of them after every arrival
+who is there. Then it leaves the port to jax. A line is JSON, sealed with the secret of the run where there is one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import json
+import logging
+import selectors
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from estimator_core.errors import BackendUnavailableError
+
+_log = logging.getLogger("estimator_cluster")
+_LONGEST_LINE = 1 << 20
+_POLL_SECS = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class RollCall:
+    """What a process knows before it has met the others.
+
+    Args:
+        index: this process.
+        count: how many there are.
+        who: this process in messages.
+        source: what said so.
+        place: `host:port` of process 0.
+        secret: of the run; None: nothing is sealed.
+        hosts: of all processes, where the environment names them; else empty.
+    """
+
+    index: int
+    count: int
+    who: str
+    source: str
+    place: str
+    secret: bytes | None = field(repr=False)
+    hosts: tuple[str, ...] = ()
+
+    def missing(self, here: Mapping[int, str], seconds: float) -> BackendUnavailableError:
+        """The error that names those who have not come, and those who have."""
+        absent = [index for index in range(self.count) if index not in here]
+        named = [f"{index} ({self.hosts[index]})" if self.hosts else str(index) for index in absent]
+        came = ", ".join(f"{index} ({who})" for index, who in sorted(here.items()))
+        what = f"Process {named[0]} has" if len(named) == 1 else f"Processes {', '.join(named)} have"
+        return BackendUnavailableError(
+            f"{what} not come to {self.place} within {seconds:g} s; of {self.count} processes there are {came}. This "
+            f"is process {self.index}, as {self.source} says. Start all of them; each must reach that address."
+        )
+
+    def sealed(self, value: Any) -> bytes:
+        """A line with a value."""
+        text = json.dumps(value)
+        return f"{self._seal(text)} {text}\n".encode()
+
+    def opened(self, line: bytes) -> Any:
+        """The value of a line; None for one that nobody of the run has written."""
+        seal, _, text = line.decode(errors="replace").strip().partition(" ")
+        if not hmac.compare_digest(seal.encode(), self._seal(text).encode()):
+            return None
+        try:
+            return json.loads(text)
+        except ValueError:
+            return None
+
+    def _seal(self, text: str) -> str:
+        return "-" if self.secret is None else hmac.new(self.secret, text.encode(), hashlib.sha256).hexdigest()
+
+
+def hosts_of(environ: Mapping[str, str], count: int) -> tuple[str, ...]:
+    """The hosts of all processes as TF_CONFIG or SageMaker name them; () where nothing does.
+
+    Example:
+        >>> told = '{"cluster": {"chief": ["a:1"], "worker": ["b:1"]}, "task": {"type": "worker", "index": 0}}'
+        >>> hosts_of({"TF_CONFIG": told}, 2)
+        ('a:1', 'b:1')
+    """
+    found: list[str] = []
+    with contextlib.suppress(ValueError, AttributeError, TypeError):
+        cluster = json.loads(environ.get("TF_CONFIG", "{}")).get("cluster", {})
+        chief = "chief" if "chief" in cluster else "master"
+        found = [*cluster.get(chief, []), *cluster.get("worker", [])]
+    if not found:
+        with contextlib.suppress(ValueError):
+            found = json.loads(environ.get("SM_HOSTS", "[]"))
+    return tuple(map(str, found)) if len(found) == count else ()
+
+
+def wait_for_all(call: RollCall, server: socket.socket, seconds: float) -> None:
+    """Process 0: returns when all have come, and has told them so. It closes the server.
+
+    Raises:
+        BackendUnavailableError: some have not; or two say that they are the same process.
+    """
+    here = {0: call.who}
+    deadline = time.monotonic() + seconds
+    with server, _Guests(call, server) as guests:
+        while len(here) < call.count:
+            if time.monotonic() > deadline:
+                guests.tell({"here": sorted(here.items()), "end": True})
+                raise call.missing(here, seconds)
+            for index, count, who in guests.arrivals():
+                if count != call.count or not 0 < index < call.count or here.get(index, who) != who:
+                    other = here.get(index, f"process 0 of {call.count} ({call.who})")
+                    text = (
+                        f"{who} says that it is process {index} of {count}, but there is {other} at {call.place}. Two "
+                        "runs share an address, or two processes have one number: give each its own."
+                    )
+                    guests.tell({"refused": text})
+                    raise BackendUnavailableError(text)
+                here[index] = who
+                guests.tell({"here": sorted(here.items())})
+
+
+def report(call: RollCall, seconds: float) -> None:
+    """Every other process: returns when all have come.
+
+    Raises:
+        BackendUnavailableError: some have not; or process 0 is not reached.
+    """
+    deadline = time.monotonic() + seconds
+    here: dict[int, str] = {}
+    error: OSError | None = None
+    host, _, port = call.place.rpartition(":")
+    while time.monotonic() < deadline:
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), timeout=5.0) as connection:
+                connection.settimeout(_POLL_SECS)
+                connection.sendall(call.sealed([call.index, call.count, call.who]))
+                for line in _lines(connection, deadline):
+                    told = call.opened(line)
+                    if not isinstance(told, dict):
+                        return  # jax's service is at the port already
+                    if "refused" in told:
+                        raise BackendUnavailableError(told["refused"])
+                    here = {int(index): str(who) for index, who in told["here"]}
+                    if len(here) == call.count:
+                        return
+                    if told.get("end"):
+                        raise call.missing(here, seconds)
+        except OSError as failed:
+            error = failed
+        time.sleep(0.1)
+    if here:
+        raise call.missing(here, seconds)
+    raise BackendUnavailableError(
+        f"Process {call.index} of {call.count} cannot reach process 0 at {call.place}: {error}. Start all processes, "
+        "and give them an address of process 0 that they can reach."
+    )
+
+
+def _lines(connection: socket.socket, deadline: float) -> Iterator[bytes]:
+    rest = b""
+    while time.monotonic() < deadline:
+        try:
+            data = connection.recv(1 << 16)
+        except TimeoutError:
+            continue
+        if not data:
+            return
+        *lines, rest = (rest + data).split(b"\n")
+        yield from lines
+        if len(rest) > _LONGEST_LINE:
+            return
+
+
+class _Guests:
+    """The connections of process 0."""
+
+    def __init__(self, call: RollCall, server: socket.socket) -> None:
+        self._call, self._server = call, server
+        self._selector = selectors.DefaultSelector()
+        self._texts: dict[socket.socket, bytes] = {}
+        self._known: set[socket.socket] = set()
+        server.setblocking(False)
+        self._selector.register(server, selectors.EVENT_READ)
+
+    def __enter__(self) -> _Guests:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for connection in list(self._texts):
+            self._drop(connection)
+        self._selector.close()
+
+    def arrivals(self) -> Iterator[tuple[int, int, str]]:
+        """Those that have said who they are, in a short while."""
+        for key, _ in self._selector.select(_POLL_SECS):
+            connection = key.fileobj
+            assert isinstance(connection, socket.socket)
+            if connection is self._server:
+                with contextlib.suppress(OSError):
+                    guest, _ = self._server.accept()
+                    guest.settimeout(1.0)
+                    self._texts[guest] = b""
+                    self._selector.register(guest, selectors.EVENT_READ)
+                continue
+            try:
+                data = connection.recv(4096)
+            except OSError:
+                data = b""
+            text = self._texts[connection] = self._texts[connection] + data
+            if not data or len(text) > 4096:
+                self._drop(connection)
+            elif b"\n" in text and connection not in self._known:
+                said = self._call.opened(text.partition(b"\n")[0])
+                if isinstance(said, list) and [type(one) for one in said] == [int, int, str]:
+                    self._known.add(connection)
+                    yield said[0], said[1], said[2]
+                else:
+                    _log.warning(
+                        "Somebody who is not of this run has come to %s before it began, and is ignored: keep its port "
+                        "from others.",
+                        self._call.place,
+                    )
+                    self._drop(connection)
+
+    def tell(self, value: Any) -> None:
+        """Sends a line to all who are known."""
+        for connection in list(self._known):
+            try:
+                connection.sendall(self._call.sealed(value))
+            except OSError:
+                self._drop(connection)
+
+    def _drop(self, connection: socket.socket) -> None:
+        self._selector.unregister(connection)
+        self._texts.pop(connection, None)
+        self._known.discard(connection)
+        connection.close()

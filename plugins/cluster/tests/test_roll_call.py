@@ -1,0 +1,160 @@
+"""Who is missing at the start is named in every process that has come."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from estimator_cluster.roll_call import RollCall, hosts_of, report, wait_for_all
+from estimator_core.errors import BackendUnavailableError
+
+
+class Site:
+    """A port, and processes that come to it as threads."""
+
+    def __init__(self, secret: bytes | None = b"of the run"):
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.secret = secret
+        self.place = f"127.0.0.1:{self.server.getsockname()[1]}"
+
+    def call(self, index: int, count: int = 4, **fields) -> RollCall:
+        values = {"who": f"host-{index}, pid {index}", "secret": self.secret, "hosts": (), **fields}
+        return RollCall(index=index, count=count, source="a test", place=self.place, **values)
+
+    def come(self, *calls: RollCall, seconds: float = 2.0) -> list[str]:
+        """What each of them hears: "" or the text of its error."""
+        with ThreadPoolExecutor(len(calls)) as pool:
+            return list(pool.map(lambda call: self._one(call, seconds), calls))
+
+    def _one(self, call: RollCall, seconds: float) -> str:
+        try:
+            if call.index:
+                report(call, seconds + 5.0)  # process 0 speaks first
+            else:
+                wait_for_all(call, self.server, seconds)
+        except BackendUnavailableError as error:
+            return str(error)
+        return ""
+
+
+@pytest.mark.parametrize("secret", [b"of the run", None])
+def test_all_have_come_and_the_port_is_free_again(secret: bytes | None):
+    site = Site(secret)
+    assert site.come(*map(site.call, range(4)), seconds=20.0) == ["", "", "", ""]
+    with socket.create_server(("127.0.0.1", int(site.place.rpartition(":")[2]))):
+        pass
+
+
+def test_who_is_missing_is_named_in_every_process_that_has_come():
+    site = Site()
+    hosts = ("a:1", "b:1", "c:1", "d:1")
+    heard = site.come(site.call(0, hosts=hosts), site.call(2, hosts=hosts))
+    assert len(heard) == 2
+    for text in heard:
+        assert text.startswith(f"Processes 1 (b:1), 3 (d:1) have not come to {site.place} within")
+        assert "of 4 processes there are 0 (host-0, pid 0), 2 (host-2, pid 2)" in text
+
+
+def test_process_0_is_missing():
+    site = Site()
+    site.server.close()
+    began = time.monotonic()
+    with pytest.raises(BackendUnavailableError, match=r"Process 1 of 4 cannot reach process 0 at 127\.0\.0\.1"):
+        report(site.call(1), 1.0)
+    assert time.monotonic() - began < 8.0
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        ({"index": 1, "who": "host-9, pid 9"}, "host-9, pid 9 says that it is process 1 of 4, but there is host-1"),
+        ({"index": 2, "count": 3}, r"host-2, pid 2 says that it is process 2 of 3, but there is process 0 of 4"),
+    ],
+)
+def test_two_runs_at_one_address_are_refused(other: dict[str, object], says: str):
+    site = Site()
+    chief, first, second = site.call(0), site.call(1), site.call(**other)  # type: ignore[arg-type]
+    with ThreadPoolExecutor(3) as pool:
+        waiting = [pool.submit(site.come, one, seconds=20.0) for one in (chief, first)]
+        time.sleep(0.5)
+        waiting.append(pool.submit(site.come, second, seconds=20.0))
+        heard = [one.result()[0] for one in waiting]
+    assert says in heard[0]
+    assert len(set(heard)) == 1, "each hears the same"
+
+
+def test_a_stranger_is_ignored(caplog: pytest.LogCaptureFixture):
+    """Neither a line without the seal, nor half a line, nor noise ends the wait or counts as a process."""
+    site = Site()
+    host, _, port = site.place.rpartition(":")
+    strangers = [socket.create_connection((host, int(port))) for _ in range(4)]
+    strangers[0].sendall(b"[1]\n")
+    strangers[1].sendall(b'- [1, 2, "me"]\n')
+    strangers[2].sendall(os.urandom(9000))
+    try:
+        heard = site.come(site.call(0, 2), site.call(1, 2), seconds=20.0)
+    finally:
+        for stranger in strangers:
+            stranger.close()
+    assert heard == ["", ""]
+    assert "is not of this run" in caplog.text
+
+
+def test_where_jax_listens_already_nobody_waits():
+    """As after a restart of one process: what answers is not the roll."""
+    site = Site()
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(report, site.call(1), 20.0)
+        connection, _ = site.server.accept()
+        with connection:
+            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            assert coming.result(20.0) is None
+    site.server.close()
+
+
+@pytest.mark.parametrize(
+    ("environ", "hosts"),
+    [
+        ({}, ()),
+        ({"TF_CONFIG": json.dumps({"cluster": {"chief": ["a:1"], "worker": ["b:1"]}})}, ("a:1", "b:1")),
+        ({"TF_CONFIG": json.dumps({"cluster": {"chief": ["a:1"]}})}, ()),  # of another number
+        ({"TF_CONFIG": "no json"}, ()),
+        ({"SM_HOSTS": '["algo-1", "algo-2"]'}, ("algo-1", "algo-2")),
+    ],
+)
+def test_hosts_that_the_environment_names(environ: dict[str, str], hosts: tuple[str, ...]):
+    assert hosts_of(environ, 2) == hosts
+
+
+def test_a_run_whose_process_is_missing_ends_in_time_and_names_it(tmp_path: Path):
+    """Two of three processes, with the program's own start: no abort of jax."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    code = (
+        "import sys, numpy as np, optax, estimator_core as ec\n"
+        "def model_fn(features, labels, mode):\n"
+        "    return ec.EstimatorSpec(mode, loss=ec.get_variable('w', ()) ** 2, train_op=optax.sgd(0.1))\n"
+        "ec.Estimator(model_fn, model_dir=sys.argv[1]).train(lambda: [np.zeros(2)], steps=1)\n"
+    )
+    told = {"JAX_COORDINATOR_ADDRESS": address, "JAX_NUM_PROCESSES": "3", "JAX_PLATFORMS": "cpu"}
+    options = {"ESTIMATOR_OPTION_ESTIMATOR_CLUSTER_START_SECS": "6"}
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path)],
+            env={**os.environ, **told, **options, "JAX_PROCESS_ID": index},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for index in "02"
+    ]
+    for child in children:
+        said, _ = child.communicate(timeout=120)
+        assert child.returncode == 1, said
+        assert "BackendUnavailableError: Process 1 has not come to" in said

@@ -1,0 +1,70 @@
+"""Components that the command line names, with arguments or without: `best`, `best(metric=auc, keep='best')`."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_core.plugins import default_plugins
+
+
+def made(kind: str, text: str, *arguments: Any) -> Any:
+    """A component of the command line.
+
+    Args:
+        kind: of the component; also the option, in messages.
+        text: its name, perhaps with arguments as in Python; a bare word is a string.
+        arguments: what it gets before those.
+
+    Raises:
+        PluginLookupError: no plugin has a component of that name.
+        ArgumentError: the text has another form, or it does not take these arguments.
+
+    Example:
+        >>> made("hook", "stop_at_step(last_step=3)").next_step(0)
+        3
+    """
+    name, named = parsed(text, f"--{kind}")
+    make = default_plugins().get(kind, name)
+    try:
+        inspect.signature(make).bind(*arguments, **named)
+    except TypeError as error:
+        raise ArgumentError(
+            f"--{kind} {text}: it needs arguments, or other ones ({error}). Write {name}(a=1, b=word); what "
+            "cannot be written so is added in the program."
+        ) from error
+    return make(*arguments, **named)
+
+
+def parsed(text: str, option: str) -> tuple[str, dict[str, Any]]:
+    """The name and the arguments in a text.
+
+    Raises:
+        ArgumentError: it has another form.
+
+    Example:
+        >>> parsed("acme:best(metric=auc, keep=3)", "--exporter")
+        ('acme:best', {'metric': 'auc', 'keep': 3})
+    """
+    name, bracket, rest = text.partition("(")
+    if not bracket:
+        return text, {}
+    try:
+        call = ast.parse(f"f({rest}", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
+            raise ValueError("arguments have names")
+        return name.strip(), {_named(keyword): _value(keyword.value) for keyword in call.keywords}
+    except (SyntaxError, ValueError) as error:
+        raise ArgumentError(f"{option} {text}: it must have the form NAME or NAME(a=1, b=word) ({error}).") from error
+
+
+def _named(keyword: ast.keyword) -> str:
+    if keyword.arg is None:
+        raise ValueError("arguments have names")
+    return keyword.arg
+
+
+def _value(node: ast.expr) -> Any:
+    return node.id if isinstance(node, ast.Name) else ast.literal_eval(node)

@@ -1,0 +1,77 @@
+"""`estimator run --hook NAME(a=1) --exporter NAME(a=1)`: the arguments reach the component."""
+
+from pathlib import Path
+
+import pytest
+
+from estimator_core.cli import main
+from estimator_core.errors import ArgumentError
+from estimator_experiment.cli.named_component import parsed
+from estimator_testing.cli.scaffold import write_package
+from plugins.experiment.tests.test_run import PROGRAM
+
+SERVED = """
+def serving_input_receiver_fn():
+    return ec.export.build_raw_serving_input_receiver_fn({"x": ec.export.Feature((None,), "float32")})()
+"""
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "line.py"
+    path.write_text(PROGRAM.replace("SCALE", "1.0") + SERVED)
+    return path
+
+
+def install(folder: Path, name: str, module: str) -> None:
+    """Writes the metadata of a package, as an installer does."""
+    metadata = folder / f"{name.replace('-', '_')}-0.1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[estimator.plugins]\n{name.replace('-', '_')} = {module}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "named"),
+    [
+        ("best", "best", {}),
+        ("best()", "best", {}),
+        ("best(metric=auc, keep=3)", "best", {"metric": "auc", "keep": 3}),
+        ("acme:best(metric='auc/x', keys=[1, 'b'], rate=-0.5, on=True)", "acme:best", None),
+    ],
+)
+def test_a_name_and_its_arguments(text, name, named):
+    expected = {"metric": "auc/x", "keys": [1, "b"], "rate": -0.5, "on": True} if named is None else named
+    assert parsed(text, "--exporter") == (name, expected)
+
+
+@pytest.mark.parametrize(
+    "text", ["best(", "best(3)", "best(a=)", "best(a=f(1))", "best(**b)", "best(a=1)(b=2)", "b(a=1)+1"]
+)
+def test_other_forms_are_refused(text):
+    with pytest.raises(ArgumentError, match=r"must have the form NAME or NAME\(a=1, b=word\)"):
+        parsed(text, "--hook")
+
+
+def test_a_hook_gets_its_arguments(program):
+    assert main(["run", str(program), "--hook", "stop_at_step(last_step=5)", "--hparams", "train_steps=12"]) == 0
+    assert "5" in [path.name for path in Path("runs/line/checkpoints").iterdir()]
+    assert "12" not in [path.name for path in Path("runs/line/checkpoints").iterdir()]
+
+
+def test_arguments_that_it_does_not_take_are_named(program, capsys):
+    assert main(["run", str(program), "--hook", "stop_at_step(steps=5)"]) == 2
+    assert "unexpected keyword argument 'steps'" in capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
+def test_the_exporter_of_the_template_exports(program, tmp_path, monkeypatch):
+    write_package("acme-goal", "exporter", tmp_path)
+    source = tmp_path / "acme-goal" / "src"
+    install(source, "acme-goal", "acme_goal.plugin")
+    install(source, "acme-arrays", "estimator_testing.array_format")
+    monkeypatch.syspath_prepend(str(source))
+    given = "acme_goal(goal=1e9, export_format=arrays)"
+    assert main(["run", str(program), "--exporter", given, "--hparams", "train_steps=4"]) == 0
+    assert len(list(Path("runs/line/export/acme_goal").rglob("arrays.json"))) == 1

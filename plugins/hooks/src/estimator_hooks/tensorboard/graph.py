@@ -1,0 +1,82 @@
+"""The model's variables for TensorBoard's GRAPHS page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from estimator_core.hooks import Hook, Run
+
+#: TensorFlow's numbers of dtypes.
+_DTYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "int64": 9, "bool": 10}
+_DTYPES |= {"bfloat16": 14, "float16": 19, "uint32": 22, "uint64": 23}
+
+
+class GraphHook(Hook):
+    """Draws the variables of the model, with shapes and dtypes, in the blocks that their paths name.
+
+    Each block can be opened. The variables of a block lead to it. The computation between blocks is not drawn,
+    because XLA fuses it. For the program itself, see `ProfilerHook`.
+
+    Example:
+        >>> GraphHook().next_step(0) is None
+        True
+    """
+
+    def next_step(self, step: int) -> int | None:
+        """Never: the graph is drawn before the first step."""
+        return None
+
+    def after_create(self, run: Run) -> None:
+        """Writes the graph of a fresh run; a resumed one has it."""
+        if run.step:
+            return
+        from tensorboardX.proto.event_pb2 import Event
+
+        graph = graph_of(run.state.variables, run.state.model_state)
+        run.summaries.event(Event(graph_def=graph.SerializeToString()), run.step)
+
+
+def graph_of(variables: Mapping[str, Any], model_state: Mapping[str, Any]) -> Any:
+    """A GraphDef with a node for each variable, and one for each block that has some.
+
+    Args:
+        variables: arrays, or anything with shape and dtype, by path.
+        model_state: the same, of the variables that are not trained.
+
+    Example:
+        >>> graph = graph_of({"dense/kernel": np.zeros((2, 3), np.float32), "dense/bias": np.zeros(3, np.float32)}, {})
+        >>> [node.name for node in graph.node]
+        ['dense/kernel', 'dense/bias', 'dense/block']
+        >>> list(graph.node[-1].input)
+        ['dense/kernel', 'dense/bias']
+    """
+    from tensorboardX.proto.graph_pb2 import GraphDef
+    from tensorboardX.proto.node_def_pb2 import NodeDef
+    from tensorboardX.proto.versions_pb2 import VersionDef
+
+    nodes: list[Any] = []
+    blocks: dict[str, list[str]] = {}
+    for op, arrays in (("Variable", variables), ("State", model_state)):
+        for path, array in arrays.items():
+            name = path.replace(" ", "_")
+            nodes.append(NodeDef(name=name, op=op, attr=_attributes(array)))
+            blocks.setdefault(name.rpartition("/")[0], []).append(name)
+    for block, names in blocks.items():
+        nodes.append(NodeDef(name=f"{block}/block" if block else "model", op="Block", input=names))
+    return GraphDef(node=nodes, versions=VersionDef(producer=22))
+
+
+def _attributes(array: Any) -> dict[str, Any]:
+    from tensorboardX.proto.attr_value_pb2 import AttrValue
+    from tensorboardX.proto.tensor_shape_pb2 import TensorShapeProto
+
+    shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=int(size)) for size in np.shape(array)])
+    parameters = int(np.prod(np.shape(array), dtype=np.int64))
+    return {
+        "_output_shapes": AttrValue(list=AttrValue.ListValue(shape=[shape])),
+        "dtype": AttrValue(type=_DTYPES.get(str(array.dtype), 0)),
+        "parameters": AttrValue(i=parameters),
+    }

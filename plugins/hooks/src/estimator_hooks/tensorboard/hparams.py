@@ -1,0 +1,117 @@
+"""Hyperparameters for TensorBoard's HPARAMS page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from estimator_core.hooks import Hook, Run
+
+_VERSION = 0
+_PREFIX = "_hparams_/"
+
+
+class HParamsHook(Hook):
+    """Writes the hyperparameters of a run, so that TensorBoard's HPARAMS page compares the runs of one folder.
+
+    Args:
+        hparams: numbers, truth values and texts by name; None: those of the Estimator's `params`.
+        metrics: tags of scalars to show beside them, each after the directory in model_dir that it is in:
+            "eval/accuracy", or "loss" of the training.
+
+    Example:
+        >>> HParamsHook({"learning_rate": 0.1, "layers": [8, 8]}).hparams
+        {'learning_rate': 0.1, 'layers': '[8, 8]'}
+    """
+
+    def __init__(
+        self, hparams: Mapping[str, Any] | None = None, metrics: Sequence[str] = ("loss", "eval/loss", "eval/accuracy")
+    ) -> None:
+        self._given = hparams is not None
+        self.hparams = plain_hparams(hparams)
+        self.metrics = tuple(metrics)
+
+    def begin(self, run: Run) -> None:
+        """Reads the params of the Estimator if nothing was given."""
+        if not self._given:
+            self.hparams = plain_hparams(run.params)
+
+    def after_create(self, run: Run) -> None:
+        """Writes the hyperparameters."""
+        if not self.hparams:
+            return
+        from tensorboardX.proto import api_pb2, plugin_hparams_pb2
+
+        kinds = {bool: "DATA_TYPE_BOOL", str: "DATA_TYPE_STRING"}
+        infos = [
+            api_pb2.HParamInfo(name=name, type=api_pb2.DataType.Value(kinds.get(type(value), "DATA_TYPE_FLOAT64")))
+            for name, value in self.hparams.items()
+        ]
+        names = [(group, tag) for group, _, tag in (metric.rpartition("/") for metric in self.metrics)]
+        metrics = [api_pb2.MetricInfo(name=api_pb2.MetricName(group=group, tag=tag)) for group, tag in names]
+        experiment = api_pb2.Experiment(hparam_infos=infos, metric_infos=metrics)
+        start = plugin_hparams_pb2.SessionStartInfo(start_time_secs=time.time())
+        for name, value in self.hparams.items():
+            place = start.hparams[name]
+            if isinstance(value, bool):
+                place.bool_value = value
+            elif isinstance(value, str):
+                place.string_value = value
+            else:
+                place.number_value = value
+        data = plugin_hparams_pb2.HParamsPluginData
+        _write(run, "experiment", data(experiment=experiment, version=_VERSION))
+        _write(run, "session_start_info", data(session_start_info=start, version=_VERSION))
+
+    def end(self, run: Run) -> None:
+        """Writes how the run ended."""
+        if not self.hparams:
+            return
+        from tensorboardX.proto import api_pb2, plugin_hparams_pb2
+
+        status = api_pb2.Status.Value("STATUS_FAILURE" if run.failed else "STATUS_SUCCESS")
+        info = plugin_hparams_pb2.SessionEndInfo(status=status, end_time_secs=time.time())
+        content = plugin_hparams_pb2.HParamsPluginData(session_end_info=info, version=_VERSION)
+        _write(run, "session_end_info", content)
+
+
+def plain_hparams(given: Any) -> dict[str, Any]:
+    """Hyperparameters as TensorBoard can hold them: numbers, truth values and texts. Sequences of them become text.
+
+    Args:
+        given: a mapping, a dataclass, an object with `values()` that returns a mapping (as `HParams` has), or anything
+            else, which has none. Values of other types are left out.
+
+    Example:
+        >>> plain_hparams({"rate": 0.1, "units": (8, 4), "decay": None, "function": print})
+        {'rate': 0.1, 'units': '(8, 4)'}
+        >>> plain_hparams(None)
+        {}
+    """
+    if is_dataclass(given) and not isinstance(given, type):
+        given = {one.name: getattr(given, one.name) for one in fields(given)}
+    values = getattr(given, "values", None)
+    if not isinstance(given, Mapping):
+        given = values() if callable(values) else {}
+    if not isinstance(given, Mapping):
+        return {}
+    return {
+        str(name): value if _is_plain(value) else str(value)
+        for name, value in given.items()
+        if _is_plain(value) or (isinstance(value, list | tuple) and all(map(_is_plain, value)))
+    }
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, bool | int | float | str)
+
+
+def _write(run: Run, tag: str, content: Any) -> None:
+    from tensorboardX.proto.event_pb2 import Event
+    from tensorboardX.proto.summary_pb2 import Summary, SummaryMetadata
+
+    data = SummaryMetadata.PluginData(plugin_name="hparams", content=content.SerializeToString())
+    value = Summary.Value(tag=_PREFIX + tag, metadata=SummaryMetadata(plugin_data=data))
+    run.summaries.event(Event(summary=Summary(value=[value])), run.step)

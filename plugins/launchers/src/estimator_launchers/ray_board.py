@@ -1,0 +1,134 @@
+"""What the processes of a Ray job tell each other: how they have ended, what they write, who is asked to stop.
+
+Plain Python: the driver makes an actor of Ray of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Literal
+
+from estimator_launchers.outcome import RESUMABLE, in_words, outcome
+
+#: What a process is to do: go on, save and end, or end by force.
+Order = Literal["go on", "stop", "kill"]
+
+
+class Board:
+    """One attempt at a time; Ray starts the processes of each.
+
+    Args:
+        secret: of the run.
+        evaluator: the number of the evaluator; it belongs to every attempt.
+        grace_secs: from the first failure, or the request to stop, to the end by force.
+        clock: the time in seconds.
+
+    Example:
+        >>> board = Board("secret", evaluator=2, grace_secs=60.0)
+        >>> attempt = board.begin(count=2)
+        >>> board.ended(attempt, 1, 75), board.verdict(attempt)
+        (None, None)
+        >>> board.ended(attempt, 0, 75), board.verdict(attempt)
+        (None, 75)
+    """
+
+    def __init__(
+        self, secret: str, *, evaluator: int, grace_secs: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._secret, self._evaluator, self._grace_secs, self._clock = secret, evaluator, grace_secs, clock
+        self._attempt = -1
+        self._count = 0
+        self._ended: dict[int, int] = {}
+        self._evaluated: int | None = None
+        self._stopping = self._closing = False
+        self._kill_at: float | None = None
+        self._lines: list[tuple[int, str]] = []
+        self._events: list[str] = []
+        self._lost_at: float | None = None
+
+    def secret(self) -> str:
+        """The secret of the run."""
+        return self._secret
+
+    def begin(self, count: int) -> int:
+        """Begins the next attempt, of so many processes; returns its number, from 0."""
+        self._attempt += 1
+        self._count, self._ended = count, {}
+        if not self._stopping:
+            self._kill_at = None
+        if self._attempt:
+            passed = "" if self._lost_at is None else f", {self._clock() - self._lost_at:.1f} s after the loss"
+            self._events.append(f"starting again, {count} together (attempt {self._attempt + 1}){passed}")
+        self._lost_at = None
+        return self._attempt
+
+    def ended(self, attempt: int, index: int, status: int) -> None:
+        """Notes how a process has ended."""
+        if index == self._evaluator:
+            self._evaluated = status
+            if status and not self._stopping:
+                self._events.append(f"the evaluator has ended: {in_words(status)}")
+        elif attempt == self._attempt:
+            self._ended[index] = status
+            if status and len(self._ended) < self._count and self._kill_at is None:
+                self._events.append(f"process {index} has ended: {in_words(status)}")
+                self._kill_at = self._clock() + self._grace_secs
+            if status and self._lost_at is None:
+                self._lost_at = self._clock()
+
+    def lost(self, index: int, why: str) -> None:
+        """Notes that Ray has lost the worker of a process."""
+        self._events.append(f"process {index} is lost: {why}")
+        if self._lost_at is None:
+            self._lost_at = self._clock()
+
+    def stop(self) -> None:
+        """Asks all processes to save and end."""
+        if not self._stopping:
+            self._stopping, self._kill_at = True, self._clock() + self._grace_secs
+
+    def close(self) -> None:
+        """Asks the evaluator to end, because training has failed."""
+        if not self._closing:
+            self._closing, self._kill_at = True, self._clock() + self._grace_secs
+
+    def order(self, attempt: int, index: int) -> Order:
+        """What a process is to do."""
+        asked = self._stopping or (self._closing and index == self._evaluator)
+        if index != self._evaluator and attempt != self._attempt:
+            return "kill"  # of an attempt that Ray has given up
+        if self._kill_at is not None and self._clock() > self._kill_at and (index != self._evaluator or asked):
+            return "kill"
+        return "stop" if asked else "go on"
+
+    def verdict(self, attempt: int) -> int | None:
+        """0, 75, or the status of a process that failed by itself; None while processes run."""
+        if attempt != self._attempt:
+            return RESUMABLE
+        return outcome(list(self._ended.values())) if len(self._ended) == self._count else None
+
+    def may_go_on(self) -> bool:
+        """Whether another attempt may follow an end from which the run can continue."""
+        return not self._stopping
+
+    def why(self) -> str:
+        """How the processes of the last attempt have ended, in words."""
+        told = [f"process {index}: {in_words(status)}" for index, status in self._ended.items() if status]
+        if not told and self._evaluated:
+            told = [f"the evaluator: {in_words(self._evaluated)}"]
+        return "; ".join(told)
+
+    def attempts(self) -> int:
+        """How many attempts have begun."""
+        return self._attempt + 1
+
+    def write(self, index: int, lines: list[str]) -> None:
+        """Adds lines that a process has written."""
+        self._lines.extend((index, line) for line in lines)
+
+    def taken(self) -> tuple[list[tuple[int, str]], list[str]]:
+        """The lines of the processes and the events since the last call."""
+        lines, events = self._lines, self._events
+        self._lines, self._events = [], []
+        return lines, events

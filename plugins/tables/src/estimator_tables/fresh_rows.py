@@ -1,0 +1,90 @@
+"""The access of a table whose rows begin anew when another id gets them."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import lax
+
+from estimator_core.model import RowAccess
+
+
+@dataclass(frozen=True)
+class FreshRows:
+    """Reads and updates rows as another access does, but rows given to another id have their first value, and first
+    slots.
+
+    Ids from the number of rows on stand for such rows: row 3 of 10, given away in this step, is 13. First values depend
+    on the name of the table and the number of the row, so that no state is needed to draw them again.
+
+    Attributes:
+        access: reads and updates the rows.
+        name: of the table.
+        initializer: of a row, by `(key, (1, columns), dtype)`; None: truncated normal, stddev `1 / sqrt(columns)`.
+    """
+
+    access: RowAccess
+    name: str
+    initializer: Callable[..., jax.Array] | None
+
+    @property
+    def sharding(self) -> tuple[str | tuple[str, ...] | None, ...] | None:
+        """That of the access."""
+        return self.access.sharding
+
+    def first_rows(self, rows: jax.Array, columns: int, dtype: Any) -> jax.Array:
+        """First values by row number, [..., columns]."""
+        initializer = self.initializer or jax.nn.initializers.truncated_normal(1 / math.sqrt(columns))
+        key = jax.random.key(zlib.crc32(self.name.encode()))
+
+        def first(row: jax.Array) -> jax.Array:
+            return initializer(jax.random.fold_in(key, row), (1, columns), dtype)[0]
+
+        return jax.vmap(first)(rows.reshape(-1)).reshape(*rows.shape, columns)
+
+    def read(self, table: jax.Array, ids: jax.Array) -> jax.Array:
+        """See `RowAccess`."""
+        count, columns = table.shape
+        fresh, rows = ids >= count, jnp.where(ids >= count, ids - count, ids)
+        first = lax.cond(
+            fresh.any(),
+            lambda: self.first_rows(rows, columns, table.dtype),
+            lambda: jnp.zeros((*ids.shape, columns), table.dtype),
+        )
+        return jnp.where(fresh[..., None], first, self.access.read(table, rows))
+
+    def update(
+        self,
+        transformation: optax.GradientTransformationExtraArgs,
+        table: jax.Array,
+        opt_state: Any,
+        ids: jax.Array,
+        gradients: jax.Array,
+        **extra: jax.Array,
+    ) -> tuple[jax.Array, Any]:
+        """See `RowAccess`."""
+        count, columns = table.shape
+        fresh = ids >= count
+
+        def given_away(_: Any, state: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
+            table, opt_state = state
+            first = self.first_rows(ids - count, columns, table.dtype)
+            places = jnp.where(fresh, ids - count, count)
+
+            def begun(old: jax.Array, new: jax.Array) -> jax.Array:
+                return old.at[places].set(new, mode="drop") if old.shape == table.shape else old
+
+            return begun(table, first), jax.tree.map(begun, opt_state, transformation.init(first))
+
+        # A loop that runs once or not at all: XLA updates its state in place, and copies that of a `cond`.
+        table, opt_state = lax.fori_loop(0, fresh.any().astype(jnp.int32), given_away, (table, opt_state))
+        return self.access.update(
+            transformation, table, opt_state, jnp.where(fresh, ids - count, ids), gradients, **extra
+        )

@@ -1,0 +1,60 @@
+"""Ids of 64 bits on devices that compute with 32."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError, InputError
+
+
+class WideIds:
+    """A host transform that splits ids of 64 bits into words of 32: int32[..., 2], the high word first.
+
+    Args:
+        features: names of the features that hold integers.
+
+    Raises:
+        ArgumentError: there are no features.
+
+    Example:
+        >>> WideIds(["user"]).apply({"user": np.array([1, 2**32 + 5])})["user"].tolist()
+        [[0, 1], [1, 5]]
+    """
+
+    name, version = "wide_ids", 1
+
+    def __init__(self, features: Sequence[str]) -> None:
+        if isinstance(features, str) or not features:
+            raise ArgumentError(f"WideIds takes a list of names of features, given: {features!r}.")
+        self._features = tuple(features)
+
+    def config(self) -> dict[str, Any]:
+        """The arguments that make it again."""
+        return {"features": list(self._features)}
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """None."""
+        return {}
+
+    def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The batch with these features in words.
+
+        Raises:
+            InputError: a feature is missing, or does not hold integers.
+        """
+        return {**batch, **{feature: _words(feature, batch) for feature in self._features}}
+
+
+def _words(feature: str, batch: Mapping[str, np.ndarray]) -> np.ndarray:
+    if feature not in batch:
+        raise InputError(f"WideIds: the batch has no feature {feature!r}. Features: {sorted(batch)}.")
+    ids = batch[feature]
+    if ids.dtype.kind not in "iu":
+        raise InputError(f"WideIds: the feature {feature!r} must hold integers, given {ids.dtype}.")
+    ids = ids.astype(np.int64)
+    return np.stack([ids >> 32, ids & 0xFFFFFFFF], axis=-1).astype(np.uint32).view(np.int32)

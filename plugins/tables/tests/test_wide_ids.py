@@ -1,0 +1,46 @@
+"""Ids of 64 bits in two words."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimator_core as ec
+from estimator_core.testing import HostTransformSuite
+from estimator_tables import WideIds
+
+
+def test_words_hold_every_bit() -> None:
+    ids = np.array([0, -1, 2**63 - 1, -(2**63), 2**32, 2**31, 2**40 + 7])
+    words = WideIds(["id"]).apply({"id": ids, "other": ids})
+    assert words["other"] is ids
+    high, low = words["id"][..., 0].astype(np.int64), words["id"][..., 1].view(np.uint32).astype(np.int64)
+    assert ((high << 32) | low).tolist() == ids.tolist()
+    assert words["id"].dtype == np.int32
+    assert words["id"][1].tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize(
+    ("batch", "message"),
+    [
+        ({"other": np.zeros(2, np.int64)}, r"no feature 'id'. Features: \['other'\]"),
+        ({"id": np.zeros(2)}, "'id' must hold integers, given float64"),
+    ],
+)
+def test_refused(batch: Any, message: str) -> None:
+    with pytest.raises(ec.EstimatorError, match=message):
+        WideIds(["id"]).apply(batch)
+
+
+@pytest.mark.parametrize("features", ["id", []])
+def test_a_list_of_names_is_needed(features: Any) -> None:
+    with pytest.raises(ec.EstimatorError, match="takes a list of names of features"):
+        WideIds(features)
+
+
+class TestWideIds(HostTransformSuite):
+    def make(self) -> WideIds:
+        return WideIds(["id"])
+
+    def batch(self) -> dict[str, np.ndarray]:
+        return {"id": np.array([[1, -1], [2**40, 5], [-(2**50), 0], [7, 7]]), "weight": np.arange(4, dtype=np.float32)}

@@ -1,0 +1,76 @@
+"""Faults in heads, models, adapters and initial values."""
+
+from tests.mutants.suites.faulty import faults, sound, template
+
+HEAD, MODEL, ADAPTER, INITIAL = (template(kind) for kind in ("head", "model", "adapter", "initial_values"))
+AFFINE = "TestAffineAdapter"
+
+MUTANTS = (
+    *faults(
+        "head",
+        HEAD,
+        loss_ignores_the_mask=("return weights if mask is None else weights * mask", "return weights"),
+        loss_ignores_weights=("if self.weight_column is not None:", "if self.weight_column is None:"),
+        divides_by_all_rows=("jnp.maximum(jnp.sum(weights), 1e-9)", "losses.size"),
+        drops_regularization=(" + sum(regularization_losses or [])\n\n    def pred", "\n\n    def pred"),
+        predictions_are_inverted=('{"predictions": jnp.asarray(logits)}', '{"predictions": -jnp.asarray(logits)}'),
+        predictions_see_the_batch=(
+            '{"predictions": jnp.asarray(logits)}',
+            '{"predictions": jnp.asarray(logits) - jnp.mean(logits)}',
+        ),
+        keys_select_nothing=(
+            "for key in (everything if keys is None else keys)",
+            "for key in (everything if keys is None else ())",
+        ),
+        metric_without_the_name=('f"average_loss{suffix}"', '"average_loss"'),
+        metric_of_the_batch=(
+            "ec.metrics.mean(losses, self._weights(features, losses))",
+            "ec.metrics.mean(losses.mean())",
+        ),
+        drops_the_train_op_fn=(
+            "train_op_fn(loss) if train_op_fn is not None else optimizer",
+            "optimizer or optax.sgd(0.1)",
+        ),
+        spec_drops_regularization=(
+            "self.loss(labels, logits, features, mode, regularization_losses)",
+            "self.loss(labels, logits, features, mode)",
+        ),
+        hides_nan=("return optax.huber_loss(logits[:, 0]", "return optax.huber_loss(jnp.nan_to_num(logits[:, 0])"),
+        takes_any_logits=("if logits.shape != (len(labels), 1):", "if False:"),
+        gradient_is_cut=("return optax.huber_loss(logits[:, 0]", "return optax.huber_loss(jnp.round(logits[:, 0])"),
+        cannot_be_served=("predictions=predictions, export_outputs=outputs)", "predictions=predictions)"),
+        weights_are_squared=(".reshape(-1)\n        mask =", ".reshape(-1) ** 2\n        mask ="),
+    ),
+    *faults(
+        "model",
+        MODEL,
+        never_learns=('optax.adam(params["learning_rate"])', "optax.sgd(0.0)"),
+        predicts_one_number=("y = _dense(hidden, 1)[:, 0]", "y = _dense(hidden, 1)[:, 0].mean() + 0 * x[:, 0]"),
+        metric_of_the_batch=("ec.metrics.mean(losses)", "ec.metrics.mean(losses.mean())"),
+        loss_of_the_labels=("losses = (y - labels) ** 2", "losses = (labels - labels) ** 2 + 0 * y"),
+    ),
+    *faults(
+        "adapter",
+        ADAPTER,
+        handles_everything=("return isinstance(module, sys.modules[self.library].Dense)", "return True"),
+        writes_back_without_a_look=("if given != expected:", "if False:"),
+        ignores_the_bias=("return lambda x: x @ kernel + bias", "return lambda x: x @ kernel"),
+        uses_its_own_values=("return lambda x: x @ kernel + bias", "return lambda x: x @ layer.kernel + bias"),
+        shares_memory=("setattr(module, name, np.array(values[name]))", "pass"),
+    ),
+    *faults(
+        "adapter",
+        sound("adapter"),
+        AFFINE,
+        counts_in_evaluation=('if binding.scope.mode == "train":', "if True:"),
+        state_of_another_shape=('binding.write("calls", calls + 1)', 'binding.write("calls", (calls + 1)[None])'),
+    ),
+    *faults(
+        "initial_values",
+        INITIAL,
+        gives_another_shape=("value=value, origin", "value=value[None], origin"),
+        gives_what_nobody_asked_for=("for path in specs if path in arrays}", "for path in arrays}"),
+        fails_for_unknown_names=("for path in specs if path in arrays}", "for path in specs}"),
+        gives_noise=("value=value, origin", "value=value + np.random.default_rng().normal(), origin"),
+    ),
+)

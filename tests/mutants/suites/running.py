@@ -1,0 +1,93 @@
+"""Faults in hooks, checkpoint policies, coordinators and backends."""
+
+# ruff: noqa: E501 - a piece of source and what replaces it stand in one line
+
+from tests.mutants.suites.faulty import faults, sound, template
+
+HOOK, HOOKS = template("hook"), sound("hooks")
+BUDGET, TRACKER = "TestBudgetHook", "TestTrackerHook"
+POLICY, COORDINATOR, BACKEND = template("checkpoint_policy"), template("coordinator"), template("backend")
+
+MUTANTS = (
+    *faults(
+        "hook",
+        HOOK,
+        forgets_a_field_of_its_state=('return {"below": self.below}', "return {}"),
+        restores_another_value=('self.below = int(state["below"])', "self.below = 0"),
+        wakes_at_the_step_itself=("return step - step % self.every + self.every", "return step"),
+        counts_every_look=("self.below + 1 if loss < self.threshold else 0", "self.below + 1"),
+        state_is_no_json=('return {"below": self.below}', 'return {"below": {self.below}}'),
+        needs_a_last_step=('loss = float(out["loss"])', 'loss = float(out["loss"]) + 0 * (run.last_step - step)'),
+        goes_by_the_step_of_the_run=(
+            "if self.below >= self.patience:",
+            "if self.below + run.resumed >= self.patience:",
+        ),
+    ),
+    *faults(
+        "hook",
+        HOOKS,
+        BUDGET,
+        forgets_the_time_before=('self.spent = state["spent"]', "self.spent = 0.0"),
+        counts_the_time_between=('return {"spent": self.total()}', 'return {"spent": self.since or 0.0}'),
+    ),
+    *faults(
+        "hook",
+        HOOKS,
+        TRACKER,
+        leaves_its_thread=("            self.sent.put(None)\n            self.sender.join()\n", ""),
+        ends_only_where_all_went_well=("if self.sent is not None:", "if self.sent is not None and not run.failed:"),
+        swallows_failures=(
+            '                run.summaries.scalar("lowest", loss, step)\n',
+            '                try:\n                    run.summaries.scalar("lowest", loss, step)\n'
+            "                except Exception:\n                    pass\n",
+        ),
+        writes_at_the_step_of_the_run=('scalar("lowest", loss, step)', 'scalar("lowest", loss, run.step)'),
+        draws_its_id_anew=(
+            'self.run_id, self.lowest = state["run_id"], state["lowest"]',
+            'self.lowest = state["lowest"]',
+        ),
+        forgets_the_lowest=(
+            'self.run_id, self.lowest = state["run_id"], state["lowest"]',
+            'self.run_id = state["run_id"]',
+        ),
+        seeds_the_generator=('run.follow("loss")', 'run.follow("loss")\n        __import__("random").seed(1)'),
+    ),
+    *faults(
+        "checkpoint_policy",
+        POLICY,
+        forgets_its_gap=('return {"gap": self.gap, "base": self.base}', 'return {"base": self.base}'),
+        begins_anew_when_resumed=("if not run.resumed or self.base is None:", "if True:"),
+        asks_for_the_step_itself=(
+            "return max((self.base or 0) + self.gap, step + 1)",
+            "return step",
+        ),
+        state_is_not_json=(
+            'return {"gap": self.gap, "base": self.base}',
+            'return {"gap": {self.gap}, "base": self.base}',
+        ),
+        restores_one_field=('self.gap, self.base = state["gap"], state["base"]', 'self.base = state["base"]'),
+    ),
+    *faults(
+        "coordinator",
+        COORDINATOR,
+        values_in_another_order=(
+            "return [file.read_text() for file in files]",
+            "return sorted(file.read_text() for file in files)[::-1]",
+        ),
+        waits_for_ever=("deadline = time.monotonic() + timeout", 'deadline = float("inf")'),
+        hides_a_failure=('self._write(f"failed-{self.index}", str(error).split("\\n")[0])', "pass"),
+        blames_who_has_ended=(' or (self._place / f"left-{index}").exists()', ""),
+    ),
+    *faults(
+        "backend",
+        BACKEND,
+        raises_in_its_probe=("if not wanted.isdigit() or int(wanted) < 1:", "raise OSError\n        if not wanted:"),
+        has_no_devices=('return jax.devices("cpu")[: int(os.environ.get(_VARIABLE, "1"))]', "return []"),
+        memory_is_negative=(
+            '        """Unknown."""\n        return None\n\n    def memory_bytes(self, device_kind: str) -> int | None:\n'
+            '        """Unknown."""\n        return None',
+            '        """Unknown."""\n        return None\n\n    def memory_bytes(self, device_kind: str) -> int | None:\n'
+            '        """Unknown."""\n        return -1',
+        ),
+    ),
+)

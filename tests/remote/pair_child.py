@@ -1,0 +1,156 @@
+"""One of the processes of a run whose model_dir is a URL, each in a folder of its own.
+
+    python -m tests.remote.pair_child SETTINGS_JSON
+
+Settings: url, folder (of this test), steps; and what happens: `die`, one of "sent" (before the record of step 10) and
+"written" (in a save, with its pack in the store), `who` does; `rival`: the step at which another run takes over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+INDEX = int(os.environ.get("JAX_PROCESS_ID", "0"))
+ROWS = 1 << 14
+
+
+def main(settings: dict[str, Any]) -> None:
+    """Trains, evaluates and predicts; writes what came of it to the folder."""
+    own = Path(settings["folder"], f"host-{INDEX}")
+    own.mkdir(exist_ok=True)
+    tempfile.tempdir = str(own)
+
+    import estimator_core as ec
+    from estimator_core.plugins import Plugins
+    from tests.remote import shelves
+
+    read = count_reads(shelves.Shelf)
+    if settings.get("die") and settings["who"] == INDEX:
+        die(settings["die"])
+    config = ec.RunConfig(
+        model_dir=settings["url"],
+        tf_random_seed=1,
+        save_checkpoints_steps=5,
+        save_summary_steps=5,
+        keep_checkpoint_max=2,
+        partition_rules=[(".*", ec.FullySharded())],
+        mesh={"data": -1},
+        **settings.get("config", {}),
+    )
+    plugins = Plugins(only=["estimator-cluster", "estimator-storage"], extra=[shelves])
+    run = ec.Estimator(model_fn, config=config, plugins=plugins)
+    hooks = [Rival(settings["url"], settings["rival"])] if "rival" in settings else []
+    rows = 16 // int(os.environ.get("JAX_NUM_PROCESSES", "1"))
+    ec.train_and_evaluate(
+        run,
+        ec.TrainSpec(inputs(rows), max_steps=settings["steps"], hooks=hooks),
+        ec.EvalSpec(inputs(rows, once=True), name="held_out", start_delay_secs=0),
+    )
+    fresh = ec.Estimator(model_fn, config=config, plugins=plugins)
+    evaluated = fresh.evaluate(inputs(rows, once=True))
+    predicted = np.asarray(list(fresh.predict(inputs(rows, once=True))))
+    found = {
+        "step": int(evaluated["global_step"]),
+        "loss": float(evaluated["loss"]),
+        "predicted": predicted.tolist(),
+        "read": read[0],
+        "folder": run.model_dir,
+    }
+    Path(settings["folder"], f"outcome-{INDEX}.json").write_text(json.dumps(found))
+
+
+def model_fn(features: Any, labels: Any, mode: str) -> Any:
+    """A table that is divided over the processes, and Adam's slots."""
+    import jax.numpy as jnp
+    import optax
+
+    import estimator_core as ec
+
+    table = ec.get_variable("table", (ROWS, 4), lambda key, shape, dtype: jnp.linspace(-1, 1, ROWS * 4).reshape(shape))
+    predictions = jnp.take(table, features["id"], axis=0).sum(1)
+    loss = None if labels is None else jnp.mean((predictions - labels) ** 2)
+    return ec.EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=optax.adam(0.1))
+
+
+def inputs(rows: int, *, once: bool = False) -> Any:
+    """Batches of 16 examples in all processes together."""
+    import estimator_core as ec
+
+    ids = np.random.default_rng(0).integers(0, ROWS, 64).astype(np.int32)
+    labels = (ids % 7).astype(np.float32)
+    return ec.inputs.numpy_input_fn(
+        {"id": ids}, labels, batch_size=rows, num_epochs=1 if once else None, shuffle=not once, seed=3
+    )
+
+
+class Rival:
+    """Lets another run take over at a step, in process 1."""
+
+    def __new__(cls, url: str, at: int) -> Any:
+        import estimator_core as ec
+        from estimator_core.journal import take_over
+        from tests.remote.shelves import Shelf
+
+        class TakesOver(ec.Hook):
+            def after_step(self, run: Any, step: int, out: Any) -> None:
+                if step == at and INDEX == 1:
+                    take_over(Shelf(url), "host-b, process 2", lambda lineage: 0)
+
+        return TakesOver()
+
+
+def count_reads(kind: type) -> list[int]:
+    """Counts the bytes of packs that this process reads."""
+    total, real = [0], kind.get_ranges
+
+    def counted(self: Any, key: str, ranges: Any) -> Any:
+        if key.endswith(".pack"):
+            total[0] += sum(end - begin for begin, end in ranges)
+        return real(self, key, ranges)
+
+    kind.get_ranges = counted
+    return total
+
+
+def die(where: str) -> None:
+    """SIGKILL once a checkpoint of step 10, or this process's part of it, is in the store, and not recorded."""
+    from estimator_core._journal.entries import Saved
+    from estimator_core._journal.writer import Journal
+    from estimator_core._model_dir.remote import RemoteModelDir
+
+    def before(real: Any, when: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if when(*args):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*args, **kwargs)
+
+        return call
+
+    if where == "sent":
+
+        def records_10(journal: Any, *entries: Any) -> bool:
+            saved = [one for one in entries if isinstance(one, Saved)]
+            return any(one.step == 10 and one.place.startswith("data/") for one in saved)
+
+        Journal.publish = before(Journal.publish, records_10)
+    else:
+        real = RemoteModelDir._send
+
+        def sent(self: Any, work: Path, place: str) -> None:
+            real(self, work, place)
+            if "-0000000010-" in place:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        RemoteModelDir._send = sent
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

@@ -1,0 +1,130 @@
+"""Several processes whose model_dir is a URL: each in a folder of its own, nothing shared but the store."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimator_core._checkpoint.read import load_variables
+from estimator_core._storage.transfer import download_directory
+from estimator_core.journal import read_lineage
+from estimator_core.storage import open_storage
+from estimator_core.testing import run_processes
+from tests.remote.pair_child import ROWS
+from tests.remote.shelves import PREFIX, Shelf
+
+pytestmark = pytest.mark.plugins  # estimator-cluster
+ROOT = Path(__file__).parents[2]
+#: The table and the two slots of Adam.
+STATE_BYTES = 3 * ROWS * 4 * 4
+
+
+def run(
+    folder: Path, count: int, steps: int = 20, *, url: str = "", **settings: Any
+) -> "subprocess.CompletedProcess[str]":
+    """The run in so many processes; one of them has two devices, so that the numbers are the same."""
+    folder.mkdir(exist_ok=True)
+    env = {
+        **{name: value for name, value in os.environ.items() if name not in ("TF_CONFIG", "XLA_FLAGS")},
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={2 // count}",
+        "PYTHONPATH": str(ROOT),
+    }
+    asked = {"url": url or f"{PREFIX}{folder / 'store'}", "folder": str(folder), "steps": steps, **settings}
+    return run_processes([sys.executable, "-m", "tests.remote.pair_child", json.dumps(asked)], count, env=env)
+
+
+def outcome(folder: Path, process: int = 0) -> dict[str, Any]:
+    """What a process saw."""
+    return json.loads((folder / f"outcome-{process}.json").read_text())
+
+
+def table(folder: Path, url: str = "") -> bytes:
+    """The weights in the store."""
+    storage = open_storage(url) if url else Shelf(f"{PREFIX}{folder / 'store'}")
+    saved = read_lineage(storage).newest
+    assert saved is not None
+    target = folder / f"copy-{saved.place.rpartition('/')[2]}"
+    if not target.exists():
+        download_directory(storage, saved.place, target)
+    return np.asarray(load_variables(target)["table"]).tobytes()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty steps of two processes."""
+    folder = tmp_path_factory.mktemp("two")
+    done = run(folder, 2)
+    assert done.returncode == 0, done.stdout
+    return folder
+
+
+def test_each_writes_its_own_and_sees_the_same(undisturbed: Path) -> None:
+    first, second = (outcome(undisturbed, process) for process in (0, 1))
+    assert first["folder"] != second["folder"]
+    assert first["step"] == second["step"] == 20
+    assert (first["loss"], first["predicted"]) == (second["loss"], second["predicted"])
+    storage = Shelf(f"{PREFIX}{undisturbed / 'store'}")
+    lineage = read_lineage(storage)
+    assert sorted(lineage.saved) == [15, 20]
+    assert {name for name, _ in lineage.evaluations} == {"", "held_out"}
+    sizes = {entry.key: entry.size for entry in storage.list("data")}
+    assert {key.rpartition("/")[0].split("/")[2] for key in sizes} == {
+        saved.place.split("/")[2] for saved in lineage.saved.values()
+    }
+    for saved in lineage.saved.values():
+        for process in (0, 1):
+            assert STATE_BYTES / 2 <= sizes[f"{saved.place}/arrays-{process}.pack"] < 0.6 * STATE_BYTES
+
+
+def goes_on(folder: Path, undisturbed: Path, count: int) -> None:
+    """The next run ends as the undisturbed one, bit for bit."""
+    done = run(folder, count)
+    assert done.returncode == 0, done.stdout
+    assert table(folder) == table(undisturbed)
+    assert outcome(folder)["predicted"] == outcome(undisturbed)["predicted"]
+    storage = Shelf(f"{PREFIX}{folder / 'store'}")
+    kept = {saved.place for saved in read_lineage(storage).saved.values()}
+    assert {"/".join(entry.key.split("/")[:3]) for entry in storage.list("data")} == kept
+
+
+def test_the_chief_dies_between_upload_and_record_and_one_process_goes_on(tmp_path: Path, undisturbed: Path) -> None:
+    done = run(tmp_path, 2, die="sent", who=0)
+    assert done.returncode == 75, done.stdout
+    storage = Shelf(f"{PREFIX}{tmp_path / 'store'}")
+    assert max(read_lineage(storage).saved) == 5
+    assert any("-0000000010-" in entry.key and entry.key.endswith("manifest.json") for entry in storage.list("data"))
+    goes_on(tmp_path, undisturbed, 1)
+
+
+@pytest.mark.slow
+def test_the_second_process_dies_in_a_save_and_two_go_on(tmp_path: Path, undisturbed: Path) -> None:
+    done = run(tmp_path, 2, die="written", who=1)
+    assert done.returncode == 75, done.stdout
+    assert "Process 1 of 2" in done.stdout
+    assert max(read_lineage(Shelf(f"{PREFIX}{tmp_path / 'store'}")).saved) == 5
+    goes_on(tmp_path, undisturbed, 2)
+    for process in (0, 1):  # of the state, its half
+        assert STATE_BYTES / 2 <= outcome(tmp_path, process)["read"] < 0.6 * STATE_BYTES
+
+
+@pytest.mark.slow
+def test_one_process_goes_on_in_two(tmp_path: Path, undisturbed: Path) -> None:
+    done = run(tmp_path, 1, 10)
+    assert done.returncode == 0, done.stdout
+    goes_on(tmp_path, undisturbed, 2)
+
+
+def test_all_learn_that_another_run_has_taken_over(tmp_path: Path) -> None:
+    done = run(tmp_path, 2, 5000, rival=7)
+    assert done.returncode == 1, done.stdout
+    for process in (0, 1):
+        lines = [line for line in done.stdout.splitlines() if line.startswith(f"[{process}] ")]
+        assert any("SupersededError: Another run has taken over" in line and "host-b" in line for line in lines), lines
+    assert "ProcessLostError" not in done.stdout
+    assert max(read_lineage(Shelf(f"{PREFIX}{tmp_path / 'store'}")).saved) <= 5

@@ -1,0 +1,54 @@
+"""Every fault fits its component, the page of scores is about these faults, and no suite is below the target."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from estimator_core.plugins import KINDS
+from tests.mutants.suites.run import MUTANTS, PAGE, TARGET, add_packages, suites
+
+AT_LEAST = 60
+
+
+@pytest.fixture(scope="module")
+def packages() -> Path:
+    folder = Path(tempfile.mkdtemp())
+    add_packages(folder)
+    return folder
+
+
+def test_every_fault_fits_its_component(packages: Path, root: Path) -> None:
+    for mutant in MUTANTS:
+        (path,) = (place / mutant.file for place in (packages, root) if (place / mutant.file).is_file())
+        assert mutant.mutated(path.read_text()) != path.read_text()
+
+
+def test_there_are_faults_of_every_kind_and_none_twice() -> None:
+    assert {mutant.guarantee for mutant in MUTANTS} == set(KINDS)
+    assert max(Counter(mutant.name for mutant in MUTANTS).values()) == 1
+    assert len(MUTANTS) >= AT_LEAST
+
+
+def test_each_runs_against_a_suite_that_is_there(root: Path) -> None:
+    beside = suites()
+    for mutant in MUTANTS:
+        names = {one.partition("::")[2] for one in beside[mutant.guarantee]}
+        assert set(mutant.tests) <= names
+    for one in (suite for found in beside.values() for suite in found[1:]):
+        file, _, name = one.partition("::")
+        assert f"class {name}(" in (root / file).read_text()
+
+
+def test_the_page_has_each_fault_and_a_score_above_the_target_for_each_kind() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\w-]+) \| (?:`(test_\w+)`|.*) \|$", page.partition("| fault |")[2], re.MULTILINE)
+    noticed = {name: test for name, test in rows if not name.startswith("-")}
+    assert set(noticed) == {mutant.name for mutant in MUTANTS}
+    scores = re.findall(r"^\| (\w+) \| `\w+` \| \d+ \| \d+ \| ([\d.]+) \|$", page, re.MULTILINE)
+    assert {kind for kind, _ in scores} == set(KINDS)
+    assert all(float(score) >= TARGET for _, score in scores)
